@@ -1,0 +1,1 @@
+"""The table and bytes: decode with places, decode values only, encode, cut a stream."""

@@ -1,0 +1,1 @@
+"""The specification as data: packets, properties, reason codes, statements."""

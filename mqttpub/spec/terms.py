@@ -1,0 +1,64 @@
+"""Protocol versions and directions."""
+
+from enum import Enum, IntEnum
+
+
+class Version(IntEnum):
+    """A version of MQTT; the value is its protocol level in CONNECT."""
+
+    V31 = 3
+    V311 = 4
+    V5 = 5
+
+    @property
+    def label(self) -> str:
+        """The version as people write it."""
+        return _LABELS[self]
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of its statements begin with."""
+        return _PREFIXES[self]
+
+    @classmethod
+    def of_level(cls, level: int) -> "Version":
+        """Return the version that reads a CONNECT of this level best.
+
+        Bit 7 is the mark that Mosquitto's bridges set; a level above 5 is read as 5.0.
+        """
+        plain = level & 0x7F
+        return cls(min(max(plain, 3), 5))
+
+    @classmethod
+    def named(cls, text: str) -> "Version":
+        """Return the version that `text` names; raises ValueError."""
+        try:
+            return _NAMES[text.lower()]
+        except KeyError:
+            raise ValueError(f"{text!r} is not an MQTT version (3.1, 3.1.1, 5)") from None
+
+
+class Direction(Enum):
+    """Which end sent a packet."""
+
+    CLIENT = "client"
+    SERVER = "server"
+
+    @property
+    def arrow(self) -> str:
+        """The way the packet went."""
+        return "client -> server" if self is Direction.CLIENT else "server -> client"
+
+    @property
+    def mark(self) -> str:
+        """`>` towards the server, `<` towards the client."""
+        return ">" if self is Direction.CLIENT else "<"
+
+
+_LABELS = {Version.V31: "3.1", Version.V311: "3.1.1", Version.V5: "5.0"}
+_PREFIXES = {Version.V31: "MQTT31", Version.V311: "MQTT311", Version.V5: "MQTT5"}
+_NAMES = {
+    **dict.fromkeys(("3.1", "31", "mqttv31", "mqisdp"), Version.V31),
+    **dict.fromkeys(("3.1.1", "311", "3", "4", "mqttv311"), Version.V311),
+    **dict.fromkeys(("5", "5.0", "mqttv5"), Version.V5),
+}

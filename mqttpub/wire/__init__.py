@@ -1,0 +1,1 @@
+"""Bytes and positions: spans, the cursor, and the data types of MQTT."""

@@ -1,0 +1,94 @@
+"""Reading bytes within a window that nothing can leave."""
+
+from types import TracebackType
+
+
+class Short(Exception):
+    """A read needs more bytes than its window holds."""
+
+    def __init__(self, start: int, needed: int, left: int, declared: bool = False) -> None:
+        super().__init__(start, needed, left)
+        self.start = start
+        """Offset of the value that was being read."""
+        self.needed = needed
+        """Bytes the value needs after what was already read of it."""
+        self.left = left
+        """Bytes the window still holds."""
+        self.declared = declared
+        """Whether `needed` comes from a length that stands in the bytes."""
+
+
+class Overlong(Exception):
+    """A Variable Byte Integer does not end at its fourth byte (5.0: 1.5.5)."""
+
+    def __init__(self, start: int) -> None:
+        super().__init__(start)
+        self.start = start
+        """Offset of its first byte."""
+
+
+class Cursor:
+    """A position in bytes, and the end that it may not pass.
+
+    `pos` and `end` are absolute offsets into `data`. Every read raises `Short`, and moves
+    nothing, when it would pass `end`.
+    """
+
+    __slots__ = ("data", "end", "pos")
+
+    def __init__(self, data: bytes, pos: int = 0, end: int | None = None) -> None:
+        self.data = data
+        self.pos = pos
+        self.end = len(data) if end is None else end
+
+    def take(self, count: int, start: int | None = None) -> bytes:
+        """Return the next `count` bytes; `start` is where the value that they end began."""
+        stop = self.pos + count
+        if stop > self.end:
+            began = self.pos if start is None else start
+            raise Short(began, count, self.end - self.pos, declared=start is not None)
+        taken = self.data[self.pos : stop]
+        self.pos = stop
+        return taken
+
+    def integer(self, size: int) -> int:
+        """Return the next `size` bytes as a big-endian integer (5.0: 1.5.2, 1.5.3)."""
+        return int.from_bytes(self.take(size), "big")
+
+    def variable(self) -> int:
+        """Return a Variable Byte Integer (5.0: 1.5.5); raises Overlong at a fifth byte."""
+        data, pos, value = self.data, self.pos, 0
+        for size in range(4):
+            if pos + size >= self.end:
+                raise Short(pos, 1, 0)
+            byte = data[pos + size]
+            value |= (byte & 0x7F) << (7 * size)
+            if byte < 0x80:
+                self.pos = pos + size + 1
+                return value
+        raise Overlong(pos)
+
+    def window(self, length: int) -> "Window":
+        """Narrow the cursor to the next `length` bytes for a `with` block."""
+        return Window(self, length)
+
+
+class Window:
+    """A `with` block in which a cursor ends early; afterwards it stands behind the window."""
+
+    __slots__ = ("cursor", "outer", "stop")
+
+    def __init__(self, cursor: Cursor, length: int) -> None:
+        self.cursor = cursor
+        self.outer = cursor.end
+        self.stop = min(cursor.pos + length, cursor.end)
+
+    def __enter__(self) -> Cursor:
+        self.cursor.end = self.stop
+        return self.cursor
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cursor.pos = self.stop
+        self.cursor.end = self.outer
