@@ -1,0 +1,101 @@
+"""The normative statements of MQTT 5.0, 3.1.1 and 3.1, by id.
+
+Rules with a number have the specification's own label behind the version, `MQTT5-3.3.1-2`; rules
+without one have their section and a word, `MQTT5-2.2.2.2/repeated`.
+"""
+
+from functools import cache
+from typing import NamedTuple
+
+from .terms import Version
+
+_VERSIONS = {version.prefix: version.label for version in sorted(Version, reverse=True)}
+
+
+class Statement(NamedTuple):
+    """One demand of one version of the specification."""
+
+    id: str
+    """Full id, with its version."""
+    klass: str
+    """What it takes to see it broken.
+
+    A: the bytes of one packet (A~: they only hint at it); B: one connection (B*: only if provoked;
+    BL: only if the client publishes to itself); C2: a second connection or client; C: not visible.
+    """
+    who: str
+    """Whom it binds: c (client), s (server) or cs."""
+    severity: str
+    """error, warning or note."""
+    equivalents: tuple[str, ...]
+    """Ids of the same demand in other versions; a ~ before one that is only near."""
+    text: str
+    """The demand in a sentence of our own."""
+
+    @property
+    def version(self) -> str:
+        """Return the version of MQTT: 5.0, 3.1.1 or 3.1."""
+        return _VERSIONS[self.id.partition("-")[0]]
+
+    @property
+    def label(self) -> str:
+        """Return the id without the version: 3.3.1-2 or 2.2.2.2/repeated."""
+        return self.id.partition("-")[2]
+
+    @property
+    def section(self) -> str:
+        """Return the section of the specification that makes the demand."""
+        return self.label.partition("/")[0].partition("-")[0]
+
+
+def statement(id: str) -> Statement:
+    """Return the statement with this full id; raises KeyError."""
+    try:
+        return _by_id()[id]
+    except KeyError:
+        raise KeyError(f"{id!r} is not the id of a statement, such as MQTT5-3.3.1-2") from None
+
+
+def statements(version: str | None = None) -> tuple[Statement, ...]:
+    """Return the statements of one or all versions, newest first, in the order of the text."""
+    if version is None:
+        return tuple(row for label in _VERSIONS.values() for row in _load(label))
+    if version not in _VERSIONS.values():
+        raise ValueError(f"{version!r} is not an MQTT version ({', '.join(_VERSIONS.values())})")
+    return _load(version)
+
+
+def find(text: str) -> list[Statement]:
+    """Return what a full id, a label of any version (`[MQTT-3.3.1-2]`, `3.3.1-2`) or a section means."""
+    wanted = text.strip().removeprefix("[").removesuffix("]").casefold()
+    prefix, dash, rest = wanted.partition("-")
+    if dash and prefix.startswith("mqtt"):
+        wanted = rest
+    else:
+        prefix = "mqtt"
+    among = [row for row in statements() if prefix in ("mqtt", row.id.partition("-")[0].casefold())]
+    exact = [row for row in among if row.label.casefold() == wanted]
+    return exact or [row for row in among if _lies_in(row.section.casefold(), wanted)]
+
+
+def _lies_in(section: str, outer: str) -> bool:
+    return section == outer or section.startswith(f"{outer}.")
+
+
+@cache
+def _by_id() -> dict[str, Statement]:
+    return {row.id: row for row in statements()}
+
+
+@cache
+def _load(version: str) -> tuple[Statement, ...]:
+    from importlib.resources import files  # here, because it loads half of the standard library
+
+    data = files("mqttpub").joinpath("spec", "data", f"statements-{version}.tsv")
+    _, *lines = data.read_text(encoding="utf-8").splitlines()
+    return tuple(_parse(line) for line in lines)
+
+
+def _parse(line: str) -> Statement:
+    id, klass, who, severity, equivalents, text = line.split("\t")
+    return Statement(id, klass, who, severity, tuple(equivalents.split()), text)
