@@ -3,15 +3,14 @@
 from typing import Any
 
 from ..spec import structure
-from ..spec.fields import Field, Group, Packet, Property
+from ..spec.fields import Field, Group, Property
 from ..spec.limits import Law
-from ..spec.packets import PACKETS
 from ..spec.properties import PROPERTIES, PropertyRow
 from ..spec.terms import Direction, Version
 from ..wire.cursor import Cursor, Overlong, Short
 from ..wire.span import Span
 from ..wire.types import BYTE, PAIR, REST, STRING, VARIABLE, WireType
-from .framing import connect_version
+from .framing import connect_version, declared
 from .nodes import Decoded, Finding, Node, finding
 
 MALFORMED = 0x81
@@ -35,18 +34,13 @@ def decode(
     return reader.decoded(direction, offset)
 
 
-def declared(code: int, version: Version) -> type[Packet] | None:
-    """Return the declaration of a packet type, or None where the version has none."""
-    cls = PACKETS.get(code)
-    return cls if cls and cls.since <= version else None
-
-
 class _Reader:
     def __init__(self, data: bytes, version: Version) -> None:
         self.data = data
         self.version = version
         self.cursor = Cursor(data)
         self.findings: list[Finding] = []
+        self.answer = MALFORMED if version == Version.V5 else None
         self.broken = False
         self.clipped = False
         """Whether a length that leaves its window was reported; what it cuts off needs no second finding."""
@@ -73,7 +67,7 @@ class _Reader:
     # findings
 
     def found(self, law: Law, path: str, span: Span, message: str, mask: int = 0) -> None:
-        self.findings.append(finding(law.id(self.version), path, span, message, mask=mask, reason=MALFORMED))
+        self.findings.append(finding(law.id(self.version), path, span, message, mask=mask, reason=self.answer))
 
     def short(self, error: Short, law: Law, path: str, label: str) -> None:
         if self.clipped:
@@ -86,14 +80,12 @@ class _Reader:
             span = Span(error.start, self.cursor.end)
             self.found(law, path, span, f"{label} needs {error.needed} byte{plural}, but {left}")
 
-    def gap(self, parent: Node, name: str) -> None:
-        """Give what is left of the window to a node of its own."""
+    def gap(self, parent: Node, name: str, label: str = "not part of any field") -> None:
+        """Give what is left of the window to a node of its own; `label` is the field that it is cut from."""
         cursor = self.cursor
         if cursor.pos < cursor.end:
             span = Span(cursor.pos, cursor.end)
-            parent.children.append(
-                Node(name, span, cursor.take(span.length), kind="gap", label="not part of any field")
-            )
+            parent.children.append(Node(name, span, cursor.take(span.length), kind="gap", label=label))
 
     # the fixed header
 
@@ -151,7 +143,7 @@ class _Reader:
             value = cursor.variable()
         except Short as error:
             self.short(error, law, path, label)
-            self.gap(parent, name)
+            self.gap(parent, name, label)
             raise _CutError from None
         except Overlong:
             self.overlong(parent, name, label, path)
@@ -218,7 +210,7 @@ class _Reader:
         except Short as error:
             cursor.pos = start
             self.short(error, law, path, label)
-            self.gap(parent, name)
+            self.gap(parent, name, label)
         except Overlong:
             self.overlong(parent, name, label, path)
         raise _CutError
@@ -282,8 +274,9 @@ class _Reader:
         cursor = self.cursor
         node = Node("properties", Span(cursor.pos, cursor.pos), kind="properties", label=field.label)
         if cursor.pos >= cursor.end:
-            span = Span(cursor.pos, cursor.pos)
-            self.found(structure.NO_PROPERTIES, path, span, "no Property Length, but it is 0 where there are none")
+            if not self.clipped:
+                message = "no Property Length, but it is 0 where there are none"
+                self.found(structure.NO_PROPERTIES, path, node.span, message)
             raise _CutError
         parent.children.append(node)
         try:
@@ -313,9 +306,14 @@ class _Reader:
         return made
 
     def property(self, parent: Node, path: str) -> Property:
-        cursor = self.cursor
-        node = Node("property", Span(cursor.pos, cursor.end), kind="property")
+        node = Node("property", Span(self.cursor.pos, self.cursor.pos), kind="property")
         parent.children.append(node)
+        try:
+            return self.identified(node, path)
+        finally:
+            node.span = Span(node.span.start, self.cursor.pos)
+
+    def identified(self, node: Node, path: str) -> Property:
         id = self.variable(node, "identifier", "Property identifier", f"{path}.identifier", structure.PROPERTY_SHORT)
         row = PROPERTIES.get(id)
         if row is None:
@@ -323,15 +321,12 @@ class _Reader:
             message = f"property 0x{id:02x} is not known, so its length is not either"
             if not self.clipped:
                 self.found(structure.PROPERTY_UNKNOWN, f"{path}.{node.name}", node.children[0].span, message)
-            self.gap(node, "value")
+            self.gap(node, "value", node.label)
             node.value = node.children[-1].value if node.children[1:] else b""
             return Property(id, node.value)
         node.name, node.label, node.row = row.key, row.label, row
         node.children[0].row = row
-        try:
-            node.value = self.property_value(node, row, f"{path}.{row.key}")
-        finally:
-            node.span = Span(node.span.start, cursor.pos)
+        node.value = self.property_value(node, row, f"{path}.{row.key}")
         return Property(id, node.value)
 
     def property_value(self, node: Node, row: PropertyRow, path: str) -> Any:

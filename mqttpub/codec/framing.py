@@ -1,9 +1,17 @@
 """The fixed header: where a packet ends, and the version that a CONNECT announces."""
 
+from ..spec.fields import Packet
+from ..spec.packets import PACKETS
 from ..spec.terms import Version
 from ..wire.cursor import Cursor, Overlong, Short
 
 CONNECT = 1
+
+
+def declared(code: int, version: Version) -> type[Packet] | None:
+    """Return the declaration of a packet type, or None where the version has none."""
+    cls = PACKETS.get(code)
+    return cls if cls and cls.since <= version else None
 
 
 def frame_length(data: bytes | bytearray, start: int = 0) -> int | None:
@@ -34,8 +42,8 @@ def connect_version(data: bytes) -> Version | None:
         return None
     cursor = Cursor(data, 1)
     try:
-        cursor.variable()
-        cursor.take(cursor.integer(2))
-        return Version.of_level(cursor.integer(1))
+        with cursor.window(cursor.variable()):
+            cursor.take(cursor.integer(2))
+            return Version.of_level(cursor.integer(1))
     except (Short, Overlong):
         return None

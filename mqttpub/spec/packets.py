@@ -20,6 +20,7 @@ from .limits import (
     InTable,
     Law,
     LevelWildcards,
+    NoNull,
     NonZero,
     NotEmpty,
     NoWildcards,
@@ -27,6 +28,7 @@ from .limits import (
     ShareFilter,
     ShareName,
     SingleWildcards,
+    valid,
 )
 from .reasons import Codes
 from .terms import Version
@@ -47,13 +49,18 @@ RETAIN_HANDLING_NAMES = {
 }
 LEVEL_NAMES = {3: "MQTT 3.1", 4: "MQTT 3.1.1", 5: "MQTT 5.0", 0x83: "MQTT 3.1, bridge", 0x84: "MQTT 3.1.1, bridge"}
 
+_LOWER = "lower four bits of the first byte"
 _UNUSED = Law("2.1.3-1", "2.2.2-1", "2.6/header")
 _FREE_ID = Law("2.2.1-3", "2.3.1-1", "2.4/zero")
 _ACK_ID = Law("2.2.1/zero", "2.3.1/zero-ack", "2.4/zero")
+_TOPICS = (NoNull(Law("4.7.3-2", "4.7.3-2", "A/null")), Characters(Law(v31="2.2/topic-length"), 0, 32_767))
 _FILTERS = (
     NotEmpty(Law("4.7.3-1", "4.7.3-1", "A/empty")),
-    LevelWildcards(Law("4.7.1-1", "4.7.1-2", "A/hash")),
-    SingleWildcards(Law("4.7.1-2", "4.7.1-3", "A/plus")),
+    *_TOPICS,
+    LevelWildcards(Law("4.7.1-1"), shared=True),
+    SingleWildcards(Law("4.7.1-2"), shared=True),
+    LevelWildcards(Law(v311="4.7.1-2", v31="A/hash")),
+    SingleWildcards(Law(v311="4.7.1-3", v31="A/plus")),
     ShareName(Law("4.8.2-1")),
     ShareFilter(Law("4.8.2-2")),
 )
@@ -61,12 +68,12 @@ _FILTERS = (
 
 def _reserved(law: Law = _UNUSED) -> int:
     """Declare the lower four bits of a first byte that are always 0."""
-    return bits(0b1111, default=0, label="Reserved", limits=(OneOf(law, (0,)),))  # type: ignore[no-any-return]
+    return bits(0b1111, default=0, label="Reserved", doc=_LOWER, limits=(OneOf(law, (0,)),))  # type: ignore[no-any-return]
 
 
 def _two(law: Law) -> int:
     """Declare the lower four bits of a first byte that are 0010 since 3.1.1."""
-    return bits(0b1111, default=2, since=V311, label="Reserved", limits=(OneOf(law, (2,)),))  # type: ignore[no-any-return]
+    return bits(0b1111, default=2, since=V311, label="Reserved", doc=_LOWER, limits=(OneOf(law, (2,)),))  # type: ignore[no-any-return]
 
 
 def _old_dup() -> bool:
@@ -99,12 +106,14 @@ def _reason(packet: str, law: Law) -> int | None:
 class Will(Group):
     """The message that the server publishes when the connection ends unexpectedly."""
 
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     topic: str = wire(
         STRING, label="Will Topic", kind="topic", doc="where the will is published; no wildcards",
         limits=(
+            *valid("3.1.3-11", "3.1.3-10", "3.1/will-topic"),
             NotEmpty(Law("4.7.3-1", "4.7.3-1", "A/empty")),
             NoWildcards(Law("4.7.0-1", "4.7.1-1", "A/wildcard-name")),
+            *_TOPICS,
         ),
     )  # fmt: skip
     payload: bytes = wire(
@@ -117,7 +126,10 @@ class Will(Group):
 class Subscription(Group):
     """One Topic Filter of a SUBSCRIBE and how it is to be served."""
 
-    filter: str = wire(STRING, label="Topic Filter", kind="topic", doc="may have wildcards", limits=_FILTERS)
+    filter: str = wire(
+        STRING, label="Topic Filter", kind="topic", doc="may have wildcards",
+        limits=(*valid("3.8.3-1", "3.8.3-1", "3.8/pairs"), *_FILTERS),
+    )  # fmt: skip
     reserved: int = bits(0xC0, octet="subscription_options", default=0, since=V5, limits=(OneOf(Law("3.8.3-5"), (0,)),))
     retain_handling: int = bits(
         0x30, octet="subscription_options", default=0, since=V5, names=RETAIN_HANDLING_NAMES,
@@ -156,7 +168,7 @@ class Connect(Packet):
         BYTE, default=None, fixed={V31: 3, V311: 4, V5: 5}, label="Protocol Version",
         older="Protocol Level", kind="type", names=LEVEL_NAMES,
         limits=(
-            OneOf(Law(v5="3.1.2.1/level"), (5,)),
+            OneOf(Law(v5="3.1.2.2/level"), (5,)),
             OneOf(Law(v311="3.1.2.2/level"), (4,)),
             OneOf(Law(v31="2.2/version"), (3,)),
         ),
@@ -183,13 +195,16 @@ class Connect(Packet):
     keep_alive: int = wire(
         U16, default=60, unit="s", kind="number", names={0: "off"}, doc="longest silence of the client"
     )
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     client_id: str = wire(
         STRING, default="", label="Client Identifier", kind="text",
-        limits=(Characters(Law(v31="3.1/client-id"), 1, 23),),
+        limits=(*valid("3.1.3-4", "3.1.3-4"), Characters(Law(v31="3.1/client-id"), 1, 23)),
     )  # fmt: skip
-    will: Will | None = group(Will, when="will_flag", doc="published when the connection breaks")
-    username: str | None = wire(STRING, when="username_flag", default=None, label="User Name", kind="text", tail=(V31,))
+    will: Will | None = group(Will, when="will_flag", default=None, doc="published when the connection breaks")
+    username: str | None = wire(
+        STRING, when="username_flag", default=None, label="User Name", kind="text", tail=(V31,),
+        limits=valid("3.1.3-12", "3.1.3-11"),
+    )  # fmt: skip
     password: bytes | None = wire(
         BINARY, when="password_flag", default=None, label="Password", kind="secret", tail=(V31,)
     )
@@ -215,7 +230,7 @@ class Connack(Packet):
         BYTE, default=0, label="Reason Code", older="Return Code", kind="reason", names=Codes("CONNACK"),
         limits=(InTable(Law("3.2.2-8", "3.2.2-6", "2.2/return-code")),),
     )  # fmt: skip
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
 
 
 @control_packet(3, section="3.3")
@@ -231,15 +246,17 @@ class Publish(Packet):
     topic: str = wire(
         STRING, label="Topic Name", kind="topic", doc="where the message goes; no wildcards",
         limits=(
+            *valid("3.3.2-1", "3.3.2-1", "3.3/topic"),
             NotEmpty(Law(v311="4.7.3-1", v31="A/empty")),
             NoWildcards(Law("3.3.2-2", "3.3.2-2", "3.3/wildcard")),
+            *_TOPICS,
         ),
     )  # fmt: skip
     packet_id: int | None = wire(
         U16, when="qos", default=None, label="Packet Identifier", kind="id",
         doc="only with QoS 1 and 2", limits=(NonZero(_FREE_ID),),
     )  # fmt: skip
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     payload: bytes = wire(REST, default=b"", kind="payload", doc="application message")
 
 
@@ -250,7 +267,7 @@ class Puback(Packet):
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
     reason_code: int | None = _reason("PUBACK", Law("3.4.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)
 
 
 @control_packet(5, section="3.5")
@@ -260,7 +277,7 @@ class Pubrec(Packet):
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
     reason_code: int | None = _reason("PUBREC", Law("3.5.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)
 
 
 @control_packet(6, section="3.6")
@@ -273,7 +290,7 @@ class Pubrel(Packet):
     flags: int = _two(Law("3.6.1-1", "3.6.1-1"))
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
     reason_code: int | None = _reason("PUBREL", Law("3.6.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)
 
 
 @control_packet(7, section="3.7")
@@ -283,7 +300,7 @@ class Pubcomp(Packet):
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
     reason_code: int | None = _reason("PUBCOMP", Law("3.7.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)
 
 
 @control_packet(8, section="3.8", sender="c")
@@ -295,7 +312,7 @@ class Subscribe(Packet):
     retain: bool = _old_retain()
     flags: int = _two(Law("3.8.1-1", "3.8.1-1"))
     packet_id: int = _id(_FREE_ID)
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     subscriptions: tuple[Subscription, ...] = repeat(
         Subscription, limits=(NotEmpty(Law("3.8.3-2", "3.8.3-3", "3.8/empty")),)
     )
@@ -307,7 +324,7 @@ class Suback(Packet):
 
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the SUBSCRIBE")
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     reason_codes: tuple[int, ...] = repeat(
         BYTE, kind="reason", label="Reason Code", older="Return Code", names=Codes("SUBACK"),
         limits=(NotEmpty(Law(v311="3.9.3/empty")),), each=(InTable(Law("3.9.3-2", "3.9.3-2", "3.9/code")),),
@@ -323,10 +340,11 @@ class Unsubscribe(Packet):
     retain: bool = _old_retain()
     flags: int = _two(Law("3.10.1-1", "3.10.1-1"))
     packet_id: int = _id(_FREE_ID)
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     filters: tuple[str, ...] = repeat(
         STRING, kind="topic", label="Topic Filter",
-        limits=(NotEmpty(Law("3.10.3-2", "3.10.3-2", "3.10/empty")),), each=_FILTERS,
+        limits=(NotEmpty(Law("3.10.3-2", "3.10.3-2", "3.10/empty")),),
+        each=(*valid("3.10.3-1", "3.10.3-1", "3.10/strings"), *_FILTERS),
     )  # fmt: skip
 
 
@@ -336,7 +354,7 @@ class Unsuback(Packet):
 
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the UNSUBSCRIBE")
-    properties: Properties = properties()
+    properties: Properties = properties(default=())
     reason_codes: tuple[int, ...] = repeat(
         BYTE, since=V5, default=(), kind="reason", label="Reason Code", names=Codes("UNSUBACK"),
         each=(InTable(Law("3.11.3-2")),),
@@ -363,7 +381,7 @@ class Disconnect(Packet):
 
     flags: int = _reserved(Law("3.14.1-1", "3.14.1-1", "2.6/header"))
     reason_code: int | None = _reason("DISCONNECT", Law("3.14.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)
 
 
 @control_packet(15, section="3.15", since=V5)
@@ -372,4 +390,4 @@ class Auth(Packet):
 
     flags: int = _reserved(Law("3.15.1-1"))
     reason_code: int | None = _reason("AUTH", Law("3.15.2-1"))
-    properties: Properties | None = properties(tail=True)
+    properties: Properties | None = properties(default=None, tail=True)

@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from .limits import Law, Limit, NonZero, NoWildcards, OneOf
+from .limits import Law, Limit, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, valid
 
 WILL = "WILL"
 """The place of will properties, beside the names of packets."""
@@ -56,12 +56,14 @@ _ROWS = (
     ),
     _row(
         0x03, "Content Type", STRING, f"PUBLISH {WILL}", "3.3.2.3.9",
-        "what the payload is, such as a MIME type",
+        "what the payload is, such as a MIME type", limits=valid("3.3.2-19"),
     ),
     _row(
         0x08, "Response Topic", STRING, f"PUBLISH {WILL}", "3.3.2.3.5",
         "where the answer should go; makes the message a request",
-        limits=(NoWildcards(Law("3.3.2-14")),),
+        limits=(
+            *valid("3.3.2-13"), NotEmpty(Law("4.7.3-1")), NoWildcards(Law("3.3.2-14")), NoNull(Law("4.7.3-2")),
+        ),
     ),
     _row(
         0x09, "Correlation Data", BINARY, f"PUBLISH {WILL}", "3.3.2.3.6",
@@ -137,7 +139,7 @@ _ROWS = (
     ),
     _row(
         0x26, "User Property", PAIR, _ALL, "3.3.2.3.7",
-        "a name and a value of the application", repeatable=_ALL,
+        "a name and a value of the application", limits=valid("1.5.7-1"), repeatable=_ALL,
     ),
     _row(
         0x27, "Maximum Packet Size", U32, "CONNECT CONNACK", "3.1.2.11.4",

@@ -41,7 +41,7 @@ REASONS = (
     ),
     _reason(
         0x10, "No matching subscribers", "PUBACK PUBREC",
-        "The message is accepted, but nobody subscribes to its topic at the moment.",
+        "The message is accepted, but nobody subscribes to its topic at the moment.", "s",
     ),
     _reason(0x11, "No subscription existed", "UNSUBACK", "The client had no such subscription."),
     _reason(0x18, "Continue authentication", "AUTH", "The exchange goes on with another step."),
@@ -60,9 +60,10 @@ REASONS = (
     _reason(0x85, "Client Identifier not valid", "CONNACK", "The Client Identifier is not an allowed one."),
     _reason(0x86, "Bad User Name or Password", "CONNACK", "The server does not accept these credentials."),
     _reason(
-        0x87, "Not authorized", "CONNACK PUBACK PUBREC SUBACK UNSUBACK DISCONNECT",
+        0x87, "Not authorized", "CONNACK SUBACK UNSUBACK DISCONNECT",
         "The permission check failed: this client may not do this.", "s",
     ),
+    _reason(0x87, "Not authorized", "PUBACK PUBREC", "The permission check failed: the message is not accepted."),
     _reason(0x88, "Server unavailable", "CONNACK", "The server cannot take the connection."),
     _reason(0x89, "Server busy", "CONNACK DISCONNECT", "The server has too much to do; try later.", "s"),
     _reason(0x8A, "Banned", "CONNACK", "An administrator has shut this client out."),

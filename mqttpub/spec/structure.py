@@ -1,6 +1,6 @@
 """Statements about how packets are put together, whatever their type."""
 
-from .limits import Law
+from .limits import Law, NearlyWellFormed, NoControl, NoJavaForm, NoNull, WellFormed
 
 SHORT = Law("2.1.4/short", "2.2.3/short", "2.1/short")
 """A field runs past the Remaining Length."""
@@ -23,7 +23,18 @@ PROPERTY_PLACE = Law("2.2.2.2/not-allowed")
 PROPERTY_TWICE = Law("2.2.2.2/repeated")
 WELL_FORMED = Law("1.5.4-1", "1.5.3-1", "2.5/string")
 """Strings are well-formed UTF-8."""
-NO_NUL = Law("1.5.4-2", "1.5.3-2", "2.5/java")
+NO_NUL = Law("1.5.4-2", "1.5.3-2")
 """Strings hold no U+0000."""
 CONTROL = Law("1.5.4/control", "1.5.3/control")
 """Strings should hold no control characters and no non-characters."""
+JAVA = Law(v31="2.5/java")
+"""Strings may come from Java's writeUTF."""
+
+STRINGS = (
+    WellFormed(Law(WELL_FORMED.v5, WELL_FORMED.v311)),
+    NearlyWellFormed(Law(v31=WELL_FORMED.v31)),
+    NoJavaForm(JAVA),
+    NoNull(NO_NUL),
+    NoControl(CONTROL),
+)
+"""Limits of every string; one of the same class on its own field takes the place of each."""

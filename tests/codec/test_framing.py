@@ -1,0 +1,82 @@
+"""Where a packet ends, and the version that a CONNECT announces."""
+
+import pytest
+
+from mqttpub.codec.framing import connect_version, declared, frame_length
+from mqttpub.spec.packets import Auth, Publish
+from mqttpub.spec.terms import Version
+from mqttpub.wire.cursor import Overlong
+from tests.vectors import Value, Vector, packets, values
+
+V31, V311, V5 = Version
+LENGTHS = [one for one in values() if one.type.name == "Variable Byte Integer"]
+
+
+@pytest.mark.parametrize("vector", LENGTHS, ids=lambda vector: vector.name)
+def test_the_length_is_that_of_header_and_rest(vector: Value) -> None:
+    data = b"\x30" + vector.data
+    assert frame_length(data) == len(data) + vector.value
+    assert frame_length(bytearray(b"..") + data, 2) == len(data) + vector.value
+
+
+@pytest.mark.parametrize("vector", LENGTHS, ids=lambda vector: vector.name)
+def test_a_header_that_goes_on_has_no_length_yet(vector: Value) -> None:
+    for size in range(len(vector.data)):
+        assert frame_length(b"\x30" + vector.data[:size]) is None
+        assert frame_length(b"..\x30" + vector.data[:size], 2) is None
+
+
+def test_a_version_has_the_packets_that_it_declares() -> None:
+    assert declared(3, V31) is Publish
+    assert declared(0, V5) is None
+    assert declared(15, V311) is None
+    assert declared(15, V5) is Auth
+
+
+def test_nothing_has_no_length_yet() -> None:
+    assert frame_length(b"") is None
+    assert frame_length(b"ab", 2) is None
+
+
+@pytest.mark.parametrize("data", [b"\x30\x80\x80\x80\x80", b"\x30\xff\xff\xff\xff\x7f"])
+def test_a_fifth_byte_is_overlong(data: bytes) -> None:
+    with pytest.raises(Overlong) as caught:
+        frame_length(b".." + data, 2)
+    assert caught.value.start == 3
+
+
+@pytest.mark.parametrize(
+    "vector", [one for one in packets() if one.packet and not one.findings], ids=lambda vector: vector.name
+)
+def test_a_vector_ends_where_its_bytes_end(vector: Vector) -> None:
+    assert frame_length(vector.data) == len(vector.data)
+
+
+@pytest.mark.parametrize(
+    ("level", "version"), [(3, V31), (4, V311), (5, V5), (0x83, V31), (0x84, V311), (0, V31), (6, V5), (255, V5)]
+)
+def test_a_connect_announces_its_version(level: int, version: Version) -> None:
+    assert connect_version(b"\x10\x0c\x00\x04MQTT" + bytes([level])) == version
+
+
+def test_the_protocol_name_may_have_any_length() -> None:
+    assert connect_version(b"\x10\x0f\x00\x06MQIsdp\x03") == V31
+    assert connect_version(b"\x10\x03\x00\x00\x04") == V311
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"\xc0\x00", b"\x30\x0c\x00\x04MQTT\x05", b"\x10", b"\x10\x0c", b"\x10\x0c\x00\x04MQT",
+        b"\x10\x0c\x00\x04MQTT", b"\x10\x80\x80\x80\x80\x00\x04MQTT\x05",
+    ],
+)  # fmt: skip
+def test_what_is_no_connect_or_too_short_announces_nothing(data: bytes) -> None:
+    assert connect_version(data) is None
+
+
+@pytest.mark.parametrize(
+    "data", [b"\x10\x00\x00\x04MQTT\x05", b"\x10\x06\x00\x04MQTT\x05", b"\x10\x04\x00\x09MQTTabcde\x05"]
+)
+def test_a_level_behind_the_remaining_length_is_not_that_of_the_packet(data: bytes) -> None:
+    assert connect_version(data) is None
