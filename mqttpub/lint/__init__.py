@@ -1,0 +1,1 @@
+"""Judging what was decoded: one packet by itself."""

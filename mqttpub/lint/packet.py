@@ -1,0 +1,23 @@
+"""All that one packet shows to be wrong."""
+
+from ..codec.nodes import Decoded, Finding
+from ..spec.terms import Direction
+from .exact import refined
+from .reading import Reading
+from .rules import broken
+from .values import judged
+
+
+def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
+    """Return what is wrong with a packet by itself, in the order of its bytes.
+
+    Contains what the decoder found. `direction` says who sent the packet, if that is known
+    and the packet does not carry it. One fault gives one finding, with the most specific
+    statement; `reason` is the Reason Code of the answer, where 5.0 names one.
+    """
+    reading = Reading(decoded, direction)
+    ruled = list(broken(reading))
+    replaced = {found.path for rule, found in ruled if rule.instead}
+    found = [*refined(reading), *(each for each in judged(reading) if each.path not in replaced)]
+    found.extend(each for _, each in ruled)
+    return sorted(found, key=lambda each: (each.span.start, each.span.stop, -each.mask))
