@@ -1,0 +1,1 @@
+"""What people and programs read: the annotated dump, the JSON record, the terminal."""

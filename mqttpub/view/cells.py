@@ -1,0 +1,90 @@
+"""Styled text in terminal cells: its width, and wrapping it."""
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from unicodedata import category, east_asian_width
+
+Segment = tuple[str, str]
+"""Text and the name of its style."""
+Line = list[Segment]
+
+_WORD = re.compile(" |[^ ]+ ?")
+
+
+def cells(text: str) -> int:
+    """Return how many cells a terminal gives to `text`."""
+    return len(text) if text.isascii() else sum(map(_cell, text))
+
+
+def measure(line: Iterable[Segment]) -> int:
+    """Return the cells of a line."""
+    return sum(cells(text) for text, _ in line)
+
+
+@lru_cache(4096)
+def _cell(character: str) -> int:
+    if character == "\ufe0f":  # asks for a wide picture; terminals that obey need the cell
+        return 1
+    if category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(character) in "WF" else 1
+
+
+def wrap(line: Iterable[Segment], width: int) -> list[Line]:
+    """Return a line as lines of at most `width` cells, broken at spaces where there are any."""
+    folder = _Folder(width)
+    for text, style in line:
+        for word in _WORD.findall(text):
+            folder.word(word, style)
+    return folder.lines
+
+
+class _Folder:
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.room = width
+        self.lines: list[Line] = [[]]
+
+    def word(self, word: str, style: str) -> None:
+        bare = word[:-1] if word.endswith(" ") else word
+        size = cells(bare)
+        if self.room < size <= self.width:
+            self.feed()
+        if size > self.width:
+            self.cut(bare, style)
+        elif bare:
+            self.add(bare, size, style)
+        if bare != word and self.room:
+            self.add(" ", 1, style)
+
+    def cut(self, word: str, style: str) -> None:
+        for piece, size in _pieces(word, self.room, self.width):
+            if size > self.room:
+                self.feed()
+            self.add(piece, size, style)
+
+    def add(self, text: str, size: int, style: str) -> None:
+        line = self.lines[-1]
+        if line and line[-1][1] == style:
+            line[-1] = (line[-1][0] + text, style)
+        else:
+            line.append((text, style))
+        self.room -= size
+
+    def feed(self) -> None:
+        self.lines.append([])
+        self.room = self.width
+
+
+def _pieces(word: str, room: int, width: int) -> Iterator[tuple[str, int]]:
+    """Cut a word: the first piece fills what room there is, the others a line each."""
+    start = used = 0
+    for at, character in enumerate(word):
+        size = _cell(character)
+        if used + size > room:
+            if at > start:
+                yield word[start:at], used
+            start, used, room = at, 0, width
+        used += size
+    yield word[start:], used

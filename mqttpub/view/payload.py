@@ -1,0 +1,142 @@
+"""What a payload looks like: text, JSON or neither."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple, NoReturn
+
+MAX_JSON = 1 << 20
+"""Payloads above this many bytes are not tried as JSON."""
+
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
+_PAIRS = {"{": "}", "[": "]"}
+
+
+class Recognised(NamedTuple):
+    """What a payload seems to be, and its text."""
+
+    kind: str
+    """empty, text, json or binary."""
+    text: str
+    """Empty for binary."""
+
+
+def classify(data: bytes) -> Recognised:
+    """Return what `data` is: JSON, other text without control characters, or binary."""
+    if not data:
+        return Recognised("empty", "")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return Recognised("binary", "")
+    if _CONTROL.search(text):
+        return Recognised("binary", "")
+    return Recognised("json" if len(data) <= MAX_JSON and _is_json(text) else "text", text)
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip(" \t\r\n")[:1] not in ("{", "[", '"'):
+        return False
+    import json
+
+    try:
+        json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def refuse(constant: str) -> NoReturn:
+    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
+    raise ValueError(constant)
+
+
+def pretty(text: str, width: int) -> Iterator[tuple[int, str]]:
+    """Yield the lines of valid JSON with their depth; what fits within `width` stays on one line.
+
+    Strings and numbers are copied as they stand, so nothing is lost and nothing recurses.
+    """
+    tokens: list[str] = _TOKEN.findall(text)
+    sizes = _sizes(tokens)
+    depth, line, at = 0, "", 0
+    while at < len(tokens):
+        token = tokens[at]
+        closing = token in ("}", "]")
+        if token in _PAIRS and (sizes[at][0] <= width - 2 * depth - len(line) or sizes[at][1] == at + 1):
+            line, at = line + _flat(tokens[at : sizes[at][1] + 1]), sizes[at][1] + 1
+            continue
+        if closing:
+            yield depth, line
+            depth, line = depth - 1, ""
+        line += _SPACED.get(token, token)
+        if token in _PAIRS or token == ",":
+            yield depth, line.rstrip()
+            depth, line = depth + (token in _PAIRS), ""
+        at += 1
+    yield depth, line
+
+
+_SPACED = {":": ": ", ",": ", "}
+
+
+def _flat(tokens: list[str]) -> str:
+    return "".join(_SPACED.get(token, token) for token in tokens)
+
+
+def _sizes(tokens: list[str]) -> dict[int, tuple[int, int]]:
+    """Return, for every opening bracket, the length on one line and the place of its partner."""
+    sizes: dict[int, tuple[int, int]] = {}
+    opened: list[tuple[int, int]] = []
+    length = 0
+    for at, token in enumerate(tokens):
+        if token in _PAIRS:
+            opened.append((at, length))
+        length += len(_SPACED.get(token, token))
+        if token in ("}", "]"):
+            start, before = opened.pop()
+            sizes[start] = (length - before, at)
+    return sizes
+
+
+def parsed(text: str) -> Any:
+    """Return the value of JSON text; raises ValueError when a value would not say the same.
+
+    That is so for a name that stands twice, a number out of range, a lone surrogate and
+    nesting that other readers refuse.
+    """
+    import json
+
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len({name for name, _ in pairs}) < len(pairs):
+            raise ValueError("a name stands twice")
+        return dict(pairs)
+
+    try:
+        value = json.loads(text, object_pairs_hook=members, parse_constant=refuse, parse_float=_float)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    _check(value)
+    return value
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(text)
+    return value
+
+
+def _check(value: Any) -> None:
+    level = [value]
+    for _ in range(64):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += [*each, *each.values()]
+            elif isinstance(each, list):
+                inner += each
+            elif isinstance(each, str):
+                each.encode()
+        level = inner
+    if level:
+        raise ValueError("nested too deeply")

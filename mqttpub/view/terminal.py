@@ -1,0 +1,86 @@
+"""Lines on a stream: in colour on a terminal that wants it, as plain text everywhere else."""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TextIO
+
+from .cells import Line, Segment
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+THEME = {
+    "type": "bold",
+    "flag": "cyan",
+    "length": "bright_blue",
+    "id": "bold magenta",
+    "topic": "bold green",
+    "property": "magenta",
+    "reason": "bold cyan",
+    "number": "cyan",
+    "text": "green",
+    "payload": "green",
+    "secret": "bold",
+    "reserved": "dim",
+    "gap": "underline",
+    "offset": "dim",
+    "ascii": "dim",
+    "label": "",
+    "error": "bold red",
+    "warning": "bold magenta",
+    "note": "bold blue",
+    "dim": "dim",
+    "mark": "bold blue",
+    "heading": "bold underline",
+}
+"""Of the 16 colours that a terminal chooses itself, those that can be read on light and dark."""
+
+
+def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether a stream is a terminal whose user has not refused colour."""
+    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) -> None:
+    """Write lines to a stream, each as soon as it comes; `color` None asks the stream."""
+    write = _colored if (wants_color(stream) if color is None else color) else _plain
+    encoding = stream.encoding or "utf-8"
+    write(([(_writable(text, encoding), style) for text, style in line] for line in lines), stream)
+
+
+def _writable(text: str, encoding: str) -> str:
+    """Return text with escapes for what the stream cannot encode."""
+    return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _plain(lines: Iterable[Line], stream: TextIO) -> None:
+    for line in lines:
+        stream.write("".join(text for text, _ in line).rstrip() + "\n")
+
+
+def _colored(lines: Iterable[Line], stream: TextIO) -> None:
+    from rich.text import Text
+
+    console = _console(stream)
+    for line in lines:
+        text = Text.assemble(*_styled(line), end="")
+        console.print(text, soft_wrap=True, end="\n")
+
+
+def _styled(line: Line) -> Iterator[Segment]:
+    """Yield the segments with the names that the theme has; rich takes neither markup nor emoji from them."""
+    for text, style in line:
+        yield text, f"mqttpub.{style}" if THEME.get(style) else ""
+
+
+def _console(stream: TextIO) -> "Console":
+    from rich.console import Console
+    from rich.theme import Theme
+
+    theme = Theme({f"mqttpub.{name}": style for name, style in THEME.items() if style}, inherit=False)
+    return Console(
+        file=stream, force_terminal=True, color_system="standard", no_color=False, theme=theme,
+        markup=False, emoji=False, highlight=False, legacy_windows=False,
+    )  # fmt: skip
