@@ -1,0 +1,1 @@
+"""Talking to a broker: paho owns the connection, mqttpub owns the publish flows."""

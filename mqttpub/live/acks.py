@@ -1,0 +1,55 @@
+"""Reading what the broker sends, and refusing what breaks the protocol."""
+
+from typing import Any
+
+from ..codec.stream import Frame
+from ..codec.values import Irregular, reader
+from ..lint.quick import sound
+from ..spec.fields import Packet
+from ..spec.terms import Direction, Version
+from .failures import PeerFault
+from .flows import REASON_STRING
+
+
+def read(frame: Frame, version: Version) -> Packet:
+    """Return a packet from the server; raises PeerFault when something is wrong with it."""
+    data = frame.data
+    try:
+        packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
+    except (Irregular, IndexError):
+        return _judged(data, version)
+    return packet if sound(packet, version) else _judged(data, version)
+
+
+def _header(data: bytes) -> int:
+    """Return the length of the fixed header; raises Irregular where its length is longer than need be."""
+    size = 2
+    while data[size - 1] > 0x7F:
+        size += 1
+    if size > 2 and not data[size - 1]:
+        raise Irregular
+    return size
+
+
+def _judged(data: bytes, version: Version) -> Packet:
+    from ..codec.decode import decode
+    from ..lint.packet import lint
+
+    decoded = decode(data, version, direction=Direction.SERVER)
+    for finding in lint(decoded, Direction.SERVER):
+        if finding.severity == "error":
+            cited = f" ({finding.statement})" if finding.statement else ""
+            raise PeerFault(f"the broker sent a faulty {decoded.name}: {finding.message}{cited}", data)
+    if decoded.packet is None:
+        raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data)
+    return decoded.packet
+
+
+def reason_text(packet: Any, version: Version) -> str:
+    """Return the code of a packet in words, with the Reason String if it has one."""
+    name = packet.fields["reason_code"].meaning(packet.reason_code or 0, version)
+    if version < Version.V5:
+        return f"{packet.reason_code} {name}"
+    text = f"0x{packet.reason_code or 0:02x} {name}"
+    given = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
+    return f"{text}: {given}" if given else text

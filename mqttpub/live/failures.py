@@ -1,0 +1,66 @@
+"""What can go wrong between here and the broker, each with its exit status."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """Exit status of the program."""
+
+    DONE = 0
+    FINDINGS = 1
+    USAGE = 2
+    NOT_CONNECTED = 3
+    CONNECTION_REFUSED = 4
+    REFUSED = 5
+    UNKNOWN = 6
+    PEER_FAULT = 7
+    INTERRUPTED = 130
+
+
+class Failure(Exception):
+    """A run ended without success; the text is one sentence for people."""
+
+    status = Exit.UNKNOWN
+
+
+class NotConnected(Failure):
+    """Name, TCP, TLS, WebSocket or proxy failed; nothing was sent."""
+
+    status = Exit.NOT_CONNECTED
+
+
+class ConnectionRefused(Failure):
+    """The broker answered CONNECT with a refusal."""
+
+    status = Exit.CONNECTION_REFUSED
+
+
+class Refused(Failure):
+    """The broker refused a message, or closed with a reason."""
+
+    status = Exit.REFUSED
+
+
+class Unanswered(Failure):
+    """The deadline passed or the connection was lost while something was awaited."""
+
+    status = Exit.UNKNOWN
+
+
+class Interrupted(Failure):
+    """The user ended the run; the text says what was still awaited."""
+
+    status = Exit.INTERRUPTED
+
+
+class PeerFault(Failure):
+    """The broker broke the protocol.
+
+    `data` is the packet, or the bytes that could not be cut into packets.
+    """
+
+    status = Exit.PEER_FAULT
+
+    def __init__(self, message: str, data: bytes = b"") -> None:
+        super().__init__(message)
+        self.data = data

@@ -1,0 +1,148 @@
+"""A socket that sees every byte, and hands packets to whoever they are for."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from ..codec.stream import Connection, Frame, LostSync
+from ..spec.terms import Direction, Version
+
+FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
+"""PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
+CHUNK = 65536
+
+Observer = Callable[[float, Frame], None]
+"""Called with the time (seconds since the epoch) and each whole packet, sent or received."""
+
+
+class Tap:
+    """Stands between paho and its socket.
+
+    paho calls `send`, `recv` and `close`; the publish flows call `write` and read `inbox`.
+    What comes in is cut into packets: those of the publish flows go to `inbox`, all others
+    are left for paho. Everything that goes out passes one buffer, so packets never mix.
+    """
+
+    def __init__(self, sock: Any, version: Version, observer: Observer | None = None) -> None:
+        self.sock = sock
+        self.observer = observer
+        self.inbox: deque[tuple[float, Frame]] = deque()
+        """Packets of the publish flows, with their time of arrival."""
+        self.others: deque[tuple[float, Frame]] = deque()
+        """All other packets, for whoever wants to know; paho gets their bytes too."""
+        self.lost: LostSync | None = None
+        """Set when what came in could not be cut into packets."""
+        self.ended = False
+        """The peer has closed its side."""
+        self.released = False
+        """paho is done with the socket; the driver closes it."""
+        self._cut = Connection(version)
+        self._for_paho = bytearray()
+        self._out = bytearray()
+
+    # what paho uses
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait on."""
+        return int(self.sock.fileno())
+
+    def setblocking(self, flag: bool) -> None:
+        """Set the mode of the socket below."""
+        self.sock.setblocking(flag)
+
+    def pending(self) -> int:
+        """Return how many bytes can be read without waiting."""
+        return len(self._for_paho)
+
+    def send(self, data: bytes) -> int:
+        """Take bytes from paho."""
+        self.write(bytes(data))
+        return len(data)
+
+    def recv(self, count: int) -> bytes:
+        """Give paho the next bytes of the packets that are its own."""
+        if not self._for_paho:
+            raise BlockingIOError
+        data = bytes(self._for_paho[:count])
+        del self._for_paho[:count]
+        return data
+
+    def close(self) -> None:
+        """Let paho go; the socket stays open until the driver has read what is left."""
+        self.released = True
+
+    # what the flows and the driver use
+
+    def write(self, data: bytes) -> None:
+        """Send whole packets, as soon as the socket takes them."""
+        if self.observer:
+            self._show(self.observer, data)
+        self._out += data
+        self.flush()
+
+    def _show(self, observer: Observer, data: bytes) -> None:
+        now = time.time()
+        try:
+            for frame in self._cut.feed(Direction.CLIENT, data):
+                observer(now, frame)
+        except LostSync:
+            # Only what was forged with --force cannot be cut; it is shown as it is.
+            observer(now, Frame(data, 0, Direction.CLIENT, self._cut.version))
+
+    def flush(self) -> None:
+        """Hand the socket as much of the buffer as it takes."""
+        while self._out:
+            try:
+                sent = self.sock.send(self._out)
+            except OSError as error:
+                if not _again(error):
+                    raise
+                return
+            del self._out[:sent]
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the socket."""
+        return len(self._out)
+
+    def pump(self) -> bool:
+        """Read what the socket has; return whether anything came."""
+        came = False
+        while not self.ended and self.lost is None:
+            try:
+                data = self.sock.recv(CHUNK)
+            except OSError as error:
+                if not _again(error):
+                    raise
+                break
+            came = True
+            self.ended = not data
+            self._take(data)
+        return came
+
+    def _take(self, data: bytes) -> None:
+        now = time.time()
+        try:
+            for frame in self._cut.feed(Direction.SERVER, data):
+                self._sort(now, frame)
+        except LostSync as lost:
+            self.lost = lost
+
+    def _sort(self, now: float, frame: Frame) -> None:
+        if self.observer:
+            self.observer(now, frame)
+        if frame.data[0] >> 4 in FLOW_PACKETS:
+            self.inbox.append((now, frame))
+        else:
+            self.others.append((now, frame))
+            self._for_paho += frame.data
+
+    @property
+    def unfinished(self) -> bytes:
+        """The bytes of a packet from the server that has not ended."""
+        return self._cut.streams[Direction.SERVER].pending
+
+
+def _again(error: OSError) -> bool:
+    return isinstance(error, BlockingIOError) or type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")

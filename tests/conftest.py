@@ -1,0 +1,58 @@
+"""What all tests share: a real broker, and `--update` to rewrite screens."""
+
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add --update."""
+    parser.addoption("--update", action="store_true", help="rewrite the screens in transcripts and README.md")
+
+
+@pytest.fixture(scope="session")
+def update(request: pytest.FixtureRequest) -> bool:
+    """Whether screens are to be rewritten."""
+    return bool(request.config.getoption("--update"))
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody uses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def wait_for_port(port: int, seconds: float = 10) -> None:
+    """Return when somebody listens."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        except OSError:
+            assert time.monotonic() < until, f"nobody listens on {port}"
+            time.sleep(0.02)
+        else:
+            return
+
+
+@pytest.fixture(scope="session")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """Run a real mosquitto for all tests and yield its port."""
+    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+    assert program, "the tests need mosquitto (Debian: apt-get install mosquitto)"
+    port = free_port()
+    folder: Path = tmp_path_factory.mktemp("mosquitto")
+    config = folder / "mosquitto.conf"
+    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nlog_dest none\n")
+    process = subprocess.Popen([program, "-c", str(config)])
+    try:
+        wait_for_port(port)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(10)

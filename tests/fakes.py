@@ -1,0 +1,83 @@
+"""A scripted peer on a real socket, for faults that no broker makes."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from mqttpub.codec.framing import frame_length
+
+CONNACK = bytes.fromhex("20 03 00 00 00")
+"""CONNACK of MQTT 5.0 that accepts."""
+
+
+class Peer:
+    """The broker's end of one connection, as a script uses it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self.sock.settimeout(10)
+        self._buffer = b""
+
+    def packet(self) -> bytes:
+        """Return the next whole packet from the client, or what came before it closed."""
+        while (length := frame_length(self._buffer)) is None or len(self._buffer) < length:
+            chunk = self.sock.recv(65536)
+            if not chunk:
+                rest, self._buffer = self._buffer, b""
+                return rest
+            self._buffer += chunk
+        packet, self._buffer = self._buffer[:length], self._buffer[length:]
+        return packet
+
+    def send(self, hexadecimal: str) -> None:
+        """Send bytes, written in hex."""
+        self.sock.sendall(bytes.fromhex(hexadecimal))
+
+    def trickle(self, hexadecimal: str) -> None:
+        """Send bytes one at a time."""
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for byte in bytes.fromhex(hexadecimal):
+            self.sock.sendall(bytes((byte,)))
+
+    def accept(self, connack: str = "20 03 00 00 00") -> bytes:
+        """Take the CONNECT, answer it, and return it."""
+        connect = self.packet()
+        self.send(connack)
+        return connect
+
+    def wait(self) -> None:
+        """Read until the client closes."""
+        while self.sock.recv(65536):
+            pass
+
+
+Script = Callable[[Peer], None]
+
+
+@contextmanager
+def scripted(script: Script) -> Iterator[int]:
+    """Run a script for the first connection to a free port of loopback, and yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        failures: list[BaseException] = []
+
+        def serve() -> None:
+            server.settimeout(10)
+            try:
+                sock, _ = server.accept()
+            except OSError:
+                return
+            with sock:
+                try:
+                    script(Peer(sock))
+                except (ConnectionError, TimeoutError):
+                    return
+                except BaseException as error:
+                    failures.append(error)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        thread.join(12)
+        if failures:
+            raise failures[0]
