@@ -1,0 +1,1 @@
+"""Captured bytes, from text and from files, as chunks with their place."""
