@@ -1,0 +1,1 @@
+"""Things to try MQTT with: an embedded broker, and what replays, steps through and examines connections."""

@@ -1,0 +1,155 @@
+"""Topic Filters: what they match, who subscribed with them, and the retained messages."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from .message import Message
+
+Levels = list[str]
+SHARE = "$share/"
+
+
+def covers(pattern: Levels, topic: Levels) -> bool:
+    """Whether a filter matches a Topic Name, both cut into levels (5.0: 4.7)."""
+    if topic[0].startswith("$") and pattern[0] in ("+", "#"):
+        return False
+    for index, level in enumerate(pattern):
+        if level == "#":
+            return True
+        if index == len(topic) or level not in ("+", topic[index]):
+            return False
+    return len(pattern) == len(topic)
+
+
+def matches(pattern: str, topic: str) -> bool:
+    """Whether a filter matches a Topic Name."""
+    return covers(pattern.split("/"), topic.split("/"))
+
+
+def wild(pattern: str) -> bool:
+    """Whether a filter has wildcards."""
+    return "+" in pattern or "#" in pattern
+
+
+def unshared(pattern: str) -> tuple[str, str]:
+    """Cut `$share/NAME/filter` into name and filter; the name of any other filter is empty."""
+    if pattern.startswith(SHARE):
+        name, _, rest = pattern[len(SHARE) :].partition("/")
+        if name and rest:
+            return name, rest
+    return "", pattern
+
+
+class Grant(NamedTuple):
+    """One client's subscription with one filter."""
+
+    client_id: str
+    qos: int
+    no_local: bool = False
+    keep_retain: bool = False
+    """Retain As Published."""
+    identifier: int | None = None
+    """Subscription Identifier."""
+
+
+Grants = dict[str, Grant]
+"""Grants by Client Identifier."""
+
+
+class Subscribers:
+    """Everyone who subscribed with one filter: by share name, the empty one for those who do not share."""
+
+    __slots__ = ("groups", "levels")
+
+    def __init__(self, pattern: str) -> None:
+        self.levels = pattern.split("/")
+        self.groups: dict[str, Grants] = {}
+
+
+class Subscriptions:
+    """All subscriptions of all sessions."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, Subscribers] = {}
+        self._wild: dict[str, Subscribers] = {}
+
+    def _store(self, pattern: str) -> dict[str, Subscribers]:
+        return self._wild if wild(pattern) else self._exact
+
+    def add(self, full: str, grant: Grant) -> bool:
+        """Keep a subscription in place of an older one with this filter; return whether there was none."""
+        name, pattern = unshared(full)
+        store = self._store(pattern)
+        subscribers = store.get(pattern) or store.setdefault(pattern, Subscribers(pattern))
+        group = subscribers.groups.setdefault(name, {})
+        new = grant.client_id not in group
+        group[grant.client_id] = grant
+        return new
+
+    def remove(self, full: str, client_id: str) -> bool:
+        """End a subscription; return whether there was one."""
+        name, pattern = unshared(full)
+        store = self._store(pattern)
+        subscribers = store.get(pattern)
+        group = subscribers.groups.get(name, {}) if subscribers else {}
+        found = group.pop(client_id, None) is not None
+        if subscribers and not group:
+            subscribers.groups.pop(name, None)
+            if not subscribers.groups:
+                del store[pattern]
+        return found
+
+    def matching(self, topic: str) -> Iterator[tuple[str, Grants]]:
+        """Yield share name and grants of every filter that matches a Topic Name."""
+        exact = self._exact.get(topic)
+        if exact:
+            yield from exact.groups.items()
+        if self._wild:
+            levels = topic.split("/")
+            for subscribers in self._wild.values():
+                if covers(subscribers.levels, levels):
+                    yield from subscribers.groups.items()
+
+
+class Retained:
+    """The last retained message of each topic."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self._messages: dict[str, Message] = {}
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def keep(self, message: Message) -> bool:
+        """Put a message in place of its topic's last one, or an empty one in place of nothing.
+
+        Returns False, and keeps what was there, when there is no room for it.
+        """
+        older = self._messages.get(message.topic)
+        size = self.size - (older.size if older else 0) + message.size
+        if message.payload and size > self.limit:
+            return False
+        self._drop(message.topic)
+        if message.payload:
+            self._messages[message.topic] = message
+            self.size = size
+        return True
+
+    def matching(self, pattern: str, now: float) -> list[Message]:
+        """Return what a new subscription gets, in the order of arrival; forget what has expired."""
+        if wild(pattern):
+            levels = pattern.split("/")
+            found = [each for each in self._messages.values() if covers(levels, each.topic.split("/"))]
+        else:
+            found = [self._messages[pattern]] if pattern in self._messages else []
+        for each in found:
+            if each.expired(now):
+                self._drop(each.topic)
+        return [each for each in found if not each.expired(now)]
+
+    def _drop(self, topic: str) -> None:
+        dropped = self._messages.pop(topic, None)
+        if dropped:
+            self.size -= dropped.size
