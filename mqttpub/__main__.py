@@ -1,0 +1,5 @@
+"""`python -m mqttpub`."""
+
+from .cli.main import run
+
+run()

@@ -1,0 +1,1 @@
+"""The command line: flags to a request object to one call."""

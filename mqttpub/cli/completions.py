@@ -1,0 +1,238 @@
+"""Completion scripts, written from the commands as they are."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import click
+
+
+class Entry(NamedTuple):
+    """One option of a command."""
+
+    names: tuple[str, ...]
+    help: str
+    choices: tuple[str, ...]
+    takes_value: bool
+    takes_path: bool
+
+
+class Node(NamedTuple):
+    """One command with what can follow it."""
+
+    path: tuple[str, ...]
+    help: str
+    options: tuple[Entry, ...]
+    words: tuple[str, ...]
+    """Subcommands, or the choices of its first argument."""
+    paths: bool
+    """Whether its arguments may be files."""
+
+
+def script(shell: str) -> str:
+    """Return the completion script of bash, zsh or fish."""
+    from .main import program
+
+    context = click.Context(program, info_name="mqttpub")
+    return WRITERS[shell](list(_nodes(program, context, ())))
+
+
+def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[Node]:
+    words: list[str] = []
+    paths = False
+    if isinstance(command, click.Group):
+        words = command.list_commands(context)
+    for param in command.params:
+        if isinstance(param, click.Argument):
+            words += _choices(param)
+            paths = paths or not _choices(param)
+    options = [_entry(param) for param in command.get_params(context) if isinstance(param, click.Option)]
+    yield Node(path, command.get_short_help_str(60), tuple(options), tuple(words), paths)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            child = command.get_command(context, name)
+            assert child is not None
+            inner = click.Context(child, info_name=name, parent=context)
+            yield from _nodes(child, inner, (*path, name))
+
+
+def _choices(param: click.Parameter) -> list[str]:
+    return [str(choice) for choice in param.type.choices] if isinstance(param.type, click.Choice) else []
+
+
+def _entry(option: click.Option) -> Entry:
+    shown = getattr(option, "shown", None)
+    names = shown() if shown else [*option.opts, *option.secondary_opts]
+    help = (option.help or "").split("\n")[0]
+    path = isinstance(option.type, click.Path)
+    return Entry(tuple(names), help, tuple(_choices(option)), not (option.is_flag or option.count), path)
+
+
+# bash
+
+
+def _bash(nodes: list[Node]) -> str:
+    cases = "\n".join(_bash_case(node) for node in nodes)
+    values = "\n".join(_bash_values(nodes))
+    return _BASH.format(cases=cases, values=values, parents=_parents(nodes))
+
+
+def _bash_case(node: Node) -> str:
+    options = " ".join(name for entry in node.options for name in entry.names)
+    files = " files=1" if node.paths else ""
+    return f"        '{' '.join(node.path)}') options='{options}' words='{' '.join(node.words)}'{files} ;;"
+
+
+def _bash_values(nodes: list[Node]) -> Iterator[str]:
+    for node in nodes:
+        for entry in node.options:
+            if entry.takes_value:
+                what = "=files" if entry.takes_path else " ".join(entry.choices)
+                names = "|".join(f"'{' '.join(node.path)} {name}'" for name in entry.names)
+                yield f"        {names}) values='{what}' ;;"
+
+
+def _parents(nodes: list[Node]) -> str:
+    return "|".join(f"'{' '.join(node.path)}'" for node in nodes if node.path)
+
+
+_BASH = """\
+# Completion of mqttpub for bash; written by `mqttpub completion bash`.
+
+_mqttpub() {{
+    local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
+    local command='' try word index options='' words='' files='' values=none
+    for ((index = 1; index < COMP_CWORD; index++)); do
+        word=${{COMP_WORDS[index]}}
+        try=${{command:+$command }}$word
+        case "$try" in
+            {parents}) command=$try ;;
+        esac
+    done
+    case "$command" in
+{cases}
+    esac
+    case "$command $previous" in
+{values}
+    esac
+    COMPREPLY=()
+    if [[ $values == =files ]]; then
+        COMPREPLY=($(compgen -f -- "$current"))
+    elif [[ $values != none ]]; then
+        COMPREPLY=($(compgen -W "$values" -- "$current"))
+    elif [[ $current == -* ]]; then
+        COMPREPLY=($(compgen -W "$options" -- "$current"))
+    else
+        COMPREPLY=($(compgen -W "$words" -- "$current"))
+        [[ $files ]] && COMPREPLY+=($(compgen -f -- "$current"))
+    fi
+}}
+
+complete -o filenames -F _mqttpub mqttpub
+"""
+
+
+# zsh
+
+
+def _zsh(nodes: list[Node]) -> str:
+    cases = "\n".join(_zsh_case(node) for node in nodes)
+    return _ZSH.format(cases=cases, parents=_parents(nodes))
+
+
+def _zsh_case(node: Node) -> str:
+    rows = [f"            '{row}'" for entry in node.options for row in _zsh_rows(entry)]
+    words = [f"            '*: :({' '.join(node.words)})'"] if node.words else []
+    files = ["            '*: :_files'"] if node.paths and not node.words else []
+    rows = [*rows, *words, *files]
+    return f"        '{' '.join(node.path)}') specs=(\n" + "\n".join(rows) + "\n        ) ;;"
+
+
+def _zsh_rows(entry: Entry) -> Iterator[str]:
+    help = entry.help
+    for old, new in (("\\", "\\\\"), ("[", "("), ("]", ")"), (":", "\\:"), ("'", "'\\''")):
+        help = help.replace(old, new)
+    what = ""
+    if entry.takes_value:
+        action = "_files" if entry.takes_path else f"({' '.join(entry.choices)})" if entry.choices else " "
+        what = f":value:{action}"
+    yield from (f"*{name}[{help}]{what}" for name in entry.names)
+
+
+_ZSH = """\
+#compdef mqttpub
+# Completion of mqttpub for zsh; written by `mqttpub completion zsh`.
+
+_mqttpub() {{
+    local command='' try index
+    local -a specs
+    for ((index = 2; index < CURRENT; index++)); do
+        try=${{command:+$command }}${{words[index]}}
+        case "$try" in
+            {parents}) command=$try ;;
+        esac
+    done
+    case "$command" in
+{cases}
+    esac
+    _arguments $specs
+}}
+
+if [ "$funcstack[1]" = _mqttpub ]; then
+    _mqttpub "$@"
+else
+    compdef _mqttpub mqttpub
+fi
+"""
+
+
+# fish
+
+
+def _fish(nodes: list[Node]) -> str:
+    lines = [_FISH]
+    for node in nodes:
+        lines += _fish_lines(node)
+    return "\n".join(lines) + "\n"
+
+
+def _fish_lines(node: Node) -> Iterator[str]:
+    at = f"complete -c mqttpub -n '__mqttpub_at {' '.join(node.path)}'".replace("at '", "at'")
+    if node.words:
+        yield f"{at} -f -a '{' '.join(node.words)}'"
+    elif node.paths:
+        yield f"{at} -F"
+    for entry in node.options:
+        names = " ".join(_fish_name(name) for name in entry.names)
+        help = entry.help.replace("\\", "\\\\").replace("'", "\\'")
+        yield f"{at} {names}{_fish_value(entry)} -d '{help}'"
+
+
+def _fish_value(entry: Entry) -> str:
+    if not entry.takes_value:
+        return ""
+    return " -r -F" if entry.takes_path else f" -x -a '{' '.join(entry.choices)}'" if entry.choices else " -x"
+
+
+def _fish_name(name: str) -> str:
+    if name.startswith("--"):
+        return f"-l {name[2:]}"
+    return f"-s {name[1:]}" if len(name) == 2 else f"-o {name[1:]}"
+
+
+_FISH = """\
+# Completion of mqttpub for fish; written by `mqttpub completion fish`.
+
+function __mqttpub_at
+    set -l words (commandline -opc)
+    set -e words[1]
+    set -l named
+    for word in $words
+        string match -q -- '-*' $word; and break
+        set -a named $word
+    end
+    test "$named" = "$argv"
+end
+
+complete -c mqttpub -f"""
+
+WRITERS: dict[str, Callable[[list[Node]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}

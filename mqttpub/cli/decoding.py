@@ -1,0 +1,145 @@
+"""What `decode` does: text to packets, packets to the screen."""
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ..capture.text import BadText, Piece, read_bytes, read_text
+from ..codec.decode import decode
+from ..codec.nodes import Decoded
+from ..codec.stream import Frame, LostSync, Stream
+from ..lint.packet import lint
+from ..spec.terms import Direction, Version
+from .flags import DIRECTIONS
+from .showing import Show
+
+CANDIDATES = (Version.V5, Version.V311)
+"""How a packet is read when nothing tells its version."""
+MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
+
+
+class Decoding:
+    """One run of `decode`."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+        self.version: Version | None = given["mqtt_version"]
+        self.direction = DIRECTIONS.get(given["direction"])
+        self.show = Show(secrets=given["show_secrets"], full=given["full"])
+        self.errors = False
+        self.count = 0
+        self.guessed = False
+
+    def run(self) -> int:
+        """Show every packet of the input and return the exit status."""
+        for source, pieces in self._sources():
+            try:
+                for piece in pieces:
+                    for frame in self._frames(piece):
+                        self._frame(frame)
+            except BadText as error:
+                sys.stdout.flush()
+                place = f"line {error.line}, column {error.column}"
+                raise click.UsageError(f"{source}: {place}: {error.message}") from None
+        if self.guessed and not self.given["as_json"]:
+            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+        return 1 if self.errors else 0
+
+    # input
+
+    def _sources(self) -> Iterator[tuple[str, Iterator[Piece]]]:
+        form = self.given["form"]
+        for path in self.given["file"]:
+            yield _named(path), read_bytes(_read(path), form)
+        words = self.given["text"]
+        if len(words) == 1 and os.path.exists(words[0]):
+            yield words[0], read_bytes(_read(words[0]), form)
+        elif words:
+            text = " ".join(words)
+            yield (
+                "argument",
+                read_text(text) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form),
+            )
+        elif not self.given["file"]:
+            if sys.stdin.isatty():
+                raise click.UsageError("nothing to decode: give hex, a file, or standard input")
+            yield "standard input", read_bytes(sys.stdin.buffer.read(), form)
+
+    def _frames(self, piece: Piece) -> Iterator[Frame]:
+        """Cut a piece into packets; what is left at its end comes as a packet that is cut short."""
+        direction = MARKS.get(piece.mark) or self.direction
+        stream = Stream(direction, self.version)
+        try:
+            yield from stream.feed(piece.data)
+            rest = stream.pending
+        except LostSync as lost:
+            rest = piece.data[lost.offset :]
+        if rest:
+            yield Frame(rest, stream.offset, direction, stream.version)
+
+    # output
+
+    def _frame(self, frame: Frame) -> None:
+        self.version = frame.version or self.version
+        self.count += 1
+        readings = self._readings(frame)
+        for reading in readings:
+            reading.findings = lint(reading, frame.direction)
+        self.errors = self.errors or all(_has_error(reading) for reading in readings)
+        if self.given["as_json"]:
+            self._records(readings)
+        elif readings[1:]:
+            self.guessed = True
+            self._both(readings)
+        else:
+            self.show.packet(readings[0], time=self._place(frame))
+
+    def _readings(self, frame: Frame) -> list[Decoded]:
+        versions = (frame.version,) if frame.version else CANDIDATES
+        readings = [decode(frame.data, version, direction=frame.direction, offset=frame.offset) for version in versions]
+        return readings[:1] if len(readings) > 1 and _same(*readings) else readings
+
+    def _place(self, frame: Frame) -> str:
+        return f"at offset {frame.offset}" if frame.offset else ""
+
+    def _both(self, readings: list[Decoded]) -> None:
+        from .columns import side_by_side
+
+        side_by_side(self.show, readings)
+
+    def _records(self, readings: list[Decoded]) -> None:
+        from ..view.record import dumps, record
+
+        for reading in readings:
+            entry = record(reading, secrets=self.show.secrets)
+            if readings[1:]:
+                entry["version_known"] = False
+            click.echo(dumps(entry))
+
+
+def _same(first: Decoded, second: Decoded) -> bool:
+    def shape(decoded: Decoded) -> list[tuple[Any, ...]]:
+        return [(path, node.span, node.mask, node.value) for path, node in decoded.root.walk() if not node.children]
+
+    return shape(first) == shape(second) and bool(lint(first)) == bool(lint(second))
+
+
+def _has_error(decoded: Decoded) -> bool:
+    return any(finding.severity == "error" for finding in decoded.findings)
+
+
+def _named(path: str) -> str:
+    return "standard input" if path == "-" else path
+
+
+def _read(path: str) -> bytes:
+    if path == "-":
+        return sys.stdin.buffer.read()
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None

@@ -1,0 +1,256 @@
+"""`mqttpub encode`: a subcommand per packet type, its options read from the table."""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from ..spec.fields import Field, Group, Packet
+from ..spec.packets import PACKETS, Publish, Subscription, Will
+from ..spec.properties import WILL, of_packet
+from ..spec.terms import Version
+from ..wire.types import BINARY, BYTE, REST, STRING, U16, WireType
+from .flags import OCTETS, U16_NUMBER, VERSION, Flag, NumberType, payload_options, property_option
+from .requests import chosen_properties, payload
+
+NAMES = {
+    "topic": ("-t", "--topic"),
+    "qos": ("-q", "--qos"),
+    "retain": ("-r", "--retain"),
+    "client_id": ("-i", "--client-id"),
+    "username": ("-u", "--username"),
+    "password": ("-P", "--password"),
+    "keep_alive": ("-k", "--keep-alive"),
+    "filter": ("-t", "--filter"),
+    "filters": ("-t", "--filter"),
+    "reason_codes": ("--reason-code",),
+}
+"""Options that are not just the name of their field, as `pub` and the other clients call them."""
+ALIASES = {"filter": ("--topic",), "filters": ("--topic",), "clean_start": ("--clean",)}
+BYTE_NUMBER = NumberType(0, 0xFF)
+TYPES: dict[WireType, Any] = {BYTE: BYTE_NUMBER, U16: U16_NUMBER, STRING: str, BINARY: OCTETS, REST: OCTETS}
+FORMATS = ("hex", "raw", "base64", "c")
+DERIVED = {"username_flag", "password_flag", "will_flag"}
+
+
+def _key(field: Field) -> str:
+    """Return the name of a field's option; bits of the first byte that only 3.1 has get a prefix."""
+    old = field.mask and not field.octet and field.until < Version.V5
+    return f"header_{field.key}" if old else field.key
+
+
+def field_flag(field: Field, prefix: str = "") -> Flag:
+    """Return the option of one declared field."""
+    key = prefix + _key(field)
+    plain = ("--" + key.replace("_", "-"),)
+    names = plain if prefix else NAMES.get(key, plain)
+    aliases = () if prefix else ALIASES.get(field.key, ())
+    help = f"{field.label}: {field.doc}." if field.doc else f"{field.label}."
+    if field.single and field.key not in DERIVED:
+        both = f"{names[-1]}/--no-{names[-1].lstrip('-')}"
+        return Flag([*names[:-1], both, key], aliases=aliases, default=None, help=help)
+    type: Any = field.item or field.type
+    kind = NumberType(0, field.mask >> field.shift) if field.mask else TYPES[type]
+    multiple = field.shape == "list"
+    return Flag([*names, key], aliases=aliases, type=kind, multiple=multiple, default=None, help=help)
+
+
+def packet_flags(cls: type[Packet]) -> list[Flag]:
+    """Return the options of a packet: its fields, then its properties."""
+    flags: list[Flag] = []
+    for field in cls.layout:
+        if field.shape == "group":
+            flags += [field_flag(each, "will_") for each in Will.layout if each.shape == "value"]
+        elif field.item is Subscription:
+            help = "Topic Filter; may be repeated."
+            flags.append(Flag(["-t", "--filter", "filter"], aliases=("--topic",), multiple=True, help=help))
+            flags += [field_flag(each) for each in Subscription.layout if each.mask]
+        elif field.key == "payload":
+            flags += payload_options()
+        elif field.shape != "properties":
+            flags.append(field_flag(field))
+    by_name = {flag.name: flag for flag in reversed(flags)}
+    return [flag for flag in flags if by_name[flag.name] is flag]
+
+
+def build(cls: type[Packet], given: dict[str, Any]) -> Packet:
+    """Return the packet that the options of its subcommand describe; raises UsageError."""
+    values: dict[str, Any] = {}
+    for field in cls.layout:
+        value = _READ[field.shape](cls, field, given)
+        if value is not None:
+            values[field.key] = value
+    if "packet_id" in cls.fields and "packet_id" not in values and values.get("qos", cls is not Publish):
+        values["packet_id"] = 1
+    missing = [f"--{key.replace('_', '-')}" for key in cls.fields if key not in values and _required(cls, key)]
+    if missing:
+        raise click.UsageError(f"{cls.name} needs {' and '.join(missing)}")
+    return cls(**values)
+
+
+def _required(cls: type[Packet], key: str) -> bool:
+    from ..spec.fields import MISSING
+
+    return cls.fields[key].default is MISSING
+
+
+def _value(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+    if field.key == "payload":
+        return payload(given, required=False)
+    return given.get(_key(field))
+
+
+def _list(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+    if field.item is not Subscription:
+        return tuple(given[field.key])
+    chosen = {each.key: given.get(each.key) for each in Subscription.layout if each.mask}
+    options: dict[str, Any] = {key: value for key, value in chosen.items() if value is not None}
+    return tuple(Subscription(filter=each, **options) for each in given["filter"])
+
+
+def _group(cls: type[Packet], field: Field, given: dict[str, Any]) -> Group | None:
+    given_values = {each.key: given.get(f"will_{each.key}") for each in Will.layout if each.shape == "value"}
+    chosen: dict[str, Any] = {key: value for key, value in given_values.items() if value is not None}
+    properties = chosen_properties(WILL, given, given["mqtt_version"], "will_")
+    if not chosen and not properties:
+        return None
+    if "topic" not in chosen:
+        raise click.UsageError("a will needs --will-topic")
+    return Will(**chosen, properties=properties)
+
+
+def _properties(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+    return chosen_properties(cls.name, given, given["mqtt_version"]) or None
+
+
+_READ: dict[str, Callable[..., Any]] = {
+    "bits": _value,
+    "value": _value,
+    "list": _list,
+    "group": _group,
+    "properties": _properties,
+}
+
+
+class Encode(click.Group):
+    """A group with a subcommand per packet type; flags without a packet type mean PUBLISH."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the packet types."""
+        return [cls.name.lower() for cls in PACKETS.values()]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the subcommand of a packet type."""
+        cls = next((cls for cls in PACKETS.values() if cls.name == cmd_name.upper()), None)
+        return packet_command(cls) if cls else None
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Put `publish` in front of flags that have no packet type."""
+        own = {"--help", "--json", "--format", "--inspect", "-d", "--full", "--show-secrets"}
+        if args and args[0].startswith("-") and args[0].split("=")[0] not in own:
+            args = ["publish", *args]
+        return super().parse_args(ctx, args)
+
+
+def packet_command(cls: type[Packet]) -> click.Command:
+    """Return the subcommand that builds one packet type."""
+    flags: list[click.Parameter] = [*packet_flags(cls)]
+    flags += _property_options(cls.name)
+    if cls.name == "CONNECT":
+        flags += _property_options(WILL, "will_")
+    flags += [
+        Flag(["-V", "--mqtt-version"], aliases=("--protocol-version",), type=VERSION, default="5",
+             show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 or 5."),
+        Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, right or wrong."),
+        *output_options(),
+    ]  # fmt: skip
+
+    def callback(**given: Any) -> int:
+        return show(cls, given)
+
+    doc = cls.__doc__ or ""
+    text = f"Build a {cls.name} ({cls.section}).\n\n{doc}"
+    return click.Command(
+        cls.name.lower(), params=flags, callback=callback, help=text, short_help=doc,
+        context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+    )  # fmt: skip
+
+
+def _property_options(packet: str, prefix: str = "") -> list[click.Parameter]:
+    return [property_option(row, prefix=prefix) for row in of_packet(packet)]
+
+
+def output_options() -> list[click.Parameter]:
+    """Return the options of what is printed."""
+    return [
+        Flag(["--format", "form"], type=click.Choice(FORMATS), default="hex", show_default=True, help="Writing."),
+        Flag(["-d", "--inspect"], is_flag=True, help="Show each byte named instead."),
+        Flag(["--show-secrets"], is_flag=True, help="Do not mask passwords and authentication data."),
+        Flag(["--full"], is_flag=True, help="Show every byte of a long field."),
+    ]  # fmt: skip
+
+
+def show(cls: type[Packet], given: dict[str, Any]) -> int:
+    """Build, encode and print."""
+    from ..codec.encode import encode
+
+    packet = build(cls, given)
+    try:
+        data = encode(packet, given["mqtt_version"], remaining_length=given["remaining_length"])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+    return write(data, given["mqtt_version"], given)
+
+
+def write(data: bytes, version: Version, given: dict[str, Any]) -> int:
+    """Print the bytes of a packet as the output options say."""
+    if given["inspect"]:
+        from ..codec.decode import decode
+        from .showing import Show
+
+        Show(secrets=given["show_secrets"], full=given["full"]).packet(decode(data, version), judge=True)
+        return 0
+    if given["form"] == "raw":
+        if sys.stdout.isatty():
+            raise click.UsageError("raw bytes go to a file or a pipe, not to a terminal")
+        sys.stdout.buffer.write(data)
+        return 0
+    click.echo(_PRINTED[given["form"]](data))
+    return 0
+
+
+def _base64(data: bytes) -> str:
+    import base64
+
+    return base64.b64encode(data).decode()
+
+
+def _c_array(data: bytes) -> str:
+    rows = (", ".join(f"0x{byte:02x}" for byte in data[at : at + 12]) for at in range(0, len(data), 12))
+    return "const unsigned char packet[] = {\n" + "".join(f"    {row},\n" for row in rows) + "};"
+
+
+_PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" "), "base64": _base64, "c": _c_array}
+
+
+@click.group(
+    cls=Encode, name="encode", params=output_options(), invoke_without_command=True,
+    context_settings={"help_option_names": ["--help"], "max_content_width": 100},
+)  # fmt: skip
+@click.option("--json", "json_path", metavar="PATH", help="Read packets from JSON Lines instead; - for standard input.")
+@click.pass_context
+def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
+    """Build a control packet and print its bytes.
+
+    Flags without a packet type mean PUBLISH, so those of `pub` work here too. What the
+    specification forbids is built all the same.
+    """
+    if ctx.invoked_subcommand:
+        return 0
+    if json_path is None:
+        click.echo(ctx.get_help())
+        return 2
+    from .jsonlines import encode_lines
+
+    return encode_lines(json_path, given)

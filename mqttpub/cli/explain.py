@@ -1,0 +1,18 @@
+"""`mqttpub explain`."""
+
+import click
+
+
+@click.command(name="explain", context_settings={"help_option_names": ["--help"]})
+@click.argument("word", nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
+def command(word: tuple[str, ...], as_json: bool) -> int:
+    """Tell about a packet, a property, a reason code or a statement.
+
+    WORD is a packet (publish), a property (topic alias, 0x23), a reason code (0x87, not
+    authorized) or the id of a statement or section (3.3.1-2, MQTT5-3.3.1-2, 3.3.1). Without
+    WORD, list what there is.
+    """
+    from .explaining import explain, overview
+
+    return explain(" ".join(word), as_json=as_json) if word else overview(as_json=as_json)

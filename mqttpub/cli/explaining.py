@@ -1,0 +1,249 @@
+"""What `explain` tells: rows of the tables in words."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from ..spec.fields import Field, Packet
+from ..spec.limits import Limit
+from ..spec.packets import PACKETS
+from ..spec.properties import PROPERTIES, PropertyRow
+from ..spec.reasons import CONNECT_RETURN_CODES, REASONS, Codes, Reason
+from ..spec.statements import Statement, find, statement
+from ..spec.terms import Version
+from .showing import Show
+
+Line = list[tuple[str, str]]
+CLASSES = {
+    "A": "one packet shows it",
+    "A~": "one packet hints at it",
+    "B": "one connection shows it",
+    "B*": "one connection shows it when provoked",
+    "BL": "shown by subscribing to what one publishes",
+    "C2": "needs a second connection",
+    "C": "cannot be seen from outside",
+}
+WHO = {"c": "the client", "s": "the server", "cs": "both ends"}
+
+
+def explain(word: str, *, as_json: bool) -> int:
+    """Print all that a word names and return the exit status; raises UsageError when nothing has the name."""
+    found = list(_found(word))
+    if not found:
+        raise click.UsageError(f"nothing is called '{word}': no packet, property, reason code or statement")
+    if as_json:
+        import json
+
+        for thing in found:
+            click.echo(json.dumps(_JSON[_kind(thing)](thing), default=list))
+        return 0
+    show = Show()
+    for thing in found:
+        show.block(_wrapped(_TEXT[_kind(thing)](thing), show.width))
+    return 0
+
+
+def overview(*, as_json: bool) -> int:
+    """Print the names of everything that can be explained."""
+    if as_json:
+        import json
+
+        names = {
+            "packets": [cls.name for cls in PACKETS.values()],
+            "properties": [row.label for row in PROPERTIES.values()],
+            "reasons": sorted({f"0x{row.code:02x} {row.name}" for row in REASONS}),
+        }
+        click.echo(json.dumps(names))
+        return 0
+    for cls in PACKETS.values():
+        click.echo(f"{cls.code:4}  {cls.name:<12} {cls.__doc__}")
+    click.echo()
+    for row in PROPERTIES.values():
+        click.echo(f"0x{row.id:02x}  {row.label:<34} {row.doc}")
+    click.echo()
+    for reason in REASONS:
+        click.echo(f"0x{reason.code:02x}  {reason.name:<40} {' '.join(sorted(reason.packets))}")
+    return 0
+
+
+def _found(word: str) -> Iterator[Any]:
+    plain = word.strip().replace("-", " ").replace("_", " ").casefold()
+    number = _number(word)
+    yield from (cls for cls in PACKETS.values() if cls.name.casefold() == plain)
+    yield from (row for row in PROPERTIES.values() if row.label.casefold() == plain or row.id == number)
+    reasons = (*REASONS, *(row for row in CONNECT_RETURN_CODES if number is None))
+    yield from (row for row in reasons if row.name.casefold() == plain or row.code == number)
+    if number is None:
+        yield from find(word)
+
+
+def _number(word: str) -> int | None:
+    text = word.strip().lower()
+    try:
+        return int(text, 16) if text.startswith("0x") else int(text)
+    except ValueError:
+        return None
+
+
+def _kind(thing: Any) -> str:
+    if isinstance(thing, type):
+        return "packet"
+    return {PropertyRow: "property", Reason: "reason", Statement: "statement"}[type(thing)]
+
+
+# text
+
+
+def _packet_text(cls: type[Packet]) -> Iterator[Line]:
+    yield [(cls.name, "type"), (f"  packet type {cls.code}  section {cls.section}", "dim")]
+    yield [(cls.__doc__ or "", "")]
+    since = f", since MQTT {cls.since.label}" if cls.since > Version.V31 else ""
+    yield [(f"sent by {_senders(cls)}{since}", "")]
+    yield []
+    for group, field in _fields(cls):
+        yield from _field_text(group, field)
+    names = [row.label for row in PROPERTIES.values() if cls.name in row.packets]
+    if names:
+        yield [("properties  ", "label"), (", ".join(names), "property")]
+    codes = [row for row in REASONS if cls.name in row.packets]
+    if codes:
+        yield []
+        yield [("reason codes", "label")]
+        yield from ([(f"  0x{row.code:02x}  ", "reason"), (f"{row.name}: {row.meaning}", "")] for row in codes)
+
+
+def _senders(cls: type[Packet]) -> str:
+    ends = " and ".join(sorted(end.value for end in cls.senders))
+    before = " and ".join(sorted(end.value for end in cls.senders3))
+    return ends if ends == before or cls.since == Version.V5 else f"{ends} (before 5.0: {before})"
+
+
+def _fields(cls: type[Packet]) -> Iterator[tuple[str, Field]]:
+    for field in cls.layout:
+        nested = getattr(field.item, "layout", None)
+        if nested:
+            yield from ((field.label, each) for each in nested)
+        elif field.shape != "properties":
+            yield "", field
+
+
+def _field_text(group: str, field: Field) -> Iterator[Line]:
+    size = f"bits {field.mask:08b}" if field.mask else field.type.name if field.type else f"list of {field.item.name}"
+    versions = _versions(field)
+    title = f"{group} {field.label}" if group else field.label
+    line: Line = [(f"  {title:<24}", field.kind or "label"), (f" {size}", "")]
+    extra = [
+        text for text in (versions, field.unit, field.doc, f"only with {field.when}" if field.when else "") if text
+    ]
+    yield [*line, (f"  {'; '.join(extra)}", "dim")] if extra else line
+    if isinstance(field.names, dict):
+        yield [(" " * 27 + ", ".join(f"{value} {name}" for value, name in field.names.items()), "dim")]
+    for law in _laws((*field.limits, *field.each)):
+        yield [(f"{'':27}{law}", "dim")]
+
+
+def _versions(field: Field) -> str:
+    if field.since > Version.V31:
+        return f"since {field.since.label}"
+    return f"until {field.until.label}" if field.until < Version.V5 else ""
+
+
+def _laws(limits: tuple[Limit, ...]) -> Iterator[str]:
+    for limit in limits:
+        ids = [id for version in reversed(Version) if (id := limit.law.id(version))]
+        texts = dict.fromkeys(statement(id).text for id in ids)
+        for text in texts:
+            yield f"{', '.join(id for id in ids if statement(id).text == text)}: {text}"
+
+
+def _property_text(row: PropertyRow) -> Iterator[Line]:
+    yield [(row.label, "property"), (f"  property 0x{row.id:02x} ({row.id})  section {row.section}", "dim")]
+    yield [(row.doc[0].upper() + row.doc[1:] + ".", "")]
+    yield [("type      ", "label"), (f"{row.type.name}{f', in {row.unit}' if row.unit else ''}", "")]
+    yield [("allowed   ", "label"), (", ".join(sorted(row.packets)), "")]
+    many = ", ".join(sorted(row.repeatable)) if row.repeatable else "never"
+    yield [("repeated  ", "label"), ("everywhere" if row.repeatable == row.packets else many, "")]
+    if row.names:
+        yield [("values    ", "label"), (", ".join(f"{value} {name}" for value, name in row.names.items()), "")]
+    yield from ([("rule      ", "label"), (law, "")] for law in _laws(row.limits))
+
+
+def _reason_text(row: Reason) -> Iterator[Line]:
+    yield [(f"0x{row.code:02x}", "reason"), (f"  {row.code}  ", "dim"), (row.name, "reason")]
+    yield [(row.meaning, "")]
+    yield [("carried by  ", "label"), (", ".join(sorted(row.packets)), "")]
+    yield [("sent by     ", "label"), (_reason_senders(row), "")]
+
+
+def _reason_senders(row: Reason) -> str:
+    if row in CONNECT_RETURN_CODES:
+        return "the server, before 5.0"
+    return WHO[row.sender]
+
+
+def _statement_text(row: Statement) -> Iterator[Line]:
+    yield [(row.id, row.severity), (f"  MQTT {row.version}  section {row.section}", "dim")]
+    yield [(row.text, "")]
+    yield [("binds     ", "label"), (WHO[row.who], "")]
+    yield [("severity  ", "label"), (row.severity, row.severity)]
+    yield [("checked   ", "label"), (f"class {row.klass}: {CLASSES[row.klass]}", "")]
+    if row.equivalents:
+        yield [("see also  ", "label"), (", ".join(row.equivalents), "")]
+
+
+_TEXT: dict[str, Callable[[Any], Iterator[Line]]] = {
+    "packet": _packet_text,
+    "property": _property_text,
+    "reason": _reason_text,
+    "statement": _statement_text,
+}
+
+
+def _wrapped(lines: Iterator[Line], width: int) -> Iterator[Line]:
+    """Break the last text of a line where it leaves the screen."""
+    import textwrap
+
+    for line in lines:
+        used = sum(len(text) for text, _ in line[:-1])
+        if not line or used + len(line[-1][0]) <= width:
+            yield line
+            continue
+        text, style = line[-1]
+        start = len(text) - len(text.lstrip())
+        first, *rest = textwrap.wrap(text.strip(), max(width - used - start, 20)) or [""]
+        yield [*line[:-1], (" " * start + first, style)]
+        yield from ([(" " * (used + start) + each, style)] for each in rest)
+
+
+# JSON
+
+
+def _packet_json(cls: type[Packet]) -> dict[str, Any]:
+    return {
+        "packet": cls.name, "type": cls.code, "section": cls.section, "meaning": cls.__doc__,
+        "senders": sorted(end.value for end in cls.senders), "since": cls.since.label,
+        "fields": [{"key": field.key, "label": field.label, "type": field.type.name if field.type else field.shape,
+                    "mask": field.mask, "doc": field.doc} for _, field in _fields(cls)],
+        "properties": [row.label for row in PROPERTIES.values() if cls.name in row.packets],
+        "reason_codes": sorted(Codes(cls.name).rows[Version.V5]),
+    }  # fmt: skip
+
+
+def _property_json(row: PropertyRow) -> dict[str, Any]:
+    return {
+        "property": row.label, "id": row.id, "type": row.type.name, "section": row.section, "meaning": row.doc,
+        "packets": sorted(row.packets), "repeatable": sorted(row.repeatable), "unit": row.unit,
+    }  # fmt: skip
+
+
+def _row_json(row: Any) -> dict[str, Any]:
+    return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in row._asdict().items()}
+
+
+_JSON: dict[str, Callable[[Any], dict[str, Any]]] = {
+    "packet": _packet_json,
+    "property": _property_json,
+    "reason": _row_json,
+    "statement": _row_json,
+}

@@ -1,0 +1,84 @@
+"""The exchange as it happens: every packet with its direction, its time and every byte named."""
+
+import sys
+import time
+from collections import deque
+from typing import Any
+
+from ..codec.decode import decode
+from ..codec.nodes import Decoded
+from ..codec.stream import Frame
+from ..lint.packet import lint
+from ..spec.terms import Direction, Version
+from .showing import Show
+
+ACKS = {"PUBACK", "PUBREC", "PUBCOMP"}
+MAX_WAITING = 1000
+"""Packets that are kept before they are shown, so that showing does not disturb the times."""
+
+
+class Inspector:
+    """Observes a tap; shows what passed when there is time, or when too much has gathered."""
+
+    def __init__(self, version: Version, *, json: bool = False, secrets: bool = False, full: bool = False) -> None:
+        self.version = version
+        self.json = json
+        self.secrets = secrets
+        self.show = Show(secrets=secrets, full=full)
+        self.begun = time.time()
+        self.waiting: deque[Any] = deque()
+        self.published: dict[int, float] = {}
+
+    def __call__(self, now: float, frame: Frame) -> None:
+        """Take one packet from the tap."""
+        self.waiting.append((now, frame))
+        if len(self.waiting) >= MAX_WAITING:
+            self.flush()
+
+    def remark(self, text: str) -> None:
+        """Show a remark of the program's own, in its turn."""
+        if not self.json:
+            self.waiting.append((time.time(), text))
+
+    def flush(self) -> None:
+        """Show what has gathered."""
+        while self.waiting:
+            now, item = self.waiting.popleft()
+            if isinstance(item, str):
+                self.show.remark(item)
+            else:
+                self._packet(now, item)
+        sys.stdout.flush()
+
+    def _packet(self, now: float, frame: Frame) -> None:
+        assert frame.direction is not None
+        decoded = decode(frame.data, frame.version or self.version, direction=frame.direction, offset=frame.offset)
+        after = self._time_to_ack(decoded, now)
+        if self.json:
+            self._record(decoded, now, after)
+            return
+        shown = f"after {(now - self.begun) * 1000:.1f} ms"
+        shown += f", {after * 1000:.1f} ms behind PUBLISH" if after is not None else ""
+        self.show.packet(decoded, judge=True, time=shown)
+
+    def _record(self, decoded: Decoded, now: float, after: float | None) -> None:
+        import click
+
+        from ..view.record import dumps, record
+
+        decoded.findings = lint(decoded, decoded.direction)
+        entry = {"event": "packet", **record(decoded, time=now, secrets=self.secrets)}
+        if after is not None:
+            entry["seconds_after_publish"] = round(after, 6)
+        click.echo(dumps(entry))
+
+    def _time_to_ack(self, decoded: Decoded, now: float) -> float | None:
+        packet: Any = decoded.packet
+        if packet is None or getattr(packet, "packet_id", None) is None:
+            return None
+        if decoded.name == "PUBLISH" and decoded.direction is Direction.CLIENT:
+            self.published[packet.packet_id] = now
+        if decoded.name in ACKS and decoded.direction is Direction.SERVER:
+            sent = self.published.get(packet.packet_id)
+            return None if sent is None else now - sent
+        return None

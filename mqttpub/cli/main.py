@@ -1,0 +1,104 @@
+"""The program: subcommands loaded on use, every failure one line and an exit status."""
+
+import sys
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+COMMANDS = {
+    "pub": "Publish a message and see that it arrived.",
+    "encode": "Build a control packet from flags or JSON.",
+    "decode": "Read captured bytes, every field named.",
+    "explain": "Tell about a packet, property, reason code or statement.",
+    "walkthrough": "Watch the three QoS exchanges, byte by byte.",
+    "broker": "Run a small broker on this machine, to try things.",
+    "completion": "Print the completion script of a shell.",
+}
+"""Subcommands with their one-line help; each lives in the module of its name."""
+
+
+class Program(click.Group):
+    """A group that imports a subcommand only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f".{cmd_name}", __package__)
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(
+    cls=Program, context_settings={"help_option_names": ["--help"]}, invoke_without_command=False, no_args_is_help=True
+)
+@click.version_option(package_name="mqttpub", message="mqttpub %(version)s")
+def program() -> None:
+    """Publish MQTT messages and read every byte that goes over the wire."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the program and return its exit status; errors are one line on stderr."""
+    try:
+        result = program.main(arguments, prog_name="mqttpub", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return 2
+    except click.ClickException as error:
+        return _complain(_sentence(error), error.exit_code, getattr(error, "ctx", None))
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        return _complain("interrupted", 130)
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141
+    except Exception as error:
+        status = getattr(error, "status", None)
+        if status is None:
+            raise
+        return _complain(str(error), int(status))
+    return result if isinstance(result, int) else 0
+
+
+def _sentence(error: click.ClickException) -> str:
+    """Return a message that begins with the flag it is about, by the name that help shows."""
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
+        shown = getattr(error.param, "shown", None)
+        place = error.param_hint or (shown()[-1] if shown else error.param.human_readable_name if error.param else "")
+        return f"{place}: {error.message}" if place else error.message
+    return error.format_message()
+
+
+def _complain(message: str, status: int, ctx: click.Context | None = None) -> int:
+    from ..view.escape import escape
+
+    where = ctx.command_path if ctx else "mqttpub"
+    click.echo(f"{where}: {escape(' '.join(message.split()))}", err=True)
+    return status
+
+
+def _silence_stdout() -> None:
+    import os
+
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+
+
+def run(arguments: Any = None) -> NoReturn:
+    """Run the program as a process."""
+    status = main(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+        status = status or 141
+    sys.exit(status)

@@ -1,0 +1,54 @@
+"""Values that are bytes on the wire, as people type them."""
+
+from collections.abc import Callable
+
+
+def octets(text: str) -> bytes:
+    """Return the bytes of `text`: UTF-8, or what `hex:`, `base64:`, `text:` or `@path` stands for.
+
+    Raises ValueError with the place of what is wrong, or OSError for a file.
+    """
+    if text.startswith("@"):
+        return _file(text[1:])
+    prefix, colon, rest = text.partition(":")
+    if colon and prefix in PREFIXES:
+        return PREFIXES[prefix](rest)
+    return _plain(text)
+
+
+def _plain(text: str) -> bytes:
+    # Arguments that are not UTF-8 reach Python as lone surrogates; give back their bytes.
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _hex(text: str) -> bytes:
+    from ..capture.text import BadText, read_bytes
+
+    if not text:
+        return b""
+    try:
+        return b"".join(piece.data for piece in read_bytes(text.encode(), "hex"))
+    except BadText as error:
+        raise ValueError(f"hex: column {error.column}: {error.message}") from None
+
+
+def _base64(text: str) -> bytes:
+    import base64
+    import binascii
+
+    padded = text.replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64decode(padded + "=" * (-len(padded) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        raise ValueError(f"base64: '{text}' is not base64") from None
+
+
+def _file(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError as error:
+        raise ValueError(f"cannot read '{path}': {error.strerror}") from None
+
+
+PREFIXES: dict[str, Callable[[str], bytes]] = {"hex": _hex, "base64": _base64, "text": _plain}

