@@ -1,0 +1,76 @@
+"""One QoS 1 message as a whole process, beside the interpreter importing click and paho.
+
+    python tests/benchmarks/startup.py [--rounds N]
+
+Runs the two in turn, with mosquitto_pub as a third, against a mosquitto of its own, and prints
+the median of each and the ratios pair by pair.
+"""
+
+import argparse
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody uses."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def seconds(command: Sequence[str]) -> float:
+    """Return how long a process takes."""
+    began = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    return time.perf_counter() - began
+
+
+def measure(commands: dict[str, Sequence[str]], rounds: int) -> dict[str, list[float]]:
+    """Return the times of each command, run in turn; the first round is not counted."""
+    times: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(rounds + 1):
+        for name, command in commands.items():
+            taken = seconds(command)
+            if number:
+                times[name].append(taken)
+    return times
+
+
+def report(times: dict[str, list[float]], base: str) -> str:
+    """Return the table of medians and ratios."""
+    lines = [f"{'':<34} {'median':>9} {'ratio':>7}"]
+    for name, taken in times.items():
+        ratio = statistics.median(a / b for a, b in zip(taken, times[base], strict=True))
+        lines.append(f"{name:<34} {statistics.median(taken) * 1000:6.1f} ms {ratio:7.2f}")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=20)
+    rounds = parser.parse_args().rounds
+    port = str(free_port())
+    mosquitto = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+    broker = subprocess.Popen([mosquitto, "-p", port], stderr=subprocess.DEVNULL)
+    base = "import click, paho.mqtt.client"
+    message = ["-h", "127.0.0.1", "-p", port, "-t", "a", "-q", "1", "-m", "hello"]
+    try:
+        time.sleep(0.5)
+        commands = {
+            base: [sys.executable, "-c", base],
+            "mqttpub pub -q 1": [sys.executable, "-m", "mqttpub", "pub", *message],
+            "mosquitto_pub -q 1": ["mosquitto_pub", "-V", "5", *message],
+        }
+        print(report(measure(commands, rounds), base))  # noqa: T201
+    finally:
+        broker.terminate()
+        broker.wait()
+
+
+if __name__ == "__main__":
+    main()
