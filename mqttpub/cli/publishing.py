@@ -67,7 +67,7 @@ def _inspector(request: PublishRequest) -> Any:
 
 def _run(request: PublishRequest, target: Any, inspector: Any, stack: ExitStack) -> int:
     if inspector:
-        inspector.remark(f"connecting to {target.place} as {target.client_id!r}, MQTT {target.version.label}")
+        inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}")
     session = stack.enter_context(Session(target, timeout=request.timeout, observer=inspector))
     session.open()
     status = Exit.DONE

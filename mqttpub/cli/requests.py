@@ -8,7 +8,7 @@ import click
 
 from ..live.connection import Target
 from ..spec.fields import Property
-from ..spec.packets import Publish
+from ..spec.packets import Connect, Publish
 from ..spec.properties import of_packet
 from ..spec.terms import Version
 from .flags import client_id
@@ -46,12 +46,11 @@ def connection_target(given: dict[str, Any]) -> Target:
     password = _password(given)
     if password is not None and given["username"] is None:
         raise click.UsageError("--password needs --username")
-    return Target(
-        host=given["host"], port=given["port"], version=given["mqtt_version"],
+    connect = Connect(
         client_id=given["client_id"] if given["client_id"] is not None else client_id(),
-        username=given["username"], password=password, keep_alive=given["keep_alive"],
-        clean_start=given["clean"],
+        username=given["username"], password=password, keep_alive=given["keep_alive"], clean_start=given["clean"],
     )  # fmt: skip
+    return Target(given["host"], given["port"], given["mqtt_version"], connect)
 
 
 def _password(given: dict[str, Any]) -> bytes | None:

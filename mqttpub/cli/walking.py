@@ -10,7 +10,7 @@ from ..codec.stream import Frame
 from ..live.connection import Target
 from ..live.session import Session
 from ..spec.fields import Property
-from ..spec.packets import Publish
+from ..spec.packets import Connect, Publish
 from ..spec.properties import BY_KEY
 from ..spec.reasons import Codes
 from ..spec.terms import Direction, Version
@@ -80,7 +80,7 @@ class Walkthrough:
 
         with ExitStack() as stack:
             broker: Any = stack.enter_context(Broker())
-            target = Target(host="127.0.0.1", port=int(broker.port), client_id="walkthrough")
+            target = Target("127.0.0.1", int(broker.port), connect=Connect(client_id="walkthrough"))
             self.heading("PUBLISH and its answers, byte by byte")
             self.text(
                 "PUBLISH carries a message. How sure its sender can be that it arrived depends on the QoS, and so do "
@@ -153,7 +153,7 @@ def exchange(step: Step, target: Target) -> Iterator[Frame]:
     frames: list[Frame] = []
     with ExitStack() as stack:
         if step.subscribed:
-            listener = stack.enter_context(Session(target._replace(client_id="listener")))
+            listener = stack.enter_context(Session(target.changed(client_id="listener")))
             listener.open()
             listener.subscribe(TOPIC, 1)
         session = stack.enter_context(Session(target, observer=lambda _, frame: frames.append(frame)))

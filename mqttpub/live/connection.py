@@ -5,50 +5,56 @@ from typing import Any, NamedTuple
 from paho.mqtt.client import Client as PahoClient
 from paho.mqtt.enums import CallbackAPIVersion
 
+from ..codec.encode import encode
+from ..spec.packets import Connect, Disconnect
 from ..spec.terms import Version
 from .failures import NotConnected
 from .tap import Observer, Tap
 
 
 class Target(NamedTuple):
-    """Where to connect and as whom."""
+    """Where to connect, and what to say first and last."""
 
     host: str = "localhost"
     port: int = 1883
     version: Version = Version.V5
-    client_id: str = ""
-    username: str | None = None
-    password: bytes | None = None
-    keep_alive: int = 60
-    clean_start: bool = True
+    connect: Connect = Connect()
+    """The CONNECT to send."""
+    disconnect: Disconnect = Disconnect()
+    """The DISCONNECT to send at the end."""
 
     @property
     def place(self) -> str:
         """Host and port as people write them."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
+    def changed(self, **connect: Any) -> "Target":
+        """Return the target with some values of its CONNECT changed."""
+        return self._replace(connect=self.connect.replace(**connect))
+
 
 class Client(PahoClient):
-    """paho's client; every byte of its socket passes the tap."""
+    """paho's client; every byte of its socket passes the tap.
+
+    paho makes the socket, keeps the connection alive and subscribes. What its CONNECT would
+    say is replaced by our own, because it cannot say all that a CONNECT may.
+    """
 
     def __init__(self, target: Target, observer: Observer | None) -> None:
-        old = target.version < Version.V5
         super().__init__(
             CallbackAPIVersion.VERSION2,
-            client_id=target.client_id,
-            clean_session=target.clean_start if old else None,
+            client_id=target.connect.client_id or "empty",
             protocol=int(target.version),  # type: ignore[arg-type]
             reconnect_on_failure=False,
         )
         self.tap: Tap | None = None
         self._target = target
         self._observer = observer
-        if target.username is not None:
-            self.username_pw_set(target.username, target.password)  # type: ignore[arg-type]
 
     def _create_socket(self) -> Any:
         sock: Any = super()._create_socket()
-        self.tap = Tap(sock, self._target.version, self._observer)
+        target = self._target
+        self.tap = Tap(sock, target.version, self._observer, connect=encode(target.connect, target.version))
         return self.tap
 
 
@@ -56,17 +62,21 @@ def open_connection(target: Target, timeout: float, observer: Observer | None = 
     """Connect and send CONNECT; raises NotConnected within `timeout` seconds."""
     client = Client(target, observer)
     client.connect_timeout = timeout
-    start: Any = {} if target.version < Version.V5 else {"clean_start": target.clean_start}
     try:
         _look_up(target, timeout)
-        client.connect(target.host, target.port, target.keep_alive, **start)
+        client.connect(target.host, target.port, target.connect.keep_alive)
     except (OSError, UnicodeError) as error:
         raise NotConnected(_why(error, target, timeout)) from error
     assert client.tap is not None
+    _send_at_once(client.tap.sock)
+    return client, client.tap
+
+
+def _send_at_once(sock: Any) -> None:
     import socket
 
-    client.tap.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return client, client.tap
+    if getattr(sock, "family", None) in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
 def _look_up(target: Target, timeout: float) -> None:

@@ -160,7 +160,7 @@ class Session:
         """Send DISCONNECT, then read until the broker closes, so that a late objection is seen."""
         self._closing = True
         if not self._tap.ended:
-            self._client.disconnect()
+            self._send(encode(self.target.disconnect, self.target.version))
             while self._tap.unsent:
                 self._step("all was sent")
             self._half_close()
@@ -198,8 +198,9 @@ class Session:
         if self._wait(min(left, 1.0)):
             self._flush(awaited)
             self._pump(awaited)
-        self._client.loop_misc()
-        if self._tap.released and not self._closing:
+        if not self._closing:
+            self._client.loop_misc()
+        if self._tap.released:
             raise Unanswered("the broker did not answer PINGREQ")
         if self._tap.lost:
             raise PeerFault(f"the broker sent what is no packet: {self._tap.lost.message}", self._tap.unfinished)

@@ -24,7 +24,9 @@ class Tap:
     are left for paho. Everything that goes out passes one buffer, so packets never mix.
     """
 
-    def __init__(self, sock: Any, version: Version, observer: Observer | None = None) -> None:
+    def __init__(
+        self, sock: Any, version: Version, observer: Observer | None = None, *, connect: bytes | None = None
+    ) -> None:
         self.sock = sock
         self.observer = observer
         self.inbox: deque[tuple[float, Frame]] = deque()
@@ -36,7 +38,8 @@ class Tap:
         self.ended = False
         """The peer has closed its side."""
         self.released = False
-        """paho is done with the socket; the driver closes it."""
+        """paho has given the connection up; the driver closes the socket."""
+        self._connect = connect
         self._cut = Connection(version)
         self._for_paho = bytearray()
         self._out = bytearray()
@@ -56,8 +59,9 @@ class Tap:
         return len(self._for_paho)
 
     def send(self, data: bytes) -> int:
-        """Take bytes from paho."""
-        self.write(bytes(data))
+        """Take bytes from paho; the first are its CONNECT, for which ours goes out."""
+        ours, self._connect = self._connect, None
+        self.write(bytes(data) if ours is None else ours)
         return len(data)
 
     def recv(self, count: int) -> bytes:

@@ -17,7 +17,7 @@ from mqttpub.live.failures import (
 )
 from mqttpub.live.flows import Exchange
 from mqttpub.live.session import Session
-from mqttpub.spec.packets import Publish
+from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.terms import Version
 from tests.fakes import Peer, Script, scripted
 
@@ -25,7 +25,7 @@ TIMEOUT = 0.4
 
 
 def publish(port: int, qos: int, version: Version = Version.V5, count: int = 1) -> list[Exchange]:
-    target = Target(host="127.0.0.1", port=port, client_id="test", version=version)
+    target = Target("127.0.0.1", port, version, Connect(client_id="test"))
     packets = [Publish(topic="a", qos=qos, payload=b"x") for _ in range(count)]
     with Session(target, timeout=TIMEOUT) as session:
         session.open()
@@ -177,7 +177,7 @@ def test_answers_to_pingreq_are_no_progress() -> None:
         while peer.packet() == bytes.fromhex("c0 00"):
             peer.send("d0 00")
 
-    target = Target(host="127.0.0.1", client_id="test", keep_alive=1)
+    target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
     with scripted(script) as port, Session(target._replace(port=port), timeout=2.5) as session:
         session.open()
         with pytest.raises(Unanswered, match="no PUBACK"):
@@ -185,7 +185,7 @@ def test_answers_to_pingreq_are_no_progress() -> None:
 
 
 def test_a_broker_that_leaves_pingreq_unanswered_is_lost() -> None:
-    target = Target(host="127.0.0.1", client_id="test", keep_alive=1)
+    target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
     with scripted(sends("")) as port, Session(target._replace(port=port), timeout=10) as session:
         session.open()
         with pytest.raises(Unanswered, match="did not answer PINGREQ"):
