@@ -28,7 +28,6 @@ from .refusal import (
     IN_USE,
     NO_QOS,
     NO_RETAIN,
-    NO_SUBSCRIBERS,
     NO_SUBSCRIPTION,
     NOT_FOUND,
     PROTOCOL,
@@ -49,7 +48,6 @@ NEW_ONLY = 1
 """Retain Handling: only for a subscription that was not there."""
 
 WHY = {
-    NO_SUBSCRIBERS: "nobody subscribes to this topic",
     TOPIC: "this broker takes no messages to this topic",
     QUOTA: "this broker has no room for another retained message",
     IN_USE: "a QoS 2 message with this Packet Identifier is not released",
