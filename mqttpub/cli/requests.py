@@ -18,9 +18,9 @@ MAX_PAYLOAD = 268_435_455
 
 
 class PublishRequest(NamedTuple):
-    """One message, where it goes, and how it is shown."""
+    """What to publish, where it goes, and how it is shown."""
 
-    packet: Publish
+    packets: tuple[Publish, ...]
     target: Target
     timeout: float
     embedded: bool
@@ -36,7 +36,7 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     target = connection_target(given)
     packet = publish_packet(given, target.version)
     return PublishRequest(
-        packet, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
+        (packet,), target, given["timeout"], given["embedded"], given["force"], given["inspect"],
         given["as_json"], given["show_secrets"], given["full"],
     )  # fmt: skip
 
@@ -74,8 +74,6 @@ def publish_packet(given: dict[str, Any], version: Version) -> Publish:
     if not 0 <= qos <= 3:
         raise click.BadParameter(f"{qos} does not fit two bits", param_hint="--qos")
     packet_id = given["packet_id"]
-    if qos and packet_id is None:
-        packet_id = 1
     if not qos and packet_id is not None:
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     return Publish(

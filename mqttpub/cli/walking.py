@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from ..codec.decode import decode
 from ..codec.stream import Frame
 from ..live.connection import Target
+from ..live.flows import Message, Sender
+from ..live.publisher import publish_all
 from ..live.session import Session
 from ..spec.fields import Property
 from ..spec.packets import Connect, Publish
@@ -153,17 +155,13 @@ def exchange(step: Step, target: Target) -> Iterator[Frame]:
     frames: list[Frame] = []
     with ExitStack() as stack:
         if step.subscribed:
-            listener = stack.enter_context(Session(target.changed(client_id="listener")))
+            listener = stack.enter_context(Session(target.changed(client_id="listener"), Sender(target.version)))
             listener.open()
             listener.subscribe(TOPIC, 1)
-        session = stack.enter_context(Session(target, observer=lambda _, frame: frames.append(frame)))
-        session.open()
         packet = Publish(
             topic=TOPIC, qos=step.qos, packet_id=step.packet_id, properties=PROPERTIES, payload=message(step).encode()
         )
-        for _ in session.publish([(packet, None)]):
-            pass
-        session.close()
+        publish_all(target, [Message.of(packet, target.version)], observer=lambda _, frame: frames.append(frame))
     return (frame for frame in frames if frame.data[0] >> 4 in FLOW_CODES)
 
 

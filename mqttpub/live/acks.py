@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from ..codec.stream import Frame
 from ..codec.values import Irregular, reader
 from ..lint.quick import sound
 from ..spec.fields import Packet
@@ -10,10 +9,27 @@ from ..spec.terms import Direction, Version
 from .failures import PeerFault
 from .flows import REASON_STRING
 
+SHORTEST = frozenset((0x40, 0x50, 0x70))
+"""First bytes of PUBACK, PUBREC and PUBCOMP."""
 
-def read(frame: Frame, version: Version) -> Packet:
+
+def acknowledgement(data: bytes, version: Version, now: float) -> tuple[int, int, int | None, float, str]:
+    """Return packet type, Packet Identifier, Reason Code, time and Reason String of an acknowledgement.
+
+    Raises PeerFault when something is wrong with it.
+    """
+    if len(data) == 4 and data[0] in SHORTEST:
+        # The shortest form, in which nothing but the identifier can be wrong, makes up nearly all of bulk traffic.
+        packet_id = data[2] << 8 | data[3]
+        if packet_id:
+            return data[0] >> 4, packet_id, None, now, ""
+    packet: Any = read(data, version)
+    text = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
+    return data[0] >> 4, packet.packet_id, packet.reason_code, now, text
+
+
+def read(data: bytes, version: Version) -> Packet:
     """Return a packet from the server; raises PeerFault when something is wrong with it."""
-    data = frame.data
     try:
         packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
     except (Irregular, IndexError):

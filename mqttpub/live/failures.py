@@ -29,13 +29,21 @@ class NotConnected(Failure):
     status = Exit.NOT_CONNECTED
 
 
-class ConnectionRefused(Failure):
+class _WithCode(Failure):
+    """A failure that comes with a Reason Code, or a return code before 5.0."""
+
+    def __init__(self, message: str, code: int = 0) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class ConnectionRefused(_WithCode):
     """The broker answered CONNECT with a refusal."""
 
     status = Exit.CONNECTION_REFUSED
 
 
-class Refused(Failure):
+class Refused(_WithCode):
     """The broker refused a message, or closed with a reason."""
 
     status = Exit.REFUSED
@@ -45,6 +53,10 @@ class Unanswered(Failure):
     """The deadline passed or the connection was lost while something was awaited."""
 
     status = Exit.UNKNOWN
+
+
+class Lost(Unanswered):
+    """The connection broke while something was awaited."""
 
 
 class Interrupted(Failure):

@@ -1,20 +1,42 @@
-"""The sender's side of QoS 0, 1 and 2 as a state machine without sockets (5.0: 4.3).
+"""The publish flows of QoS 0, 1 and 2 as state machines without sockets (5.0: 4.3).
 
 Packets and times go in; packets to write and finished exchanges come out.
 """
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..codec.encode import encode
+from ..codec.publish import PublishWriter
 from ..spec.fields import Packet
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ..spec.terms import Version
 
 PACKET_NOT_FOUND = 0x92
 """Reason Code Packet Identifier not found."""
+NO_SUBSCRIBERS = 0x10
 REASON_STRING = 0x1F
+PUBACK, PUBREC, PUBREL, PUBCOMP = Puback.code, Pubrec.code, Pubrel.code, Pubcomp.code
+NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
+FIRST_ANSWER = {1: PUBACK, 2: PUBREC}
+"""Packet type of the first answer to a PUBLISH, by QoS."""
+
+
+class Message(NamedTuple):
+    """One message to publish."""
+
+    writer: PublishWriter
+    payload: bytes
+    packet_id: int | None = None
+    """Packet Identifier to use; None takes a free one."""
+    token: Any = None
+    """Whatever the caller wants to find the message by."""
+
+    @classmethod
+    def of(cls, packet: Publish, version: Version, token: Any = None) -> "Message":
+        """Return the message that a PUBLISH carries."""
+        return cls(PublishWriter(packet, version), packet.payload, packet.packet_id, token)
 
 
 class Exchange:
@@ -24,22 +46,27 @@ class Exchange:
     """
 
     __slots__ = (
-        "acked_at", "awaits", "packet", "packet_id", "qos", "reason_code", "reason_string", "sent_at", "token",
+        "acked_at", "awaits", "message", "packet_id", "payload_bytes", "qos", "reason_code", "reason_string",
+        "sendings", "sent_at", "token", "writer",
     )  # fmt: skip
 
-    def __init__(self, packet: Publish, token: Any, now: float) -> None:
-        self.packet: Publish | None = packet
-        self.packet_id = packet.packet_id
-        self.qos = packet.qos
-        self.token = token
-        """Whatever the caller wants to find the message by."""
-        self.awaits: type[Packet] | None = AWAITED.get(packet.qos)
-        """The packet that comes next from the receiver; None when nothing does."""
+    def __init__(self, message: Message, packet_id: int | None, awaits: int, now: float) -> None:
+        self.message: Message | None = message
+        """What to send again; None once it must not be."""
+        self.writer = message.writer
+        self.payload_bytes = len(message.payload)
+        self.packet_id = packet_id
+        self.qos = message.writer.qos
+        self.token = message.token
+        self.awaits = awaits
+        """Packet type that comes next from the receiver; 0 when nothing does."""
         self.sent_at = now
         self.acked_at: float | None = None
         self.reason_code: int | None = None
         """Reason Code that ended it; None for QoS 0 and before MQTT 5.0."""
         self.reason_string = ""
+        self.sendings = 1
+        """How often the PUBLISH was sent."""
 
     @property
     def refused(self) -> bool:
@@ -48,22 +75,19 @@ class Exchange:
 
     @property
     def seconds(self) -> float | None:
-        """Time from sending to the last acknowledgement."""
+        """Time from first sending to the last acknowledgement."""
         return None if self.acked_at is None else self.acked_at - self.sent_at
 
 
 class Violation(Exception):
-    """The receiver sent an acknowledgement that fits nothing, or in the wrong order."""
-
-
-AWAITED: dict[int, type[Packet]] = {1: Puback, 2: Pubrec}
-"""First answer to a PUBLISH, by QoS."""
+    """The receiver sent an acknowledgement in the wrong order."""
 
 
 class Sender:
-    """Packet Identifiers, exchanges and their transitions, for one direction of one session.
+    """Packet Identifiers, exchanges and their transitions: the sender's half of a session.
 
-    `window` is how many QoS 1 and 2 messages may be unacknowledged (5.0: 4.9).
+    It outlives connections: `resume` says what goes out first on the next one. `window` is
+    how many QoS 1 and 2 messages may be unacknowledged (5.0: 4.9).
     """
 
     def __init__(self, version: Version, *, window: int = 65535, first_id: int = 1) -> None:
@@ -71,12 +95,14 @@ class Sender:
         self.window = window
         self.open: dict[int, Exchange] = {}
         """Unfinished exchanges by Packet Identifier, in the order they began."""
-        self.output: deque[bytes] = deque()
+        self.output: list[bytes] = []
         """Packets to write."""
         self.done: deque[Exchange] = deque()
         """Finished exchanges, for the caller to take away."""
-        self.unknown: deque[Packet] = deque()
-        """Acknowledgements of identifiers that are not in flight."""
+        self.released: list[Exchange] = []
+        """Exchanges whose PUBREL is in `output`, for an outbox to note before it is written."""
+        self.unknown: deque[tuple[int, int]] = deque(maxlen=1000)
+        """Packet type and Packet Identifier of acknowledgements that belong to nothing."""
         self._next_id = first_id
 
     @property
@@ -84,37 +110,82 @@ class Sender:
         """Whether another QoS 1 or 2 message may be sent now."""
         return len(self.open) < self.window
 
-    def publish(self, packet: Publish, token: Any = None, now: float = 0.0) -> Exchange:
-        """Begin an exchange; a Packet Identifier is given where the packet needs one and has none."""
-        if packet.qos and packet.packet_id is None:
-            packet = packet.replace(packet_id=self._free_id())
-        exchange = Exchange(packet, token, now)
-        self.output.append(encode(packet, self.version))
-        if exchange.awaits and packet.packet_id is not None:
-            self.open[packet.packet_id] = exchange
+    def publish(self, message: Message, now: float = 0.0, *, writer: PublishWriter | None = None) -> Exchange:
+        """Begin an exchange; `writer` writes it instead of the message's own, as with a Topic Alias."""
+        qos = message.writer.qos
+        packet_id = message.packet_id
+        if packet_id is None and qos:
+            packet_id = self._free_id()
+        exchange = Exchange(message, packet_id, FIRST_ANSWER.get(qos, 0), now)
+        self.output.append((writer or message.writer).write(message.payload, packet_id))
+        if exchange.awaits and packet_id is not None:
+            self.open[packet_id] = exchange
         else:
             self.done.append(exchange)
         return exchange
 
-    def receive(self, packet: Packet, now: float) -> None:
-        """Take an acknowledgement; raises Violation when it comes out of order."""
-        exchange = self.open.get(packet.packet_id)  # type: ignore[attr-defined]
-        if exchange is None:
-            self._unknown(packet)
-            return
-        act = TRANSITIONS.get((exchange.awaits, type(packet)))
-        if act is None:
-            awaited = exchange.awaits.name if exchange.awaits else "nothing"
-            raise Violation(f"{packet.name} for Packet Identifier {exchange.packet_id}, but {awaited} was awaited")
-        act(self, exchange, packet, now)
+    def restore(self, exchange: Exchange) -> None:
+        """Take up an exchange that an earlier run began."""
+        assert exchange.packet_id is not None
+        self.open[exchange.packet_id] = exchange
 
-    def _unknown(self, packet: Packet) -> None:
-        self.unknown.append(packet)
-        if isinstance(packet, Pubrec) and self.version == Version.V5 and not _refuses(packet):
-            self.output.append(encode(Pubrel(packet_id=packet.packet_id, reason_code=PACKET_NOT_FOUND), self.version))
+    def acknowledge(self, code: int, packet_id: int, reason: int | None, now: float, text: str = "") -> bool:
+        """Take PUBACK, PUBREC or PUBCOMP; return whether it belongs to an exchange.
+
+        Raises Violation when it comes out of order.
+        """
+        exchange = self.open.get(packet_id)
+        if exchange is None:
+            self._unknown(code, packet_id, reason)
+            return False
+        act = TRANSITIONS.get((exchange.awaits, code))
+        if act is None:
+            awaited = NAMES[exchange.awaits]
+            raise Violation(f"{NAMES[code]} for Packet Identifier {packet_id}, but {awaited} was awaited")
+        act(self, exchange, reason, now, text)
+        return True
+
+    def resume(self, session_present: bool) -> list[Exchange]:
+        """Put out what is to be sent again on a new connection, in the order it began (5.0: 4.4).
+
+        Where the receiver has no session any more, QoS 1 messages begin anew and the QoS 2
+        messages are returned: whether they arrived cannot be known.
+        """
+        exchanges = list(self.open.values())
+        if not session_present:
+            return self._begin_anew(exchanges)
+        for exchange in exchanges:
+            self.output.append(self._again(exchange))
+        return []
+
+    def _begin_anew(self, exchanges: list[Exchange]) -> list[Exchange]:
+        doubtful = [exchange for exchange in exchanges if exchange.qos == 2]
+        for exchange in doubtful:
+            del self.open[exchange.packet_id or 0]
+        for exchange in self.open.values():
+            assert exchange.message is not None
+            exchange.sendings += 1
+            self.output.append(exchange.message.writer.write(exchange.message.payload, exchange.packet_id))
+        return doubtful
+
+    def _again(self, exchange: Exchange) -> bytes:
+        if exchange.message is None:
+            return self._pubrel(exchange.packet_id or 0)
+        exchange.sendings += 1
+        return exchange.message.writer.write(exchange.message.payload, exchange.packet_id, dup=exchange.sendings > 1)
+
+    def _pubrel(self, packet_id: int, reason: int | None = None) -> bytes:
+        if reason is None:
+            return b"\x62\x02" + packet_id.to_bytes(2, "big")
+        return encode(Pubrel(packet_id=packet_id, reason_code=reason), self.version)
+
+    def _unknown(self, code: int, packet_id: int, reason: int | None) -> None:
+        self.unknown.append((code, packet_id))
+        if code == PUBREC and self.version == Version.V5 and (reason or 0) < 0x80:
+            self.output.append(self._pubrel(packet_id, PACKET_NOT_FOUND))
 
     def _free_id(self) -> int:
-        for _ in range(65535):
+        for _ in range(65536):
             candidate = self._next_id
             self._next_id = candidate % 65535 + 1
             if candidate and candidate not in self.open:
@@ -123,42 +194,47 @@ class Sender:
 
     # transitions
 
-    def finish(self, exchange: Exchange, packet: Packet, now: float) -> None:
+    def finish(self, exchange: Exchange, reason: int | None, now: float, text: str) -> None:
         """End an exchange with the code that its last acknowledgement carries."""
         exchange.acked_at = now
-        exchange.awaits = None
-        exchange.packet = None
+        exchange.awaits = 0
+        exchange.message = None
         if self.version == Version.V5:
-            exchange.reason_code = packet.reason_code or 0  # type: ignore[attr-defined]
-            exchange.reason_string = _reason_string(packet)
+            exchange.reason_code = reason or exchange.reason_code or 0
+            exchange.reason_string = text
         self.done.append(exchange)
-        assert exchange.packet_id is not None
-        del self.open[exchange.packet_id]
+        del self.open[exchange.packet_id or 0]
 
-    def release(self, exchange: Exchange, packet: Packet, now: float) -> None:
+    def release(self, exchange: Exchange, reason: int | None, now: float, text: str) -> None:
         """Answer a PUBREC: with PUBREL, or with nothing when it refuses (5.0: 4.3.3)."""
-        if _refuses(packet):
-            self.finish(exchange, packet, now)
+        if (reason or 0) >= 0x80:
+            self.finish(exchange, reason, now, text)
             return
         # A PUBREC of 0x10 tells what PUBCOMP cannot: that nobody subscribes.
-        exchange.reason_code = packet.reason_code if self.version == Version.V5 else None  # type: ignore[attr-defined]
-        exchange.awaits = Pubcomp
-        exchange.packet = None
-        self.output.append(encode(Pubrel(packet_id=packet.packet_id), self.version))  # type: ignore[attr-defined]
+        exchange.reason_code = reason
+        exchange.awaits = PUBCOMP
+        exchange.message = None
+        self.released.append(exchange)
+        self.output.append(self._pubrel(exchange.packet_id or 0))
 
-    def complete(self, exchange: Exchange, packet: Packet, now: float) -> None:
-        """End a QoS 2 exchange; the code of PUBREC stands unless PUBCOMP has one of its own."""
-        earlier = exchange.reason_code
-        self.finish(exchange, packet, now)
-        exchange.reason_code = exchange.reason_code or earlier or (0 if self.version == Version.V5 else None)
+
+Act = Callable[[Sender, Exchange, int | None, float, str], None]
+
+TRANSITIONS: dict[tuple[int, int], Act] = {
+    (PUBACK, PUBACK): Sender.finish,
+    (PUBREC, PUBREC): Sender.release,
+    (PUBCOMP, PUBREC): Sender.release,
+    (PUBCOMP, PUBCOMP): Sender.finish,
+}
+"""What to do when a packet type is awaited and one comes; anything else breaks the protocol."""
 
 
 class Receiver:
-    """The receiver's side: answers what the other end publishes (5.0: 4.3, 4.5)."""
+    """The receiver's half: answers what the other end publishes (5.0: 4.3, 4.5)."""
 
     def __init__(self, version: Version) -> None:
         self.version = version
-        self.output: deque[bytes] = deque()
+        self.output: list[bytes] = []
         """Packets to write."""
         self._received: set[int] = set()
 
@@ -169,12 +245,12 @@ class Receiver:
     def _publish(self, packet: Any) -> bool:
         if packet.qos == 0 or packet.packet_id is None:
             return True
-        known = packet.packet_id in self._received
         if packet.qos == 1:
             self.output.append(encode(Puback(packet_id=packet.packet_id), self.version))
-        else:
-            self._received.add(packet.packet_id)
-            self.output.append(encode(Pubrec(packet_id=packet.packet_id), self.version))
+            return True
+        known = packet.packet_id in self._received
+        self._received.add(packet.packet_id)
+        self.output.append(encode(Pubrec(packet_id=packet.packet_id), self.version))
         return not known
 
     def _pubrel(self, packet: Any) -> bool:
@@ -186,22 +262,3 @@ class Receiver:
 
 
 RECEIVED = {Publish: Receiver._publish, Pubrel: Receiver._pubrel}
-
-Act = Callable[[Sender, Exchange, Packet, float], None]
-
-TRANSITIONS: dict[tuple[type[Packet] | None, type[Packet]], Act] = {
-    (Puback, Puback): Sender.finish,
-    (Pubrec, Pubrec): Sender.release,
-    (Pubcomp, Pubrec): Sender.release,
-    (Pubcomp, Pubcomp): Sender.complete,
-}
-"""What to do when a packet is awaited and a packet comes; anything else breaks the protocol."""
-
-
-def _refuses(packet: Packet) -> bool:
-    return (packet.reason_code or 0) >= 0x80  # type: ignore[attr-defined]
-
-
-def _reason_string(packet: Packet) -> str:
-    properties = packet.properties or ()  # type: ignore[attr-defined]
-    return next((value for id, value in properties if id == REASON_STRING), "")

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.nodes import Decoded, Node
-from mqttpub.spec.fields import Field, Packet
+from mqttpub.spec.fields import Field, Packet, Property
 from mqttpub.spec.packets import PACKETS, Connack, Connect, Publish
+from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.reasons import Codes
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.wire.cursor import Cursor
@@ -274,11 +275,23 @@ def from_vectors(first: int) -> list[Sent]:
     return sent
 
 
+def crossing_aliases(connection: int) -> list[Sent]:
+    """Return a connection in which both ends give alias 1 to a topic of their own, and then use it."""
+    alias = (Property(BY_KEY["topic_alias"].id, 1),)
+    sent = [Sent(connection, Direction.CLIENT, Version.V5, CONNECTS[Version.V5])]
+    for topics in (("client/topic", "server/topic"), ("", "")):
+        for end, topic in zip(Direction, topics, strict=True):
+            data = encode(Publish(topic=topic, properties=alias), Version.V5)
+            sent.append(Sent(connection, end, Version.V5, data))
+    return sent
+
+
 @pytest.fixture(scope="module")
 def read(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Sent, list[Shown]]]:
     """Return all packets, each with what tshark shows of it."""
     sent = generated()
     sent += from_vectors(sent[-1].connection + 1)
+    sent += crossing_aliases(sent[-1].connection + 1)
     capture = tmp_path_factory.mktemp("tshark") / "packets.pcap"
     capture.write_bytes(pcap(Segment(one.connection, one.direction, one.data) for one in sent))
     return list(zip(sent, tshark(capture), strict=True))

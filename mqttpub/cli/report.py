@@ -1,0 +1,130 @@
+"""How each message ended: for people, as JSON Lines, and as an exit status."""
+
+import sys
+from typing import Any
+
+import click
+
+from ..live.failures import Exit, Failure
+from ..live.flows import NO_SUBSCRIBERS, Exchange
+from ..live.publisher import Publisher
+from ..spec.reasons import Codes
+from ..spec.terms import Version
+from .requests import PublishRequest
+
+MOST_NOTES = 10
+"""Refusals that are named one by one; the others are counted."""
+CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
+
+
+class Report:
+    """Counts the outcomes of a run and says them."""
+
+    def __init__(self, request: PublishRequest, inspector: Any = None) -> None:
+        self.request = request
+        self.version = request.target.version
+        self.inspector = inspector
+        self.alone = len(request.packets) == 1
+        self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
+        self.nobody = 0
+        self.notes = 0
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Take one exchange that has ended."""
+        outcome = "refused" if exchange.refused else "accepted" if exchange.acked_at else "sent"
+        self.counts[outcome] += 1
+        self.nobody += exchange.reason_code == NO_SUBSCRIBERS
+        if self.request.json:
+            self._record(exchange, outcome)
+        if outcome == "refused":
+            self._complain(f"the broker refused {_named(exchange, self.alone)}: {_words(exchange, self.version)}")
+        elif exchange.reason_code == NO_SUBSCRIBERS and self.alone and not self.request.json and self._talkative:
+            note(f"accepted, but nobody subscribes to '{exchange.writer.packet.topic}' (0x10)")
+
+    @property
+    def _talkative(self) -> bool:
+        return self.request.inspect or sys.stderr.isatty()
+
+    def _record(self, exchange: Exchange, outcome: str) -> None:
+        if self.inspector:
+            self.inspector.flush()
+        print_json(record(exchange, outcome, self.version))
+
+    def _complain(self, text: str) -> None:
+        self.notes += 1
+        if self.notes <= MOST_NOTES:
+            note(text)
+
+    def failure(self, failure: Failure, publisher: Publisher) -> None:
+        """Take the failure that ends a run; what has no answer is unknown."""
+        for exchange in (*publisher.doubtful, *publisher.sender.open.values()):
+            self.counts["unknown"] += 1
+            if self.request.json:
+                print_json(record(exchange, "unknown", self.version))
+        if self.request.json:
+            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+
+    def end(self, publisher: Publisher) -> Exit:
+        """Say what is left to say and return the exit status."""
+        for message, reason in publisher.turned_away:
+            self.counts["refused"] += 1
+            self._complain(f"not sent: {reason}")
+            if self.request.json:
+                packet = message.writer.packet
+                print_json({"event": "message", "topic": packet.topic, "outcome": "not sent", "reason": reason})
+        for exchange in publisher.doubtful:
+            self.counts["unknown"] += 1
+            self._complain(f"in doubt: {_named(exchange, self.alone)}, for the broker lost the session")
+            if self.request.json:
+                print_json(record(exchange, "unknown", self.version))
+        if self.notes > MOST_NOTES:
+            note(f"{self.notes - MOST_NOTES} more were refused or are in doubt")
+        return self._status()
+
+    def _status(self) -> Exit:
+        if self.counts["refused"]:
+            return Exit.REFUSED
+        return Exit.UNKNOWN if self.counts["unknown"] else Exit.DONE
+
+
+def record(exchange: Exchange, outcome: str, version: Version) -> dict[str, Any]:
+    """Return the JSON record of one message."""
+    packet = exchange.writer.packet
+    values = {
+        "event": "message", "number": exchange.token, "topic": packet.topic, "qos": packet.qos,
+        "retain": packet.retain, "packet_id": exchange.packet_id, "payload_bytes": exchange.payload_bytes,
+        "outcome": outcome, "reason_code": exchange.reason_code, "reason": _name(exchange, version),
+        "reason_string": exchange.reason_string or None, "sent_at": round(exchange.sent_at, 6),
+        "seconds": None if exchange.seconds is None else round(exchange.seconds, 6),
+        "redeliveries": exchange.sendings - 1 or None,
+    }  # fmt: skip
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _name(exchange: Exchange, version: Version) -> str | None:
+    if exchange.reason_code is None:
+        return None
+    return CODES[exchange.qos].name(exchange.reason_code, version)
+
+
+def _words(exchange: Exchange, version: Version) -> str:
+    said = f": {exchange.reason_string}" if exchange.reason_string else ""
+    return f"0x{exchange.reason_code or 0:02x} {_name(exchange, version)}{said}"
+
+
+def _named(exchange: Exchange, alone: bool) -> str:
+    return "the message" if alone else f"message {exchange.token} to '{exchange.writer.packet.topic}'"
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Print one record as a line."""
+    import json
+
+    click.echo(json.dumps(values, separators=(",", ":")))
+
+
+def note(text: str) -> None:
+    """Say one sentence on stderr."""
+    from ..view.escape import remark
+
+    click.echo(f"mqttpub: {remark(text)}", err=True)

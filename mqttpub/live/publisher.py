@@ -1,0 +1,302 @@
+"""Publishing from a source of messages, over one connection or as many as it takes."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from ..codec.publish import PublishWriter
+from ..spec.terms import Version
+from .connection import Target
+from .failures import ConnectionRefused, Lost, NotConnected, Refused
+from .flows import NAMES, Exchange, Message, Sender
+from .limits import Limits
+from .session import Session
+from .tap import Observer
+
+OUTPUT_LIMIT = 1 << 18
+"""Bytes that may wait for the socket before more messages are taken."""
+BATCH = 1000
+"""Messages that are taken before the socket gets them."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+"""Seconds before the first attempt to reconnect, and at most between two."""
+PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
+"""Codes of refusals that may be gone at the next attempt; all others are final."""
+
+
+class Source(Protocol):
+    """Where messages come from."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether no message will come any more."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """A descriptor to wait for when `take` has nothing; None when waiting is never needed."""
+
+    def take(self, most: int, now: float) -> list[Message]:
+        """Return up to `most` messages that are there now."""
+
+    def read(self) -> None:
+        """Read on, once the descriptor can be read."""
+
+    def pause(self, now: float) -> float:
+        """Return how many seconds to wait before more may be taken."""
+
+
+class Listed:
+    """A source of messages that are there already."""
+
+    descriptor = None
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._messages = list(messages)
+        self._next = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether all were taken."""
+        return self._next >= len(self._messages)
+
+    def take(self, most: int, now: float) -> list[Message]:
+        """Return the next messages."""
+        taken = self._messages[self._next : self._next + most]
+        self._next += len(taken)
+        return taken
+
+    def read(self) -> None:
+        """Do nothing: all is there."""
+
+    def pause(self, now: float) -> float:
+        """Never wait."""
+        return 0.0
+
+
+class Journal(Protocol):
+    """Keeps what is not acknowledged yet, beyond the life of the program."""
+
+    def note(self, sent: list[Exchange], released: list[Exchange], done: list[Exchange]) -> None:
+        """Write down, durably, what is about to be sent, and what needs no keeping any more."""
+
+
+class Options(NamedTuple):
+    """How to publish."""
+
+    timeout: float = 30.0
+    window: int = 65535
+    """Most QoS 1 and 2 messages unacknowledged at once; the broker's Receive Maximum may lower it."""
+    force: bool = False
+    """Send what the broker's CONNACK forbids."""
+    reconnects: int | None = 0
+    """How often to connect again after a loss; None as often as the timeout allows."""
+    aliases: bool = False
+    """Use Topic Aliases as the broker allows them."""
+
+
+DEFAULT = Options()
+
+
+class Publisher:
+    """Sends the messages of a source and yields each exchange when it has ended.
+
+    `remark` is called with sentences for people: reconnects, stray acknowledgements.
+    """
+
+    def __init__(
+        self, target: Target, source: Source, options: Options = DEFAULT, *,
+        observer: Observer | None = None, journal: Journal | None = None,
+        remark: Callable[[str], None] = lambda text: None,
+    ) -> None:  # fmt: skip
+        self.target = target
+        self.source = source
+        self.options = options
+        self.sender = Sender(target.version, window=options.window)
+        self.limits = Limits()
+        self.doubtful: list[Exchange] = []
+        """QoS 2 messages that may or may not have arrived, because the session was lost."""
+        self.turned_away: list[tuple[Message, str]] = []
+        """Messages that were not sent because of a limit of the broker, with the reason."""
+        self.session: Session | None = None
+        self._observer = observer
+        self._journal = journal
+        self._remark = remark
+        self._aliases: dict[str, int] = {}
+        self._aliased: dict[tuple[PublishWriter, bool], PublishWriter] = {}
+        self._noted: list[Exchange] = []
+        self._attempts = 0
+
+    def run(self) -> Iterator[Exchange]:
+        """Publish everything; raises a Failure."""
+        while True:
+            try:
+                yield from self._connection()
+                return
+            except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
+                self._pause_or_give_up(failure)
+
+    def unfinished(self) -> str:
+        """Say which messages have no answer yet."""
+        missing = [f"{NAMES[each.awaits]} came for Packet Identifier {id}" for id, each in self.sender.open.items()]
+        if not missing:
+            return "nothing was awaited"
+        more = f", nor for {len(missing) - 1} more" if missing[1:] else ""
+        return f"no {missing[0]}{more}"
+
+    # connections
+
+    def _connection(self) -> Iterator[Exchange]:
+        options = self.options
+        with Session(self.target, self.sender, timeout=options.timeout, observer=self._observer) as session:
+            self.session = session
+            connack = session.open()
+            self.limits = Limits.of(connack)
+            self.sender.window = min(options.window, self.limits.receive_maximum)
+            self._aliases.clear()
+            self._aliased.clear()
+            self._resume(session, connack.session_present)
+            yield from self._exchanges(session)
+            self._report_strays()
+            if self._silent:
+                session.probe()
+            session.close()
+
+    def _resume(self, session: Session, present: bool) -> None:
+        again = len(self.sender.open)
+        self.sender.output.clear()
+        self.doubtful += self.sender.resume(present)
+        if again:
+            how = "with DUP, the session is there" if present else "anew, the session is gone"
+            self._remark(f"sending {again} unacknowledged message{'s' if again != 1 else ''} again {how}")
+        self._flush(session)
+
+    def _pause_or_give_up(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> None:
+        """Wait before the next attempt, or raise the failure when there is to be none."""
+        code = getattr(failure, "code", None)
+        limit = self.options.reconnects
+        final = code is not None and code not in PASSING
+        if final or limit == 0 or (limit is not None and self._attempts >= limit):
+            raise failure
+        pause = _pause(self._attempts)
+        if self._waited + pause > self.options.timeout:
+            raise failure
+        self._attempts += 1
+        self._remark(f"{failure}; connecting again in {pause:g} s")
+        time.sleep(pause)
+        self.target = self.target.changed(clean_start=False)
+
+    @property
+    def _waited(self) -> float:
+        return sum(_pause(number) for number in range(self._attempts))
+
+    @property
+    def _silent(self) -> bool:
+        """Whether the broker neither acknowledged the last message nor could say why it refuses it."""
+        return self._last_qos not in (1, 2, None) and self.target.version < Version.V5
+
+    _last_qos: int | None = None
+
+    # messages
+
+    def _exchanges(self, session: Session) -> Iterator[Exchange]:
+        sender, source = self.sender, self.source
+        while True:
+            self._fill(session)
+            while sender.done:
+                self._attempts = 0
+                exchange = sender.done.popleft()
+                self._noted.append(exchange)
+                yield exchange
+            if source.ended and not sender.open and not session.unsent:
+                self._note([])
+                return
+            self._step(session)
+
+    def _step(self, session: Session) -> None:
+        """Wait for the broker, for input, or for the rate to allow more."""
+        busy = bool(self.sender.open or session.unsent)
+        listening = self.source.descriptor if not self.source.ended and self._room(session) else None
+        pause = self.source.pause(time.monotonic()) if not self.source.ended and self._room(session) else 0.0
+        ready = session.step(self._awaited() if busy else "", most=pause or 60.0, also=None if pause else listening)
+        if ready:
+            self.source.read()
+        self._flush(session)
+        if not self.source.ended or self.sender.open or session.unsent:
+            session.check_open(self._awaited())
+
+    def _room(self, session: Session) -> bool:
+        return self.sender.has_room and session.unsent < OUTPUT_LIMIT
+
+    def _fill(self, session: Session) -> None:
+        """Take messages while the window, the socket and the source allow."""
+        sender, source = self.sender, self.source
+        began = not sender.open
+        while self._room(session) and not source.ended:
+            room = min(BATCH, sender.window - len(sender.open))
+            messages = source.take(room, time.monotonic())
+            if not messages:
+                break
+            now = time.time()
+            sent = [exchange for each in messages if (exchange := self._publish(each, now))]
+            self._note(sent)
+            self._flush(session)
+        if began and sender.open:
+            session.restart_clock()
+
+    def _publish(self, message: Message, now: float) -> Exchange | None:
+        reason = "" if self.options.force else self.limits.broken(message)
+        if reason:
+            self.turned_away.append((message, reason))
+            return None
+        self._last_qos = message.writer.qos
+        return self.sender.publish(message, now, writer=self._alias(message.writer) if self.options.aliases else None)
+
+    def _alias(self, writer: PublishWriter) -> PublishWriter | None:
+        """Return the writer that uses an alias for the topic, if there is one left for it."""
+        topic = writer.packet.topic
+        known = topic in self._aliases
+        if not known and len(self._aliases) >= self.limits.topic_alias_maximum:
+            return None
+        alias = self._aliases.setdefault(topic, len(self._aliases) + 1)
+        key = (writer, known)
+        if key not in self._aliased:
+            if len(self._aliased) > BATCH:
+                self._aliased.clear()
+            self._aliased[key] = writer.aliased(alias, first=not known)
+        return self._aliased[key]
+
+    def _note(self, sent: list[Exchange]) -> None:
+        """Let the journal know before anything goes out."""
+        if self._journal and (sent or self.sender.released or self._noted):
+            self._journal.note(sent, self.sender.released, self._noted)
+        self.sender.released.clear()
+        self._noted.clear()
+
+    def _flush(self, session: Session) -> None:
+        output = self.sender.output
+        if not output:
+            return
+        if self.sender.released:
+            self._note([])
+        data = output[0] if len(output) == 1 else b"".join(output)
+        output.clear()
+        session.send(data, self._awaited())
+
+    def _awaited(self) -> str:
+        for exchange in self.sender.open.values():
+            return f"{NAMES[exchange.awaits]} for Packet Identifier {exchange.packet_id}"
+        return "all was sent"
+
+    def _report_strays(self) -> None:
+        while self.sender.unknown:
+            code, packet_id = self.sender.unknown.popleft()
+            self._remark(f"the broker sent {NAMES[code]} for Packet Identifier {packet_id}, which is not in flight")
+
+
+def _pause(attempts: int) -> float:
+    return float(min(FIRST_PAUSE * 2**attempts, LONGEST_PAUSE))
+
+
+def publish_all(target: Target, messages: Iterable[Message], **options: Any) -> list[Exchange]:
+    """Publish a few messages and return their exchanges."""
+    observer = options.pop("observer", None)
+    return list(Publisher(target, Listed(messages), Options(**options), observer=observer).run())
