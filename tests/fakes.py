@@ -81,3 +81,34 @@ def scripted(script: Script) -> Iterator[int]:
         thread.join(12)
         if failures:
             raise failures[0]
+
+
+@contextmanager
+def scripted_many(scripts: list[Script]) -> Iterator[int]:
+    """Run a script for each connection to a free port of loopback, in order, and yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        failures: list[BaseException] = []
+
+        server.settimeout(5)
+
+        def serve() -> None:
+            for script in scripts:
+                try:
+                    sock, _ = server.accept()
+                except OSError:
+                    return
+                with sock:
+                    try:
+                        script(Peer(sock))
+                    except (ConnectionError, TimeoutError):
+                        continue
+                    except BaseException as error:
+                        failures.append(error)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        server.close()
+        thread.join(12)
+        if failures:
+            raise failures[0]

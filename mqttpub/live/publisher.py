@@ -78,6 +78,12 @@ class Journal(Protocol):
     def note(self, sent: list[Exchange], released: list[Exchange], done: list[Exchange]) -> None:
         """Write down, durably, what is about to be sent, and what needs no keeping any more."""
 
+    def doubt(self, exchanges: list[Exchange]) -> None:
+        """Write down that it cannot be known whether these arrived."""
+
+    def exchanges(self, version: Version) -> Iterable[Exchange]:
+        """Return what an earlier run began and did not end."""
+
 
 class Options(NamedTuple):
     """How to publish."""
@@ -127,6 +133,8 @@ class Publisher:
 
     def run(self) -> Iterator[Exchange]:
         """Publish everything; raises a Failure."""
+        for exchange in self._journal.exchanges(self.target.version) if self._journal else ():
+            self.sender.restore(exchange)
         while True:
             try:
                 yield from self._connection()
@@ -162,8 +170,12 @@ class Publisher:
 
     def _resume(self, session: Session, present: bool) -> None:
         again = len(self.sender.open)
+        self._note([])
         self.sender.output.clear()
-        self.doubtful += self.sender.resume(present)
+        doubtful = self.sender.resume(present)
+        self.doubtful += doubtful
+        if self._journal and doubtful:
+            self._journal.doubt(doubtful)
         if again:
             how = "with DUP, the session is there" if present else "anew, the session is gone"
             self._remark(f"sending {again} unacknowledged message{'s' if again != 1 else ''} again {how}")
