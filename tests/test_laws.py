@@ -23,7 +23,7 @@ from tests.strategies import conversations, directions, encoded, limits_of, pack
 
 laws = settings(derandomize=True, deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 many = settings(laws, max_examples=400)
-deep = settings(laws, max_examples=5000)
+deep = settings(laws, max_examples=1500)
 each_version = pytest.mark.parametrize("version", Version, ids=lambda version: version.label)
 each_kind = pytest.mark.parametrize("valid", [True, False], ids=["valid", "loose"])
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
@@ -329,6 +329,7 @@ def peak(action: Callable[[], object]) -> int:
     ids=["remaining length", "property length too", "protocol name", "subscribe", "property length", "string"],
 )
 def test_nothing_is_allocated_from_a_length_that_is_only_declared(data: bytes) -> None:
+    decode(b"", Version.V5)  # the first finding loads the statements
     stream = Stream()
     assert peak(lambda: list(stream.feed(data))) < 50_000
     assert peak(lambda: decode(data, Version.V5)) < 50_000
