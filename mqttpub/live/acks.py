@@ -5,12 +5,16 @@ from typing import Any
 from ..codec.values import Irregular, reader
 from ..lint.quick import sound
 from ..spec.fields import Packet
+from ..spec.packets import Puback, Pubcomp, Pubrec
+from ..spec.reasons import Codes
 from ..spec.terms import Direction, Version
 from .failures import PeerFault
 from .flows import REASON_STRING
 
-SHORTEST = frozenset((0x40, 0x50, 0x70))
-"""First bytes of PUBACK, PUBREC and PUBCOMP."""
+LEGAL = {
+    cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
+}  # fmt: skip
+"""Reason Codes that may stand behind these first bytes."""
 
 
 def acknowledgement(data: bytes, version: Version, now: float) -> tuple[int, int, int | None, float, str]:
@@ -18,11 +22,13 @@ def acknowledgement(data: bytes, version: Version, now: float) -> tuple[int, int
 
     Raises PeerFault when something is wrong with it.
     """
-    if len(data) == 4 and data[0] in SHORTEST:
-        # The shortest form, in which nothing but the identifier can be wrong, makes up nearly all of bulk traffic.
-        packet_id = data[2] << 8 | data[3]
-        if packet_id:
+    # Forms without properties make up nearly all of bulk traffic; there is little in them to judge.
+    size, legal = len(data), LEGAL.get(data[0])
+    if legal and size < 6 and (packet_id := data[2] << 8 | data[3] if size > 3 else 0):
+        if size == 4:
             return data[0] >> 4, packet_id, None, now, ""
+        if version == Version.V5 and data[4] in legal:
+            return data[0] >> 4, packet_id, data[4], now, ""
     packet: Any = read(data, version)
     text = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
     return data[0] >> 4, packet.packet_id, packet.reason_code, now, text
