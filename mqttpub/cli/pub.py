@@ -4,10 +4,17 @@ from typing import Any
 
 import click
 
-from .flags import U16_NUMBER, connection_flags, flag, payload_options, property_flags, ready, together
+from .bulk_flags import bulk_flags
+from .client import Client
+from .connect_flags import session_flags
+from .flags import connection_flags, flag, payload_options, ready, together
+from .profiles import profile_flag
+from .property_flags import property_flags
+from .transport_flags import transport_flags
+from .value_types import U16_NUMBER
 
 message_flags = together(
-    flag("-t", "--topic", required=True, metavar="TOPIC", help="Topic Name."),
+    flag("-t", "--topic", multiple=True, metavar="TOPIC", help="Topic Name; each one given gets the message."),
     ready(payload_options()),
     flag("-q", "--qos", type=int, default=0, show_default=True, metavar="0|1|2", help="QoS."),
     flag("-r", "--retain", is_flag=True, help="RETAIN: the broker keeps the message for new subscribers."),
@@ -16,8 +23,10 @@ message_flags = together(
         "--packet-id", type=U16_NUMBER, metavar="ID",
         help="Packet Identifier, such as 25674 or 0x644a. [default: 1]",
     ),
-    property_flags("PUBLISH"),
+    group="Message",
 )  # fmt: skip
+
+property_options = together(ready(property_flags("PUBLISH")), group="PUBLISH properties")
 
 output_flags = together(
     flag(
@@ -27,15 +36,27 @@ output_flags = together(
     flag("--json", "as_json", is_flag=True, help="Print JSON Lines: the outcome; with --inspect each packet too."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
+    flag("--quiet", is_flag=True, help="Say nothing on standard error."),
+    group="Output",
 )  # fmt: skip
 
 
-@click.command(name="pub", context_settings={"help_option_names": ["--help"], "max_content_width": 100})
+run_flags = together(
+    flag("--embedded", is_flag=True, help="Start a broker of our own on loopback for this run, to try things."),
+    flag("--force", is_flag=True, help="Send what the specification forbids all the same."),
+    profile_flag,
+)
+
+
+@click.command(name="pub", cls=Client)
 @message_flags
+@property_options
+@bulk_flags
 @connection_flags
-@flag("--embedded", is_flag=True, help="Start a broker of our own on loopback for this run, to try things.")
-@flag("--force", is_flag=True, help="Send what the specification forbids all the same.")
+@transport_flags
+@session_flags
 @output_flags
+@run_flags
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Publish a message and see that it arrived.

@@ -3,16 +3,12 @@
 from contextlib import ExitStack
 from typing import Any
 
-import click
-
-from ..codec.encode import encode
-from ..lint.quick import sound
 from ..live.connection import Target
 from ..live.failures import Failure, Interrupted
-from ..live.flows import Message
-from ..live.publisher import Listed, Options, Publisher
-from ..spec.packets import Publish
-from ..spec.terms import Direction, Version
+from ..live.publisher import Options, Publisher
+from ..live.transport import Transport
+from .feeding import feed
+from .judging import judge
 from .report import Report, note
 from .requests import PublishRequest
 
@@ -20,52 +16,39 @@ from .requests import PublishRequest
 def publish(request: PublishRequest) -> int:
     """Publish the messages of a request and return the exit status."""
     version = request.target.version
-    for packet in request.packets:
+    for packet in request.packets if request.bulk.kind != "jsonl" else ():
         judge(packet, version, force=request.force)
     with ExitStack() as stack:
         target = request.target
         if request.embedded:
-            target = target._replace(host="127.0.0.1", port=_embedded(stack))
+            target = target._replace(host="127.0.0.1", port=_embedded(stack), transport=Transport())
         inspector = _inspector(request)
         if inspector:
             inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {version.label}")
             stack.callback(inspector.flush)
-        return _run(request, target, inspector)
+        return _run(request, target, inspector, stack)
 
 
-def _run(request: PublishRequest, target: Target, inspector: Any) -> int:
-    messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
-    options = Options(timeout=request.timeout, force=request.force)
-    publisher = Publisher(target, Listed(messages), options, observer=inspector, remark=_remark(inspector))
+def _run(request: PublishRequest, target: Target, inspector: Any, stack: ExitStack) -> int:
+    bulk = request.bulk
+    options = Options(request.timeout, bulk.window, request.force, bulk.reconnects, bulk.aliases)
     report = Report(request, inspector)
+    target, source, outbox = feed(request, target, report, stack)
+    publisher = Publisher(target, source, options, observer=inspector, journal=outbox, remark=_remark(inspector))
+    report.watch(publisher, source)
+    stack.callback(report.close)
     try:
         for exchange in publisher.run():
             report.exchange(exchange)
     except KeyboardInterrupt:
+        report.interrupted(publisher)
         raise Interrupted(f"interrupted; {publisher.unfinished()}") from None
     except Failure as failure:
         report.failure(failure, publisher)
         raise
+    if outbox:
+        outbox.forget_place()
     return report.end(publisher)
-
-
-def judge(packet: Publish, version: Version, *, force: bool) -> None:
-    """Raise UsageError for what cannot be written, and unless forced for what the specification forbids."""
-    try:
-        # The identifier is given when the message is sent; any serves to judge the rest.
-        packet_id = (packet.packet_id or 1) if packet.qos and packet.packet_id is None else packet.packet_id
-        packet = packet.replace(packet_id=packet_id)
-        data = encode(packet, version)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
-    if force or sound(packet, version):
-        return
-    from ..codec.decode import decode
-    from ..lint.packet import lint
-
-    for finding in lint(decode(data, version, direction=Direction.CLIENT), Direction.CLIENT):
-        if finding.severity == "error":
-            raise click.UsageError(f"{finding.message} ({finding.statement}); --force sends it all the same")
 
 
 def _embedded(stack: ExitStack) -> int:

@@ -24,10 +24,23 @@ class Report:
         self.request = request
         self.version = request.target.version
         self.inspector = inspector
-        self.alone = len(request.packets) == 1
+        self.alone = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
+        self.bad_lines = 0
         self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self.nobody = 0
         self.notes = 0
+
+    def watch(self, publisher: Publisher, source: Any) -> None:
+        """Take what there is to follow while the run goes on."""
+        self.publisher, self.source = publisher, source
+
+    def close(self) -> None:
+        """Leave the screen as a program should."""
+
+    def bad_line(self, text: str) -> None:
+        """Take a line of the input that is no message."""
+        self.bad_lines += 1
+        self._complain(text)
 
     def exchange(self, exchange: Exchange) -> None:
         """Take one exchange that has ended."""
@@ -38,8 +51,15 @@ class Report:
             self._record(exchange, outcome)
         if outcome == "refused":
             self._complain(f"the broker refused {_named(exchange, self.alone)}: {_words(exchange, self.version)}")
-        elif exchange.reason_code == NO_SUBSCRIBERS and self.alone and not self.request.json and self._talkative:
-            note(f"accepted, but nobody subscribes to '{exchange.writer.packet.topic}' (0x10)")
+        elif exchange.reason_code == NO_SUBSCRIBERS:
+            self._nobody(exchange)
+
+    def _nobody(self, exchange: Exchange) -> None:
+        topic = exchange.writer.packet.topic
+        if self.request.bulk.require_subscribers:
+            self._complain(f"nobody subscribes to '{topic}' (0x10)")
+        elif self.alone and not self.request.json and self._talkative:
+            note(f"accepted, but nobody subscribes to '{topic}' (0x10)")
 
     @property
     def _talkative(self) -> bool:
@@ -55,19 +75,30 @@ class Report:
         if self.notes <= MOST_NOTES:
             note(text)
 
+    def interrupted(self, publisher: Publisher) -> None:
+        """Take the end that the user made; what has no answer is unknown."""
+        self._unknown(publisher)
+
     def failure(self, failure: Failure, publisher: Publisher) -> None:
         """Take the failure that ends a run; what has no answer is unknown."""
+        self._unknown(publisher)
+        if self.request.json:
+            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+
+    def _unknown(self, publisher: Publisher) -> None:
         for exchange in (*publisher.doubtful, *publisher.sender.open.values()):
             self.counts["unknown"] += 1
             if self.request.json:
                 print_json(record(exchange, "unknown", self.version))
-        if self.request.json:
-            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+        if self.request.json and not self.alone:
+            self._summary()
 
     def end(self, publisher: Publisher) -> Exit:
         """Say what is left to say and return the exit status."""
+        self.counts["sent"] += publisher.in_batches
+        self.counts["refused"] += publisher.turned_away_count
+        self.notes += publisher.turned_away_count - len(publisher.turned_away)
         for message, reason in publisher.turned_away:
-            self.counts["refused"] += 1
             self._complain(f"not sent: {reason}")
             if self.request.json:
                 packet = message.writer.packet
@@ -78,12 +109,20 @@ class Report:
             if self.request.json:
                 print_json(record(exchange, "unknown", self.version))
         if self.notes > MOST_NOTES:
-            note(f"{self.notes - MOST_NOTES} more were refused or are in doubt")
+            note(f"{self.notes - MOST_NOTES} more like these")
+        if self.request.json and not self.alone:
+            self._summary()
         return self._status()
 
+    def _summary(self) -> None:
+        counts = {**self.counts, "bad_lines": self.bad_lines, "no_subscribers": self.nobody}
+        print_json({"event": "summary", **{key: value for key, value in counts.items() if value}})
+
     def _status(self) -> Exit:
-        if self.counts["refused"]:
+        if self.counts["refused"] or (self.nobody and self.request.bulk.require_subscribers):
             return Exit.REFUSED
+        if self.bad_lines:
+            return Exit.USAGE
         return Exit.UNKNOWN if self.counts["unknown"] else Exit.DONE
 
 

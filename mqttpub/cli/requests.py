@@ -1,17 +1,18 @@
 """Flags to request objects."""
 
-import os
 import sys
 from typing import Any, NamedTuple
 
 import click
 
 from ..live.connection import Target
-from ..spec.fields import Property
-from ..spec.packets import Connect, Publish
-from ..spec.properties import of_packet
+from ..spec.packets import Publish
 from ..spec.terms import Version
-from .flags import client_id
+from .bulk_flags import BulkRequest, bulk_request
+from .connect_flags import connect_packet, disconnect_packet
+from .judging import judge
+from .property_flags import chosen_properties
+from .transport_flags import port_of, transport_of
 
 SOURCES = {"message": "-m", "file": "-f", "stdin": "-s", "null_message": "-n"}
 MAX_PAYLOAD = 268_435_455
@@ -29,47 +30,48 @@ class PublishRequest(NamedTuple):
     json: bool
     secrets: bool
     full: bool
+    bulk: BulkRequest = BulkRequest()
+    chosen_client_id: bool = False
+    """Whether the Client Identifier was given, and not made up."""
 
 
 def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest:
     """Return the request that the flags of `pub` make; raises UsageError."""
     target = connection_target(given)
-    packet = publish_packet(given, target.version)
+    bulk = bulk_request(given)
+    packet = publish_packet(given, target.version, bulk)
+    packets = tuple(packet.replace(topic=topic) for topic in topics(given, bulk))
     return PublishRequest(
-        (packet,), target, given["timeout"], given["embedded"], given["force"], given["inspect"],
-        given["as_json"], given["show_secrets"], given["full"],
+        packets, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
+        given["as_json"], given["show_secrets"], given["full"], bulk, given["client_id"] is not None,
     )  # fmt: skip
 
 
 def connection_target(given: dict[str, Any]) -> Target:
-    """Return the Target that the connection flags name."""
-    password = _password(given)
-    if password is not None and given["username"] is None:
-        raise click.UsageError("--password needs --username")
-    connect = Connect(
-        client_id=given["client_id"] if given["client_id"] is not None else client_id(),
-        username=given["username"], password=password, keep_alive=given["keep_alive"], clean_start=given["clean"],
-    )  # fmt: skip
-    return Target(given["host"], given["port"], given["mqtt_version"], connect)
+    """Return the Target that the connection flags name; raises UsageError for a forbidden CONNECT or DISCONNECT."""
+    version: Version = given["mqtt_version"]
+    connect, disconnect = connect_packet(given, version), disconnect_packet(given, version)
+    for packet in (connect, disconnect):
+        judge(packet, version, force=given.get("force", False))
+    transport = transport_of(given)
+    host = given["host"].removeprefix("[").removesuffix("]")
+    return Target(host, port_of(given, transport), version, connect, disconnect, transport)
 
 
-def _password(given: dict[str, Any]) -> bytes | None:
-    if given["password"] is not None:
-        click.echo("mqttpub: a password among the arguments can be seen by other users", err=True)
-        password: bytes = given["password"]
-        return password
-    if path := given["password_file"]:
-        try:
-            with open(path, "rb") as file:
-                return file.readline().rstrip(b"\r\n")
-        except OSError as error:
-            raise click.BadParameter(f"cannot read '{path}': {error.strerror}", param_hint="--password-file") from None
-    from_environment = os.environ.get("MQTTPUB_PASSWORD")
-    return None if from_environment is None else os.fsencode(from_environment)
+def topics(given: dict[str, Any], bulk: BulkRequest) -> tuple[str, ...]:
+    """Return the topics to publish to; raises UsageError when there is none."""
+    chosen: tuple[str, ...] = given["topic"] or (("",) if bulk.kind == "jsonl" else ())
+    if not chosen:
+        raise click.UsageError("no topic: give -t, or a URL with one")
+    if chosen[1:] and given["packet_id"] is not None:
+        raise click.BadParameter(f"is for one message, but there are {len(chosen)} topics", param_hint="--packet-id")
+    if chosen[1:] and bulk.kind:
+        raise click.UsageError(f"messages from standard input go to one topic, but {len(chosen)} were given")
+    return chosen
 
 
-def publish_packet(given: dict[str, Any], version: Version) -> Publish:
-    """Return the PUBLISH that the message flags describe."""
+def publish_packet(given: dict[str, Any], version: Version, bulk: BulkRequest) -> Publish:
+    """Return the PUBLISH that the message flags describe; in bulk it has what all messages share."""
     qos: int = given["qos"]
     if not 0 <= qos <= 3:
         raise click.BadParameter(f"{qos} does not fit two bits", param_hint="--qos")
@@ -77,25 +79,9 @@ def publish_packet(given: dict[str, Any], version: Version) -> Publish:
     if not qos and packet_id is not None:
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     return Publish(
-        topic=given["topic"], payload=payload(given), qos=qos, retain=given["retain"], dup=given["dup"],
+        topic=topics(given, bulk)[0], payload=b"" if bulk.kind else payload(given), qos=qos, retain=given["retain"], dup=given["dup"],
         packet_id=packet_id, properties=chosen_properties("PUBLISH", given, version),
     )  # fmt: skip
-
-
-def chosen_properties(packet: str, given: dict[str, Any], version: Version, prefix: str = "") -> tuple[Property, ...]:
-    """Return the properties whose flags were given, in the order of their identifiers; raises UsageError."""
-    chosen: list[Property] = []
-    for row in of_packet(packet):
-        key = prefix + row.key.removeprefix(prefix)
-        value = given.get(key)
-        if value is None or value == ():
-            continue
-        if version < Version.V5:
-            name = "--" + key.replace("_", "-")
-            raise click.UsageError(f"{name} needs MQTT 5, but the version is {version.label}")
-        values = value if row.repeatable else (value,)
-        chosen.extend(Property(row.id, each) for each in values)
-    return tuple(chosen)
 
 
 def payload(given: dict[str, Any], *, required: bool = True) -> bytes:

@@ -9,13 +9,14 @@ from .encode import encode_properties
 
 ALIAS = BY_KEY["topic_alias"].id
 DUP = 0b1000
-MAX_REMAINING = 268_435_455
+MOST_HEADS = 10_000
+"""Lengths of payloads whose fixed and variable header is remembered."""
 
 
 class PublishWriter:
     """Writes what `encode` writes, with all but payload and Packet Identifier made beforehand."""
 
-    __slots__ = ("_after", "_before", "_first", "_fixed", "packet", "qos", "version")
+    __slots__ = ("_after", "_before", "_first", "_fixed", "_heads", "packet", "qos", "version")
 
     def __init__(self, packet: Publish, version: Version) -> None:
         self.packet = packet
@@ -26,6 +27,7 @@ class PublishWriter:
         self._before = STRING.write(packet.topic)
         self._after = encode_properties(packet.properties) if version >= Version.V5 else b""
         self._fixed = len(self._before) + len(self._after)
+        self._heads: dict[int, bytes] = {}
 
     def write(self, payload: bytes, packet_id: int | None, *, dup: bool = False) -> bytes:
         """Return the bytes of the packet; raises ValueError when it is larger than a packet can be."""
@@ -37,6 +39,18 @@ class PublishWriter:
         else:
             header = bytes((first,)) + VARIABLE.write(remaining)
         return b"%b%b%b%b%b" % (header, self._before, identifier, self._after, payload)
+
+    def join(self, payloads: list[bytes]) -> bytes:
+        """Return the packets of many payloads without a Packet Identifier, one behind the other."""
+        heads = self._heads
+        try:
+            return b"".join([part for payload in payloads for part in (heads[len(payload)], payload)])
+        except KeyError:
+            if len(heads) > MOST_HEADS:
+                heads.clear()
+            for length in {len(payload) for payload in payloads}:
+                heads[length] = self.write(bytes(length), None)[: -length or None]
+            return b"".join([part for payload in payloads for part in (heads[len(payload)], payload)])
 
     def size(self, payload: bytes) -> int:
         """Return how many bytes the packet takes, header included."""

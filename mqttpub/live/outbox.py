@@ -139,7 +139,7 @@ class Outbox:
         """Make the doubtful messages new ones, and return how many."""
         return self._base.execute("UPDATE message SET state = 0, packet_id = NULL WHERE state = 3").rowcount
 
-    def __len__(self) -> int:
+    def count(self) -> int:
         """Return how many messages are kept."""
         return int(self._base.execute("SELECT count(*) FROM message").fetchone()[0])
 

@@ -1,6 +1,7 @@
 """Publishing from a source of messages, over one connection or as many as it takes."""
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
@@ -15,6 +16,7 @@ from .tap import Observer
 
 OUTPUT_LIMIT = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
+MOST_TURNED_AWAY = 100
 BATCH = 1000
 """Messages that are taken before the socket gets them."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
@@ -23,8 +25,15 @@ PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
 """Codes of refusals that may be gone at the next attempt; all others are final."""
 
 
+class Batch(NamedTuple):
+    """QoS 0 messages that differ in their payload only and are written at once, without an exchange each."""
+
+    writer: PublishWriter
+    payloads: list[bytes]
+
+
 class Source(Protocol):
-    """Where messages come from."""
+    """Where messages come from; one may have a method `batch` beside `take`, which returns a Batch or None."""
 
     @property
     def ended(self) -> bool:
@@ -120,9 +129,12 @@ class Publisher:
         self.limits = Limits()
         self.doubtful: list[Exchange] = []
         """QoS 2 messages that may or may not have arrived, because the session was lost."""
-        self.turned_away: list[tuple[Message, str]] = []
-        """Messages that were not sent because of a limit of the broker, with the reason."""
+        self.turned_away: deque[tuple[Message, str]] = deque(maxlen=MOST_TURNED_AWAY)
+        """The last messages that were not sent because of a limit of the broker, with the reason."""
+        self.turned_away_count = 0
         self.session: Session | None = None
+        self.in_batches = 0
+        """Messages that were sent in batches, which yield no exchanges."""
         self._observer = observer
         self._journal = journal
         self._remark = remark
@@ -130,6 +142,8 @@ class Publisher:
         self._aliased: dict[tuple[PublishWriter, bool], PublishWriter] = {}
         self._noted: list[Exchange] = []
         self._attempts = 0
+        self._hurried = False
+        """Whether taking was broken off only to let finished exchanges go."""
 
     def run(self) -> Iterator[Exchange]:
         """Publish everything; raises a Failure."""
@@ -228,7 +242,8 @@ class Publisher:
         busy = bool(self.sender.open or session.unsent)
         listening = self.source.descriptor if not self.source.ended and self._room(session) else None
         pause = self.source.pause(time.monotonic()) if not self.source.ended and self._room(session) else 0.0
-        ready = session.step(self._awaited() if busy else "", most=pause or 60.0, also=None if pause else listening)
+        most = 0.0 if self._hurried else pause or 60.0
+        ready = session.step(self._awaited() if busy else "", most=most, also=None if pause else listening)
         if ready:
             self.source.read()
         self._flush(session)
@@ -242,22 +257,59 @@ class Publisher:
         """Take messages while the window, the socket and the source allow."""
         sender, source = self.sender, self.source
         began = not sender.open
+        if batch := getattr(source, "batch", None):
+            self._send_batches(session, batch)
+            return
+        self._hurried = True
         while self._room(session) and not source.ended:
+            if len(sender.done) >= BATCH:
+                break
             room = min(BATCH, sender.window - len(sender.open))
             messages = source.take(room, time.monotonic())
             if not messages:
+                self._hurried = False
                 break
             now = time.time()
             sent = [exchange for each in messages if (exchange := self._publish(each, now))]
             self._note(sent)
             self._flush(session)
+        else:
+            self._hurried = False
         if began and sender.open:
             session.restart_clock()
+
+    def _send_batches(self, session: Session, batch: Callable[[], Batch | None]) -> None:
+        self._hurried = False
+        while self._room(session) and (taken := batch()):
+            writer, payloads = taken
+            self._last_qos = 0
+            if not self.options.force and payloads:
+                longest = Message(writer, max(payloads, key=len))
+                if self.limits.broken(longest):
+                    payloads = self._within_limits(writer, payloads)
+            self.in_batches += len(payloads)
+            if payloads:
+                session.send(writer.join(payloads), "all was sent")
+
+    def _within_limits(self, writer: PublishWriter, payloads: list[bytes]) -> list[bytes]:
+        """Leave out, and note, what is beyond a limit of the broker."""
+        kept = []
+        for payload in payloads:
+            message = Message(writer, payload)
+            if reason := self.limits.broken(message):
+                self._turn_away(message, reason)
+            else:
+                kept.append(payload)
+        return kept
+
+    def _turn_away(self, message: Message, reason: str) -> None:
+        self.turned_away_count += 1
+        self.turned_away.append((message, reason))
 
     def _publish(self, message: Message, now: float) -> Exchange | None:
         reason = "" if self.options.force else self.limits.broken(message)
         if reason:
-            self.turned_away.append((message, reason))
+            self._turn_away(message, reason)
             return None
         self._last_qos = message.writer.qos
         return self.sender.publish(message, now, writer=self._alias(message.writer) if self.options.aliases else None)

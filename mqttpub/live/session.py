@@ -1,7 +1,6 @@
 """One connection from CONNECT to DISCONNECT, driven by one loop without threads."""
 
 import selectors
-import socket
 import time
 from typing import Any
 
@@ -10,7 +9,8 @@ from ..spec.fields import Packet
 from ..spec.packets import Connack, Disconnect, Pingreq, Pingresp, Suback
 from .acks import acknowledgement, read, reason_text
 from .connection import Target, open_connection
-from .failures import ConnectionRefused, Lost, PeerFault, Refused, Unanswered
+from .dial import half_close
+from .failures import ConnectionRefused, Lost, NotConnected, PeerFault, Refused, Unanswered
 from .flows import PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
 from .tap import Observer
 
@@ -57,8 +57,22 @@ class Session:
 
     # what a publisher does with it
 
+    def describe(self) -> list[str]:
+        """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
+        return self._client.describe()
+
     def open(self) -> Connack:
-        """Wait for CONNACK and return it."""
+        """Wait for CONNACK and return it; raises NotConnected where TLS is refused or no MQTT is spoken."""
+        try:
+            return self._await_connack()
+        except (PeerFault, Unanswered) as failure:
+            from .causes import no_mqtt
+
+            if said := no_mqtt(self._tap, self.target, self.timeout):
+                raise NotConnected(said) from failure
+            raise
+
+    def _await_connack(self) -> Connack:
         while True:
             self.step("CONNACK")
             if self.connack:
@@ -104,7 +118,7 @@ class Session:
         `most` is how many seconds to wait, `also` another descriptor to wake up for.
         """
         left = self._progress + self.timeout - time.monotonic() if awaited else most
-        if left <= 0:
+        if awaited and left <= 0:
             raise Unanswered(f"no {awaited} within {self.timeout:g} s")
         ready = self._wait(min(left, most, HOUSEKEEPING), also)
         if self._tap.fileno() in ready:
@@ -136,7 +150,7 @@ class Session:
             self.restart_clock()
             while self._tap.unsent:
                 self.step("all was sent")
-            self._half_close()
+            half_close(self._tap.sock)
         until = time.monotonic() + min(LINGER, self.timeout)
         while not self._tap.ended and self._tap.lost is None and time.monotonic() < until:
             self._wait(until - time.monotonic(), None)
@@ -204,12 +218,6 @@ class Session:
             self._read()
             return
         self._read()
-
-    def _half_close(self) -> None:
-        try:
-            self._tap.sock.shutdown(socket.SHUT_WR)
-        except (OSError, AttributeError):
-            return  # gone already, or a transport that cannot: reading on says which
 
     # what came
 

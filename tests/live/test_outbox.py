@@ -47,7 +47,7 @@ def test_an_exchange_goes_on_from_what_was_noted_last(qos: int, released: bool, 
         assert (again.packet_id, again.awaits, again.token) == (77, awaits, 1)
         assert (again.message is None) == released
         outbox.note([], [], [again])
-        assert len(outbox) == 0
+        assert outbox.count() == 0
 
 
 def test_a_qos_0_message_that_may_have_been_sent_is_not_sent_again(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_qos_0_message_that_may_have_been_sent_is_not_sent_again(tmp_path: Pat
         (message,) = outbox.add(messages(b"x", qos=0))
         outbox.note([Exchange(message, None, 0, 0.0)], [], [])
         assert list(outbox.exchanges(V5)) == []
-        assert len(outbox) == 0
+        assert outbox.count() == 0
 
 
 def test_doubtful_messages_stay_until_they_are_renewed(tmp_path: Path) -> None:

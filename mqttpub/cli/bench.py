@@ -1,0 +1,67 @@
+"""`mqttpub bench`."""
+
+from typing import Any
+
+import click
+
+from .client import Client
+from .flags import connection_flags, flag
+from .profiles import profile_flag
+
+
+@click.command(name="bench", cls=Client)
+@flag(
+    "-t",
+    "--topic",
+    default="bench/%c",
+    show_default=True,
+    metavar="TOPIC",
+    help="Topic Name; %c is the number of the connection.",
+)
+@flag(
+    "--connections",
+    aliases=("--count",),
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Connections that publish at once.",
+)
+@flag("-n", "--messages", type=click.IntRange(min=1), metavar="N", help="Messages of each connection. [default: 10000]")
+@flag("--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Publish for so long instead.")
+@flag(
+    "--rate",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="N",
+    help="Most messages a second of each connection. [default: as fast as it goes]",
+)
+@flag("-q", "--qos", type=click.IntRange(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
+@flag(
+    "-S",
+    "--payload-size",
+    type=click.IntRange(0, 268_435_455),
+    default=64,
+    show_default=True,
+    metavar="BYTES",
+    help="Size of the payload.",
+)
+@flag(
+    "-M",
+    "--max-inflight",
+    type=click.IntRange(1, 65535),
+    default=65535,
+    metavar="N",
+    help="Most messages unacknowledged at once; the broker may allow fewer.",
+)
+@flag("--histogram", is_flag=True, help="Draw how the times to the acknowledgement are distributed.")
+@flag("--json", "as_json", is_flag=True, help="Print one JSON record instead of the table.")
+@connection_flags
+@profile_flag
+def command(**given: Any) -> int:
+    """Publish from several connections and report rate and latency.
+
+    The latency is the time from sending a message to its last acknowledgement, so QoS 0 has none.
+    """
+    from .benching import bench
+
+    return bench(given)

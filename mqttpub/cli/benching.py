@@ -1,0 +1,198 @@
+"""What `bench` does: many publishers at once, and what they measured."""
+
+import threading
+import time
+from collections import Counter
+from math import ceil, exp, floor, log
+from typing import Any
+
+import click
+
+from ..codec.publish import PublishWriter
+from ..live.connection import Target
+from ..live.failures import Exit, Failure
+from ..live.flows import Message
+from ..live.publisher import Options, Publisher
+from ..spec.packets import Publish
+from .requests import connection_target
+
+RESOLUTION = log(1.02)
+"""Latencies are kept in classes that are 2 % wide, so memory does not grow with their number."""
+PERCENTILES = (50, 90, 95, 99, 99.9)
+BARS = 40
+DEFAULT_MESSAGES = 10_000
+
+
+class Latencies:
+    """Times in classes; percentiles are right to 2 %."""
+
+    def __init__(self) -> None:
+        self.classes: Counter[int] = Counter()
+        self.least = float("inf")
+        self.most = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Take one time."""
+        self.classes[floor(log(max(seconds, 1e-7)) / RESOLUTION)] += 1
+        self.least = min(self.least, seconds)
+        self.most = max(self.most, seconds)
+
+    def merge(self, other: "Latencies") -> None:
+        """Take all times of another."""
+        self.classes += other.classes
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+
+    def percentile(self, percent: float) -> float:
+        """Return the time that this part of the messages stayed within."""
+        wanted = ceil(sum(self.classes.values()) * percent / 100)
+        for number in sorted(self.classes):
+            wanted -= self.classes[number]
+            if wanted <= 0:
+                return min(exp((number + 1) * RESOLUTION), self.most)
+        return self.most
+
+
+class Generated:
+    """A source of equal messages, so many, or for so long, at a rate."""
+
+    descriptor = None
+
+    def __init__(self, message: Message, count: int | None, seconds: float | None, rate: float | None) -> None:
+        self._message, self._count, self._seconds, self._rate = message, count, seconds, rate
+        self._began: float | None = None
+        self._taken = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last message was taken or the time is over."""
+        if self._seconds is not None:
+            return self._began is not None and time.monotonic() >= self._began + self._seconds
+        return self._taken >= (self._count or 0)
+
+    def take(self, most: int, now: float) -> list[Message]:
+        """Return as many messages as the count and the rate allow."""
+        if self._began is None:
+            self._began = now
+        allowed = most if self._count is None else min(most, self._count - self._taken)
+        if self._rate is not None:
+            allowed = min(allowed, int((now - self._began) * self._rate) + 1 - self._taken)
+        allowed = max(allowed, 0)
+        self._taken += allowed
+        return [self._message] * allowed
+
+    def read(self) -> None:
+        """Do nothing: nothing is read."""
+
+    def pause(self, now: float) -> float:
+        """Return the seconds until the rate allows the next message."""
+        if self._rate is None or self._began is None:
+            return 0.0
+        return max(self._began + self._taken / self._rate - now, 0.0)
+
+
+class Worker(threading.Thread):
+    """One connection that publishes and measures."""
+
+    def __init__(self, target: Target, source: Generated, options: Options) -> None:
+        super().__init__(daemon=True)
+        self.publisher = Publisher(target, source, options)
+        self.latencies = Latencies()
+        self.done = self.refused = 0
+        self.failure: Failure | None = None
+
+    def run(self) -> None:
+        """Publish until the source ends."""
+        try:
+            for exchange in self.publisher.run():
+                self.done += 1
+                self.refused += exchange.refused
+                if exchange.seconds is not None:
+                    self.latencies.add(exchange.seconds)
+        except Failure as failure:
+            self.failure = failure
+
+
+def bench(given: dict[str, Any]) -> int:
+    """Run the benchmark, print what was measured and return the exit status."""
+    if given["messages"] is not None and given["duration"] is not None:
+        raise click.UsageError("only one of --messages and --duration")
+    workers = [_worker(number, given) for number in range(1, given["connections"] + 1)]
+    began = time.monotonic()
+    for worker in workers:
+        worker.start()
+    while any(worker.is_alive() for worker in workers):
+        workers[-1].join(0.1)
+        for worker in workers:
+            worker.join(0)
+    result = summary(workers, time.monotonic() - began, given)
+    _print(result, workers, given)
+    for failure in {str(worker.failure): worker.failure for worker in workers if worker.failure}.values():
+        raise failure
+    return Exit.REFUSED if result["refused"] else Exit.DONE
+
+
+def _worker(number: int, given: dict[str, Any]) -> Worker:
+    target = connection_target(given)
+    if given["connections"] > 1 and given["client_id"] is not None:
+        target = target.changed(client_id=f"{given['client_id']}-{number}")
+    packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"])
+    message = Message(PublishWriter(packet, target.version), b"x" * given["payload_size"])
+    count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
+    source = Generated(message, count, given["duration"], given["rate"])
+    return Worker(target, source, Options(timeout=given["timeout"], window=given["max_inflight"]))
+
+
+def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what was measured, as it stands in the JSON record; latencies are in seconds."""
+    latencies = Latencies()
+    for worker in workers:
+        latencies.merge(worker.latencies)
+    done = sum(worker.done for worker in workers)
+    record: dict[str, Any] = {
+        "event": "bench", "connections": len(workers), "qos": given["qos"], "payload_bytes": given["payload_size"],
+        "messages": done, "refused": sum(worker.refused for worker in workers), "seconds": round(seconds, 3),
+        "messages_per_second": round(done / seconds, 1), "failed_connections": sum(bool(w.failure) for w in workers),
+    }  # fmt: skip
+    if latencies.classes:
+        record["latency"] = {
+            "min": latencies.least,
+            **{f"p{percent:g}": round(latencies.percentile(percent), 6) for percent in PERCENTILES},
+            "max": latencies.most,
+        }
+    return record
+
+
+def _print(result: dict[str, Any], workers: list[Worker], given: dict[str, Any]) -> None:
+    if given["as_json"]:
+        import json
+
+        click.echo(json.dumps(result, separators=(",", ":")))
+        return
+    rows = {key.replace("_", " "): value for key, value in result.items() if key not in ("event", "latency")}
+    for name, value in rows.items():
+        click.echo(f"{name:<20} {value:>12}")
+    for name, value in result.get("latency", {}).items():
+        click.echo(f"latency {name:<12} {value * 1000:>9.3f} ms")
+    if given["histogram"] and "latency" in result:
+        latencies = Latencies()
+        for worker in workers:
+            latencies.merge(worker.latencies)
+        click.echo()
+        for line in histogram(latencies):
+            click.echo(line)
+
+
+def histogram(latencies: Latencies, rows: int = 12) -> list[str]:
+    """Return a drawing: a row per class of latency, its share as a bar and as a number."""
+    low, high = log(max(latencies.least, 1e-7)), log(max(latencies.most, 1e-7))
+    step = max((high - low) / rows, RESOLUTION)
+    counts = [0] * rows
+    for number, count in latencies.classes.items():
+        at = int((number * RESOLUTION - low) / step)
+        counts[min(max(at, 0), rows - 1)] += count
+    total, most = sum(counts), max(counts)
+    drawn = []
+    for row, count in enumerate(counts, 1):
+        bound = 1000 * exp(low + row * step)
+        drawn.append(f"<= {bound:>10.3f} ms  {'#' * ceil(BARS * count / most):<{BARS}} {100 * count / total:5.1f} %")
+    return drawn

@@ -1,0 +1,117 @@
+"""From a request to the source of a Publisher, with the outbox that it may have."""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import click
+
+from ..live.connection import Target
+from ..live.flows import Message
+from ..live.publisher import Source
+from ..spec.fields import Property
+from ..spec.properties import BY_KEY
+from ..spec.terms import Version
+from .report import Report
+from .requests import PublishRequest
+
+SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
+KEPT_SESSION = 86_400
+"""Seconds that the broker is asked to keep the session for a run that may go on later."""
+
+
+class Feed(NamedTuple):
+    """What a Publisher needs for a request."""
+
+    target: Target
+    source: Source
+    outbox: Any = None
+
+
+def feed(request: PublishRequest, target: Target, report: Report, stack: ExitStack) -> Feed:
+    """Return source, outbox and target for a request; raises UsageError."""
+    bulk = request.bulk
+    outbox = None
+    if bulk.outbox:
+        outbox, target = _outbox(request, target, stack)
+    if bulk.outbox or bulk.reconnects != 0:
+        target = _lasting(target, clean=not bulk.outbox)
+    source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
+    return Feed(target, _limited(source, bulk.rate), outbox)
+
+
+def _limited(source: Source, rate: float | None) -> Source:
+    if rate is None:
+        return source
+    from .inputs import Limited
+    from .pace import Rate
+
+    return Limited(source, Rate(rate))
+
+
+def _messages(request: PublishRequest, target: Target, outbox: Any) -> Source:
+    from ..live.publisher import Listed
+    from .inputs import Repeated
+
+    bulk = request.bulk
+    messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
+    if outbox is not None:
+        outbox.add(messages * bulk.repeat)
+        return Listed(_earlier(outbox, target.version))
+    return Listed(messages) if bulk.repeat == 1 else Repeated(messages, bulk.repeat, bulk.delay)
+
+
+def _stream(request: PublishRequest, target: Target, report: Report, outbox: Any) -> Source:
+    from .inputs import Batched, Streamed
+    from .parsing import Lines, Objects
+
+    bulk, (packet, *_) = request.bulk, request.packets
+    parse: Any = (
+        Objects(packet, target.version, report.bad_line, force=request.force)
+        if bulk.kind == "jsonl"
+        else Lines(packet, target.version, bulk.delimiter)
+    )
+    if bulk.kind == "lines" and packet.qos == 0 and not (request.json or request.inspect or bulk.rate or outbox):
+        return Batched(sys.stdin.fileno(), parse)
+    earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
+    try:
+        return Streamed(sys.stdin.fileno(), parse, outbox=outbox, earlier=earlier)
+    except OSError as error:
+        raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+
+
+def _earlier(outbox: Any, version: Version) -> Iterator[Message]:
+    """Yield the messages that an outbox keeps and nobody has begun to send."""
+    for kept in outbox.kept(version, begun=False):
+        packet = kept.packet.replace(packet_id=None)
+        yield Message.of(packet, version, kept.number)
+
+
+def _outbox(request: PublishRequest, target: Target, stack: ExitStack) -> tuple[Any, Target]:
+    from ..live.outbox import Outbox, OutboxError
+
+    path = request.bulk.outbox or ""
+    try:
+        outbox = stack.enter_context(Outbox(path))
+        client_id = outbox.client_id
+        if client_id is not None and not request.chosen_client_id:
+            target = target.changed(client_id=client_id)
+        outbox.claim(target.connect.client_id, target.version)
+    except OutboxError as error:
+        raise click.UsageError(f"--outbox: {error}") from None
+    if request.bulk.resend_doubtful:
+        outbox.renew_doubtful()
+    os.chmod(path, 0o600)
+    return outbox, target
+
+
+def _lasting(target: Target, *, clean: bool) -> Target:
+    """Return the target with a session that outlives the connection."""
+    if target.version < Version.V5:
+        return target.changed(clean_start=False)
+    properties = target.connect.properties
+    if not any(id == SESSION_EXPIRY for id, _ in properties):
+        properties = (Property(SESSION_EXPIRY, KEPT_SESSION), *properties)
+    return target.changed(properties=properties, clean_start=target.connect.clean_start and clean)

@@ -1,0 +1,179 @@
+"""Lines of a file published in bulk: mqttpub, mosquitto_pub -l, paho's loop, and MQTTX if its path is given.
+
+    python tests/benchmarks/publish.py [--lines 200000] [--sink] [--mqttx PATH]
+
+Each program sends the same lines to the same mosquitto, or with --sink at QoS 0 to a socket that only
+reads. Printed per program and QoS: messages a second as a whole process, how many a mosquitto_sub
+got, CPU seconds, peak memory, and the ratio to paho.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+PAHO = """
+import sys
+from paho.mqtt.client import Client, CallbackAPIVersion
+client = Client(CallbackAPIVersion.VERSION2, protocol=5)
+client.max_queued_messages_set(0)
+client.connect("127.0.0.1", int(sys.argv[1]))
+client.loop_start()
+info = None
+for line in sys.stdin.buffer:
+    info = client.publish("bench/t", line.rstrip(b"\\n"), int(sys.argv[2]))
+    if info.mid % 1000 == 0:
+        info.wait_for_publish()
+info.wait_for_publish()
+client.disconnect()
+client.loop_stop()
+"""
+CONFIG = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages {window}\nlog_dest none\n"
+
+
+class Run(NamedTuple):
+    """What one program did."""
+
+    seconds: float
+    cpu: float
+    memory: float
+    """Peak, in MB."""
+    status: int
+
+
+def run(command: list[str], lines: Path) -> Run:
+    """Run a program with the lines as its input."""
+    began = time.perf_counter()
+    with open(lines, "rb") as stdin:
+        process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    taken = time.perf_counter() - began
+    return Run(taken, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
+
+
+def commands(port: int, qos: int, mqttx: str | None) -> dict[str, list[str]]:
+    """Return the programs by name."""
+    where = ["-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)]
+    programs = {
+        "paho": [sys.executable, "-c", PAHO, str(port), str(qos)],
+        "mqttpub": [sys.executable, "-m", "mqttpub", "pub", *where, "-l"],
+        "mosquitto_pub": ["mosquitto_pub", "-V", "5", *where, "-l"],
+    }
+    return programs | ({"mqttx": [mqttx, "pub", *where, "-s", "-M"]} if mqttx else {})
+
+
+@contextmanager
+def mosquitto(folder: Path, window: int = 20) -> Iterator[int]:
+    """Run a broker and yield its port; a window of 20 is its default."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = int(server.getsockname()[1])
+    config = folder / "mosquitto.conf"
+    config.write_text(CONFIG.format(port=port, window=window))
+    process = subprocess.Popen([shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(config)])
+    time.sleep(0.5)
+    try:
+        yield port
+    finally:
+        process.terminate()
+        process.wait()
+
+
+@contextmanager
+def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
+    """Write what arrives to a file."""
+    with open(out, "wb") as file:
+        process = subprocess.Popen(
+            ["mosquitto_sub", "-V", "5", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)],
+            stdout=file,
+        )
+    time.sleep(0.3)
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def settled(path: Path, most: int) -> int:
+    """Return how many lines a file has once it grows no more."""
+    last = -1
+    while True:
+        count = path.read_bytes().count(b"\n")
+        if count in (last, most):
+            return count
+        last = count
+        time.sleep(1.0)
+
+
+@contextmanager
+def sink() -> Iterator[int]:
+    """Accept connections, answer CONNECT, and read all else away."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    sock, _ = server.accept()
+                except OSError:
+                    return
+                with sock:
+                    sock.recv(65536)
+                    sock.sendall(bytes.fromhex("2003000000"))
+                    while sock.recv(1 << 20):
+                        pass
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield int(server.getsockname()[1])
+
+
+def table(title: str, runs: dict[str, tuple[Run, int | None]], lines: int) -> None:
+    """Print what was measured."""
+    print(f"\n{title}\n{'':<14} {'msg/s':>10} {'to paho':>8} {'arrived':>9} {'cpu s':>7} {'MB':>6} {'exit':>5}")  # noqa: T201
+    base = runs["paho"][0].seconds
+    for name, (each, arrived) in runs.items():
+        came = "" if arrived is None else f"{arrived}"
+        print(  # noqa: T201
+            f"{name:<14} {lines / each.seconds:10,.0f} {base / each.seconds:8.2f} {came:>9} {each.cpu:7.2f} "
+            f"{each.memory:6.0f} {each.status:5}"
+        )
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--lines", type=int, default=200_000)
+    parser.add_argument("--sink", action="store_true")
+    parser.add_argument("--mqttx")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = folder / "lines"
+        lines.write_bytes(b"".join(b"%-62d\n" % number for number in range(given.lines)))
+        if given.sink:
+            with sink() as port:
+                runs = {who: (run(what, lines), None) for who, what in commands(port, 0, given.mqttx).items()}
+            table("QoS 0 into a sink", runs, given.lines)  # type: ignore[arg-type]
+            return
+        for qos in (0, 1, 2):
+            measured: dict[str, tuple[Run, int | None]] = {}
+            with mosquitto(folder) as port:
+                for who, what in commands(port, qos, given.mqttx).items():
+                    out = folder / f"{who}-{qos}"
+                    with subscriber(port, qos, out):
+                        done = run(what, lines)
+                        measured[who] = (done, settled(out, given.lines))
+            table(f"QoS {qos} into mosquitto, with a subscriber of the same QoS", measured, given.lines)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Publishing many messages from standard input, against a real mosquitto."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_pub import PROGRAM, subscribed
+
+pytestmark = pytest.mark.broker
+
+
+def pub(*arguments: str, port: int, data: bytes, status: int = 0) -> tuple[list[dict[str, Any]], str]:
+    """Run `pub` with input; return its JSON records and what it said."""
+    done = subprocess.run(
+        [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(port), *arguments],
+        input=data, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == status, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr.decode()
+
+
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_each_line_is_a_message_in_order(qos: str, mosquitto: int) -> None:
+    topic = f"lines/{qos}"
+    lines = [b"one", b"", b"three \xff", b"last"]
+    with subscribed(topic, mosquitto) as listener:
+        pub("-t", topic, "-q", qos, "-l", port=mosquitto, data=b"\n".join(lines))
+        assert listener.stdout
+        assert [listener.stdout.readline().strip() for _ in lines] == [line.hex().encode() for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("flags", "data"),
+    [(["-0"], b"a\0b"), (["-l", "--delimiter", "--"], b"a--b"), (["-l", "--delimiter", "crlf"], b"a\r\nb\r\n")],
+)
+def test_other_delimiters(flags: list[str], data: bytes, mosquitto: int) -> None:
+    records, _ = pub("-t", "d", "-q", "1", "--json", *flags, port=mosquitto, data=data)
+    assert [each["payload_bytes"] for each in records if each["event"] == "message"] == [1, 1]
+    assert records[-1] == {"event": "summary", "accepted": 2, "no_subscribers": 2}
+
+
+def test_empty_input_sends_nothing_and_succeeds(mosquitto: int) -> None:
+    for qos in ("0", "1"):
+        records, said = pub("-t", "d", "-q", qos, "-l", "--json", port=mosquitto, data=b"")
+        assert (records[:-1], said) == ([], "")
+
+
+def test_objects_bring_topic_qos_and_properties_of_their_own(mosquitto: int) -> None:
+    lines = [
+        {"topic": "j/1", "payload": "x", "qos": 1},
+        {"payload": {"hex": "00ff"}},
+        {"topic": "j/3", "properties": {"user_property": ["k", "v"]}, "qos": 2},
+    ]
+    data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    records, _ = pub("-t", "j/2", "--jsonl", "--json", port=mosquitto, data=data)
+    got = sorted((each["number"], each["topic"], each["qos"]) for each in records if each["event"] == "message")
+    assert got == [(1, "j/1", 1), (2, "j/2", 0), (3, "j/3", 2)]
+
+
+def test_bad_lines_are_named_and_the_others_are_sent(mosquitto: int) -> None:
+    data = b'{"topic": "a", "qos": 1}\n{"topic": "a/+"}\nnonsense\n{"topic": "b", "qos": 1}\n'
+    records, said = pub("--jsonl", "--json", port=mosquitto, data=data, status=2)
+    assert [each["topic"] for each in records if each["event"] == "message"] == ["a", "b"]
+    assert said.splitlines() == [
+        "mqttpub: line 2: Topic Name holds the wildcard + (MQTT5-3.3.2-2)",
+        "mqttpub: line 3, column 1: Expecting value",
+    ]
+    assert records[-1]["bad_lines"] == 2
+
+
+def test_a_line_goes_out_while_the_pipe_stays_open(mosquitto: int) -> None:
+    with subscribed("live", mosquitto) as listener:
+        process = subprocess.Popen(
+            [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "live", "-q", "1", "-l"],
+            stdin=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdin
+        assert listener.stdout
+        for text in (b"now", b"then"):
+            process.stdin.write(text + b"\n")
+            process.stdin.flush()
+            assert listener.stdout.readline().strip() == text.hex().encode()
+        process.stdin.close()
+        assert process.wait(10) == 0
+
+
+def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: int) -> None:
+    line = (
+        f"(echo a; sleep 1.5; echo b) | {' '.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t s -q 1 -l --timeout 0.7"
+    )
+    assert subprocess.run(["bash", "-c", line], check=False, timeout=30).returncode == 0
+
+
+def test_the_rate_is_kept(mosquitto: int) -> None:
+    began = time.monotonic()
+    pub("-t", "r", "-q", "1", "-l", "--rate", "100", port=mosquitto, data=b"x\n" * 100)
+    assert 0.9 < time.monotonic() - began < 6
+
+
+def test_repeats_with_a_pause(mosquitto: int) -> None:
+    began = time.monotonic()
+    records, _ = pub(
+        "-t", "r", "-q", "1", "-m", "x", "--repeat", "3", "--repeat-delay", "0.3", "--json", port=mosquitto, data=b""
+    )
+    assert [each["number"] for each in records if each["event"] == "message"] == [1, 2, 3]
+    assert time.monotonic() - began > 0.6
+
+
+def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
+    _, said = pub("-t", "nobody", "-q", "1", "-m", "x", "--require-subscribers", port=mosquitto, data=b"", status=5)
+    assert said == "mqttpub: nobody subscribes to 'nobody' (0x10)\n"
+
+
+def test_an_outbox_sends_what_an_earlier_run_could_not(mosquitto: int, tmp_path: Path) -> None:
+    outbox = str(tmp_path / "outbox")
+    flags = ["-t", "later", "-q", "2", "-l", "--outbox", outbox]
+    done = subprocess.run(
+        [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", "1", *flags], input=b"a\nb\n", capture_output=True, check=False
+    )
+    assert done.returncode == 3
+    with subscribed("later", mosquitto) as listener:
+        pub(*flags, port=mosquitto, data=b"c\n")
+        assert listener.stdout
+        got = [listener.stdout.readline().strip() for _ in range(1)]
+    # Nothing was read before there was a connection, so only what this run read is there.
+    assert got == [b"c".hex().encode()]
+
+
+def test_a_file_is_continued_where_the_outbox_left_it(mosquitto: int, tmp_path: Path) -> None:
+    source, outbox = tmp_path / "lines", tmp_path / "outbox"
+    source.write_bytes(b"".join(b"%d\n" % number for number in range(3000)))
+    command = [
+        *PROGRAM,
+        "pub",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(mosquitto),
+        "-t",
+        "cont",
+        "-q",
+        "1",
+        "-l",
+        "--outbox",
+        str(outbox),
+    ]
+    with open(source, "rb") as stdin:
+        process = subprocess.Popen([*command, "--rate", "500"], stdin=stdin)
+        time.sleep(1.2)
+        process.kill()
+        process.wait()
+    assert outbox.stat().st_mode & 0o077 == 0
+    with open(source, "rb") as stdin:
+        done = subprocess.run([*command, "--json"], stdin=stdin, capture_output=True, check=True)
+    records = [json.loads(line) for line in done.stdout.splitlines()]
+    sent = [each["number"] for each in records if each["event"] == "message"]
+    assert 0 < len(sent) < 3000
+    assert sent[-1] == 3000
+    assert sent == sorted(sent)
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_input(mosquitto: int, tmp_path: Path) -> None:
+    source = tmp_path / "lines"
+    with open(source, "wb") as file:
+        for _ in range(300):
+            file.write(b"0123456789012345678901234567890\n" * 5000)
+    peaks = []
+    for size in (150_000, 1_500_000):
+        line = (
+            f"head -n {size} {source} | {sys.executable} -c 'import resource, sys; from mqttpub.cli.main import main;"
+            f'status = main(["pub", "-h", "127.0.0.1", "-p", "{mosquitto}", "-t", "m", "-l"]);'
+            "print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'"
+        )
+        done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, cwd=os.getcwd())
+        status, peak = done.stdout.split()
+        assert status == "0"
+        peaks.append(int(peak))
+    assert peaks[1] < 60_000
+    assert peaks[1] < peaks[0] * 1.3

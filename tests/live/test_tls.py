@@ -1,0 +1,192 @@
+"""TLS: what is told of it, what it refuses, and what its failures say."""
+
+import json
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mqttpub.live.connection import Target
+from mqttpub.live.failures import NotConnected, Refused
+from mqttpub.live.transport import Tls, Transport
+from tests.fakes import Peer, scripted
+from tests.live.brokers import Broker
+from tests.live.relays import relay, straight_to
+from tests.live.ways import TLS_LINE, WAYS, insecurely, layers, puback, publish, secured, to, trusting
+from tests.pcap import Segment, pcap
+
+# what is told
+
+
+@pytest.mark.broker
+def test_tls_tells_version_cipher_peer_and_days(brokers: Broker) -> None:
+    assert layers(WAYS["TLS"](brokers)) == [TLS_LINE]
+    (line,) = layers(WAYS["TLS 1.2"](brokers))
+    assert line == "TLS 1.2, ECDHE-ECDSA-AES256-GCM-SHA384, peer CN=localhost, valid for 364 more days, verified"
+
+
+@pytest.mark.broker
+def test_insecure_tells_what_it_did_not_verify(brokers: Broker) -> None:
+    said = [layers(insecurely(kind)(brokers))[0].split(", ", 2)[2] for kind in ("tls", "expired", "elsewhere")]
+    assert said == [
+        "peer CN=localhost, valid for 364 more days, NOT verified (--insecure)",
+        "peer CN=localhost, expired 1 day ago, NOT verified (--insecure)",
+        "peer CN=elsewhere.example, valid for 364 more days, NOT verified (--insecure)",
+    ]
+
+
+# TLS that does not come about
+
+REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
+    "untrusted": (
+        "tls", lambda brokers: Tls(ca_file=str(brokers.stranger.cert)),
+        "the certificate of localhost:{} is not trusted: self-signed certificate in certificate chain",
+    ),
+    "not of the system": (
+        "tls", lambda brokers: Tls(),
+        "the certificate of localhost:{} is not trusted: self-signed certificate in certificate chain",
+    ),
+    "another name": ("elsewhere", trusting, "the certificate of localhost:{} is not for 'localhost'"),
+    "another SNI": (
+        "tls", lambda brokers: trusting(brokers, server_name="other.example"),
+        "the certificate of localhost:{} is not for 'other.example'",
+    ),
+    "expired": ("expired", trusting, "the certificate of localhost:{} has expired"),
+    "no client certificate": ("client", trusting, "localhost:{} asks for a client certificate"),
+    "no client certificate, 1.2": (
+        "client", lambda brokers: trusting(brokers, maximum="1.2"),
+        "localhost:{} refused the TLS handshake: sslv3 alert handshake failure",
+    ),
+    "plain port": (
+        "tcp", trusting, "localhost:{} closed the connection at the TLS handshake, as a port without TLS does",
+    ),
+    "HTTP port": ("ws", trusting, "localhost:{} does not speak TLS"),
+}  # fmt: skip
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", REFUSED_TLS)
+@pytest.mark.parametrize("qos", [0, 1])
+def test_a_refused_handshake_says_why(name: str, qos: int, brokers: Broker) -> None:
+    kind, tls, sentence = REFUSED_TLS[name]
+    with pytest.raises(NotConnected) as caught:
+        publish(to(brokers, kind, Transport(tls=tls(brokers))), qos=qos)
+    assert str(caught.value) == sentence.format(brokers.ports[kind])
+
+
+PROCESSES = ["untrusted", "another name", "expired", "no client certificate", "plain port"]
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", PROCESSES)
+def test_a_bad_certificate_is_exit_3_and_one_line(name: str, brokers: Broker) -> None:
+    kind, tls, sentence = REFUSED_TLS[name]
+    port = brokers.ports[kind]
+    done = pub("-p", str(port), "--cafile", str(tls(brokers).ca_file))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == f"mqttpub: {sentence.format(port)}\n"
+
+
+def pub(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `mqttpub pub` as a process."""
+    command = [sys.executable, "-m", "mqttpub", "pub", "-t", "way", "-q", "1", "-m", "x", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+@pytest.mark.broker
+def test_insecure_says_so_each_time(brokers: Broker) -> None:
+    for _ in range(2):
+        done = pub("-p", str(brokers.ports["expired"]), "--insecure")
+        assert done.returncode == 0
+        assert done.stderr == "mqttpub: --insecure: the certificate of the broker is not verified\n"
+
+
+@pytest.mark.broker
+def test_inspect_shows_the_layers(brokers: Broker) -> None:
+    port = str(brokers.ports["wss"])
+    flags = ("-p", port, "--protocol", "wss", "--cafile", str(brokers.ca.cert), "--inspect")
+    shown = " ".join(pub(*flags).stdout.split())
+    began = shown.index("* TLS 1.3")
+    assert shown[began:].startswith(
+        f"* {TLS_LINE} * WebSocket: GET /mqtt -> 101 Switching Protocols, subprotocol mqtt > CONNECT"
+    )
+    record = json.loads(pub(*flags, "--json").stdout.splitlines()[0])
+    assert record["event"] == "connection"
+    assert record["layers"][0] == TLS_LINE
+
+
+def unusable(brokers: Broker, folder: Path) -> dict[str, tuple[Tls, str]]:
+    """Return files and names that cannot be used, with what is said of them."""
+    junk = folder / "junk"
+    junk.write_text("no certificate")
+    cert, key = str(brokers.client.cert), str(brokers.locked.key)
+    ours = f"the client certificate '{cert}' and its key cannot be used: "
+    return {
+        "CA": (Tls(ca_file=str(junk)), f"the CA certificates in '{junk}' cannot be used: no certificate or crl found"),
+        "locked": (Tls(cert=cert, key=key), ours + "it is encrypted, and no password was given"),
+        "wrong password": (Tls(cert=cert, key=key, key_password=b"wrong"), ours + "no PEM, or another password"),
+        "another key": (Tls(cert=cert, key=str(brokers.ca.cert.with_suffix(".key"))), ours + "key values mismatch"),
+        "ciphers": (Tls(ciphers="NONE"), "these ALPN names and ciphers cannot be used: No cipher can be selected."),
+        "key log": (Tls(key_log=str(folder)), f"the key log '{folder}' cannot be written: Is a directory"),
+    }
+
+
+@pytest.mark.parametrize("name", ["CA", "locked", "wrong password", "another key", "ciphers", "key log"])
+def test_what_cannot_be_used_is_named(name: str, brokers: Broker, tmp_path: Path) -> None:
+    tls, sentence = unusable(brokers, tmp_path)[name]
+    with pytest.raises(NotConnected) as caught:
+        publish(to(brokers, "tls", Transport(tls=tls)))
+    assert str(caught.value).lower() == sentence.lower()
+
+
+def test_versions_that_do_not_meet_are_named(brokers: Broker) -> None:
+    tls = trusting(brokers, minimum="1.3")
+    with (
+        scripted(secured(brokers, puback, maximum=ssl.TLSVersion.TLSv1_2)) as port,
+        pytest.raises(NotConnected) as said,
+    ):
+        publish(Target("localhost", port, transport=Transport(tls=tls)))
+    assert str(said.value) == f"localhost:{port} refused the TLS handshake: the versions do not meet"
+
+
+def test_alpn_is_asked_for_and_told(brokers: Broker) -> None:
+    tls = trusting(brokers, alpn=("x-amzn-mqtt-ca", "mqtt"))
+    with scripted(secured(brokers, puback, "mqtt")) as port:
+        (line,) = layers(Target("127.0.0.1", port, transport=Transport(tls=tls)))
+    assert "TLS_AES_256_GCM_SHA384, ALPN mqtt, peer CN=localhost" in line
+
+
+def test_a_late_objection_is_seen_through_tls(brokers: Broker) -> None:
+    """Half-closing TLS as if it were TCP would turn what comes after into noise."""
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.packet()
+        time.sleep(0.2)
+        peer.send("e0 02 97 00")
+
+    with scripted(secured(brokers, script)) as port, pytest.raises(Refused, match="0x97 Quota exceeded"):
+        publish(Target("127.0.0.1", port, transport=Transport(tls=trusting(brokers))), qos=0)
+
+
+@pytest.mark.broker
+@pytest.mark.tshark
+def test_tshark_reads_the_connection_with_the_key_log(brokers: Broker, tmp_path: Path) -> None:
+    log, capture = tmp_path / "keys", tmp_path / "capture.pcap"
+    with relay(straight_to(brokers.ports["tls"])) as wire:
+        publish(
+            Target("localhost", wire.port, transport=Transport(tls=trusting(brokers, key_log=str(log)))), b"in clear"
+        )
+    capture.write_bytes(pcap((Segment(1, each.direction, each.data) for each in wire.passed), port=8883))
+    command = [
+        "tshark", "-r", str(capture), "-o", f"tls.keylog_file:{log}", "-d", "tcp.port==8883,tls", "-Y", "mqtt.msg",
+        "-T", "fields", "-e", "mqtt.msg",
+    ]  # fmt: skip
+    shown = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert shown.split() == [b"in clear".hex()]
+    assert log.stat().st_mode & 0o077 == 0
