@@ -77,7 +77,7 @@ class Listener:
         self.client.reconnect_delay_set(1, 1)
         self.client.on_message = self._message
         self.client.on_subscribe = lambda *_: self._subscribed.set()
-        properties: Any = Properties(PacketTypes.CONNECT)
+        properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = 3600
         properties.ReceiveMaximum = 65535
         self.client.connect("127.0.0.1", port, clean_start=False, properties=properties)
@@ -159,7 +159,8 @@ def publish(folder: Path, port: int, qos: int) -> subprocess.Popen[bytes]:
     with open(folder / "lines", "rb") as lines:
         return subprocess.Popen(
             [sys.executable, "-m", "mqttpub", "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "survive",
-             "-q", str(qos), "-l", "--outbox", str(folder / "outbox"), "--reconnect", "--timeout", "20", "--rate", "2000"],
+             "-q", str(qos), "-l", "--outbox", str(folder / "outbox"), "--reconnect", "--timeout", "20",
+             "--rate", "2000"],
             stdin=lines, stderr=subprocess.DEVNULL,
         )  # fmt: skip
 

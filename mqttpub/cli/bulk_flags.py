@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from .flags import flag, together
+from .value_types import AUTO
 
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
@@ -83,14 +84,14 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
         kinds[0] if kinds else "", _delimiter(given), given["rate"], given["max_inflight"], given["repeat"],
         given["repeat_delay"], given["outbox"], given["resend_doubtful"],
         0 if reconnects is None else None if reconnects < 0 else reconnects,
-        given.get("topic_alias") == "auto", given["require_subscribers"], given["template"],
+        given["topic_alias"] == AUTO, given["require_subscribers"], given["template"],
     )  # fmt: skip
 
 
 def _delimiter(given: dict[str, Any]) -> bytes:
     if given["nul"]:
         return b"\0"
-    text = given["delimiter"]
+    text: str | None = given["delimiter"]
     if text is None:
         return b"\n"
     if not text:

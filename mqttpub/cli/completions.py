@@ -45,7 +45,8 @@ def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]
         if isinstance(param, click.Argument):
             words += _choices(param)
             paths = paths or not _choices(param)
-    options = [_entry(param) for param in command.get_params(context) if isinstance(param, click.Option)]
+    shown = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
+    options = [_entry(param) for param in shown]
     yield Node(path, command.get_short_help_str(60), tuple(options), tuple(words), paths)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):

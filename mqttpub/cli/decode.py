@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from .flags import DIRECTIONS, VERSION, flag
+from .flags import flag
+from .value_types import DIRECTIONS, VERSION
 
 FORMS = ("auto", "hex", "base64", "escaped", "raw")
 

@@ -13,8 +13,8 @@ from ..codec.nodes import Decoded
 from ..codec.stream import Frame, LostSync, Stream
 from ..lint.packet import lint
 from ..spec.terms import Direction, Version
-from .flags import DIRECTIONS
 from .showing import Show
+from .value_types import DIRECTIONS
 
 CANDIDATES = (Version.V5, Version.V311)
 """How a packet is read when nothing tells its version."""

@@ -6,54 +6,17 @@ from typing import Any
 
 import click
 
-from ..spec.fields import Field, Group, Packet
+from ..spec.fields import Field, Packet
 from ..spec.packets import PACKETS, Publish, Subscription, Will
-from ..spec.properties import WILL, of_packet
 from ..spec.terms import Version
-from ..wire.types import BINARY, BYTE, REST, STRING, U16, WireType
-from .flags import OCTETS, U16_NUMBER, VERSION, Flag, NumberType, payload_options, property_option
-from .requests import chosen_properties, payload
+from .field_flags import field_flag, field_key
+from .flags import Flag, payload_options
+from .property_flags import chosen_properties, property_flags
+from .requests import payload
+from .value_types import VERSION, NumberType
+from .will_flags import group_options, will
 
-NAMES = {
-    "topic": ("-t", "--topic"),
-    "qos": ("-q", "--qos"),
-    "retain": ("-r", "--retain"),
-    "client_id": ("-i", "--client-id"),
-    "username": ("-u", "--username"),
-    "password": ("-P", "--password"),
-    "keep_alive": ("-k", "--keep-alive"),
-    "filter": ("-t", "--filter"),
-    "filters": ("-t", "--filter"),
-    "reason_codes": ("--reason-code",),
-}
-"""Options that are not just the name of their field, as `pub` and the other clients call them."""
-ALIASES = {"filter": ("--topic",), "filters": ("--topic",), "clean_start": ("--clean",)}
-BYTE_NUMBER = NumberType(0, 0xFF)
-TYPES: dict[WireType, Any] = {BYTE: BYTE_NUMBER, U16: U16_NUMBER, STRING: str, BINARY: OCTETS, REST: OCTETS}
 FORMATS = ("hex", "raw", "base64", "c")
-DERIVED = {"username_flag", "password_flag", "will_flag"}
-
-
-def _key(field: Field) -> str:
-    """Return the name of a field's option; bits of the first byte that only 3.1 has get a prefix."""
-    old = field.mask and not field.octet and field.until < Version.V5
-    return f"header_{field.key}" if old else field.key
-
-
-def field_flag(field: Field, prefix: str = "") -> Flag:
-    """Return the option of one declared field."""
-    key = prefix + _key(field)
-    plain = ("--" + key.replace("_", "-"),)
-    names = plain if prefix else NAMES.get(key, plain)
-    aliases = () if prefix else ALIASES.get(field.key, ())
-    help = f"{field.label}: {field.doc}." if field.doc else f"{field.label}."
-    if field.single and field.key not in DERIVED:
-        both = f"{names[-1]}/--no-{names[-1].lstrip('-')}"
-        return Flag([*names[:-1], both, key], aliases=aliases, default=None, help=help)
-    type: Any = field.item or field.type
-    kind = NumberType(0, field.mask >> field.shift) if field.mask else TYPES[type]
-    multiple = field.shape == "list"
-    return Flag([*names, key], aliases=aliases, type=kind, multiple=multiple, default=None, help=help)
 
 
 def packet_flags(cls: type[Packet]) -> list[Flag]:
@@ -61,7 +24,7 @@ def packet_flags(cls: type[Packet]) -> list[Flag]:
     flags: list[Flag] = []
     for field in cls.layout:
         if field.shape == "group":
-            flags += [field_flag(each, "will_") for each in Will.layout if each.shape == "value"]
+            flags += group_options()
         elif field.item is Subscription:
             help = "Topic Filter; may be repeated."
             flags.append(Flag(["-t", "--filter", "filter"], aliases=("--topic",), multiple=True, help=help))
@@ -98,7 +61,7 @@ def _required(cls: type[Packet], key: str) -> bool:
 def _value(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
     if field.key == "payload":
         return payload(given, required=False)
-    return given.get(_key(field))
+    return given.get(field_key(field))
 
 
 def _list(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
@@ -109,19 +72,12 @@ def _list(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
     return tuple(Subscription(filter=each, **options) for each in given["filter"])
 
 
-def _group(cls: type[Packet], field: Field, given: dict[str, Any]) -> Group | None:
-    given_values = {each.key: given.get(f"will_{each.key}") for each in Will.layout if each.shape == "value"}
-    chosen: dict[str, Any] = {key: value for key, value in given_values.items() if value is not None}
-    properties = chosen_properties(WILL, given, given["mqtt_version"], "will_")
-    if not chosen and not properties:
-        return None
-    if "topic" not in chosen:
-        raise click.UsageError("a will needs --will-topic")
-    return Will(**chosen, properties=properties)
+def _group(cls: type[Packet], field: Field, given: dict[str, Any]) -> Will | None:
+    return will(given, given["mqtt_version"])
 
 
 def _properties(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
-    return chosen_properties(cls.name, given, given["mqtt_version"]) or None
+    return chosen_properties(cls.name, given, given["mqtt_version"], alone=True) or None
 
 
 _READ: dict[str, Callable[..., Any]] = {
@@ -155,10 +111,7 @@ class Encode(click.Group):
 
 def packet_command(cls: type[Packet]) -> click.Command:
     """Return the subcommand that builds one packet type."""
-    flags: list[click.Parameter] = [*packet_flags(cls)]
-    flags += _property_options(cls.name)
-    if cls.name == "CONNECT":
-        flags += _property_options(WILL, "will_")
+    flags: list[click.Parameter] = [*packet_flags(cls), *property_flags(cls.name, alone=True)]
     flags += [
         Flag(["-V", "--mqtt-version"], aliases=("--protocol-version",), type=VERSION, default="5",
              show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 or 5."),
@@ -175,10 +128,6 @@ def packet_command(cls: type[Packet]) -> click.Command:
         cls.name.lower(), params=flags, callback=callback, help=text, short_help=doc,
         context_settings={"help_option_names": ["--help"], "max_content_width": 100},
     )  # fmt: skip
-
-
-def _property_options(packet: str, prefix: str = "") -> list[click.Parameter]:
-    return [property_option(row, prefix=prefix) for row in of_packet(packet)]
 
 
 def output_options() -> list[click.Parameter]:

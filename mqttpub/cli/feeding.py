@@ -45,8 +45,8 @@ def feed(request: PublishRequest, target: Target, report: Report, stack: ExitSta
 def _limited(source: Source, rate: float | None) -> Source:
     if rate is None:
         return source
+    from .bulk import Rate
     from .inputs import Limited
-    from .pace import Rate
 
     return Limited(source, Rate(rate))
 
@@ -65,21 +65,36 @@ def _messages(request: PublishRequest, target: Target, outbox: Any) -> Source:
 
 def _stream(request: PublishRequest, target: Target, report: Report, outbox: Any) -> Source:
     from .inputs import Batched, Streamed
-    from .parsing import Lines, Objects
 
-    bulk, (packet, *_) = request.bulk, request.packets
-    parse: Any = (
-        Objects(packet, target.version, report.bad_line, force=request.force)
-        if bulk.kind == "jsonl"
-        else Lines(packet, target.version, bulk.delimiter)
-    )
-    if bulk.kind == "lines" and packet.qos == 0 and not (request.json or request.inspect or bulk.rate or outbox):
-        return Batched(sys.stdin.fileno(), parse)
+    parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
+    alike = hasattr(parse, "batch") and request.packets[0].qos == 0
     try:
+        if alike and not (request.json or request.inspect or request.bulk.rate or outbox is not None):
+            return Batched(sys.stdin.fileno(), parse)
         return Streamed(sys.stdin.fileno(), parse, outbox=outbox, earlier=earlier)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+
+
+def _parse(request: PublishRequest, target: Target, report: Report) -> Any:
+    from .parsing import Lines, Manner, Objects, Pieces
+
+    bulk = request.bulk
+    manner = Manner(
+        request.packets[0], target.version, bulk.delimiter, request.convert,
+        _template(target) if bulk.template else None, request.force,
+    )  # fmt: skip
+    if bulk.kind == "jsonl":
+        return Objects(manner, report.bad_line)
+    return (Pieces if manner.convert or manner.template else Lines)(manner, report.bad_line)
+
+
+def _template(target: Target) -> Any:
+    from .bulk import Template
+
+    connect = target.connect
+    return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
 
 
 def _earlier(outbox: Any, version: Version) -> Iterator[Message]:

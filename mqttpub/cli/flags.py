@@ -1,40 +1,105 @@
 """Options with aliases, and the groups of options that commands share."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
-from ..spec.properties import PropertyRow, of_packet
-from ..spec.terms import Direction, Version
-from ..wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE
+from .value_types import OCTETS, PASSWORD, U16_NUMBER, URL, VERSION, NumberType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Flag(click.Option):
-    """An option that answers to more names than its help shows."""
+    """An option that answers to more names than its help shows.
 
-    def __init__(self, names: Iterable[str], *, aliases: Iterable[str] = (), **attributes: Any) -> None:
-        names = list(names)
+    `group` is the heading of the help under which it stands.
+    """
+
+    def __init__(
+        self, names: Iterable[str], *, aliases: Iterable[str] = (), group: str = "", **attributes: Any
+    ) -> None:
         aliases = list(aliases)
         # click names the parameter after the longest of the first option's dashes; keep it the shown one.
         super().__init__([*names, *aliases], **attributes)
-        self.aliases = frozenset(aliases)
+        self.aliases = frozenset(alias.lstrip(" /") for alias in aliases)
+        self.group = group
+        self.optional = attributes.get("is_flag") is False
+        """Whether the value may be left away."""
 
     def shown(self) -> list[str]:
         """Return the names that help and completion show."""
         return [name for name in (*self.opts, *self.secondary_opts) if name not in self.aliases]
 
+    @property
+    def long(self) -> str:
+        """The name that messages show and the environment variable is made of."""
+        shown = [name for name in self.shown() if name not in self.secondary_opts]
+        return next((name for name in shown if name.startswith("--")), shown[-1])
+
+    @property
+    def variable(self) -> str:
+        """The environment variable that gives its value to commands that connect."""
+        return f"MQTTPUB_{self.long.lstrip('-').replace('-', '_').upper()}"
+
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the row of the help, without the aliases."""
-        every = self.opts
-        self.opts = [name for name in every if name not in self.aliases]
+        every = self.opts, self.secondary_opts
+        self.opts, self.secondary_opts = ([name for name in names if name not in self.aliases] for names in every)
         try:
             return super().get_help_record(ctx)
         finally:
-            self.opts = every
+            self.opts, self.secondary_opts = every
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Return what the environment says, to a command that asks it."""
+        if ctx.auto_envvar_prefix is None:
+            return None
+        return os.environ.get(self.variable) or None
+
+    def value_from_envvar(self, ctx: click.Context) -> Any:
+        """Return the value in the environment; of what may be repeated, each line is one."""
+        value = super().value_from_envvar(ctx) if not self.multiple else self.resolve_envvar_value(ctx)
+        return value.split("\n") if self.multiple and value is not None else value
+
+    def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
+        """Return the value and its source, which is noted before the value is looked at, as click does since 8.5."""
+        value, source = super().consume_value(ctx, opts)
+        ctx.set_parameter_source(self.name, source)
+        return value, source
+
+    def process_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value as the command gets it; what is wrong is said with the place it came from."""
+        try:
+            return super().process_value(ctx, value)
+        except click.BadParameter as error:
+            from .sources import origin
+
+            error.param_hint = error.param_hint or origin(ctx, self)
+            raise
+
+
+class Command(click.Command):
+    """A command whose help has a heading for each group of options."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        more["context_settings"] = {
+            "help_option_names": ["--help"], "max_content_width": 100, **more.get("context_settings", {})
+        }  # fmt: skip
+        super().__init__(*given, **more)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, group by group."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if record := param.get_help_record(ctx):
+                rest = "Options" if not groups or "Options" in groups else "Other"
+                groups.setdefault(getattr(param, "group", "") or rest, []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
 
 
 def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callable[[F], F]:
@@ -42,132 +107,18 @@ def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callabl
     return click.option(*names, cls=Flag, aliases=aliases, **attributes)
 
 
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Return one decorator for several options, shown in the order given."""
+def together(*options: Callable[[F], F], group: str = "") -> Callable[[F], F]:
+    """Return one decorator for several options, shown in the order given; they join `group` if they have none."""
 
     def decorate(function: F) -> F:
+        before = len(getattr(function, "__click_params__", ()))
         for option in reversed(options):
             function = option(function)
+        for made in function.__click_params__[before:]:  # type: ignore[attr-defined]
+            made.group = made.group or group
         return function
 
     return decorate
-
-
-class VersionType(click.ParamType[Version]):
-    """An MQTT version in any writing of the other clients."""
-
-    name = "version"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:
-        """Return the Version that the text names."""
-        if isinstance(value, Version):
-            return value
-        try:
-            return Version.named(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
-class OctetsType(click.ParamType[bytes]):
-    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; `text:` takes the rest as it is."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return the bytes that the text stands for."""
-        if isinstance(value, bytes):
-            return value
-        from .octets import octets
-
-        try:
-            return octets(value)
-        except (ValueError, OSError) as error:
-            self.fail(str(error), param, ctx)
-
-
-class PairType(click.ParamType[tuple[str, str]]):
-    """A user property: `name: value` or `name=value`."""
-
-    name = "name=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
-        """Return the name and the value."""
-        if isinstance(value, tuple):
-            return value
-        for separator in (": ", "="):
-            name, found, rest = value.partition(separator)
-            if found:
-                return name, rest
-        return self.fail(f"'{value}' is neither 'name: value' nor name=value", param, ctx)
-
-
-class NumberType(click.ParamType[int]):
-    """An integer, decimal or with 0x in hexadecimal, within limits."""
-
-    name = "number"
-
-    def __init__(self, low: int, high: int) -> None:
-        self.low, self.high = low, high
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        try:
-            number = value if isinstance(value, int) else int(value, 0)
-        except ValueError:
-            self.fail(f"'{value}' is not a number", param, ctx)
-        if not self.low <= number <= self.high:
-            self.fail(f"{value} is not in the range {self.low} to {self.high}", param, ctx)
-        return number
-
-
-VERSION = VersionType()
-U16_NUMBER = NumberType(0, 0xFFFF)
-OCTETS = OctetsType()
-USER_PROPERTY = PairType()
-
-DIRECTIONS = {"client": Direction.CLIENT, "server": Direction.SERVER}
-
-SHORT_NAMES = {
-    "payload_format_indicator": "-pf",
-    "message_expiry_interval": "-e",
-    "topic_alias": "-ta",
-    "response_topic": "-rt",
-    "correlation_data": "-cd",
-    "user_property": "-up",
-    "content_type": "-ct",
-    "subscription_identifier": "-si",
-    "session_expiry_interval": "-se",
-}
-"""Letters that the other clients have for properties of PUBLISH and CONNECT."""
-MORE_NAMES = {
-    "user_property": ("--user-properties", "--userProperty"),
-    "receive_maximum": ("--rcv-max", "--rcvMax"),
-    "maximum_packet_size": ("--maxPacketSize",),
-    "topic_alias_maximum": ("--topicAliasMax",),
-}
-
-
-def property_option(row: PropertyRow, *, prefix: str = "") -> Flag:
-    """Return the option of one property, from its row; `prefix` is will_ for the will's."""
-    unit = f", {row.unit}" if row.unit else ""
-    help = f"{row.label} (0x{row.id:02x}{unit}): {row.doc}."
-    given: dict[str, Any] = {"type": _TYPES[row.type], "multiple": bool(row.repeatable)}
-    if row.key == "payload_format_indicator":
-        given = {"type": _FORMATS, "is_flag": False, "flag_value": "1"}
-    if prefix:
-        key = prefix + row.key.removeprefix(prefix)
-        return Flag(["--" + key.replace("_", "-"), key], help=f"Of the will: {help}", **given)
-    name = "--" + row.key.replace("_", "-")
-    first, *rest = row.key.split("_")
-    aliases = {f"--{first}{''.join(part.title() for part in rest)}", *MORE_NAMES.get(row.key, ())} - {name}
-    names = [SHORT_NAMES[row.key], name] if row.key in SHORT_NAMES else [name]
-    return Flag([*names, row.key], aliases=sorted(aliases), help=help, **given)
-
-
-def property_flags(*packets: str) -> Callable[[F], F]:
-    """Declare the options of all properties that the packets may carry, each once."""
-    rows = {row.id: row for packet in packets for row in of_packet(packet)}
-    return ready(property_option(row) for row in rows.values())
 
 
 def ready(made: Iterable[Flag]) -> Callable[[F], F]:
@@ -181,35 +132,9 @@ def ready(made: Iterable[Flag]) -> Callable[[F], F]:
     return decorate
 
 
-class FormatType(click.ParamType[int]):
-    """Payload Format Indicator as a number or as UTF_8, as other clients write it."""
-
-    name = "0|1"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Return the number."""
-        named = {"utf_8": 1, "unspecified": 0}.get(str(value).lower(), value)
-        try:
-            return int(named)
-        except ValueError:
-            self.fail(f"'{value}' is not 0 or 1", param, ctx)
-
-
-_FORMATS = FormatType()
-_TYPES: dict[Any, Any] = {
-    STRING: str,
-    BINARY: OCTETS,
-    PAIR: USER_PROPERTY,
-    BYTE: NumberType(0, 0xFF),
-    U16: U16_NUMBER,
-    U32: NumberType(0, 0xFFFF_FFFF),
-    VARIABLE: NumberType(0, MAX_VARIABLE),
-}
-
-
-def client_id() -> str:
+def client_id(prefix: str = "mqttpub-") -> str:
     """Return a fresh client identifier."""
-    return f"mqttpub-{os.urandom(4).hex()}"
+    return prefix + os.urandom(4).hex()
 
 
 def payload_options() -> list[Flag]:
@@ -231,45 +156,54 @@ def payload_options() -> list[Flag]:
 
 
 version_flag = flag(
-    "-V", "--mqtt-version", type=VERSION, default="5", show_default=True, envvar="MQTTPUB_MQTT_VERSION",
+    "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
     aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION", help="MQTT version: 3.1, 3.1.1 or 5.",
 )  # fmt: skip
 
 connection_flags = together(
     flag(
-        "-h", "--host", aliases=("--hostname",), default="localhost", show_default=True, metavar="HOST",
-        envvar="MQTTPUB_HOST", help="Host name or address of the broker.",
+        "-L", "--url", metavar="URL", type=URL,
+        help="mqtt://user:password@host:port/topic, percent-encoded, or mqtts, ws, wss; other flags go before it.",
     ),
     flag(
-        "-p", "--port", type=click.IntRange(1, 65535), default=1883, show_default=True, metavar="PORT",
-        envvar="MQTTPUB_PORT", help="Port of the broker.",
+        "-h", "--host", aliases=("--hostname",), default="localhost", show_default=True, metavar="HOST",
+        help="Host name or address of the broker.",
+    ),
+    flag(
+        "-p", "--port", type=NumberType(1, 65535), metavar="PORT",
+        help="Port of the broker; 8883 turns TLS on. [default: 1883, with TLS 8883, for ws 80, for wss 443]",
     ),
     version_flag,
     flag(
-        "-i", "--client-id", aliases=("--id", "--identifier"), metavar="ID", envvar="MQTTPUB_CLIENT_ID",
+        "-i", "--client-id", aliases=("--id", "--identifier"), metavar="ID",
         help="Client Identifier. [default: mqttpub- and 8 random hex digits]",
     ),
     flag(
-        "-u", "--username", aliases=("--user",), metavar="NAME", envvar="MQTTPUB_USERNAME", help="User Name.",
+        "-I", "--id-prefix", aliases=("--identifierPrefix",), metavar="PREFIX",
+        help="Client Identifier: this and 8 random hex digits.",
     ),
+    flag("-u", "--username", aliases=("--user",), metavar="NAME", help="User Name."),
     flag(
-        "-P", "--password", aliases=("--pw",), metavar="PASSWORD", type=OCTETS,
-        help="Password; better given by --password-file or MQTTPUB_PASSWORD, since arguments can be seen by others.",
+        "-P", "--password", aliases=("--pw",), metavar="PASSWORD", type=PASSWORD,
+        help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
     ),
     flag(
         "--password-file", type=click.Path(dir_okay=False), metavar="PATH",
         help="File whose first line is the password.",
     ),
+    flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
     flag(
-        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=click.IntRange(0, 65535), default=60,
-        show_default=True, metavar="SECONDS", help="Keep Alive; 0 turns it off.",
+        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
+        show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 s; 0 turns it off.",
     ),
     flag(
-        "--clean/--no-clean", "clean", aliases=("--no-cleanStart",), default=True,
+        "--clean/--no-clean", "clean", " /-c", default=True, aliases=(" /--no-cleanStart", " /--disable-clean-session"),
         help="Clean Start, before 5.0 Clean Session: begin without an old session.",
     ),
     flag(
         "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
         metavar="SECONDS", help="Give up when nothing moves on for so long.",
     ),
+    flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),
+    group="Connection",
 )  # fmt: skip

@@ -40,12 +40,21 @@ class Inspector:
         if not self.json:
             self.waiting.append((time.time(), text))
 
+    def connected(self, layers: list[str]) -> None:
+        """Show what lies between us and the broker."""
+        if self.json and layers:
+            self.waiting.append((time.time(), {"event": "connection", "layers": layers}))
+        for layer in layers:
+            self.remark(layer)
+
     def flush(self) -> None:
         """Show what has gathered."""
         while self.waiting:
             now, item = self.waiting.popleft()
             if isinstance(item, str):
                 self.show.remark(item)
+            elif isinstance(item, dict):
+                _print(item)
             else:
                 self._packet(now, item)
         sys.stdout.flush()
@@ -62,15 +71,13 @@ class Inspector:
         self.show.packet(decoded, judge=True, time=shown)
 
     def _record(self, decoded: Decoded, now: float, after: float | None) -> None:
-        import click
-
-        from ..view.record import dumps, record
+        from ..view.record import record
 
         decoded.findings = lint(decoded, decoded.direction)
         entry = {"event": "packet", **record(decoded, time=now, secrets=self.secrets)}
         if after is not None:
             entry["seconds_after_publish"] = round(after, 6)
-        click.echo(dumps(entry))
+        _print(entry)
 
     def _time_to_ack(self, decoded: Decoded, now: float) -> float | None:
         packet: Any = decoded.packet
@@ -82,3 +89,11 @@ class Inspector:
             sent = self.published.get(packet.packet_id)
             return None if sent is None else now - sent
         return None
+
+
+def _print(entry: dict[str, Any]) -> None:
+    import click
+
+    from ..view.record import dumps
+
+    click.echo(dumps(entry))

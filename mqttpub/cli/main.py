@@ -11,8 +11,10 @@ COMMANDS = {
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",
     "explain": "Tell about a packet, property, reason code or statement.",
+    "bench": "Publish from several connections and measure.",
     "walkthrough": "Watch the three QoS exchanges, byte by byte.",
     "broker": "Run a small broker on this machine, to try things.",
+    "profile": "Show the named sets of flags in the configuration file.",
     "completion": "Print the completion script of a shell.",
 }
 """Subcommands with their one-line help; each lives in the module of its name."""
@@ -72,8 +74,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _sentence(error: click.ClickException) -> str:
     """Return a message that begins with the flag it is about, by the name that help shows."""
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter):
-        shown = getattr(error.param, "shown", None)
-        place = error.param_hint or (shown()[-1] if shown else error.param.human_readable_name if error.param else "")
+        name = getattr(error.param, "long", "") or (error.param.human_readable_name if error.param else "")
+        place = error.param_hint or name
         return f"{place}: {error.message}" if place else error.message
     return error.format_message()
 

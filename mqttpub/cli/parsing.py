@@ -1,89 +1,118 @@
 """Pieces of standard input to messages."""
 
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..codec.encode import encode
+import click
+
 from ..codec.publish import PublishWriter
-from ..lint.quick import sound
 from ..live.flows import Message
 from ..live.publisher import Batch
 from ..spec.packets import Publish
-from ..spec.terms import Direction, Version
-from .objects import BadLine, message_of
-from .records import LineReader
+from ..spec.terms import Version
+from .bulk import LineReader, Record, RecordTooLong, Template
+from .jsonmessages import BadLine, message_of
+from .judging import judge
 
 Complain = Callable[[str], None]
 MOST_WRITERS = 1000
 """Kinds of messages that are remembered, so that like messages are judged and prepared once."""
 
 
-class Lines:
-    """Each piece of the input is the payload of a message; all else is the same."""
+class Manner(NamedTuple):
+    """What the messages of an input have in common, and what is done with each."""
 
-    def __init__(self, packet: Publish, version: Version, delimiter: bytes) -> None:
-        self._reader = LineReader(delimiter)
-        self._writer = PublishWriter(packet, version)
-
-    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
-        """Return the messages that a chunk completes, and the offset behind them."""
-        records = self._reader.feed(chunk) if chunk else self._reader.finish()
-        writer = self._writer
-        messages = [Message(writer, record.data, None, record.number) for record in records]
-        return messages, self._reader.end
-
-    def batch(self, chunk: bytes) -> Batch:
-        """Return the payloads that a chunk completes, to be written at once."""
-        reader = self._reader
-        payloads = reader.split(chunk) if chunk else [record.data for record in reader.finish()]
-        return Batch(self._writer, payloads)
+    packet: Publish
+    version: Version
+    delimiter: bytes = b"\n"
+    convert: Callable[[bytes], bytes] | None = None
+    """Turns a piece into a payload; raises ValueError."""
+    template: Callable[[str | bytes], Template] | None = None
+    """Makes a template of a text with placeholders."""
+    force: bool = False
 
 
-class Objects:
-    """Each line of the input is a JSON object with a message of its own; a bad one is named and left out."""
+class Pieces:
+    """Cuts the input and makes a message of each piece; a bad one is named and left out."""
 
-    def __init__(self, defaults: Publish, version: Version, complain: Complain, *, force: bool) -> None:
-        self._reader = LineReader(b"\n")
-        self._defaults = defaults
-        self._version = version
+    def __init__(self, manner: Manner, complain: Complain) -> None:
+        self.manner = manner
         self._complain = complain
-        self._force = force
+        self._reader = LineReader(manner.delimiter)
         self._writers: dict[Any, PublishWriter] = {}
 
     def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
-        """Return the messages that a chunk completes, and the offset behind them."""
-        records = self._reader.feed(chunk) if chunk else self._reader.finish()
-        messages: list[Message] = []
-        for record in records:
-            try:
-                packet = message_of(record.data, self._defaults, self._version, record.number)
-                messages.append(Message(self._writer(packet), packet.payload, packet.packet_id, record.number))
-            except BadLine as error:
-                self._complain(str(error))
-            except ValueError as error:
-                self._complain(f"line {record.number}: {error}")
-        return messages, self._reader.end
+        """Return the messages that a chunk completes, and the offset behind them; no chunk ends the input."""
+        messages = [made for record in self._records(chunk) if (made := self._made(record))]
+        return messages, self._reader.offset
 
-    def _writer(self, packet: Publish) -> PublishWriter:
+    def _records(self, chunk: bytes) -> list[Record]:
+        try:
+            return self._reader.feed(chunk) if chunk else self._reader.finish()
+        except RecordTooLong as error:
+            raise click.UsageError(f"standard input: {error}") from None
+
+    def _made(self, record: Record) -> Message | None:
+        try:
+            return self.message(record)
+        except BadLine as error:
+            self._complain(str(error))
+        except (ValueError, click.UsageError) as error:
+            self._complain(f"line {record.number}: {getattr(error, 'message', error)}")
+        return None
+
+    def message(self, record: Record) -> Message:
+        """Return the message of a piece; raises ValueError or UsageError."""
+        manner = self.manner
+        data = record.data
+        topic = manner.packet.topic
+        if manner.template:
+            data = manner.template(data).fill(record.number, time.time())
+            topic = manner.template(topic).text(record.number, time.time())
+        payload = manner.convert(data) if manner.convert else data
+        packet = manner.packet if topic == manner.packet.topic else manner.packet.replace(topic=topic)
+        return Message(self.writer(packet), payload, None, record.number)
+
+    def writer(self, packet: Publish) -> PublishWriter:
+        """Return the writer of packets like this one, which is judged at the first."""
         key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
         writer = self._writers.get(key)
         if writer is None:
-            if not self._force:
-                self._judge(packet)
+            judge(packet, self.manner.version, force=self.manner.force)
             if len(self._writers) >= MOST_WRITERS:
                 self._writers.clear()
-            writer = self._writers[key] = PublishWriter(packet, self._version)
+            writer = self._writers[key] = PublishWriter(packet, self.manner.version)
         return writer
 
-    def _judge(self, packet: Publish) -> None:
-        """Raise ValueError for what the specification forbids."""
-        packet = packet.replace(packet_id=packet.packet_id or 1 if packet.qos else None)
-        if sound(packet, self._version):
-            return
-        from ..codec.decode import decode
-        from ..lint.packet import lint
 
-        decoded = decode(encode(packet, self._version), self._version)
-        for finding in lint(decoded, Direction.CLIENT):
-            if finding.severity == "error":
-                raise ValueError(f"{finding.message} ({finding.statement})")
+class Lines(Pieces):
+    """Each piece is a payload as it stands; all else is the same."""
+
+    def __init__(self, manner: Manner, complain: Complain) -> None:
+        super().__init__(manner, complain)
+        self._writer = PublishWriter(manner.packet, manner.version)
+
+    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+        """Return the messages that a chunk completes, and the offset behind them."""
+        writer = self._writer
+        messages = [Message(writer, record.data, None, record.number) for record in self._records(chunk)]
+        return messages, self._reader.offset
+
+    def batch(self, chunk: bytes) -> Batch:
+        """Return the payloads that a chunk completes, to be written at once."""
+        if not chunk:
+            return Batch(self._writer, [record.data for record in self._records(chunk)])
+        try:
+            return Batch(self._writer, self._reader.split(chunk))
+        except RecordTooLong as error:
+            raise click.UsageError(f"standard input: {error}") from None
+
+
+class Objects(Pieces):
+    """Each line is a JSON object with a message of its own."""
+
+    def message(self, record: Record) -> Message:
+        """Return the message of a line; raises ValueError or UsageError."""
+        packet = message_of(record.data, self.manner.packet, record.number, version=self.manner.version)
+        return Message(self.writer(packet), packet.payload, packet.packet_id, record.number)

@@ -8,6 +8,7 @@ from .bulk_flags import bulk_flags
 from .client import Client
 from .connect_flags import session_flags
 from .flags import connection_flags, flag, payload_options, ready, together
+from .format_flags import format_flags
 from .profiles import profile_flag
 from .property_flags import property_flags
 from .transport_flags import transport_flags
@@ -50,6 +51,7 @@ run_flags = together(
 
 @click.command(name="pub", cls=Client)
 @message_flags
+@together(format_flags, group="Message")
 @property_options
 @bulk_flags
 @connection_flags

@@ -26,16 +26,34 @@ class Report:
         self.inspector = inspector
         self.alone = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
         self.bad_lines = 0
+        self._progress: Any = None
+        self._watched: Any = None
         self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self.nobody = 0
         self.notes = 0
 
     def watch(self, publisher: Publisher, source: Any) -> None:
         """Take what there is to follow while the run goes on."""
-        self.publisher, self.source = publisher, source
+        if self.request.bulk.kind and not self.inspector and sys.stderr.isatty():
+            from ..view.progress import Progress
+
+            self._watched = publisher, source
+            self._progress = Progress(sys.stderr, getattr(source, "size", None))
+            publisher.tick = self._tick
+
+    def _tick(self) -> None:
+        publisher, source = self._watched
+        done = self.counts["accepted"] + self.counts["refused"] + self.counts["sent"]
+        self._progress.update(
+            sent=done + publisher.in_batches + len(publisher.sender.open), in_flight=len(publisher.sender.open),
+            acknowledged=self.counts["accepted"], refused=self.counts["refused"],
+            read_bytes=getattr(source, "position", None),
+        )  # fmt: skip
 
     def close(self) -> None:
         """Leave the screen as a program should."""
+        if self._progress:
+            self._progress.close()
 
     def bad_line(self, text: str) -> None:
         """Take a line of the input that is no message."""
@@ -73,6 +91,8 @@ class Report:
     def _complain(self, text: str) -> None:
         self.notes += 1
         if self.notes <= MOST_NOTES:
+            if self._progress:
+                self._progress.hide()
             note(text)
 
     def interrupted(self, publisher: Publisher) -> None:

@@ -1,6 +1,7 @@
 """Flags to request objects."""
 
 import sys
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
@@ -33,6 +34,8 @@ class PublishRequest(NamedTuple):
     bulk: BulkRequest = BulkRequest()
     chosen_client_id: bool = False
     """Whether the Client Identifier was given, and not made up."""
+    convert: Callable[[bytes], bytes] | None = None
+    """Turns what is given into a payload; for what comes from standard input piece by piece."""
 
 
 def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest:
@@ -44,6 +47,7 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     return PublishRequest(
         packets, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
         given["as_json"], given["show_secrets"], given["full"], bulk, given["client_id"] is not None,
+        chosen_format(given),
     )  # fmt: skip
 
 
@@ -79,9 +83,34 @@ def publish_packet(given: dict[str, Any], version: Version, bulk: BulkRequest) -
     if not qos and packet_id is not None:
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     return Publish(
-        topic=topics(given, bulk)[0], payload=b"" if bulk.kind else payload(given), qos=qos, retain=given["retain"], dup=given["dup"],
-        packet_id=packet_id, properties=chosen_properties("PUBLISH", given, version),
+        topic=topics(given, bulk)[0], payload=b"" if bulk.kind else _payload(given), qos=qos,
+        retain=given["retain"], dup=given["dup"], packet_id=packet_id,
+        properties=chosen_properties("PUBLISH", given, version),
     )  # fmt: skip
+
+
+def _payload(given: dict[str, Any]) -> bytes:
+    """Return the payload in the format that was asked for; raises UsageError."""
+    if given["payload_size"] is not None:
+        from .formats import random_payload
+
+        return random_payload(given["payload_size"])
+    data, convert = payload(given), chosen_format(given)
+    if convert is None:
+        return data
+    try:
+        return convert(data)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def chosen_format(given: dict[str, Any]) -> Callable[[bytes], bytes] | None:
+    """Return the converter that the format flags name, or None; raises UsageError."""
+    if not any(given[key] for key in ("format", "protobuf_path", "protobuf_message_name", "avsc_path")):
+        return None
+    from .format_flags import chosen_format
+
+    return chosen_format(given)
 
 
 def payload(given: dict[str, Any], *, required: bool = True) -> bytes:

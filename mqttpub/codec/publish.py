@@ -34,11 +34,8 @@ class PublishWriter:
         first = self._first | DUP if dup else self._first
         identifier = b"" if packet_id is None else packet_id.to_bytes(2, "big")
         remaining = self._fixed + len(identifier) + len(payload)
-        if remaining < 128:
-            header = bytes((first, remaining))
-        else:
-            header = bytes((first,)) + VARIABLE.write(remaining)
-        return b"%b%b%b%b%b" % (header, self._before, identifier, self._after, payload)
+        length = bytes((remaining,)) if remaining < 128 else VARIABLE.write(remaining)
+        return b"%c%b%b%b%b%b" % (first, length, self._before, identifier, self._after, payload)
 
     def join(self, payloads: list[bytes]) -> bytes:
         """Return the packets of many payloads without a Packet Identifier, one behind the other."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..spec.fields import Field, Packet, Property
 from ..spec.limits import InTable, Limit
-from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
+from ..spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from ..spec.properties import BY_KEY, PROPERTIES
 from ..spec.terms import Version
 
@@ -26,6 +26,8 @@ def _field(packet: Packet, field: Field, version: Version) -> bool:
         return True
     if field.shape == "properties":
         return _properties(packet.name, value)
+    if field.shape == "group":
+        return False
     if field.shape == "list":
         return all(_kept(field, field.each, each, version) for each in value) and bool(value)
     return _kept(field, field.limits, value, version)
@@ -69,9 +71,27 @@ def _publish(packet: Any) -> bool:
     return bool(packet.topic or _ALIAS in ids) and not (packet.qos and packet.packet_id is None)
 
 
+def _connect(packet: Any) -> bool:
+    derived = (
+        packet.username_flag,
+        packet.password_flag,
+        packet.will_flag,
+        packet.protocol_name,
+        packet.protocol_level,
+    )
+    alone = packet.username is None and packet.password is not None
+    return derived == (None,) * 5 and not (
+        packet.will_qos or packet.will_retain or alone or packet.client_id == "" or packet.properties
+    )
+
+
 def _connack(packet: Any) -> bool:
     alone = any(id == _AUTHENTICATION_DATA for id, _ in packet.properties)
     return not (packet.session_present and packet.reason_code) and not alone
+
+
+def _disconnect(packet: Any) -> bool:
+    return not packet.reason_code and not packet.properties
 
 
 def _ack(packet: Any) -> bool:
@@ -80,6 +100,8 @@ def _ack(packet: Any) -> bool:
 
 _CHECKS: dict[type[Packet], Callable[[Any], bool]] = {
     Publish: _publish,
+    Connect: _connect,
     Connack: _connack,
+    Disconnect: _disconnect,
     **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp, Suback), _ack),
 }

@@ -1,5 +1,6 @@
 """The connection that paho makes, with a tap around its socket."""
 
+import time
 from typing import Any, NamedTuple
 
 from paho.mqtt.client import Client as PahoClient
@@ -10,6 +11,7 @@ from ..spec.packets import Connect, Disconnect
 from ..spec.terms import Version
 from .failures import NotConnected
 from .tap import Observer, Tap
+from .transport import Transport
 
 
 class Target(NamedTuple):
@@ -23,10 +25,13 @@ class Target(NamedTuple):
     disconnect: Disconnect = Disconnect()
     """The DISCONNECT to send at the end."""
 
+    transport: Transport = Transport()
+    """How to get there."""
+
     @property
     def place(self) -> str:
-        """Host and port as people write them."""
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        """Where the connection goes, as people write it."""
+        return self.transport.place(self.host, self.port)
 
     def changed(self, **connect: Any) -> "Target":
         """Return the target with some values of its CONNECT changed."""
@@ -40,7 +45,7 @@ class Client(PahoClient):
     say is replaced by our own, because it cannot say all that a CONNECT may.
     """
 
-    def __init__(self, target: Target, observer: Observer | None) -> None:
+    def __init__(self, target: Target, observer: Observer | None, timeout: float) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
             client_id=target.connect.client_id or "empty",
@@ -48,66 +53,51 @@ class Client(PahoClient):
             reconnect_on_failure=False,
         )
         self.tap: Tap | None = None
+        self.connect_timeout = timeout
         self._target = target
         self._observer = observer
+        self._until = time.monotonic() + timeout
 
     def _create_socket(self) -> Any:
-        sock: Any = super()._create_socket()
+        from .dial import dial
+
         target = self._target
+        sock = dial(target, self._until, self.connect_timeout, super()._create_socket)
         self.tap = Tap(sock, target.version, self._observer, connect=encode(target.connect, target.version))
+        if told := getattr(self._observer, "connected", None):
+            told(self.describe())
         return self.tap
+
+    def secure(self) -> None:
+        """Tell paho of TLS and of the proxy."""
+        target = self._target
+        if target.transport.tls:
+            from .tls import context
+
+            self.tls_set_context(context(target, self._until, self.connect_timeout))
+        if target.transport.proxy:
+            from .proxy import arguments
+
+            self.proxy_set(**arguments(target.transport.proxy, target.host))
+
+    def describe(self) -> list[str]:
+        """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
+        if self._target.transport._replace(bind=None) == Transport() or self.tap is None:
+            return []
+        from .dial import describe
+
+        return describe(self.tap.sock, self._target.transport)
 
 
 def open_connection(target: Target, timeout: float, observer: Observer | None = None) -> tuple[Client, Tap]:
     """Connect and send CONNECT; raises NotConnected within `timeout` seconds."""
-    client = Client(target, observer)
-    client.connect_timeout = timeout
+    client = Client(target, observer, timeout)
     try:
-        _look_up(target, timeout)
-        client.connect(target.host, target.port, target.connect.keep_alive)
-    except (OSError, UnicodeError) as error:
-        raise NotConnected(_why(error, target, timeout)) from error
+        client.secure()
+        client.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")
+    except (OSError, ValueError) as error:
+        from .causes import why
+
+        raise NotConnected(why(error, target, timeout)) from error
     assert client.tap is not None
-    _send_at_once(client.tap.sock)
     return client, client.tap
-
-
-def _send_at_once(sock: Any) -> None:
-    import socket
-
-    if getattr(sock, "family", None) in (socket.AF_INET, socket.AF_INET6):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-
-
-def _look_up(target: Target, timeout: float) -> None:
-    """Resolve the name in a thread, because a silent name server cannot be interrupted."""
-    import socket
-    import threading
-
-    if target.host == "localhost" or ":" in target.host or target.host.replace(".", "").isdigit():
-        return
-    failed: list[OSError | UnicodeError] = []
-
-    def resolve() -> None:
-        try:
-            socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-        except (OSError, UnicodeError) as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=resolve, daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if thread.is_alive():
-        raise TimeoutError
-    if failed:
-        raise failed[0]
-
-
-def _why(error: OSError | UnicodeError, target: Target, timeout: float) -> str:
-    import socket
-
-    if isinstance(error, (socket.gaierror, UnicodeError)):
-        return f"host '{target.host}' is not known"
-    if isinstance(error, TimeoutError):
-        return f"no answer from {target.place} within {timeout:g} s"
-    return f"cannot connect to {target.place}: {error.strerror or error}"

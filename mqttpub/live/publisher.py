@@ -133,6 +133,8 @@ class Publisher:
         """The last messages that were not sent because of a limit of the broker, with the reason."""
         self.turned_away_count = 0
         self.session: Session | None = None
+        self.tick: Callable[[], None] = lambda: None
+        """Called now and then while messages go."""
         self.in_batches = 0
         """Messages that were sent in batches, which yield no exchanges."""
         self._observer = observer
@@ -232,6 +234,7 @@ class Publisher:
                 exchange = sender.done.popleft()
                 self._noted.append(exchange)
                 yield exchange
+            self.tick()
             if source.ended and not sender.open and not session.unsent:
                 self._note([])
                 return

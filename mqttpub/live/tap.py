@@ -13,7 +13,10 @@ FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 CHUNK = 65536
 
 Observer = Callable[[float, Frame], None]
-"""Called with the time (seconds since the epoch) and each whole packet, sent or received."""
+"""Called with the time (seconds since the epoch) and each whole packet, sent or received.
+
+If it has a method `connected`, that is called before, with lines about proxy, TLS and WebSocket.
+"""
 
 
 class Tap:
@@ -35,6 +38,10 @@ class Tap:
         """All other packets, for whoever wants to know; paho gets their bytes too."""
         self.lost: LostSync | None = None
         """Set when what came in could not be cut into packets."""
+        self.first = b""
+        """What came first, which tells whether the peer speaks MQTT at all."""
+        self.failed: OSError | None = None
+        """What reading ended with."""
         self.ended = False
         """The peer has closed its side."""
         self.released = False
@@ -100,7 +107,7 @@ class Tap:
             try:
                 sent = self.sock.send(self._out)
             except OSError as error:
-                if not _again(error):
+                if not again(error):
                     raise
                 return
             del self._out[:sent]
@@ -117,11 +124,13 @@ class Tap:
             try:
                 data = self.sock.recv(CHUNK)
             except OSError as error:
-                if not _again(error):
+                if not again(error):
+                    self.failed = error
                     raise
                 break
             came = True
             self.ended = not data
+            self.first = self.first or data[:8]
             self._take(data)
         return came
 
@@ -148,5 +157,6 @@ class Tap:
         return self._cut.streams[Direction.SERVER].pending
 
 
-def _again(error: OSError) -> bool:
+def again(error: OSError) -> bool:
+    """Whether an error says that the socket cannot go on right now."""
     return isinstance(error, BlockingIOError) or type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")

@@ -37,7 +37,13 @@ info.wait_for_publish()
 client.disconnect()
 client.loop_stop()
 """
-CONFIG = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nmax_inflight_messages {window}\nlog_dest none\n"
+CONFIG = """\
+listener {port} 127.0.0.1
+allow_anonymous true
+max_queued_messages 0
+max_inflight_messages {window}
+log_dest none
+"""
 
 
 class Run(NamedTuple):

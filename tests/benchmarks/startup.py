@@ -13,7 +13,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 def free_port() -> int:
@@ -29,7 +29,7 @@ def seconds(command: Sequence[str]) -> float:
     return time.perf_counter() - began
 
 
-def measure(commands: dict[str, Sequence[str]], rounds: int) -> dict[str, list[float]]:
+def measure(commands: Mapping[str, Sequence[str]], rounds: int) -> dict[str, list[float]]:
     """Return the times of each command, run in turn; the first round is not counted."""
     times: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(rounds + 1):

@@ -55,7 +55,7 @@ def test_objects_bring_topic_qos_and_properties_of_their_own(mosquitto: int) -> 
     lines = [
         {"topic": "j/1", "payload": "x", "qos": 1},
         {"payload": {"hex": "00ff"}},
-        {"topic": "j/3", "properties": {"user_property": ["k", "v"]}, "qos": 2},
+        {"topic": "j/3", "properties": {"user_property": [["k", "v"]]}, "qos": 2},
     ]
     data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
     records, _ = pub("-t", "j/2", "--jsonl", "--json", port=mosquitto, data=data)
@@ -68,7 +68,7 @@ def test_bad_lines_are_named_and_the_others_are_sent(mosquitto: int) -> None:
     records, said = pub("--jsonl", "--json", port=mosquitto, data=data, status=2)
     assert [each["topic"] for each in records if each["event"] == "message"] == ["a", "b"]
     assert said.splitlines() == [
-        "mqttpub: line 2: Topic Name holds the wildcard + (MQTT5-3.3.2-2)",
+        "mqttpub: line 2: Topic Name holds the wildcard + (MQTT5-3.3.2-2); --force sends it all the same",
         "mqttpub: line 3, column 1: Expecting value",
     ]
     assert records[-1]["bad_lines"] == 2
@@ -163,6 +163,45 @@ def test_a_file_is_continued_where_the_outbox_left_it(mosquitto: int, tmp_path: 
     assert 0 < len(sent) < 3000
     assert sent[-1] == 3000
     assert sent == sorted(sent)
+
+
+def test_aliases_are_chosen_where_the_broker_allows_them(mosquitto: int) -> None:
+    records, _ = pub(
+        "-t", "a/long/topic", "-q", "1", "-l", "-ta", "auto", "--json", "--inspect", port=mosquitto, data=b"a\nb\n"
+    )
+    flow = [each["hex"] for each in records if each["event"] == "packet" and each["type"] == "PUBLISH"]
+    assert flow == [
+        "3215000c612f6c6f6e672f746f70696300010323000161",
+        "32090000" + "0002" + "03230001" + "62",
+    ]
+
+
+def test_templates_fill_topic_and_payload(mosquitto: int) -> None:
+    records, _ = pub(
+        "-t",
+        "t/%i",
+        "-q",
+        "1",
+        "-l",
+        "--template",
+        "-i",
+        "me",
+        "--json",
+        "--inspect",
+        port=mosquitto,
+        data=b"%c%%\nx\n",
+    )
+    got = [each["payload"]["text"] for each in records if each["event"] == "packet" and each["type"] == "PUBLISH"]
+    assert got == ["me%", "x"]
+    assert [each["topic"] for each in records if each["event"] == "message"] == ["t/1", "t/2"]
+
+
+def test_payload_formats_apply_to_each_line(mosquitto: int) -> None:
+    records, said = pub(
+        "-t", "f", "-q", "1", "-l", "--format", "hex", "--json", port=mosquitto, data=b"00ff\n0g\n01\n", status=2
+    )
+    assert [each["payload_bytes"] for each in records if each["event"] == "message"] == [2, 1]
+    assert said.startswith("mqttpub: line 2: hex: ")
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.lint.packet import lint
 from mqttpub.lint.quick import sound
 from mqttpub.spec.fields import Packet, Property
-from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback
+from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish, Suback, Will
 from mqttpub.spec.terms import Direction, Version
 from tests.strategies import packets
 
@@ -39,6 +39,8 @@ SOUND = [
     Puback(packet_id=1, reason_code=0x10),
     Connack(properties=(Property(0x21, 20), Property(0x22, 10))),
     Suback(packet_id=1, reason_codes=(0, 0x87)),
+    Connect(client_id="a", username="me", password=b"\0", keep_alive=0, clean_start=False),
+    Disconnect(),
 ]
 
 
@@ -67,7 +69,18 @@ UNSOUND = [
     Connack(session_present=True, reason_code=0x87),
     Connack(properties=(Property(0x16, b"x"),)),
     Suback(packet_id=1, reason_codes=(3,)),
-    Connect(client_id="a"),
+    Connect(),
+    Connect(client_id="a\0"),
+    Connect(client_id="a", password=b""),
+    Connect(client_id="a", will_qos=1),
+    Connect(client_id="a", will_retain=True),
+    Connect(client_id="a", will_flag=True),
+    Connect(client_id="a", will=Will(topic="a")),
+    Connect(client_id="a", protocol_level=6),
+    Connect(client_id="a", reserved=True),
+    Connect(client_id="a", properties=(Property(0x21, 1),)),
+    Disconnect(reason_code=0x8B),
+    Disconnect(reason_code=0, properties=(Property(0x1C, "b"),)),
 ]
 
 

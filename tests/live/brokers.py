@@ -2,14 +2,14 @@
 
 import os
 import shutil
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.conftest import free_port, wait_for_port
 from tests.live.certificates import Authority, Pair, encrypted
 
 Lines = list[str]
@@ -32,23 +32,35 @@ class Broker(NamedTuple):
 @contextmanager
 def broker(folder: Path) -> Iterator[Broker]:
     """Run a mosquitto and give what there is to know of it."""
-    made = _made(folder)
-    config = folder / "mosquitto.conf"
-    config.write_text("\n".join(_lines(made)) + "\n")
     program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
     assert program, "the tests need mosquitto (Debian: apt-get install mosquitto)"
-    process = subprocess.Popen([program, "-c", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    made, process = _started(program, folder)
     try:
-        for kind, port in made.ports.items():
-            wait_for_port(port) if kind != "ipv6" else None
-        until = time.monotonic() + 10
-        while not made.socket.exists():
-            assert time.monotonic() < until
-            time.sleep(0.02)
         yield made
     finally:
         process.terminate()
         process.wait(10)
+
+
+def _started(program: str, folder: Path, attempts: int = 3) -> tuple[Broker, subprocess.Popen[bytes]]:
+    """Start it, with other ports when somebody has taken one in the meantime."""
+    made = _made(folder)
+    config = folder / "mosquitto.conf"
+    config.write_text("\n".join(_lines(made)) + "\n")
+    process = subprocess.Popen([program, "-c", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + 10
+    while process.poll() is None and not _listens(made):
+        assert time.monotonic() < until, made.log.read_text()
+        time.sleep(0.02)
+    if process.poll() is None:
+        return made, process
+    assert attempts > 1, made.log.read_text()
+    return _started(program, folder, attempts - 1)
+
+
+def _listens(made: Broker) -> bool:
+    """Whether the log says that all listeners are open."""
+    return made.log.exists() and " running\n" in made.log.read_text()
 
 
 KINDS = ("tcp", "ipv6", "ws", "tls", "wss", "client", "expired", "elsewhere")
@@ -58,9 +70,16 @@ def _made(folder: Path) -> Broker:
     ca = Authority(folder / "ca")
     client = ca.signed("client", common_name="me")
     return Broker(
-        {kind: free_port() for kind in KINDS}, folder / "mqtt.sock", ca,
+        dict(zip(KINDS, _free_ports(len(KINDS)), strict=True)), folder / "mqtt.sock", ca,
         Authority(folder / "stranger", "nobody knows it"), client, encrypted(client), folder / "mosquitto.log",
     )  # fmt: skip
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that nobody uses, each another one."""
+    with ExitStack() as stack:
+        servers = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
+        return [server.getsockname()[1] for server in servers]
 
 
 def _lines(made: Broker) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.failures import NotConnected
+from mqttpub.live.websocket import masked
 from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
@@ -187,6 +188,15 @@ def test_what_came_with_a_ping_in_one_record_is_read(brokers: Broker) -> None:
 
     with scripted(secured(brokers, script)) as port:
         publish(ws(port, tls=trusting(brokers)), timeout=SHORT)
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 125, 126, 65_535, 65_536, 200_001])
+def test_masking_is_undone_by_the_same_key(size: int) -> None:
+    payload = bytes(index % 251 for index in range(size))
+    frame = masked(bytearray(b"\x82\x05" + payload), size)
+    key, shown = frame[2:6], frame[6:]
+    assert frame[:2] == b"\x82\x85"
+    assert bytes(byte ^ key[index % 4] for index, byte in enumerate(shown)) == payload
 
 
 def answering(answer: str, **headers: str) -> Script:

@@ -102,6 +102,7 @@ WAYS: dict[str, Way] = {
     "TLS, insecure, expired": insecurely("expired"),
     "TLS, insecure, another name": insecurely("elsewhere"),
     "WS": lambda brokers: to(brokers, "ws", websocket()),
+    "WS, IPv6": lambda brokers: to(brokers, "ws", websocket(), host="::1"),
     "WSS": lambda brokers: to(brokers, "wss", websocket(trusting(brokers))),
 }
 LARGE = ["TCP", "unix", "TLS", "WS", "WSS"]

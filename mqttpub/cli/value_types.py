@@ -1,0 +1,162 @@
+"""What the values of flags may be, and how they are written."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..spec.terms import Direction, Version
+from ..wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE
+
+if TYPE_CHECKING:
+    from .url import Url
+
+NEVER = 0xFFFF_FFFF
+"""Session Expiry Interval of a session that does not expire."""
+FOREVER = ("-1", "never", "∞")
+"""Other writings of it."""
+DIRECTIONS = {"client": Direction.CLIENT, "server": Direction.SERVER}
+
+
+class VersionType(click.ParamType[Version]):
+    """An MQTT version in any writing of the other clients."""
+
+    name = "version"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:
+        """Return the Version that the text names."""
+        if isinstance(value, Version):
+            return value
+        try:
+            return Version.named(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class OctetsType(click.ParamType[bytes]):
+    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; `text:` takes the rest as it is."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Return the bytes that the text stands for."""
+        if isinstance(value, bytes):
+            return value
+        from .octets import octets
+
+        try:
+            return octets(value)
+        except (ValueError, OSError) as error:
+            self.fail(str(error), param, ctx)
+
+
+class SecretType(OctetsType):
+    """Bytes that nobody else should see."""
+
+    def __init__(self, noun: str) -> None:
+        self.noun = noun
+        """What the secret is, in a sentence."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Return the bytes, and note it when they stood among the arguments."""
+        from .passwords import seen
+
+        if ctx and param and not str(value).startswith("@"):
+            seen(ctx, param.name, self.noun)
+        return super().convert(value, param, ctx)
+
+
+class PairType(click.ParamType[tuple[str, str]]):
+    """A user property: `name: value` or `name=value`."""
+
+    name = "name=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Return the name and the value."""
+        if isinstance(value, tuple):
+            return value
+        for separator in (": ", "="):
+            name, found, rest = value.partition(separator)
+            if found:
+                return name, rest
+        return self.fail(f"'{value}' is neither 'name: value' nor name=value", param, ctx)
+
+
+class NumberType(click.ParamType[int]):
+    """An integer, decimal or with 0x in hexadecimal, within limits; `words` stand for some numbers."""
+
+    name = "number"
+
+    def __init__(self, low: int, high: int, words: dict[str, int] | None = None) -> None:
+        self.low, self.high, self.words = low, high, words or {}
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        if (word := str(value).lower()) in self.words:
+            return self.words[word]
+        try:
+            number = value if isinstance(value, int) else int(value, 0)
+        except ValueError:
+            self.fail(f"'{value}' is not a number", param, ctx)
+        if not self.low <= number <= self.high:
+            self.fail(f"{value} is not in the range {self.low} to {self.high}", param, ctx)
+        return number
+
+
+class ChoiceByte(NumberType):
+    """A byte that says yes or no, also in words."""
+
+    name = "0|1"
+
+    def __init__(self) -> None:
+        yes = dict.fromkeys(("true", "yes", "on", "utf_8", "utf-8"), 1)
+        no = dict.fromkeys(("false", "no", "off", "unspecified"), 0)
+        super().__init__(0, 0xFF, yes | no)
+
+
+class UrlType(click.ParamType["Url"]):
+    """A URL of a broker."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Url":
+        """Return the parts of the URL, and note it when a password among them stood among the arguments."""
+        from .passwords import seen
+        from .url import Url, parse
+
+        if isinstance(value, Url):
+            return value
+        try:
+            url = parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if url.password is not None and ctx and param:
+            seen(ctx, param.name, "a password")
+        return url
+
+
+VERSION = VersionType()
+URL = UrlType()
+OCTETS = OctetsType()
+USER_PROPERTY = PairType()
+U16_NUMBER = NumberType(0, 0xFFFF)
+BYTE_NUMBER = NumberType(0, 0xFF)
+PASSWORD = SecretType("a password")
+
+PROPERTY_TYPES: dict[Any, Any] = {
+    STRING: str,
+    BINARY: OCTETS,
+    PAIR: USER_PROPERTY,
+    BYTE: ChoiceByte(),
+    U16: U16_NUMBER,
+    U32: NumberType(0, 0xFFFF_FFFF),
+    VARIABLE: NumberType(0, MAX_VARIABLE),
+}
+"""Values of properties, by the data type of their row."""
+AUTO = -1
+"""Topic Alias that stands for: let the program choose them."""
+SPECIAL_TYPES: dict[str, Any] = {
+    "topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO}),
+    "session_expiry_interval": NumberType(0, NEVER, dict.fromkeys(FOREVER, NEVER)),
+    "authentication_data": SecretType("authentication data"),
+}
+"""Values of properties that take more, by their key."""

@@ -1,0 +1,49 @@
+"""How the bytes travel: over TCP, a unix socket or WebSocket, with TLS or without, directly or through a proxy."""
+
+from typing import NamedTuple
+
+
+class Tls(NamedTuple):
+    """What TLS is to use and to trust; without a CA file or folder it is what the system trusts."""
+
+    ca_file: str | None = None
+    ca_path: str | None = None
+    cert: str | None = None
+    key: str | None = None
+    key_password: bytes | None = None
+    alpn: tuple[str, ...] = ()
+    server_name: str | None = None
+    """Name to ask for and to check, where it is not that of the host."""
+    minimum: str | None = None
+    """Lowest version: 1.2 or 1.3."""
+    maximum: str | None = None
+    ciphers: str | None = None
+    key_log: str | None = None
+    """File that gets the secrets of the connection, for tshark."""
+    insecure: bool = False
+    """Whether to take any certificate."""
+
+
+class Transport(NamedTuple):
+    """The way to the broker, apart from its host and port."""
+
+    kind: str = "tcp"
+    """tcp, websocket or unix."""
+    path: str = ""
+    """Path of the unix socket, or of the WebSocket's URL."""
+    headers: tuple[tuple[str, str], ...] = ()
+    """More headers for the WebSocket's request."""
+    tls: Tls | None = None
+    proxy: str | None = None
+    """URL of a proxy: socks5, socks5h, socks4 or http."""
+    bind: str | None = None
+    """Address of ours to connect from."""
+
+    def place(self, host: str, port: int) -> str:
+        """Return where a connection goes, as people write it."""
+        if self.kind == "unix":
+            return self.path
+        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        if self.kind == "websocket":
+            return f"{'wss' if self.tls else 'ws'}://{shown}{self.path}"
+        return shown
