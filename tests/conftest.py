@@ -40,11 +40,17 @@ def wait_for_port(port: int, seconds: float = 10) -> None:
             return
 
 
+def mosquitto_program() -> str:
+    """Return the path of mosquitto."""
+    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
+    assert program, "the tests need mosquitto (Debian: apt-get install mosquitto)"
+    return program
+
+
 @pytest.fixture(scope="session")
 def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     """Run a real mosquitto for all tests and yield its port."""
-    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-    assert program, "the tests need mosquitto (Debian: apt-get install mosquitto)"
+    program = mosquitto_program()
     port = free_port()
     folder: Path = tmp_path_factory.mktemp("mosquitto")
     config = folder / "mosquitto.conf"

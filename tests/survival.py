@@ -1,7 +1,6 @@
 """Publisher and broker killed at random moments: what arrives all the same."""
 
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from tests.conftest import free_port, wait_for_port
+from tests.conftest import free_port, mosquitto_program, wait_for_port
 
 CONFIG = """\
 listener {port} 127.0.0.1
@@ -36,12 +35,10 @@ class Broker:
     """A mosquitto that keeps its sessions on disk."""
 
     def __init__(self, folder: Path) -> None:
-        program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-        assert program, "the tests need mosquitto"
         self.port = free_port()
         config = folder / "survival.conf"
         config.write_text(CONFIG.format(port=self.port, folder=folder))
-        self.command = [program, "-c", str(config)]
+        self.command = [mosquitto_program(), "-c", str(config)]
         self.start()
 
     def start(self) -> None:

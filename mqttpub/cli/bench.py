@@ -7,6 +7,7 @@ import click
 from .client import Client
 from .flags import connection_flags, flag
 from .profiles import profile_flag
+from .transport_flags import transport_flags
 
 
 @click.command(name="bench", cls=Client)
@@ -56,6 +57,7 @@ from .profiles import profile_flag
 @flag("--histogram", is_flag=True, help="Draw how the times to the acknowledgement are distributed.")
 @flag("--json", "as_json", is_flag=True, help="Print one JSON record instead of the table.")
 @connection_flags
+@transport_flags
 @profile_flag
 def command(**given: Any) -> int:
     """Publish from several connections and report rate and latency.

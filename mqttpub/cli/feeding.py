@@ -10,7 +10,7 @@ import click
 
 from ..live.connection import Target
 from ..live.flows import Message
-from ..live.publisher import Source
+from ..live.publisher import Listed, Source
 from ..spec.fields import Property
 from ..spec.properties import BY_KEY
 from ..spec.terms import Version
@@ -52,15 +52,16 @@ def _limited(source: Source, rate: float | None) -> Source:
 
 
 def _messages(request: PublishRequest, target: Target, outbox: Any) -> Source:
-    from ..live.publisher import Listed
-    from .inputs import Repeated
-
     bulk = request.bulk
     messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
         outbox.add(messages * bulk.repeat)
         return Listed(_earlier(outbox, target.version))
-    return Listed(messages) if bulk.repeat == 1 else Repeated(messages, bulk.repeat, bulk.delay)
+    if bulk.repeat == 1:
+        return Listed(messages)
+    from .inputs import Repeated
+
+    return Repeated(messages, bulk.repeat, bulk.delay)
 
 
 def _stream(request: PublishRequest, target: Target, report: Report, outbox: Any) -> Source:

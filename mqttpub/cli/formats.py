@@ -16,8 +16,8 @@ Converter = Callable[[bytes], bytes]
 MODULES = {"cbor": "cbor2", "msgpack": "msgpack"}
 """Libraries of the formats that need one but no schema."""
 
-_CONSTANT = re.compile(r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)')
-_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)([BKMG]?)B?", re.ASCII)
+_CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
+_SIZE = r"([0-9]+(?:\.[0-9]+)?)([BKMG]?)B?"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
@@ -116,7 +116,7 @@ def _loads(text: str, **hooks: Any) -> Any:
     except json.JSONDecodeError as error:
         raise NotJson(error.msg.partition(" (")[0], text, error.pos) from None
     except _Constant:
-        found = next(each for each in _CONSTANT.finditer(text) if each[1])
+        found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
         raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
     except _Lossy:
         raise
@@ -222,7 +222,7 @@ def avro(path: str) -> Converter:
 
 def payload_size(text: str) -> int:
     """Return the bytes that a size such as 512, 1.5K or 2MB stands for; raises ValueError."""
-    found = _SIZE.fullmatch(text)
+    found = re.fullmatch(_SIZE, text, re.ASCII)
     if not found:
         raise ValueError(f"'{text}' is not a size, such as 512, 1.5K or 2MB")
     size = float(found[1]) * _UNITS[found[2]]

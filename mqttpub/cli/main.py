@@ -1,5 +1,6 @@
 """The program: subcommands loaded on use, every failure one line and an exit status."""
 
+import os
 import sys
 from importlib import import_module
 from typing import Any, NoReturn
@@ -89,8 +90,6 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
 
 
 def _silence_stdout() -> None:
-    import os
-
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
 
@@ -103,4 +102,7 @@ def run(arguments: Any = None) -> NoReturn:
     except BrokenPipeError:
         _silence_stdout()
         status = status or 141
-    sys.exit(status)
+    sys.stderr.flush()
+    # Everything is closed and written. Taking the interpreter apart would only free memory that the
+    # system takes back anyway, and costs a short run a seventh of its time.
+    os._exit(status)

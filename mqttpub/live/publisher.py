@@ -101,7 +101,7 @@ class Options(NamedTuple):
     window: int = 65535
     """Most QoS 1 and 2 messages unacknowledged at once; the broker's Receive Maximum may lower it."""
     force: bool = False
-    """Send what the broker's CONNACK forbids."""
+    """Send what the broker's CONNACK forbids, and more at once than its Receive Maximum."""
     reconnects: int | None = 0
     """How often to connect again after a loss; None as often as the timeout allows."""
     aliases: bool = False
@@ -174,7 +174,8 @@ class Publisher:
             self.session = session
             connack = session.open()
             self.limits = Limits.of(connack)
-            self.sender.window = min(options.window, self.limits.receive_maximum)
+            allowed = options.window if options.force else self.limits.receive_maximum
+            self.sender.window = min(options.window, allowed)
             self._aliases.clear()
             self._aliased.clear()
             self._resume(session, connack.session_present)

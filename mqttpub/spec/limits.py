@@ -120,13 +120,13 @@ class LevelWildcards(Wildcards):
 class SingleWildcards(Wildcards):
     """`+` fills its level (5.0: 4.7.1.3)."""
 
-    _PART = re.compile(r"(?<=[^/])\+|\+(?=[^/])")
+    _PART = r"(?<=[^/])\+|\+(?=[^/])"
 
     def broken(self, value: Any) -> str:
         return "has a + that is not a whole level" if self.at(value) else ""
 
     def at(self, value: Any) -> tuple[int, int] | None:
-        found = self._PART.search(value, self.begin(value)) if "+" in value else None
+        found = re.compile(self._PART).search(value, self.begin(value)) if "+" in value else None
         return found.span() if found else None
 
 
@@ -181,7 +181,8 @@ class Characters(Limit):
 class Pattern(Limit):
     """A string holds nothing that a pattern matches; `text.isprintable()` is a quick proof that it does not."""
 
-    pattern: ClassVar[re.Pattern[str]]
+    pattern: ClassVar[str]
+    # Compiled on use: most runs meet no string that needs it.
     says: ClassVar[str]
     """What a string with such characters does; `{}` stands for them."""
 
@@ -190,14 +191,14 @@ class Pattern(Limit):
         return self.says.format(_named(value[slice(*place)])) if place else ""
 
     def at(self, value: Any) -> tuple[int, int] | None:
-        found = None if value.isprintable() else self.pattern.search(value)
+        found = None if value.isprintable() else re.search(self.pattern, value)
         return found.span() if found else None
 
 
 class WellFormed(Pattern):
     """The bytes are well-formed UTF-8; others were read as lone surrogates (5.0: 1.5.4)."""
 
-    pattern = re.compile("[\ud800-\udfff]+")
+    pattern = "[\ud800-\udfff]+"
     says = "holds {}, which is not UTF-8"
 
 
@@ -207,25 +208,25 @@ _JAVA = "(?:\udcc0\udc80|\udced[\udca0-\udcbf][\udc80-\udcbf])"
 class NearlyWellFormed(Pattern):
     """The bytes are well-formed UTF-8, or what Java's writeUTF makes of U+0000 and of surrogates (3.1: 2.5)."""
 
-    pattern = re.compile(f"{_JAVA}+|([\ud800-\udfff]+?)(?={_JAVA}|[^\ud800-\udfff]|\\Z)")
+    pattern = f"{_JAVA}+|([\ud800-\udfff]+?)(?={_JAVA}|[^\ud800-\udfff]|\\Z)"
     says = WellFormed.says
 
     def at(self, value: Any) -> tuple[int, int] | None:
-        found = () if value.isprintable() else self.pattern.finditer(value)
+        found = () if value.isprintable() else re.finditer(self.pattern, value)
         return next((match.span() for match in found if match[1]), None)
 
 
 class NoJavaForm(Pattern):
     """The string has no U+0000 as C0 80, and no surrogates that are encoded apart (3.1: 2.5)."""
 
-    pattern = re.compile(f"{_JAVA}+")
+    pattern = f"{_JAVA}+"
     says = "holds {}, which only Java's form of UTF-8 has"
 
 
 class NoNull(Pattern):
     """The string has no U+0000 (5.0: 1.5.4)."""
 
-    pattern = re.compile("\0")
+    pattern = "\0"
     says = "holds {}"
 
 
@@ -235,7 +236,7 @@ _LAST_OF_PLANES = "".join(chr(plane << 16 | end) for plane in range(17) for end 
 class NoControl(Pattern):
     """The string has no control characters and no non-characters (5.0: 1.5.4)."""
 
-    pattern = re.compile(f"[\1-\x1f\x7f-\x9f\ufdd0-\ufdef{_LAST_OF_PLANES}]")
+    pattern = f"[\1-\x1f\x7f-\x9f\ufdd0-\ufdef{_LAST_OF_PLANES}]"
     says = "holds {}, which a string should not hold"
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.connection import Target
-from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected
+from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected, Refused
 from mqttpub.live.flows import Exchange, Message
 from mqttpub.live.publisher import Listed, Options, Publisher
 from mqttpub.spec.fields import Property
@@ -150,6 +150,18 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
             list(made.run())
         assert any(each[0] >> 4 == 3 for each in seen) == force
         assert [statement in reason for _, reason in made.turned_away] == ([] if force else [True])
+
+
+def test_receive_maximum_is_exceeded_only_by_force() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept("20 06 00 00 03 21 00 01")
+        peer.packet()
+        peer.packet()
+        peer.send("e0 02 93 00")
+        peer.wait()
+
+    with scripted_many([script]) as port, pytest.raises(Refused, match="0x93 Receive Maximum exceeded"):
+        list(publisher(port, 1, count=3, force=True, window=3).run())
 
 
 def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:

@@ -1,0 +1,79 @@
+"""`bench` measures what really went."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mqttpub.cli.benching import Latencies, histogram
+
+PROGRAM = [sys.executable, "-m", "mqttpub", "bench"]
+
+
+def bench(port: int, *arguments: str) -> str:
+    done = subprocess.run(
+        [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_connections_times_messages_are_sent(qos: str, mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "--connections", "3", "-n", "50", "-q", qos, "--json"))
+    assert (record["messages"], record["connections"], record["refused"]) == (150, 3, 0)
+    assert ("latency" in record) == (qos != "0")
+    if qos != "0":
+        latency = record["latency"]
+        assert latency["min"] <= latency["p50"] <= latency["p99"] <= latency["max"]
+
+
+@pytest.mark.broker
+def test_a_rate_and_a_duration_bound_the_messages(mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "--duration", "1", "--rate", "50", "-q", "1", "--json"))
+    assert 30 <= record["messages"] <= 51
+
+
+@pytest.mark.broker
+def test_the_table_has_a_histogram_on_request(mosquitto: int) -> None:
+    shown = bench(mosquitto, "-n", "200", "-q", "1", "--histogram")
+    assert "messages per second" in shown
+    assert shown.count("<=") == 12
+
+
+def test_percentiles_are_right_to_two_percent() -> None:
+    latencies = Latencies()
+    for number in range(1, 10_001):
+        latencies.add(number / 1000)
+    for percent in (50, 90, 99, 99.9):
+        assert latencies.percentile(percent) == pytest.approx(percent / 10, rel=0.025)
+    assert latencies.percentile(100) == 10.0
+
+
+def test_parts_add_up() -> None:
+    whole, one, two = Latencies(), Latencies(), Latencies()
+    for number, part in ((1, one), (2, two), (3, one)):
+        part.add(number)
+        whole.add(number)
+    one.merge(two)
+    assert (one.classes, one.least, one.most) == (whole.classes, whole.least, whole.most)
+
+
+def test_the_histogram_of_equal_times_has_one_bar() -> None:
+    latencies = Latencies()
+    for _ in range(5):
+        latencies.add(0.001)
+    assert [line for line in histogram(latencies) if "100.0 %" in line]
+
+
+def test_a_refused_connection_is_the_exit_status() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "-h", "127.0.0.1", "-p", "1", "-n", "1"], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 3
+    assert done.stderr == "mqttpub: cannot connect to 127.0.0.1:1: Connection refused\n"
