@@ -89,7 +89,7 @@ def scripted_many(scripts: list[Script]) -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
         failures: list[BaseException] = []
 
-        server.settimeout(5)
+        server.settimeout(2)
 
         def serve() -> None:
             for script in scripts:

@@ -48,7 +48,7 @@ class Latencies:
         for number in sorted(self.classes):
             wanted -= self.classes[number]
             if wanted <= 0:
-                return min(exp((number + 1) * RESOLUTION), self.most)
+                return max(min(exp((number + 1) * RESOLUTION), self.most), self.least)
         return self.most
 
 
@@ -156,7 +156,7 @@ def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dic
     if latencies.classes:
         record["latency"] = {
             "min": latencies.least,
-            **{f"p{percent:g}": round(latencies.percentile(percent), 6) for percent in PERCENTILES},
+            **{f"p{percent:g}": latencies.percentile(percent) for percent in PERCENTILES},
             "max": latencies.most,
         }
     return record

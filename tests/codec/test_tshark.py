@@ -28,7 +28,7 @@ from tests.strategies import packets as generate
 from tests.strategies import senders
 from tests.vectors import named, packets
 
-pytestmark = pytest.mark.tshark
+pytestmark = [pytest.mark.tshark, pytest.mark.slow]
 
 EXAMPLES = 30
 """Packets that are generated of each type from each end in each version; some come out the same."""

@@ -18,6 +18,8 @@ from mqttpub.spec.terms import Version
 from tests.lab.peer import EACH, V5, V31, V311
 from tests.lab.sockets import eventually
 
+pytestmark = pytest.mark.slow
+
 each_version = pytest.mark.parametrize("version", EACH, ids=[version.label for version in EACH])
 each_qos = pytest.mark.parametrize("qos", [0, 1, 2])
 mosquitto_programs = pytest.mark.broker

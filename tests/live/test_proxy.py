@@ -11,6 +11,8 @@ from tests.live.brokers import Broker
 from tests.live.relays import http, relay, socks4, socks5
 from tests.live.ways import kept, layers, publish, to, trusting, websocket
 
+pytestmark = pytest.mark.slow
+
 PROXIES = {
     "socks5": ("socks5://127.0.0.1:{}", socks5(), "localhost"),
     "socks5h": ("socks5h://127.0.0.1:{}", socks5(), "localhost"),

@@ -18,6 +18,8 @@ from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker
 from tests.live.ways import LARGE, SHORT, TIMEOUT, WAYS, kept, layers, publish, saying, to, ws
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.broker
 @pytest.mark.parametrize("name", WAYS)

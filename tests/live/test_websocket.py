@@ -13,6 +13,8 @@ from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
 
+pytestmark = pytest.mark.slow
+
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
