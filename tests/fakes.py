@@ -3,7 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from mqttpub.codec.framing import frame_length
 
@@ -56,40 +56,11 @@ Script = Callable[[Peer], None]
 
 
 @contextmanager
-def scripted(script: Script) -> Iterator[int]:
-    """Run a script for the first connection to a free port of loopback, and yield the port."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        failures: list[BaseException] = []
-
-        def serve() -> None:
-            server.settimeout(10)
-            try:
-                sock, _ = server.accept()
-            except OSError:
-                return
-            with sock:
-                try:
-                    script(Peer(sock))
-                except (ConnectionError, TimeoutError):
-                    return
-                except BaseException as error:
-                    failures.append(error)
-
-        thread = threading.Thread(target=serve, daemon=True)
-        thread.start()
-        yield server.getsockname()[1]
-        thread.join(12)
-        if failures:
-            raise failures[0]
-
-
-@contextmanager
 def scripted_many(scripts: list[Script]) -> Iterator[int]:
     """Run a script for each connection to a free port of loopback, in order, and yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
         failures: list[BaseException] = []
-
-        server.settimeout(2)
 
         def serve() -> None:
             for script in scripts:
@@ -112,3 +83,8 @@ def scripted_many(scripts: list[Script]) -> Iterator[int]:
         thread.join(12)
         if failures:
             raise failures[0]
+
+
+def scripted(script: Script) -> AbstractContextManager[int]:
+    """Run a script for the first connection to a free port of loopback, and yield the port."""
+    return scripted_many([script])

@@ -61,10 +61,26 @@ def run(command: list[str], lines: Path) -> Run:
     began = time.perf_counter()
     with open(lines, "rb") as stdin:
         process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
+    peak = 0.0
+    while True:
+        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if pid:
+            break
+        peak = max(peak, resident(process.pid))
+        time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
     taken = time.perf_counter() - began
-    return Run(taken, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, process.returncode)
+    return Run(taken, usage.ru_utime + usage.ru_stime, peak, process.returncode)
+
+
+def resident(pid: int) -> float:
+    """Return the peak memory of a running process in MB; the accounting at its end counts its parent's too."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    peak = next((line.split()[1] for line in status.splitlines() if line.startswith("VmHWM")), "0")
+    return int(peak) / 1024
 
 
 def commands(port: int, qos: int, mqttx: str | None) -> dict[str, list[str]]:
@@ -99,7 +115,7 @@ def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
     """Write what arrives to a file."""
     with open(out, "wb") as file:
         process = subprocess.Popen(
-            ["mosquitto_sub", "-V", "5", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)],
+            ["mosquitto_sub", "-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)],
             stdout=file,
         )
     time.sleep(0.3)
@@ -159,6 +175,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, default=200_000)
     parser.add_argument("--sink", action="store_true")
+    parser.add_argument("--alone", action="store_true", help="nobody subscribes, so that only publishing is timed")
     parser.add_argument("--mqttx")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -174,11 +191,15 @@ def main() -> None:
             measured: dict[str, tuple[Run, int | None]] = {}
             with mosquitto(folder) as port:
                 for who, what in commands(port, qos, given.mqttx).items():
+                    if given.alone:
+                        measured[who] = (run(what, lines), None)
+                        continue
                     out = folder / f"{who}-{qos}"
                     with subscriber(port, qos, out):
                         done = run(what, lines)
                         measured[who] = (done, settled(out, given.lines))
-            table(f"QoS {qos} into mosquitto, with a subscriber of the same QoS", measured, given.lines)
+            listening = "nobody subscribes" if given.alone else "with a subscriber of the same QoS"
+            table(f"QoS {qos} into mosquitto, {listening}", measured, given.lines)
 
 
 if __name__ == "__main__":

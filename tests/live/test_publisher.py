@@ -112,7 +112,7 @@ def test_a_refusal_that_will_not_pass_is_final() -> None:
     def refuse(peer: Peer) -> None:
         peer.accept("20 03 00 87 00")
 
-    with scripted_many([refuse, serve([])]) as port, pytest.raises(ConnectionRefused, match="0x87"):
+    with scripted_many([refuse]) as port, pytest.raises(ConnectionRefused, match="0x87"):
         list(publisher(port, 1, reconnects=5).run())
 
 
