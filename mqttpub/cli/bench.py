@@ -8,6 +8,7 @@ from .client import Client
 from .flags import connection_flags, flag
 from .profiles import profile_flag
 from .transport_flags import transport_flags
+from .value_types import FiniteRange
 
 
 @click.command(name="bench", cls=Client)
@@ -29,10 +30,10 @@ from .transport_flags import transport_flags
     help="Connections that publish at once.",
 )
 @flag("-n", "--messages", type=click.IntRange(min=1), metavar="N", help="Messages of each connection. [default: 10000]")
-@flag("--duration", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Publish for so long instead.")
+@flag("--duration", type=FiniteRange(min=0, min_open=True), metavar="SECONDS", help="Publish for so long instead.")
 @flag(
     "--rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True),
     metavar="N",
     help="Most messages a second of each connection. [default: as fast as it goes]",
 )

@@ -14,6 +14,7 @@ from ..live.failures import Exit, Failure
 from ..live.flows import Message
 from ..live.publisher import Options, Publisher
 from ..spec.packets import Publish
+from .judging import judge
 from .requests import connection_target
 
 RESOLUTION = log(1.02)
@@ -136,6 +137,7 @@ def _worker(number: int, given: dict[str, Any]) -> Worker:
     if given["connections"] > 1 and given["client_id"] is not None:
         target = target.changed(client_id=f"{given['client_id']}-{number}")
     packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"])
+    judge(packet, target.version, force=False)
     message = Message(PublishWriter(packet, target.version), b"x" * given["payload_size"])
     count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
     source = Generated(message, count, given["duration"], given["rate"])

@@ -25,6 +25,7 @@ def command(**given: Any) -> int:
 
     try:
         broker = Broker(given["bind"], given["port"], on_event=None if given["quiet"] else event)
+        broker.open()
     except ValueError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:

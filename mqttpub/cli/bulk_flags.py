@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from .flags import flag, together
-from .value_types import AUTO
+from .value_types import AUTO, FiniteRange
 
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
@@ -45,10 +45,10 @@ bulk_flags = together(
     ),
     flag("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Publish the message so often."),
     flag(
-        "--repeat-delay", type=click.FloatRange(min=0), default=0.0, metavar="SECONDS",
+        "--repeat-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
         help="Wait between two repeats.",
     ),
-    flag("--rate", type=click.FloatRange(min=0, min_open=True), metavar="N", help="Most messages a second."),
+    flag("--rate", type=FiniteRange(min=0, min_open=True), metavar="N", help="Most messages a second."),
     flag(
         "-M", "--max-inflight", aliases=("--send-max", "--sendMax"), type=click.IntRange(1, 65535), default=65535,
         metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once; the broker may allow fewer.",
@@ -75,6 +75,8 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
     kinds = [kind for key, kind in (("lines", "lines"), ("nul", "lines"), ("jsonl", "jsonl")) if given[key]]
     if kinds[1:]:
         raise click.UsageError("only one of -l, -0 and --jsonl at a time")
+    if given["template"] and not (given["lines"] or given["nul"]):
+        raise click.UsageError("--template needs -l or -0")
     if given["delimiter"] is not None and not given["lines"]:
         raise click.UsageError("--delimiter needs -l")
     reconnects = given["reconnects"]

@@ -55,8 +55,12 @@ class Decoding:
         for path in self.given["file"]:
             yield _named(path), read_bytes(_read(path), form)
         words = self.given["text"]
-        if len(words) == 1 and os.path.exists(words[0]):
-            yield words[0], read_bytes(_read(words[0]), form)
+        if len(words) == 1 and (words[0] == "-" or os.path.exists(words[0])):
+            yield _named(words[0]), read_bytes(_read(words[0]), form)
+        elif len(words) == 1 and words[0].startswith(("/", "./", "../")):
+            raise click.UsageError(f"cannot read '{words[0]}': No such file or directory")
+        elif len(words) == 1 and words[0].startswith(("hex:", "base64:", "@")):
+            yield "argument", read_bytes(_octets(words[0]), "raw")
         elif words:
             text = " ".join(words)
             yield (
@@ -129,6 +133,15 @@ def _same(first: Decoded, second: Decoded) -> bool:
 
 def _has_error(decoded: Decoded) -> bool:
     return any(finding.severity == "error" for finding in decoded.findings)
+
+
+def _octets(text: str) -> bytes:
+    from .octets import octets
+
+    try:
+        return octets(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _named(path: str) -> str:

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from .value_types import OCTETS, PASSWORD, U16_NUMBER, URL, VERSION, NumberType
+from .value_types import OCTETS, PASSWORD, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -201,7 +201,7 @@ connection_flags = together(
         help="Clean Start, before 5.0 Clean Session: begin without an old session.",
     ),
     flag(
-        "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
+        "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
         metavar="SECONDS", help="Give up when nothing moves on for so long.",
     ),
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),

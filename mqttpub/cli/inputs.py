@@ -75,8 +75,10 @@ class Streamed:
         self._over = False
         status = os.fstat(descriptor)
         self._name = f"{status.st_dev}:{status.st_ino}"
-        self._file = stat.S_ISREG(status.st_mode)
-        self.size: int | None = status.st_size if self._file else None
+        mode = status.st_mode
+        # What is neither a pipe, a socket nor a terminal, such as /dev/null, can always be read.
+        self._file = not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor))
+        self.size: int | None = status.st_size if stat.S_ISREG(mode) else None
         """Bytes of the input, where that can be known."""
         self._start = 0
         self.position = 0

@@ -61,7 +61,8 @@ def main(arguments: list[str] | None = None) -> int:
         return _complain(_sentence(error), error.exit_code, getattr(error, "ctx", None))
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _complain("interrupted", 130)
-    except BrokenPipeError:
+    except (BrokenPipeError, SystemExit):
+        # click ends the program by itself when a pipe closes early.
         _silence_stdout()
         return 141
     except Exception as error:

@@ -42,13 +42,21 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     """Return the request that the flags of `pub` make; raises UsageError."""
     target = connection_target(given)
     bulk = bulk_request(given)
-    packet = publish_packet(given, target.version, bulk)
-    packets = tuple(packet.replace(topic=topic) for topic in topics(given, bulk))
+    packets: tuple[Publish, ...] = ()
+    if not _only_the_rest(given, bulk):
+        packet = publish_packet(given, target.version, bulk)
+        packets = tuple(packet.replace(topic=topic) for topic in topics(given, bulk))
     return PublishRequest(
         packets, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
         given["as_json"], given["show_secrets"], given["full"], bulk, given["client_id"] is not None,
         chosen_format(given),
     )  # fmt: skip
+
+
+def _only_the_rest(given: dict[str, Any], bulk: BulkRequest) -> bool:
+    """Whether nothing new is to be sent, only what an outbox still has."""
+    named = given["topic"] or given["payload_size"] or any(given[key] for key in SOURCES)
+    return bool(bulk.outbox and not bulk.kind and not named)
 
 
 def connection_target(given: dict[str, Any]) -> Target:

@@ -102,6 +102,22 @@ class NumberType(click.ParamType[int]):
         return number
 
 
+class FiniteRange(click.FloatRange):
+    """A number within limits; neither endless nor no number at all."""
+
+    name = "number"
+
+    def __init__(self, *, min: float, min_open: bool = False, max: float = 1e9) -> None:
+        super().__init__(min=min, max=max, min_open=min_open)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number."""
+        number: float = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"'{value}' is not a number", param, ctx)
+        return number
+
+
 class ChoiceByte(NumberType):
     """A byte that says yes or no, also in words."""
 
