@@ -3,12 +3,13 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple, Protocol
 
 from ..codec.publish import PublishWriter
 from ..spec.terms import Version
 from .connection import Target
-from .failures import ConnectionRefused, Lost, NotConnected, Refused
+from .failures import ConnectionRefused, Failure, Lost, NotConnected, Refused
 from .flows import NAMES, Exchange, Message, Sender
 from .limits import Limits
 from .session import Session
@@ -202,7 +203,7 @@ class Publisher:
         """Wait before the next attempt, or raise the failure when there is to be none."""
         code = getattr(failure, "code", None)
         limit = self.options.reconnects
-        final = code is not None and code not in PASSING
+        final = (code is not None and code not in PASSING) or _stays_so(failure)
         if final or limit == 0 or (limit is not None and self._attempts >= limit):
             raise failure
         pause = _pause(self._attempts)
@@ -358,6 +359,12 @@ class Publisher:
         while self.sender.unknown:
             code, packet_id = self.sender.unknown.popleft()
             self._remark(f"the broker sent {NAMES[code]} for Packet Identifier {packet_id}, which is not in flight")
+
+
+def _stays_so(failure: Failure) -> bool:
+    """Whether another attempt must fail alike: a certificate that is wrong, something that is not installed."""
+    cause = failure.__cause__
+    return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
 
 
 def _pause(attempts: int) -> float:

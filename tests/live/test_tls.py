@@ -12,7 +12,11 @@ import pytest
 
 from mqttpub.live.connection import Target
 from mqttpub.live.failures import NotConnected, Refused
+from mqttpub.live.flows import Message
+from mqttpub.live.publisher import Listed, Options, Publisher
 from mqttpub.live.transport import Tls, Transport
+from mqttpub.spec.packets import Publish
+from mqttpub.spec.terms import Version
 from tests.fakes import Peer, scripted
 from tests.live.brokers import Broker
 from tests.live.relays import relay, straight_to
@@ -76,6 +80,19 @@ def test_a_refused_handshake_says_why(name: str, qos: int, brokers: Broker) -> N
     with pytest.raises(NotConnected) as caught:
         publish(to(brokers, kind, Transport(tls=tls(brokers))), qos=qos)
     assert str(caught.value) == sentence.format(brokers.ports[kind])
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("name", ["untrusted", "another name", "expired"])
+def test_a_wrong_certificate_is_final(name: str, brokers: Broker) -> None:
+    kind, tls, _ = REFUSED_TLS[name]
+    said: list[str] = []
+    message = Message.of(Publish(topic="way"), Version.V5)
+    target = to(brokers, kind, Transport(tls=tls(brokers)))
+    made = Publisher(target, Listed([message]), Options(timeout=5.0, reconnects=None), remark=said.append)
+    with pytest.raises(NotConnected):
+        list(made.run())
+    assert said == []
 
 
 PROCESSES = ["untrusted", "another name", "expired", "no client certificate", "plain port"]
