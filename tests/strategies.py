@@ -109,6 +109,11 @@ def packets(
     return st.sampled_from(ends).flatmap(lambda pair: _valid(pair[0], version, pair[1]))
 
 
+def packets_of(cls: type[Packet], version: Version) -> SearchStrategy[Packet]:
+    """Return a strategy for valid packets of one type, as a client sends them."""
+    return _valid(cls, version, Direction.CLIENT)
+
+
 def encoded(version: Version, valid: bool = True, *, direction: Direction | None = None) -> SearchStrategy[bytes]:
     """Return the bytes of packets."""
     return packets(version, valid, direction=direction).map(lambda packet: encode(packet, version))

@@ -9,7 +9,7 @@ from mqttpub.codec.publish import PublishWriter
 from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.terms import Version
-from tests.strategies import packets
+from tests.strategies import packets_of
 
 VERSIONS = st.sampled_from(Version)
 
@@ -18,7 +18,7 @@ VERSIONS = st.sampled_from(Version)
 def test_a_packet_is_written_as_encode_writes_it(
     data: st.DataObject, version: Version, payload: bytes, dup: bool
 ) -> None:
-    packet = data.draw(packets(version).filter(lambda each: isinstance(each, Publish)))
+    packet = data.draw(packets_of(Publish, version))
     assert isinstance(packet, Publish)
     writer = PublishWriter(packet, version)
     wanted = packet.replace(payload=payload, dup=packet.dup or dup)
