@@ -11,9 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
-settings.register_profile(
-    "stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much]
-)
+settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stable")
 
 
