@@ -12,13 +12,13 @@ import mqttpub
 ROOT = Path(mqttpub.__file__).parent
 LONGEST = 500
 
-LAYERS = ["wire", "spec", "codec", "lint", "capture", "view", "live", "lab", "columns", "spark", "cli"]
+LAYERS = ["wire", "spec", "codec", "conversation", "lint", "capture", "view", "live", "lab", "columns", "spark", "cli"]
 """From the bottom up; a layer imports only from those below it."""
 ALONE = {"live", "capture", "view", "columns"}
 """Layers that do not import one another."""
 NOT_ON = {"columns": {"lab"}, "spark": {"lab", "live", "view"}}
 """Layers below that a layer does without: spark stands on columns and capture."""
-STANDARD_ONLY = {"wire", "spec", "codec", "lint", "capture"}
+STANDARD_ONLY = {"wire", "spec", "codec", "conversation", "lint", "capture"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
     "live": {"paho"},

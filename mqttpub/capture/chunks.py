@@ -1,0 +1,78 @@
+"""What the stages of reading a capture hand to one another: records, then chunks of byte streams."""
+
+from typing import NamedTuple
+
+
+class Record(NamedTuple):
+    """One record of a capture: a frame as a link layer sent it."""
+
+    number: int
+    """Counted from 1 through the whole file."""
+    time: int | None
+    """Nanoseconds since 1970; None where the container has no time."""
+    link: int
+    """LINKTYPE_ value: 1 Ethernet, 113 Linux cooked, 276 Linux cooked v2, 101 raw IP, 0 and 108 loopback."""
+    data: bytes
+    """What was captured of it."""
+    length: int
+    """Its length on the wire, at least that of `data`."""
+
+
+class Flow(NamedTuple):
+    """A TCP connection; side 0 is the end that opened it or, where that was not captured, was seen first."""
+
+    number: int
+    """Counted from 1, in the order in which the connections begin."""
+    ends: tuple[str, str]
+    """Address and port of side 0 and of side 1, `10.0.0.1:50000` or `[fe80::1]:50000`."""
+    ports: tuple[int, int]
+    opened: bool
+    """Whether the capture holds the SYN, so that nothing before is missing."""
+
+
+class Chunk(NamedTuple):
+    """The next bytes of one direction."""
+
+    flow: Flow
+    side: int
+    time: int | None
+    record: int
+    data: bytes
+
+
+class Missing(NamedTuple):
+    """Bytes of one direction that the capture does not hold."""
+
+    flow: Flow
+    side: int
+    time: int | None
+    record: int
+    length: int
+    message: str
+    """Why, as a sentence: `1448 bytes are missing from the capture`, or `... cut off by the snap length`."""
+
+
+class End(NamedTuple):
+    """A side sent FIN (all its bytes came before this), or RST, or the capture ended."""
+
+    flow: Flow
+    side: int | None
+    """None for the end of the capture, or of what is remembered of the flow."""
+    time: int | None
+    record: int
+    how: str
+    """`FIN`, `RST` or `end`."""
+
+
+Piece = Chunk | Missing | End
+"""What reassembly yields, for each flow and side in the order of the bytes."""
+
+
+class BadCapture(ValueError):
+    """A file that is no capture, or one that is broken, and where."""
+
+    def __init__(self, message: str, offset: int = 0) -> None:
+        super().__init__(f"offset {offset}: {message}")
+        self.message = message
+        self.offset = offset
+        """In bytes, from the beginning of the file as it would be uncompressed."""

@@ -1,0 +1,1 @@
+"""What the packets of one Network Connection mean together."""
