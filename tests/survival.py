@@ -15,8 +15,14 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
+from mqttpub.live.connection import Target
+from mqttpub.live.flows import Message, Sender
+from mqttpub.live.session import Session
+from mqttpub.spec.fields import Property
+from mqttpub.spec.packets import Connect, Publish
 from tests.conftest import free_port, mosquitto_program, wait_for_port
 
+SESSION_EXPIRY = 0x11
 CONFIG = """\
 listener {port} 127.0.0.1
 allow_anonymous true
@@ -31,14 +37,35 @@ user root
 """
 
 
-class Broker:
-    """A mosquitto that keeps its sessions on disk."""
+AEDES = """\
+import {{ createServer }} from 'node:net'
+import {{ Aedes }} from 'aedes'
+import persistence from 'aedes-persistence-level'
+import {{ Level }} from 'level'
+const kept = persistence(new Level('{folder}/sessions'))
+const broker = await Aedes.createBroker({{ persistence: kept, queueLimit: 1000000 }})
+createServer(broker.handle).listen({port}, '127.0.0.1')
+"""
 
-    def __init__(self, folder: Path) -> None:
+
+class Broker:
+    """A broker that keeps its sessions on disk: mosquitto, or Aedes where the folder of its packages is given.
+
+    mosquitto acknowledges before it has written, Aedes has written before it acknowledges.
+    """
+
+    def __init__(self, folder: Path, packages: Path | None = None) -> None:
         self.port = free_port()
-        config = folder / "survival.conf"
-        config.write_text(CONFIG.format(port=self.port, folder=folder))
-        self.command = [mosquitto_program(), "-c", str(config)]
+        self.version = MQTTProtocolVersion.MQTTv311 if packages else MQTTProtocolVersion.MQTTv5
+        if packages:
+            script = folder / "broker.mjs"
+            script.write_text(AEDES.format(port=self.port, folder=folder))
+            (folder / "node_modules").symlink_to(packages / "node_modules")
+            self.command = ["node", str(script)]
+        else:
+            config = folder / "survival.conf"
+            config.write_text(CONFIG.format(port=self.port, folder=folder))
+            self.command = [mosquitto_program(), "-c", str(config)]
         self.start()
 
     def start(self) -> None:
@@ -60,7 +87,7 @@ class Broker:
 class Listener:
     """A subscriber with a session that lives on, which counts what it gets."""
 
-    def __init__(self, port: int, topic: str, qos: int) -> None:
+    def __init__(self, broker: Broker, topic: str, qos: int) -> None:
         self.seen: Counter[bytes] = Counter()
         self.again = 0
         """Messages that the broker brought again under the same Packet Identifier, with DUP, after their PUBREL.
@@ -68,16 +95,21 @@ class Listener:
         mosquitto does so after a restart; it is its own leg, and says nothing about the publisher's."""
         self._ids: dict[bytes, int] = {}
         self._subscribed = threading.Event()
+        old = broker.version != MQTTProtocolVersion.MQTTv5
         self.client = Client(
-            CallbackAPIVersion.VERSION2, client_id=f"listener-{qos}", protocol=MQTTProtocolVersion.MQTTv5
-        )
+            CallbackAPIVersion.VERSION2, client_id=f"listener-{qos}", protocol=broker.version,
+            clean_session=False if old else None,
+        )  # fmt: skip
         self.client.reconnect_delay_set(1, 1)
         self.client.on_message = self._message
         self.client.on_subscribe = lambda *_: self._subscribed.set()
-        properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
-        properties.SessionExpiryInterval = 3600
-        properties.ReceiveMaximum = 65535
-        self.client.connect("127.0.0.1", port, clean_start=False, properties=properties)
+        if old:
+            self.client.connect("127.0.0.1", broker.port)
+        else:
+            properties: Any = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
+            properties.SessionExpiryInterval = 3600
+            properties.ReceiveMaximum = 65535
+            self.client.connect("127.0.0.1", broker.port, clean_start=False, properties=properties)
         self.client.loop_start()
         until = time.monotonic() + 10
         while not self.client.is_connected() and time.monotonic() < until:
@@ -116,50 +148,74 @@ class Outcome(NamedTuple):
 
 
 def survive(
-    folder: Path, *, qos: int, lines: int, kills: int, broker_share: float, seed: int, broker_signal: signal.Signals
-) -> Outcome:
-    """Publish lines of a file through kills and return what arrived."""
-    chance = random.Random(seed)
-    source = folder / "lines"
+    folder: Path, *, qos: int, lines: int, kills: int, broker_share: float, seed: int, broker_signal: signal.Signals,
+    late: bool = False, packages: Path | None = None, rate: int = 2000,
+) -> Outcome:  # fmt: skip
+    """Publish lines of a file through kills and return what arrived.
+
+    `late` takes the subscriber off while messages go, so that the broker keeps them all; it
+    fetches them at the end. Otherwise the broker's own leg to it is under test as well.
+    """
     expected = [f"line {number}".encode() for number in range(lines)]
-    source.write_bytes(b"\n".join(expected) + b"\n")
-    broker = Broker(folder)
-    listener = Listener(broker.port, "survive", qos)
-    count = {"publisher": 0, "broker": 0}
+    (folder / "lines").write_bytes(b"\n".join(expected) + b"\n")
+    broker = Broker(folder, packages)
+    listener = Listener(broker, "survive", qos)
+    if late:
+        listener.stop()
+    kill = Kills(folder, broker, qos, rate)
     try:
-        process = publish(folder, broker.port, qos)
-        while (status := _wait(process, chance.uniform(0.1, 0.6))) is None or status < 0:
-            if status is None and sum(count.values()) < kills and chance.random() < broker_share:
-                broker.kill(broker_signal)
-                count["broker"] += 1
-            elif sum(count.values()) < kills:
-                process.kill()
-                process.wait()
-                count["publisher"] += 1
-                process = publish(folder, broker.port, qos)
-        assert status == 0, process.stderr.read().decode() if process.stderr else ""
+        kill.run(random.Random(seed), kills, broker_share, broker_signal)
+        if late:
+            listener = Listener(broker, "survive", qos)
         listener.wait_for(lines, 20)
     finally:
         listener.stop()
-        process.kill()
-        process.wait()
-        if process.stderr:
-            process.stderr.close()
+        kill.end()
         broker.stop()
     lost = [line for line in expected if line not in listener.seen]
     doubled = [line for line, times in listener.seen.items() if times > 1]
-    return Outcome(lost, doubled, listener.again, count["publisher"], count["broker"])
+    return Outcome(lost, doubled, listener.again, kill.of_publisher, kill.of_broker)
 
 
-def publish(folder: Path, port: int, qos: int) -> subprocess.Popen[bytes]:
-    """Start the program on the file, with the outbox that it has there."""
-    with open(folder / "lines", "rb") as lines:
-        return subprocess.Popen(
-            [sys.executable, "-m", "mqttpub", "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "survive",
-             "-q", str(qos), "-l", "--outbox", str(folder / "outbox"), "--reconnect", "--timeout", "20",
-             "--rate", "2000"],
-            stdin=lines, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+class Kills:
+    """The program on the file, with its outbox, killed and started again until it has ended well."""
+
+    def __init__(self, folder: Path, broker: Broker, qos: int, rate: int) -> None:
+        self.folder = folder
+        self.broker = broker
+        self.of_publisher = self.of_broker = 0
+        version = "5" if broker.version == MQTTProtocolVersion.MQTTv5 else "3.1.1"
+        self.command = [
+            sys.executable, "-m", "mqttpub", "pub", "-h", "127.0.0.1", "-p", str(broker.port), "-t", "survive",
+            "-q", str(qos), "-V", version, "-l", "--outbox", str(folder / "outbox"), "--reconnect",
+            "--timeout", "20", "--rate", str(rate),
+        ]  # fmt: skip
+        self.process = self._start()
+
+    def run(self, chance: random.Random, kills: int, broker_share: float, broker_signal: signal.Signals) -> None:
+        """Kill the one or the other at random moments; afterwards, let the program end."""
+        while (status := _wait(self.process, chance.uniform(0.1, 0.6))) is None or status < 0:
+            if self.of_publisher + self.of_broker >= kills:
+                continue
+            if status is None and chance.random() < broker_share:
+                self.broker.kill(broker_signal)
+                self.of_broker += 1
+            elif self._kill() != 0:
+                self.of_publisher += 1
+                self.process = self._start()
+        assert status == 0, (self.folder / "remarks").read_text()
+
+    def end(self) -> None:
+        """Leave nothing behind."""
+        self._kill()
+
+    def _kill(self) -> int:
+        self.process.kill()
+        return self.process.wait()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        with open(self.folder / "lines", "rb") as lines, open(self.folder / "remarks", "wb") as remarks:
+            return subprocess.Popen(self.command, stdin=lines, stderr=remarks)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
@@ -167,3 +223,34 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         return None
+
+
+def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
+    """Whether a mosquitto killed so long after its PUBREC loses the message, though it answers our PUBREL.
+
+    Then no sender that keeps to the protocol can bring the message at QoS 2.
+    """
+    broker = Broker(folder)
+    Listener(broker, "survive", 2).stop()
+    target = Target("127.0.0.1", broker.port, connect=Connect(
+        client_id="sender", clean_start=False, properties=(Property(SESSION_EXPIRY, 3600),)
+    ))  # fmt: skip
+    sender = Sender(target.version)
+    sender.publish(Message.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
+    for awaited in ("PUBREC", "PUBCOMP"):
+        with Session(target, sender) as session:
+            session.open()
+            session.send(b"".join(sender.output), awaited)
+            sender.output.clear()
+            while not (sender.released if awaited == "PUBREC" else sender.done):
+                session.step(awaited)
+        time.sleep(seconds)
+        sender.output.clear()
+        if awaited == "PUBREC":
+            broker.kill()
+            sender.resume(True)
+    listener = Listener(broker, "survive", 2)
+    listener.wait_for(1, 1)
+    listener.stop()
+    broker.stop()
+    return not listener.seen

@@ -46,8 +46,8 @@ class Exchange:
     """
 
     __slots__ = (
-        "acked_at", "awaits", "message", "packet_id", "payload_bytes", "qos", "reason_code", "reason_string",
-        "sendings", "sent_at", "token", "writer",
+        "acked_at", "acked_in", "awaits", "message", "packet_id", "payload_bytes", "qos", "reason_code",
+        "reason_string", "recovered", "reported", "sendings", "sent_at", "sent_in", "token", "writer",
     )  # fmt: skip
 
     def __init__(self, message: Message, packet_id: int | None, awaits: int, now: float) -> None:
@@ -67,10 +67,23 @@ class Exchange:
         self.reason_string = ""
         self.sendings = 1
         """How often the PUBLISH was sent."""
+        self.sent_in = 0
+        """Number of the write that its last packet went out with."""
+        self.acked_in = 0
+        """Number of the last write before it ended."""
+        self.recovered = False
+        """Whether a PUBREL was sent again on a later connection."""
+        self.reported = False
+        """Whether the caller had it as finished before."""
 
     @property
     def refused(self) -> bool:
-        """Whether the receiver ended it with a Reason Code of 0x80 or above."""
+        """Whether the receiver ended it with a Reason Code of 0x80 or above.
+
+        Packet Identifier not found is no refusal of a PUBREL that was sent again (5.0: 3.7.2.1).
+        """
+        if self.recovered and self.reason_code == PACKET_NOT_FOUND:
+            return False
         return self.reason_code is not None and self.reason_code >= 0x80
 
     @property
@@ -93,6 +106,10 @@ class Sender:
     def __init__(self, version: Version, *, window: int = 65535, first_id: int = 1) -> None:
         self.version = version
         self.window = window
+        self.writes = 0
+        """How often `output` was written."""
+        self.keeps = False
+        """Whether finished QoS 1 exchanges keep their message, so that they can begin again."""
         self.open: dict[int, Exchange] = {}
         """Unfinished exchanges by Packet Identifier, in the order they began."""
         self.output: list[bytes] = []
@@ -117,6 +134,7 @@ class Sender:
         if packet_id is None and qos:
             packet_id = self._free_id()
         exchange = Exchange(message, packet_id, FIRST_ANSWER.get(qos, 0), now)
+        exchange.sent_in = self.writes + 1
         self.output.append((writer or message.writer).write(message.payload, packet_id))
         if exchange.awaits and packet_id is not None:
             self.open[packet_id] = exchange
@@ -128,6 +146,17 @@ class Sender:
         """Take up an exchange that an earlier run began."""
         assert exchange.packet_id is not None
         self.open[exchange.packet_id] = exchange
+
+    def reopen(self, exchange: Exchange) -> bool:
+        """Take a finished exchange up again, from PUBLISH at QoS 1 and from PUBREL at QoS 2; False where it cannot be.
+
+        Its Packet Identifier may belong to another exchange by now.
+        """
+        if exchange.packet_id in self.open:
+            return False
+        exchange.awaits = PUBACK if exchange.qos == 1 else PUBCOMP
+        self.restore(exchange)
+        return True
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, now: float, text: str = "") -> bool:
         """Take PUBACK, PUBREC or PUBCOMP; return whether it belongs to an exchange.
@@ -165,11 +194,14 @@ class Sender:
         for exchange in self.open.values():
             assert exchange.message is not None
             exchange.sendings += 1
+            exchange.sent_in = self.writes + 1
             self.output.append(exchange.message.writer.write(exchange.message.payload, exchange.packet_id))
         return doubtful
 
     def _again(self, exchange: Exchange) -> bytes:
+        exchange.sent_in = self.writes + 1
         if exchange.message is None:
+            exchange.recovered = True
             return self._pubrel(exchange.packet_id or 0)
         exchange.sendings += 1
         return exchange.message.writer.write(exchange.message.payload, exchange.packet_id, dup=exchange.sendings > 1)
@@ -197,8 +229,10 @@ class Sender:
     def finish(self, exchange: Exchange, reason: int | None, now: float, text: str) -> None:
         """End an exchange with the code that its last acknowledgement carries."""
         exchange.acked_at = now
+        exchange.acked_in = self.writes
         exchange.awaits = 0
-        exchange.message = None
+        if exchange.qos == 2 or not self.keeps:
+            exchange.message = None
         if self.version == Version.V5:
             exchange.reason_code = reason or exchange.reason_code or 0
             exchange.reason_string = text
@@ -214,6 +248,7 @@ class Sender:
         exchange.reason_code = reason
         exchange.awaits = PUBCOMP
         exchange.message = None
+        exchange.sent_in = self.writes + 1
         self.released.append(exchange)
         self.output.append(self._pubrel(exchange.packet_id or 0))
 

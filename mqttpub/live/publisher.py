@@ -13,6 +13,7 @@ from .failures import ConnectionRefused, Failure, Lost, NotConnected, Refused
 from .flows import NAMES, Exchange, Message, Sender
 from .limits import Limits
 from .session import Session
+from .settling import Settling
 from .tap import Observer
 
 OUTPUT_LIMIT = 1 << 18
@@ -144,6 +145,8 @@ class Publisher:
         self._aliases: dict[str, int] = {}
         self._aliased: dict[tuple[PublishWriter, bool], PublishWriter] = {}
         self._noted: list[Exchange] = []
+        self._settling = Settling()
+        self.sender.keeps = journal is not None
         self._attempts = 0
         self._hurried = False
         """Whether taking was broken off only to let finished exchanges go."""
@@ -182,12 +185,16 @@ class Publisher:
             self._resume(session, connack.session_present)
             yield from self._exchanges(session)
             self._report_strays()
-            if self._silent:
+            if self._silent or self._settling.exchanges:
                 session.probe()
+            self._noted += self._settling.rest()
+            self._note([])
             session.close()
 
     def _resume(self, session: Session, present: bool) -> None:
         again = len(self.sender.open)
+        if self._journal:
+            self._reopen(present)
         self._note([])
         self.sender.output.clear()
         doubtful = self.sender.resume(present)
@@ -198,6 +205,19 @@ class Publisher:
             how = "with DUP, the session is there" if present else "anew, the session is gone"
             self._remark(f"sending {again} unacknowledged message{'s' if again != 1 else ''} again {how}")
         self._flush(session)
+
+    def _reopen(self, present: bool) -> None:
+        """Let what the lost broker acknowledged last go on, but for what cannot."""
+        sender = self.sender
+        ended, sender.done = sender.done, deque()
+        for exchange in ended:
+            self._noted += self._settling.settle(exchange)
+        before = len(sender.open)
+        self._noted += self._settling.reopen(sender, present)
+        sender.done.extend(each for each in self._noted if not each.reported)
+        if count := len(sender.open) - before:
+            which = f"{count} messages that were" if count != 1 else "1 message that was"
+            self._remark(f"sending again {which} acknowledged just before the broker was lost, lest it forgot")
 
     def _pause_or_give_up(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> None:
         """Wait before the next attempt, or raise the failure when there is to be none."""
@@ -234,8 +254,11 @@ class Publisher:
             while sender.done:
                 self._attempts = 0
                 exchange = sender.done.popleft()
-                self._noted.append(exchange)
-                yield exchange
+                if self._journal:
+                    self._noted += self._settling.settle(exchange)
+                if not exchange.reported:
+                    exchange.reported = True
+                    yield exchange
             self.tick()
             if source.ended and not sender.open and not session.unsent:
                 self._note([])
@@ -348,6 +371,7 @@ class Publisher:
             self._note([])
         data = output[0] if len(output) == 1 else b"".join(output)
         output.clear()
+        self.sender.writes += 1
         session.send(data, self._awaited())
 
     def _awaited(self) -> str:
