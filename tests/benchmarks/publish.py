@@ -1,10 +1,11 @@
 """Lines of a file published in bulk: mqttpub, mosquitto_pub -l, paho's loop, and MQTTX if its path is given.
 
-    python tests/benchmarks/publish.py [--lines 200000] [--sink] [--mqttx PATH]
+    python tests/benchmarks/publish.py [--lines 200000] [--sink] [--qos 0 1 2] [--mqttx PATH]
 
 Each program sends the same lines to the same mosquitto, or with --sink at QoS 0 to a socket that only
 reads. Printed per program and QoS: messages a second as a whole process, how many a mosquitto_sub
-got, CPU seconds, peak memory, and the ratio to paho.
+got and how fast (until the last of them was there; one that exits earlier gains nothing), CPU
+seconds, peak memory, and the ratio to paho.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -49,6 +51,7 @@ log_dest none
 class Run(NamedTuple):
     """What one program did."""
 
+    began: float
     seconds: float
     cpu: float
     memory: float
@@ -70,7 +73,7 @@ def run(command: list[str], lines: Path) -> Run:
         time.sleep(0.005)
     process.returncode = os.waitstatus_to_exitcode(status)
     taken = time.perf_counter() - began
-    return Run(taken, usage.ru_utime + usage.ru_stime, peak, process.returncode)
+    return Run(began, taken, usage.ru_utime + usage.ru_stime, peak, process.returncode)
 
 
 def resident(pid: int) -> float:
@@ -126,15 +129,30 @@ def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
         process.wait()
 
 
-def settled(path: Path, most: int) -> int:
-    """Return how many lines a file has once it grows no more."""
-    last = -1
-    while True:
-        count = path.read_bytes().count(b"\n")
-        if count in (last, most):
-            return count
-        last = count
-        time.sleep(1.0)
+class Arrival(NamedTuple):
+    """What a subscriber got."""
+
+    lines: int
+    at: float
+    """When the last of it was there, by time.perf_counter()."""
+
+
+def settled(path: Path, most: int) -> Arrival:
+    """Return how many bytes of lines came and when the last did: all, or no more for two seconds."""
+    size, at = -1, time.perf_counter()
+    while time.perf_counter() - at < 2 and size < most:
+        if (now := path.stat().st_size) != size:
+            size, at = now, time.perf_counter()
+        time.sleep(0.005)
+    return Arrival(path.read_bytes().count(b"\n"), at)
+
+
+def watched(what: list[str], lines: Path, out: Path) -> tuple[Run, Arrival]:
+    """Run a program and watch what arrives meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        arrival = pool.submit(settled, out, lines.stat().st_size)
+        done = run(what, lines)
+        return done, arrival.result()
 
 
 @contextmanager
@@ -158,14 +176,15 @@ def sink() -> Iterator[int]:
         yield int(server.getsockname()[1])
 
 
-def table(title: str, runs: dict[str, tuple[Run, int | None]], lines: int) -> None:
+def table(title: str, runs: dict[str, tuple[Run, Arrival | None]], lines: int) -> None:
     """Print what was measured."""
-    print(f"\n{title}\n{'':<14} {'msg/s':>10} {'to paho':>8} {'arrived':>9} {'cpu s':>7} {'MB':>6} {'exit':>5}")  # noqa: T201
+    heads = f"{'msg/s':>10} {'to paho':>8} {'arrived':>9} {'arrived/s':>10} {'cpu s':>7} {'MB':>6} {'exit':>5}"
+    print(f"\n{title}\n{'':<14} {heads}")  # noqa: T201
     base = runs["paho"][0].seconds
-    for name, (each, arrived) in runs.items():
-        came = "" if arrived is None else f"{arrived}"
+    for name, (each, arrival) in runs.items():
+        came = f"{arrival.lines:9} {arrival.lines / (arrival.at - each.began):10,.0f}" if arrival else " " * 20
         print(  # noqa: T201
-            f"{name:<14} {lines / each.seconds:10,.0f} {base / each.seconds:8.2f} {came:>9} {each.cpu:7.2f} "
+            f"{name:<14} {lines / each.seconds:10,.0f} {base / each.seconds:8.2f} {came} {each.cpu:7.2f} "
             f"{each.memory:6.0f} {each.status:5}"
         )
 
@@ -176,6 +195,7 @@ def main() -> None:
     parser.add_argument("--lines", type=int, default=200_000)
     parser.add_argument("--sink", action="store_true")
     parser.add_argument("--alone", action="store_true", help="nobody subscribes, so that only publishing is timed")
+    parser.add_argument("--qos", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--mqttx")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
@@ -187,8 +207,8 @@ def main() -> None:
                 runs = {who: (run(what, lines), None) for who, what in commands(port, 0, given.mqttx).items()}
             table("QoS 0 into a sink", runs, given.lines)  # type: ignore[arg-type]
             return
-        for qos in (0, 1, 2):
-            measured: dict[str, tuple[Run, int | None]] = {}
+        for qos in given.qos:
+            measured: dict[str, tuple[Run, Arrival | None]] = {}
             with mosquitto(folder) as port:
                 for who, what in commands(port, qos, given.mqttx).items():
                     if given.alone:
@@ -196,8 +216,7 @@ def main() -> None:
                         continue
                     out = folder / f"{who}-{qos}"
                     with subscriber(port, qos, out):
-                        done = run(what, lines)
-                        measured[who] = (done, settled(out, given.lines))
+                        measured[who] = watched(what, lines, out)
             listening = "nobody subscribes" if given.alone else "with a subscriber of the same QoS"
             table(f"QoS {qos} into mosquitto, {listening}", measured, given.lines)
 
