@@ -25,17 +25,42 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
     "--direction", type=click.Choice(list(DIRECTIONS)), metavar="client|server",
     help="Which end sent the packets, for the rules that depend on it.",
 )  # fmt: skip
-@flag("--json", "as_json", is_flag=True, help="Print one JSON record per packet.")
+@flag(
+    "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
+    help="Take connections of this TCP port for MQTT, also where no CONNECT was captured.",
+)  # fmt: skip
+@flag(
+    "--keylog", type=click.Path(exists=True, dir_okay=False), metavar="PATH",
+    help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
+)  # fmt: skip
+@flag("--summary", is_flag=True, help="Show one line per packet.")
+@flag("--flows", is_flag=True, help="Show one line per QoS exchange: its packets, times, re-deliveries, outcome.")
+@flag("--stats", is_flag=True, help="Show counts, sizes, overhead, acknowledgement times, the rate of DUP per client.")
+@flag("--ladder", is_flag=True, help="Draw the sequence diagram.")
+@flag("--svg", is_flag=True, help="Write the sequence diagram as SVG.")
+@flag("--mermaid", is_flag=True, help="Write the sequence diagram as Mermaid.")
+@flag("--html", type=click.Path(), metavar="PATH", help="Write a page that shows every byte, to open in a browser.")
+@flag("--pdml", is_flag=True, help="Write PDML with tshark's field names.")
+@flag("--tshark-json", is_flag=True, help="Write JSON as `tshark -T json -x` does.")
+@flag(
+    "--filter", multiple=True, metavar="TERMS",
+    help="Only packets with these: type=PUBLISH topic=a/+/# client=ID id=42 qos=1 finding severity=error; "
+    "a space is and, a comma or, ! not.",
+)  # fmt: skip
+@flag("--follow", metavar="CLIENT", help="Only the connections of this Client Identifier; * stands for any characters.")
+@flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet.")
+@flag("--json", "as_json", is_flag=True, help="Print one JSON record per packet, line or exchange.")
 @flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data.")
 @flag("--full", is_flag=True, help="Show every byte of a long field.")
 def command(**given: Any) -> int:
     """Read captured bytes, every field named and judged.
 
     TEXT is hex in any common writing, escaped strings, C arrays or base64, several packets in a
-    row; or the name of a file. Without TEXT and -f, standard input is read.
+    row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
+    TEXT and -f, standard input is read.
 
-    Exit status: 0 read, 1 something is wrong with a packet, 2 the text cannot be read.
+    Exit status: 0 read, 1 something is wrong with a packet, 2 something cannot be read.
     """
-    from .decoding import Decoding
+    from .decoding import decode
 
-    return Decoding(given).run()
+    return decode(given)

@@ -1,28 +1,69 @@
 """What `decode` does: text to packets, packets to the screen."""
 
-import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
 from ..capture.text import BadText, Piece, read_bytes, read_text
-from ..codec.decode import decode
+from ..codec import decode as codec
 from ..codec.nodes import Decoded
 from ..codec.stream import Frame, LostSync, Stream
 from ..lint.packet import lint
 from ..spec.terms import Direction, Version
+from .captures import Input, Words, listed
 from .showing import Show
 from .value_types import DIRECTIONS
 
 CANDIDATES = (Version.V5, Version.V311)
 """How a packet is read when nothing tells its version."""
+OF_CAPTURES = (
+    "summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
+    "keylog", "port", "absolute_time",
+)  # fmt: skip
+"""Parameters that only the views of a whole conversation know."""
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 
 
+def decode(given: dict[str, Any]) -> int:
+    """Show the inputs and return the exit status; raises UsageError."""
+    with ExitStack() as stack:
+        inputs = list(_inputs(given, stack))
+        if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in inputs):
+            from .viewing import Viewing
+
+            return Viewing(given, inputs, stack).run()
+        return Decoding(given).run(inputs)
+
+
+def _inputs(given: dict[str, Any], stack: ExitStack) -> Iterator[Input | Words]:
+    for path in given["file"]:
+        yield Input(path, stack)
+    words = given["text"]
+    if words and (files := listed(words)):
+        for path in files:
+            yield Input(path, stack)
+    elif len(words) == 1 and words[0].startswith(("/", "./", "../")):
+        raise click.UsageError(f"cannot read '{words[0]}': No such file or directory")
+    elif words:
+        yield Words(lambda form: _argument(words, form))
+    elif not given["file"]:
+        if sys.stdin.isatty():
+            raise click.UsageError("nothing to decode: give hex, a file, or standard input")
+        yield Input("-", stack)
+
+
+def _argument(words: tuple[str, ...], form: str) -> Iterator[Piece]:
+    if len(words) == 1 and words[0].startswith(("hex:", "base64:", "@")):
+        return read_bytes(_octets(words[0]), "raw")
+    text = " ".join(words)
+    return read_text(text) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
+
+
 class Decoding:
-    """One run of `decode`."""
+    """One run over texts, every packet byte for byte."""
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
@@ -33,44 +74,20 @@ class Decoding:
         self.count = 0
         self.guessed = False
 
-    def run(self) -> int:
-        """Show every packet of the input and return the exit status."""
-        for source, pieces in self._sources():
+    def run(self, inputs: Iterable[Input | Words]) -> int:
+        """Show every packet of the inputs and return the exit status."""
+        for source in inputs:
             try:
-                for piece in pieces:
+                for piece in source.pieces(self.given["form"]):
                     for frame in self._frames(piece):
                         self._frame(frame)
             except BadText as error:
                 sys.stdout.flush()
                 place = f"line {error.line}, column {error.column}"
-                raise click.UsageError(f"{source}: {place}: {error.message}") from None
+                raise click.UsageError(f"{source.name}: {place}: {error.message}") from None
         if self.guessed and not self.given["as_json"]:
             self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
         return 1 if self.errors else 0
-
-    # input
-
-    def _sources(self) -> Iterator[tuple[str, Iterator[Piece]]]:
-        form = self.given["form"]
-        for path in self.given["file"]:
-            yield _named(path), read_bytes(_read(path), form)
-        words = self.given["text"]
-        if len(words) == 1 and (words[0] == "-" or os.path.exists(words[0])):
-            yield _named(words[0]), read_bytes(_read(words[0]), form)
-        elif len(words) == 1 and words[0].startswith(("/", "./", "../")):
-            raise click.UsageError(f"cannot read '{words[0]}': No such file or directory")
-        elif len(words) == 1 and words[0].startswith(("hex:", "base64:", "@")):
-            yield "argument", read_bytes(_octets(words[0]), "raw")
-        elif words:
-            text = " ".join(words)
-            yield (
-                "argument",
-                read_text(text) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form),
-            )
-        elif not self.given["file"]:
-            if sys.stdin.isatty():
-                raise click.UsageError("nothing to decode: give hex, a file, or standard input")
-            yield "standard input", read_bytes(sys.stdin.buffer.read(), form)
 
     def _frames(self, piece: Piece) -> Iterator[Frame]:
         """Cut a piece into packets; what is left at its end comes as a packet that is cut short."""
@@ -103,7 +120,9 @@ class Decoding:
 
     def _readings(self, frame: Frame) -> list[Decoded]:
         versions = (frame.version,) if frame.version else CANDIDATES
-        readings = [decode(frame.data, version, direction=frame.direction, offset=frame.offset) for version in versions]
+        readings = [
+            codec.decode(frame.data, version, direction=frame.direction, offset=frame.offset) for version in versions
+        ]
         return readings[:1] if len(readings) > 1 and _same(*readings) else readings
 
     def _place(self, frame: Frame) -> str:
@@ -142,17 +161,3 @@ def _octets(text: str) -> bytes:
         return octets(text)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-
-
-def _named(path: str) -> str:
-    return "standard input" if path == "-" else path
-
-
-def _read(path: str) -> bytes:
-    if path == "-":
-        return sys.stdin.buffer.read()
-    try:
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None

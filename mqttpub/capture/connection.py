@@ -1,0 +1,159 @@
+"""A connection that is MQTT: its two senders, and what is guessed where its CONNECT was not captured."""
+
+from collections.abc import Iterable, Iterator
+
+from ..conversation.events import Closed, Event, PacketSeen, Remark
+from ..spec.terms import Direction, Version
+from .chunks import Flow
+from .evidence import VERSIONS, Guess
+from .sender import Sender
+from .stage import Settings, Slot, ends_of
+
+SERVERS = frozenset((8883, 80, 443, 8080, 8081, 8083, 8084, 9001))
+"""Ports by which a server of MQTT on TLS or WebSocket is known."""
+EPHEMERAL = 32_768
+"""The lowest port that clients are given by themselves."""
+MOST_HELD = 64
+"""Events that are held while it is open what they are."""
+MOST_LOOKED_AT = 1000
+"""Packets after which nothing more is expected of those to come."""
+
+
+class Connection:
+    """Both sides of a connection; the version that a CONNECT tells holds for both."""
+
+    def __init__(self, flow: Flow, settings: Settings, client: int | None = None) -> None:
+        self.flow = flow
+        self.connected = False
+        """Whether a CONNECT told the version."""
+        self.reset = False
+        self.senders = (
+            Sender(0, settings.max_packet, self.connect),
+            Sender(1, settings.max_packet, self.connect),
+        )
+        self.tell(settings.version or Version.V5, settings.version is None, client)
+
+    def connect(self, version: Version, side: int) -> None:
+        """Take the version that a CONNECT tells, and who sent it."""
+        self.connected = True
+        self.tell(version, False, side if self.client is None else self.client)
+
+    def tell(self, version: Version, guessed: bool, client: int | None) -> None:
+        """Set the version, and which side is the client."""
+        self.version = version
+        self.client = client
+        self.ends = ends_of(self.flow, client)
+        for sender in self.senders:
+            sender.version, sender.guessed, sender.ends = version, guessed, self.ends
+            sender.direction = self.direction(sender.side)
+
+    def direction(self, side: int | None) -> Direction | None:
+        """Return which end a side is."""
+        if side is None or self.client is None:
+            return None
+        return Direction.CLIENT if side == self.client else Direction.SERVER
+
+    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> list[Event]:
+        """Take the next bytes of a side."""
+        return self.senders[side].feed(data, time, record)
+
+    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> list[Event]:
+        """Pass over bytes of a side that were not captured."""
+        return self.senders[side].missing(length, message, time, record)
+
+    def lost(self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool) -> list[Event]:
+        """Give up the rest of a side."""
+        return self.senders[side].give_up(time, record, message, data, malformed)
+
+    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
+        """Take the end of a side, or of all that was captured."""
+        self.reset = self.reset or how == "RST"
+        for sender in self.senders if side is None else (self.senders[side],):
+            yield from sender.finish(time, record, "RST" if self.reset else how)
+        if side is not None or not self.reset:
+            yield Closed(self.ends, time, record, self.direction(side), how)
+
+
+class Guessing:
+    """A connection without a CONNECT so far; what comes is held until it tells the version and the ends."""
+
+    def __init__(self, connection: Connection, slot: Slot, settings: Settings, opener: int | None) -> None:
+        self.connection = connection
+        self.slot = slot
+        self.settings = settings
+        self.opener = opener
+        self.guess = Guess(VERSIONS if settings.version is None else (settings.version,))
+        self.held: list[tuple[int | None, Event]] = []
+        self.released = False
+
+    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
+        """Take the next bytes of a side."""
+        return self._take(side, time, record, self.connection.chunk(side, time, record, data))
+
+    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterator[Event]:
+        """Pass over bytes of a side that were not captured."""
+        return self._take(side, time, record, self.connection.missing(side, time, record, length, message))
+
+    def lost(
+        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
+    ) -> Iterator[Event]:
+        """Give up the rest of a side."""
+        return self._take(side, time, record, self.connection.lost(side, time, record, message, data, malformed))
+
+    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
+        """Take the end of a side; nothing is held any longer, as little may follow."""
+        yield from self._take(side, time, record, self.connection.end(side, time, record, how))
+        if self.held:
+            yield from self._release(time, record)
+
+    def _take(self, side: int | None, time: int | None, record: int, events: Iterable[Event]) -> Iterator[Event]:
+        for event in events:
+            self.held.append((side, event))
+            if isinstance(event, PacketSeen) and side is not None and not self.connection.connected:
+                self.guess.add(event.data, side)
+        if self.held and (self.released or self._ready):
+            yield from self._release(time, record)
+
+    @property
+    def _ready(self) -> bool:
+        return self.connection.connected or self.guess.settled or len(self.held) >= MOST_HELD
+
+    def _release(self, time: int | None, record: int) -> Iterator[Event]:
+        """Hand on what is held, with what is known by now."""
+        connection, guess = self.connection, self.guess
+        client, because = self._client()
+        told = connection.connected or guess.telling > 0 or self.settings.version is not None
+        if not connection.connected:
+            connection.tell(guess.version, self.settings.version is None, client)
+            if not self.released or (told and client is not None):
+                text = f"no CONNECT was captured: {self._why()}; {because}"
+                yield Remark(connection.ends, time, record, None, text)
+        self.released = True
+        held, self.held = self.held, []
+        for side, event in held:
+            yield self._stamped(side, event)
+        if (told and connection.client is not None) or guess.packets >= MOST_LOOKED_AT:
+            yield from self.slot.become(connection)
+
+    def _why(self) -> str:
+        given = self.settings.version
+        return f"version {given.label} as given" if given else self.guess.why
+
+    def _stamped(self, side: int | None, event: Event) -> Event:
+        ends, direction = self.connection.ends, self.connection.direction(side)
+        if isinstance(event, PacketSeen) and event.guessed:
+            return event._replace(ends=ends, direction=direction, version=self.connection.version)
+        return event._replace(ends=ends, direction=direction)
+
+    def _client(self) -> tuple[int | None, str]:
+        """Return which side is the client, and why."""
+        flow = self.connection.flow
+        if self.guess.client is not None:
+            return self.guess.client, self.guess.client_because
+        if self.opener is not None:
+            return self.opener, "the client is the end that opened the connection"
+        for ports, text in ((self.settings.ports | SERVERS, "is a server's"), (range(EPHEMERAL), "is no client's")):
+            servers = [side for side in (0, 1) if flow.ports[side] in ports]
+            if len(servers) == 1:
+                return 1 - servers[0], f"port {flow.ports[servers[0]]} {text}"
+        return None, f"nothing tells whether {flow.ends[0]} or {flow.ends[1]} is the client"

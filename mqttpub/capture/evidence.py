@@ -1,0 +1,190 @@
+"""What bytes tell by themselves where no CONNECT was captured: the version, and which end is the client."""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from ..codec.decode import decode
+from ..codec.framing import CONNECT, connect_version, declared, frame_length
+from ..codec.values import Irregular, reader
+from ..lint.packet import lint
+from ..lint.quick import sound
+from ..spec.fields import PACKETS, Field
+from ..spec.packets import Publish
+from ..spec.terms import Direction, Version
+from ..wire.cursor import Cursor, Overlong, Short
+from ..wire.types import MAX_VARIABLE, VARIABLE
+
+VERSIONS = frozenset(Version)
+TELLING = 3
+"""Packets that differ between the versions, after which nothing more is waited for."""
+MOST_PACKETS = 16
+MOST_BYTES = 1 << 16
+"""What is looked at, and so held back, before a version is chosen."""
+SHORTEST = 6
+"""Bytes of packets whose judgement is remembered."""
+
+
+# single packets
+
+
+@cache
+def first_bytes(version: Version) -> frozenset[int]:
+    """Return the bytes with which a packet of a version can begin."""
+    return frozenset(first for first in range(256) if _may_begin(first, version))
+
+
+def _may_begin(first: int, version: Version) -> bool:
+    cls = declared(first >> 4, version)
+    return cls is not None and not any(_breaks(field, first, version) for field in cls.plan[version][0])
+
+
+def _breaks(field: Field, first: int, version: Version) -> bool:
+    value = (first & field.mask) >> field.shift
+    return any(limit.law.id(version) and limit.broken(value) for limit in field.limits)
+
+
+def without_payload(data: bytes, version: Version) -> bytes:
+    """Return a PUBLISH that ends where its payload begins, any other packet as it is.
+
+    `data` need not hold all of the payload. Raises Short or Overlong when it ends too soon.
+    """
+    if data[0] >> 4 != Publish.code:
+        return data
+    cursor = Cursor(data, 1)
+    cursor.variable()
+    start = cursor.pos
+    cursor.take(cursor.integer(2))
+    if data[0] & 0b0110:
+        cursor.take(2)
+    if version >= Version.V5:
+        cursor.take(cursor.variable())
+    return bytes((data[0],)) + VARIABLE.write(cursor.pos - start) + data[start : cursor.pos]
+
+
+def clean(data: bytes, version: Version, *, longest: int = MAX_VARIABLE) -> bool:
+    """Tell whether a whole packet has no error in a version; the payload of a PUBLISH is not looked at.
+
+    What is longer than `longest` gets no more than a quick look, so that it may seem to have one.
+    """
+    try:
+        data = without_payload(data, version)
+    except (Short, Overlong):
+        return False
+    # The shortest packets are those that come again and again.
+    return (_clean_again if len(data) <= SHORTEST else _clean)(data, version, longest)
+
+
+def _clean(data: bytes, version: Version, longest: int) -> bool:
+    code = data[0] >> 4
+    if code == CONNECT:
+        version = connect_version(data) or version
+    try:
+        packet = reader(code, version)(data, data[0], _header_size(data), len(data))
+    except (Short, Overlong, Irregular):
+        return False
+    if sound(packet, version):
+        return True
+    return len(data) <= longest and not any(each.severity == "error" for each in lint(decode(data, version)))
+
+
+_clean_again = lru_cache(4096)(_clean)
+
+
+def _header_size(data: bytes) -> int:
+    cursor = Cursor(data, 1)
+    cursor.variable()
+    return cursor.pos
+
+
+def whole(data: bytes) -> bool:
+    """Tell whether bytes are one packet by their Remaining Length."""
+    try:
+        return frame_length(data) == len(data)
+    except Overlong:
+        return False
+
+
+# a conversation
+
+
+def _announces(code: int) -> bool:
+    """Tell whether each packet of a type has a property length in 5.0, which it has not before."""
+    return any(
+        field.shape == "properties" and Version.V5 not in field.tail
+        for step in PACKETS[code].plan[Version.V5]
+        for field in step
+    )
+
+
+_ANNOUNCING = frozenset(code for code in PACKETS if _announces(code))
+
+
+def sender(code: int) -> Direction | None:
+    """Return the only end that may send a packet type in every version."""
+    cls = PACKETS.get(code)
+    ends = cls.senders | cls.senders3 if cls else ()
+    return next(iter(ends)) if len(ends) == 1 else None
+
+
+class Guess:
+    """What the packets of a connection tell about its version, and about which side is the client.
+
+    The version is the one in which the fewest packets have errors. Among equals 5.0 wins when
+    a packet was seen in which 5.0 has a property length and one stands there; else 3.1.1. When
+    no packet seen differs between the versions, it is 5.0 until one does.
+    """
+
+    def __init__(self, versions: Iterable[Version] = VERSIONS) -> None:
+        self.versions = sorted(versions, reverse=True)
+        self.packets = 0
+        self.size = 0
+        self.telling = 0
+        """Packets that are not the same in all versions."""
+        self.right: Counter[Version] = Counter()
+        """Packets without errors, by version."""
+        self.client: int | None = None
+        self.client_because = ""
+
+    def add(self, data: bytes, side: int) -> None:
+        """Look at one whole packet that a side sent."""
+        code = data[0] >> 4
+        self.packets += 1
+        self.size += len(data)
+        self._ends(code, side)
+        found = {version for version in self.versions if clean(data, version)}
+        self.right.update(found)
+        if found and (code in _ANNOUNCING or len(found) < len(self.versions)):
+            self.telling += 1
+
+    def _ends(self, code: int, side: int) -> None:
+        end = sender(code)
+        if end and self.client is None:
+            self.client = side if end is Direction.CLIENT else 1 - side
+            self.client_because = f"the {end.value} is the end that sends {PACKETS[code].name}"
+
+    @property
+    def settled(self) -> bool:
+        """Whether enough was seen."""
+        return self.telling >= TELLING or self.packets >= MOST_PACKETS or self.size >= MOST_BYTES
+
+    @property
+    def version(self) -> Version:
+        """The version that the packets speak for."""
+        if not self.telling:
+            return self.versions[0]
+        most = max(self.right[version] for version in self.versions)
+        return next(version for version in self.versions if self.right[version] == most)
+
+    @property
+    def why(self) -> str:
+        """How the version came about, as a sentence."""
+        chosen = self.version.label
+        if not self.telling:
+            return f"nothing tells the version so far, {chosen} is assumed"
+        counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
+        return f"version {chosen} guessed from {_packets(self.packets)}; without an error are {counts}"
+
+
+def _packets(count: int) -> str:
+    return "1 packet" if count == 1 else f"{count} packets"

@@ -1,0 +1,91 @@
+"""Where in a frame the IP packet begins."""
+
+from collections.abc import Callable
+from struct import Struct, error
+
+
+class Skipped(Exception):
+    """A record that holds no TCP segment, and why: the reason completes "12 records are ..."."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def ip_start(link: int, data: bytes) -> int:
+    """Return the offset of the IP header in a frame of a LINKTYPE_ value; raises Skipped."""
+    find = _FINDERS.get(link)
+    if find is None:
+        raise Skipped(f"of link type {link}, which is not read")
+    try:
+        return find(data)
+    except error:
+        raise Skipped("cut short before the IP header") from None
+
+
+_U16 = Struct(">H").unpack_from
+_NOT_IP = "not IP"
+
+_IP = (0x0800, 0x86DD)
+_TAGS = (0x8100, 0x88A8, 0x9100)
+"""802.1Q, 802.1ad (QinQ), and what was used for QinQ before it had a number."""
+_PPPOE = 0x8864
+_PPP_IP = (0x0021, 0x0057)
+_LONGEST_LLC = 1500
+"""Up to here the field is the length of an 802.3 frame, not a type."""
+_SNAP = b"\xaa\xaa\x03\0\0\0"
+
+_FAMILIES = (2, 10, 23, 24, 28, 30)
+"""AF_INET, and AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS."""
+
+
+def _typed(data: bytes, at: int, payload: int) -> int:
+    """Return the start of the IP packet, where the EtherType of the payload stands at `at`."""
+    (kind,) = _U16(data, at)
+    while kind in _TAGS:
+        (kind,) = _U16(data, payload + 2)
+        payload += 4
+    if kind in _IP:
+        return payload
+    if kind == _PPPOE and _U16(data, payload + 6)[0] in _PPP_IP:
+        return payload + 8
+    if kind <= _LONGEST_LLC and data.startswith(_SNAP, payload) and _U16(data, payload + 6)[0] in _IP:
+        return payload + 8
+    raise Skipped(_NOT_IP)
+
+
+def _ethernet(data: bytes) -> int:
+    return _typed(data, 12, 14)
+
+
+def _cooked(data: bytes) -> int:
+    return _typed(data, 14, 16)
+
+
+def _cooked2(data: bytes) -> int:
+    return _typed(data, 0, 20)
+
+
+def _loopback(data: bytes) -> int:
+    # The byte order is that of the capturing machine for type 0 and of the network for 108.
+    if int.from_bytes(data[:4], "big") in _FAMILIES or int.from_bytes(data[:4], "little") in _FAMILIES:
+        return 4
+    raise Skipped(_NOT_IP)
+
+
+def _raw(data: bytes) -> int:
+    return 0
+
+
+_FINDERS: dict[int, Callable[[bytes], int]] = {
+    0: _loopback,
+    1: _ethernet,
+    12: _raw,
+    14: _raw,
+    101: _raw,
+    108: _loopback,
+    113: _cooked,
+    228: _raw,
+    229: _raw,
+    276: _cooked2,
+}

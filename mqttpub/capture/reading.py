@@ -1,0 +1,154 @@
+"""From a capture file to the events of its MQTT connections."""
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from ..codec.stream import MAX_PACKET
+from ..conversation.events import Event
+from ..spec.terms import Version
+from .chunks import BadCapture, End, Piece
+from .mqtt import Skipped, Streams
+from .records import Reader
+from .tcp import Reassembler
+from .tlskeys import Decrypted, NoKeys, decrypted
+
+
+def events(
+    file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None, keylog: Path | None = None
+) -> Iterator[Event]:
+    """Yield the events of a capture; see Reading."""
+    return Reading(file, ports=ports, version=version, keylog=keylog).events()
+
+
+class Reading:
+    """Reads a capture once, from a file or a pipe.
+
+    `ports` are those on which all is MQTT that is nothing else, `version` is for connections
+    without a CONNECT. With `keylog`, or with keys in the capture itself, TLS is read by tshark.
+    """
+
+    def __init__(
+        self, file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None,
+        keylog: Path | None = None, max_packet: int = MAX_PACKET,
+    ) -> None:  # fmt: skip
+        self.reassembler = Reassembler()
+        self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
+        self.problems: list[str] = []
+        """What kept TLS from being read, as sentences."""
+        self._file = file
+        self._keylog = keylog
+        self._reader: Reader | None = None
+        self._keys: Generator[Decrypted, None, None] | None = None
+        self._told: Decrypted | None = None
+
+    @property
+    def position(self) -> int:
+        """Bytes of the file that were read."""
+        return self._reader.position if self._reader else 0
+
+    @property
+    def skipped(self) -> Skipped:
+        """What was not MQTT so far."""
+        return self.streams.skipped
+
+    def events(self) -> Iterator[Event]:
+        """Yield what happened, in the order of the records that completed it.
+
+        Raises BadCapture for a broken file, after the events of all records before, and NoKeys
+        at once when a key log was given that cannot be used.
+        """
+        with ExitStack() as stack:
+            if self._keylog is not None:
+                self._file = stack.enter_context(_regular(self._file))
+                self._use_keys(stack)
+            broken: BadCapture | None = None
+            try:
+                yield from self._records(stack)
+            except BadCapture as error:
+                broken = error
+            for piece in self.reassembler.finish():
+                yield from self.streams.feed(piece)
+            yield from self.streams.finish()
+            if broken:
+                raise broken
+
+    def _records(self, stack: ExitStack) -> Iterator[Event]:
+        self._reader = Reader(self._file)
+        records, secrets = iter(self._reader), self._reader.secrets
+        reassemble, understand = self.reassembler.feed, self.streams.feed
+        if self._keys is None:
+            for record in records:
+                for piece in reassemble(record):
+                    yield from understand(piece)
+                if secrets:
+                    self._use_embedded(stack)
+                    break
+        for record in records:
+            yield from self._with_keys(record.number, reassemble(record))
+
+    def _with_keys(self, number: int, pieces: Iterable[Piece]) -> Iterator[Event]:
+        """Yield the events of one record; what TLS carried comes before the end of its connection."""
+        for piece in pieces:
+            if type(piece) is End:
+                yield from self._decrypted(number)
+            yield from self.streams.feed(piece)
+        yield from self._decrypted(number)
+
+    def _decrypted(self, number: int) -> Iterator[Event]:
+        """Yield the events of what TLS carried up to a record."""
+        while self._keys:
+            try:
+                told = self._told or next(self._keys, None)
+            except NoKeys as error:
+                self.problems.append(str(error))
+                told = None
+            self._told = told
+            if told is None:
+                self._keys = None
+            elif told.record > number:
+                return
+            else:
+                self._told = None
+                yield from self.streams.decrypted(told.source, told.target, told.time, told.record, told.data)
+
+    def _use_keys(self, stack: ExitStack) -> None:
+        """Begin to read what TLS carries; raises NoKeys."""
+        self._keys = stack.enter_context(closing(decrypted(Path(self._file.name), self._keylog)))
+        self.streams.expect_keys()
+
+    def _use_embedded(self, stack: ExitStack) -> None:
+        """Begin to read what TLS carries with the keys that the capture holds."""
+        try:
+            if not _is_regular(self._file):
+                raise NoKeys("the capture holds keys for TLS, which are used only when it is read from a file")
+            self._use_keys(stack)
+        except NoKeys as error:
+            self.problems.append(str(error))
+
+
+def _is_regular(file: BinaryIO) -> bool:
+    """Tell whether another program can open the same file by its name."""
+    try:
+        here = os.fstat(file.fileno())
+        return stat.S_ISREG(here.st_mode) and os.path.samestat(here, os.stat(file.name))
+    except (OSError, AttributeError, TypeError, ValueError):
+        return False
+
+
+@contextmanager
+def _regular(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Give the file, or a copy of what comes from a pipe, so that another program can read it too."""
+    if _is_regular(file):
+        yield file
+        return
+    with tempfile.NamedTemporaryFile(prefix="mqttpub-", suffix=".capture") as copy:
+        shutil.copyfileobj(file, copy)
+        copy.flush()
+        copy.seek(0)
+        yield cast(BinaryIO, copy)

@@ -1,0 +1,109 @@
+"""What all stages of understanding a connection share."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+from ..conversation.events import Ends, Event
+from ..spec.terms import Version
+from .chunks import Flow
+
+
+class Skipped:
+    """What was not MQTT, by kind: TLS, HTTP, WebSocket, SSH or unknown."""
+
+    def __init__(self) -> None:
+        self.connections: Counter[str] = Counter()
+        self.bytes: Counter[str] = Counter()
+
+    def add(self, kind: str, size: int, connections: int = 0) -> None:
+        """Count bytes, and connections that begin with them."""
+        self.connections[kind] += connections
+        self.bytes[kind] += size
+
+    @property
+    def sentence(self) -> str:
+        """Such as `3 connections are not MQTT: 2 TLS, 1 HTTP`; empty when all are."""
+        total = self.connections.total()
+        if not total:
+            return ""
+        kinds = ", ".join(f"{count:,} {kind}" for kind, count in self.connections.most_common() if count)
+        return f"{total:,} {'connection is' if total == 1 else 'connections are'} not MQTT: {kinds}"
+
+
+class Settings(NamedTuple):
+    """What was said about the connections to come."""
+
+    ports: frozenset[int]
+    """Where everything is MQTT that is nothing else."""
+    version: Version | None
+    """Of connections without a CONNECT."""
+    max_packet: int
+    skipped: Skipped
+
+
+class Stage(Protocol):
+    """What is known of a connection so far; it takes the pieces of its two sides."""
+
+    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
+        """Take the next bytes of a side."""
+
+    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterable[Event]:
+        """Pass over bytes of a side that were not captured."""
+
+    def lost(
+        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
+    ) -> Iterable[Event]:
+        """Give up the rest of a side, which is not what it should be or cannot be read."""
+
+    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterable[Event]:
+        """Take the end of a side, or with None of all that was captured."""
+
+
+class Slot:
+    """Holds the stage of a connection, so that one can follow another."""
+
+    __slots__ = ("stage",)
+
+    stage: Stage
+
+    def become(self, stage: Stage, held: Iterable[tuple[Any, ...]] = ()) -> Iterator[Event]:
+        """Put a stage in the place of the one before, and give it what that has held: calls of its methods."""
+        self.stage = stage
+        for method, *arguments in held:
+            yield from getattr(self.stage, method)(*arguments)
+
+
+class Ignored:
+    """A connection that is not MQTT; its bytes are counted."""
+
+    def __init__(self, kind: str, skipped: Skipped) -> None:
+        self.kind = kind
+        self.skipped = skipped
+        skipped.add(kind, 0, connections=1)
+
+    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
+        """Count the next bytes."""
+        self.skipped.bytes[self.kind] += len(data)
+        return ()
+
+    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterable[Event]:
+        """Do nothing."""
+        return ()
+
+    def lost(
+        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
+    ) -> Iterable[Event]:
+        """Do nothing."""
+        return ()
+
+    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterable[Event]:
+        """Do nothing."""
+        return ()
+
+
+def ends_of(flow: Flow, client: int | None) -> Ends:
+    """Return the ends of a flow; without names when it is not known which side is the client."""
+    if client is None:
+        return Ends(flow.number, "", "")
+    return Ends(flow.number, flow.ends[client], flow.ends[1 - client])

@@ -1,0 +1,218 @@
+"""From what the user named (captures, transcripts, text) to the events that they hold."""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+import click
+
+from ..capture.chunks import BadCapture
+from ..capture.reading import Reading
+from ..capture.records import is_capture
+from ..capture.text import BadText, Piece, read_bytes
+from ..capture.tlskeys import NoKeys
+from ..codec.stream import LostSync, Stream
+from ..conversation.events import Ends, Event, GapSeen, PacketSeen
+from ..spec.terms import Direction, Version
+
+LOOK = 65536
+"""Bytes of a file that are looked at to tell what it is."""
+ENOUGH = 12
+"""Bytes that tell a capture from a text."""
+MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
+
+
+class Choice(NamedTuple):
+    """How inputs are read."""
+
+    form: str = "auto"
+    version: Version | None = None
+    direction: Direction | None = None
+    ports: tuple[int, ...] = ()
+    keylog: Path | None = None
+
+
+class Input:
+    """One file, or standard input; `name` is what messages call it."""
+
+    def __init__(self, path: str, stack: ExitStack) -> None:
+        self.name = "standard input" if path == "-" else path
+        self._reading: Reading | None = None
+        try:
+            file: BinaryIO = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
+            self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
+            self.file, self.first = _looked(file)
+        except OSError as error:
+            raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
+
+    @property
+    def is_capture(self) -> bool:
+        """Whether it is a pcap or pcapng, compressed or not."""
+        return is_capture(self.first)
+
+    @property
+    def position(self) -> int:
+        """Bytes that were read of it."""
+        return self._reading.position if self._reading else 0
+
+    def pieces(self, form: str) -> Iterator[Piece]:
+        """Yield the bytes that a text holds; raises BadText."""
+        return read_bytes(self.file.read(), form)
+
+    def events(self, choice: Choice) -> Iterator[Event]:
+        """Yield what the input holds; raises BadCapture, BadText and NoKeys, after all that was good."""
+        if self.is_capture:
+            self._reading = Reading(self.file, ports=choice.ports, version=choice.version, keylog=choice.keylog)
+            return self._reading.events()
+        if choice.form == "auto" and self._is_transcript():
+            from ..capture.transcript import events
+
+            return events(line.decode("utf-8", "surrogateescape") for line in self.file)
+        return text_events(self.pieces(choice.form), choice)
+
+    def remarks(self) -> Iterator[str]:
+        """Yield sentences about what was not read."""
+        if not self._reading:
+            return
+        yield from self._reading.problems
+        yield from filter(None, (self._reading.skipped.sentence,))
+        for reason, count in self._reading.reassembler.skipped.most_common():
+            yield f"{count:,} {'record is' if count == 1 else 'records are'} {reason}"
+
+    def _is_transcript(self) -> bool:
+        from ..capture.transcript import is_transcript
+
+        return is_transcript(self.first)
+
+
+def _looked(file: BinaryIO) -> tuple[BinaryIO, bytes]:
+    """Return a file and its first bytes, which can still be read from it; a pipe may give them one by one."""
+    first = file.peek(LOOK)  # type: ignore[attr-defined]
+    if len(first) >= ENOUGH or not first:
+        return file, first
+    first = file.read(ENOUGH)
+    return io.BufferedReader(_Begun(first, file)), first
+
+
+class _Begun(io.RawIOBase):
+    """A file of which the first bytes were read already."""
+
+    def __init__(self, first: bytes, rest: BinaryIO) -> None:
+        self._first = first
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if not self._first:
+            self._first = self._rest.read1(len(buffer))  # type: ignore[attr-defined]
+        size = min(len(buffer), len(self._first))
+        buffer[:size], self._first = self._first[:size], self._first[size:]
+        return size
+
+
+class Words:
+    """Bytes given as arguments."""
+
+    name = "argument"
+    size = position = 0
+    is_capture = False
+
+    def __init__(self, pieces: Callable[[str], Iterator[Piece]]) -> None:
+        self.pieces = pieces
+
+    def events(self, choice: Choice) -> Iterator[Event]:
+        """Yield the packets; raises BadText."""
+        return text_events(self.pieces(choice.form), choice)
+
+    def remarks(self) -> Iterator[str]:
+        """All was read."""
+        return iter(())
+
+
+def text_events(pieces: Iterable[Piece], choice: Choice) -> Iterator[Event]:
+    """Yield the packets of bytes that somebody wrote down, as one connection; a CONNECT begins another."""
+    ends, version, seen = Ends(1, "", ""), choice.version, False
+    for piece in pieces:
+        direction = MARKS.get(piece.mark) or choice.direction
+        stream = Stream(direction, version)
+        try:
+            for frame in stream.feed(piece.data):
+                if frame.data[0] >> 4 == 1 and seen:
+                    ends = ends._replace(number=ends.number + 1)
+                seen, version = True, frame.version or version
+                told = frame.version or reading_of(frame.data, direction)
+                yield PacketSeen(ends, None, 0, frame.data, frame.offset, direction, told, frame.version is None)
+            left, message, malformed = stream.pending, "the packet is cut short", False
+        except LostSync as lost:
+            left, message, malformed = piece.data[lost.offset :], lost.message, True
+        if left:
+            yield GapSeen(ends, None, 0, stream.offset, direction, len(left), left[:64], message, malformed)
+
+
+def reading_of(data: bytes, direction: Direction | None) -> Version:
+    """Return the version in which less is wrong with a packet that nothing tells the version of."""
+    from ..codec.decode import decode
+    from ..lint.packet import lint
+
+    def errors(version: Version) -> int:
+        return sum(each.severity == "error" for each in lint(decode(data, version, direction=direction), direction))
+
+    return min((Version.V5, Version.V311), key=errors)
+
+
+class Events:
+    """The events of several inputs one after another, connections numbered through.
+
+    What cannot be read is kept in `faults`, as sentences, and does not stop what comes after it.
+    """
+
+    def __init__(
+        self, inputs: "Iterable[Input | Words]", choice: Choice, tick: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.faults: list[str] = []
+        self.remarks: list[str] = []
+        self._inputs = inputs
+        self._choice = choice
+        self._tick = tick
+
+    def __iter__(self) -> Iterator[Event]:
+        """Read the inputs, once."""
+        base = last = 0
+        for each in self._inputs:
+            try:
+                for event in self._ticking(each):
+                    if base:
+                        event = event._replace(ends=event.ends._replace(number=event.ends.number + base))
+                    last = max(last, event.ends.number)
+                    yield event
+            except BadCapture as error:
+                self.faults.append(f"{each.name}: offset {error.offset}: {error.message}")
+            except BadText as error:
+                self.faults.append(f"{each.name}: line {error.line}, column {error.column}: {error.message}")
+            except NoKeys as error:
+                self.faults.append(f"{each.name}: {error}")
+            self.remarks += (f"{each.name}: {remark}" for remark in each.remarks())
+            base = last
+
+    def _ticking(self, each: Input | Words) -> Iterator[Event]:
+        if self._tick is None:
+            return each.events(self._choice)
+        return self._ticked(each, self._tick)
+
+    def _ticked(self, each: Input | Words, tick: Callable[[Any], Any]) -> Iterator[Event]:
+        for number, event in enumerate(each.events(self._choice)):
+            if not number & 0xFFF:
+                tick(each)
+            yield event
+
+
+def listed(words: Iterable[str]) -> list[str]:
+    """Return the words if each of them names a file that is there, or standard input; else nothing."""
+    names = list(words)
+    return names if all(name == "-" or os.path.exists(name) for name in names) else []

@@ -1,0 +1,88 @@
+"""Events become what is known about them: judged, with client and topic, picked by a filter."""
+
+from collections.abc import Iterable, Iterator
+
+from ..codec.nodes import Finding
+from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ..conversation.filters import Filter
+from ..conversation.known import Conversations, Known, KnownPacket
+from ..lint.judge import Judge
+
+
+class Following:
+    """Follows the connections of a capture; one pass.
+
+    `errors` tells afterwards whether something that was picked is wrong.
+    """
+
+    def __init__(self, events: Iterable[Event], picked: Filter | None = None) -> None:
+        self.judge = Judge()
+        self.errors = False
+        self.packets = 0
+        self._events = events
+        self._picked = picked
+        self._conversations = Conversations()
+
+    def __iter__(self) -> Iterator[Known]:
+        """Yield packets with what is known about them, and the other events as they are."""
+        judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
+        for event in self._events:
+            if not isinstance(event, PacketSeen):
+                yield from self._other(event)
+                continue
+            packet, findings = judge(event)
+            whole = known(event, packet, findings)
+            if picked and not picked.matches(*whole):
+                continue
+            if findings and not self.errors:
+                self.errors = is_bad(findings)
+            self.packets += 1
+            yield whole
+
+    def _other(self, event: GapSeen | Closed | Remark) -> Iterator[Known]:
+        findings = self.judge.event(event)
+        client = self._conversations.name(event.ends)
+        if self._picked and not self._picked.matches(event, client=client):
+            return
+        yield event
+        self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
+        for each in findings:
+            said = f"{each.severity}: {each.message} ({each.statement})"
+            yield Remark(event.ends, event.time, event.record, event.direction, said)
+
+
+def is_bad(findings: Iterable[Finding]) -> bool:
+    """Whether one of them is an error."""
+    return any(each.severity == "error" for each in findings)
+
+
+class OpenConnections:
+    """Which connections are open, so that what they leave unfinished can be told when they end."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[Ends, bool]] = {}
+        """Whether one side has closed."""
+
+    def ended(self, event: Event) -> bool:
+        """Take an event; return whether it is the end of its connection."""
+        number = event.ends.number
+        if not isinstance(event, Closed):
+            if number not in self._open:
+                self._open[number] = (event.ends, False)
+            return False
+        half = self._open.get(number, (event.ends, False))[1]
+        if event.direction is None or event.how == "RST" or half:
+            self._open.pop(number, None)
+            return True
+        self._open[number] = (event.ends, True)
+        return False
+
+    def left(self) -> Iterator[Ends]:
+        """Yield the connections that have not ended."""
+        for ends, _ in self._open.values():
+            yield ends
+
+
+def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:
+    """Yield the packets among events."""
+    return (known for known in events if isinstance(known, KnownPacket))

@@ -1,0 +1,317 @@
+"""Which packets to show: a small language of terms."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from ..codec.nodes import Finding
+from ..spec.fields import PACKETS, Packet
+from ..spec.packets import Connect, Publish, Subscribe, Unsubscribe
+from ..spec.terms import Direction, Version
+from .aliases import Topic
+from .clients import called
+from .events import Closed, GapSeen, PacketSeen, Remark
+from .exchanges import filters_of
+
+_WORD = re.compile(r'\s*(?:(?P<mark>[,!])|(?P<word>(?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_KEY = re.compile(r"([a-z]+)=")
+
+
+class Seen(NamedTuple):
+    """What a term looks at."""
+
+    event: PacketSeen | GapSeen | Closed | Remark
+    packet: Packet | None
+    topic: Topic | None
+    client: str
+    findings: Sequence[Finding]
+
+
+Test = Callable[[Seen], bool]
+
+
+class Filter:
+    """Picks packets by terms.
+
+    | term | is true for |
+    | --- | --- |
+    | `type=PUBLISH` | packets of this type |
+    | `topic=a/+/#` | PUBLISH whose Topic Name (alias resolved) matches this Topic Filter, CONNECT whose Will Topic
+      does; SUBSCRIBE and UNSUBSCRIBE with a filter that it covers |
+    | `client=ID` | the connections of this Client Identifier, or from this address; `*` stands for any characters |
+    | `connection=2` | the second connection |
+    | `direction=client` | what the client sent; `server` what the server sent |
+    | `id=42` | packets with this Packet Identifier, `0x2a` in hex |
+    | `qos=1` | PUBLISH with this QoS |
+    | `dup`, `retain` | PUBLISH with this flag |
+    | `alias=7` | PUBLISH with this Topic Alias |
+    | `reason=0x87` | packets with this Reason Code, or with it among others |
+    | `version=5` | packets of connections of this version |
+    | `finding` | packets in which something is wrong or worth a note |
+    | `finding=MQTT5-3.3.1-2` | packets that break this statement; `*` stands for any characters |
+    | `severity=error` | packets with a finding of this severity: error, warning, note |
+
+    Terms side by side must all be true, of terms with `,` between them one is enough, and `!` turns a term
+    round. Values of one term can be joined by `,` too: `!type=PINGREQ,PINGRESP client=sensor-*`. A value with
+    a space, a comma or a quotation mark stands in quotation marks, with a backslash before `"` and `\\`.
+    """
+
+    def __init__(self, text: str, groups: tuple[tuple[Test, ...], ...]) -> None:
+        self.text = text
+        self._groups = groups
+
+    @classmethod
+    def parse(cls, text: str) -> "Filter":
+        """Return the filter that a text describes; raises ValueError with the place of what is wrong."""
+        return cls(text, tuple(_groups(_Words(text))))
+
+    def matches(
+        self, event: PacketSeen | GapSeen | Closed | Remark, packet: Packet | None = None,
+        topic: Topic | None = None, client: str = "", findings: Sequence[Finding] | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether the filter picks this packet; of other events only client, connection and direction are known."""
+        seen = Seen(event, packet, topic, client, findings or ())
+        return all(any(test(seen) for test in group) for group in self._groups)
+
+
+# words
+
+
+class _Words:
+    """Marks and words of a filter, with their places."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = list(self._cut(text))
+        self.at = 0
+
+    def _cut(self, text: str) -> Iterator[tuple[str, int]]:
+        start, stop = 0, len(text.rstrip())
+        while start < stop:
+            found = _WORD.match(text, start, stop)
+            if not found:
+                place = start + len(text[start:]) - len(text[start:].lstrip())
+                raise wrong(place, "a quotation mark is never closed")
+            yield found[0].lstrip(), found.end() - len(found[0].lstrip())
+            start = found.end()
+
+    @property
+    def next(self) -> str:
+        """The next word, or an empty string."""
+        return self.words[self.at][0] if self.at < len(self.words) else ""
+
+    @property
+    def place(self) -> int:
+        """Where the next word begins."""
+        return self.words[self.at][1] if self.at < len(self.words) else len(self.text)
+
+    def take(self) -> str:
+        """Return the next word and go on."""
+        word = self.next
+        self.at += 1
+        return word
+
+
+def wrong(place: int, message: str) -> ValueError:
+    """Return the error for what stands at a place, counted from 0."""
+    return ValueError(f"character {place + 1}: {message}")
+
+
+def _groups(words: _Words) -> Iterator[tuple[Test, ...]]:
+    while words.next:
+        tests = [_term(words)]
+        while words.next == ",":
+            words.take()
+            tests.append(_term(words))
+        yield tuple(tests)
+
+
+def _term(words: _Words) -> Test:
+    """Read one term with all its values."""
+    turned = False
+    while words.next == "!":
+        words.take()
+        turned = not turned
+    place, word = words.place, words.take()
+    if word in ("", ","):
+        raise wrong(place, "a term is missing")
+    test = _bare(word, place) if not _KEY.match(word) else _valued(word, place, words)
+    return (lambda seen: not test(seen)) if turned else test
+
+
+def _bare(word: str, place: int) -> Test:
+    if word not in _FLAGS:
+        raise wrong(place, f"{word!r} is no term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
+    return _FLAGS[word]
+
+
+def _valued(word: str, place: int, words: _Words) -> Test:
+    key = word[: word.index("=")]
+    if key not in _TERMS:
+        raise wrong(place, f"{key!r} is no term ({', '.join(_TERMS)})")
+    values = [(word[len(key) + 1 :], place + len(key) + 1)]
+    while words.next == "," and _is_value(words):
+        words.take()
+        values.append((words.next, words.place))
+        words.take()
+    tests = [_made(key, value, at) for value, at in values]
+    return tests[0] if len(tests) == 1 else (lambda seen: any(test(seen) for test in tests))
+
+
+def _is_value(words: _Words) -> bool:
+    """Whether another value follows a comma, as opposed to another term."""
+    after = words.words[words.at + 1][0] if words.at + 1 < len(words.words) else ""
+    return after not in ("", ",", "!") and after not in _FLAGS and not _KEY.match(after)
+
+
+def _made(key: str, value: str, place: int) -> Test:
+    plain = _QUOTED.sub(lambda found: re.sub(r"\\(.)", r"\1", found[1]), value)
+    try:
+        return _TERMS[key](plain)
+    except ValueError as error:
+        raise wrong(place, str(error)) from None
+
+
+# terms
+
+
+def _type(value: str) -> Test:
+    codes = {packet.name: code for code, packet in PACKETS.items()}
+    if value.upper() not in codes:
+        raise ValueError(f"{value!r} is no packet type ({', '.join(codes)})")
+    code = codes[value.upper()]
+
+    def test(seen: Seen) -> bool:
+        return isinstance(seen.event, PacketSeen) and seen.event.data[:1] != b"" and seen.event.data[0] >> 4 == code
+
+    return test
+
+
+def _topic(value: str) -> Test:
+    pattern = value.split("/")
+    if "#" in pattern[:-1] or any(len(level) > 1 and ("#" in level or "+" in level) for level in pattern) or not value:
+        raise ValueError(f"{value!r} is no Topic Filter")
+    return lambda seen: any(covers(pattern, topic.split("/")) for topic in _topics(seen))
+
+
+def covers(pattern: list[str], topic: list[str]) -> bool:
+    """Whether a Topic Filter matches a Topic Name, both cut into levels (5.0: 4.7)."""
+    if topic[0].startswith("$") and pattern[0] in ("+", "#"):
+        return False
+    for index, level in enumerate(pattern):
+        if level == "#":
+            return True
+        if index == len(topic) or level not in ("+", topic[index]):
+            return False
+    return len(pattern) == len(topic)
+
+
+def _topics(seen: Seen) -> tuple[str, ...]:
+    packet = seen.packet
+    if isinstance(packet, Publish):
+        name = seen.topic.name if seen.topic else packet.topic
+        return () if name is None else (name,)
+    if isinstance(packet, Subscribe | Unsubscribe):
+        return filters_of(packet)
+    return (packet.will.topic,) if isinstance(packet, Connect) and packet.will else ()
+
+
+def _glob(value: str, *, case: bool = True) -> re.Pattern[str]:
+    parts = (re.escape(part) for part in value.split("*"))
+    return re.compile(".*".join(parts), re.DOTALL if case else re.DOTALL | re.IGNORECASE)
+
+
+def _client(value: str) -> Test:
+    pattern = _glob(value)
+
+    def test(seen: Seen) -> bool:
+        ends = seen.event.ends
+        return bool(pattern.fullmatch(called(seen.client, ends)) or pattern.fullmatch(ends.client))
+
+    return test
+
+
+def _number(value: str, name: str, most: int) -> int:
+    try:
+        number = int(value, 16 if value[:2] in ("0x", "0X") else 10) if value.isascii() else -1
+    except ValueError:
+        number = -1
+    if not 0 <= number <= most:
+        raise ValueError(f"{value!r} is no {name} (0 to {most})")
+    return number
+
+
+def _connection(value: str) -> Test:
+    number = _number(value, "connection", 1 << 62)
+    return lambda seen: seen.event.ends.number == number
+
+
+def _direction(value: str) -> Test:
+    try:
+        direction = Direction(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is no direction (client, server)") from None
+    return lambda seen: seen.event.direction is direction
+
+
+def _id(value: str) -> Test:
+    number = _number(value, "Packet Identifier", 0xFFFF)
+    return lambda seen: getattr(seen.packet, "packet_id", None) == number
+
+
+def _qos(value: str) -> Test:
+    number = _number(value, "QoS", 3)
+    return lambda seen: isinstance(seen.packet, Publish) and seen.packet.qos == number
+
+
+def _alias(value: str) -> Test:
+    number = _number(value, "Topic Alias", 0xFFFF)
+    return lambda seen: seen.topic is not None and seen.topic.alias == number
+
+
+def _reason(value: str) -> Test:
+    number = _number(value, "Reason Code", 0xFF)
+
+    def test(seen: Seen) -> bool:
+        own = getattr(seen.packet, "reason_code", None)
+        return own == number or number in getattr(seen.packet, "reason_codes", ())
+
+    return test
+
+
+def _version(value: str) -> Test:
+    version = Version.named(value)
+    return lambda seen: isinstance(seen.event, PacketSeen) and seen.event.version == version
+
+
+def _finding(value: str) -> Test:
+    pattern = _glob(value, case=False)
+    return lambda seen: any(pattern.fullmatch(finding.statement) for finding in seen.findings)
+
+
+def _severity(value: str) -> Test:
+    if value not in ("error", "warning", "note"):
+        raise ValueError(f"{value!r} is no severity (error, warning, note)")
+    return lambda seen: any(finding.severity == value for finding in seen.findings)
+
+
+_TERMS: dict[str, Callable[[str], Test]] = {
+    "type": _type,
+    "topic": _topic,
+    "client": _client,
+    "connection": _connection,
+    "direction": _direction,
+    "id": _id,
+    "qos": _qos,
+    "alias": _alias,
+    "reason": _reason,
+    "version": _version,
+    "finding": _finding,
+    "severity": _severity,
+}
+_FLAGS: dict[str, Test] = {
+    "dup": lambda seen: isinstance(seen.packet, Publish) and seen.packet.dup,
+    "retain": lambda seen: isinstance(seen.packet, Publish) and seen.packet.retain,
+    "finding": lambda seen: bool(seen.findings),
+}

@@ -1,0 +1,433 @@
+// The page: which rows are shown, which one is chosen, and the keys.
+
+const $ = (id) => document.getElementById(id);
+const NARROW = window.matchMedia("(max-width: 820px)");
+const DARK = window.matchMedia("(prefers-color-scheme: dark)");
+const CONNECTIONS_LISTED = 500;
+const TYPING = 90;
+const VIEWS = ["packets", "ladder", "findings"];
+
+class Page {
+  constructor() {
+    this.store = new Store();
+    this.chosen = null;
+    this.view = "packets";
+    this.finding = -1;
+    this.list = new Window($("list"));
+    this.detail = new Detail($("detail"), this);
+    this.groups = new Groups($("groups"), this);
+    this.sieve = new Sieve(this.store, () => this.sieved());
+    this.theme();
+    this.wire();
+    this.load();
+  }
+
+  // Blocks are taken as the browser reads the file, so that the list is there before all of it is.
+
+  load() {
+    const watch = new MutationObserver(() => this.take());
+    watch.observe(document.body, { childList: true });
+    document.addEventListener("DOMContentLoaded", () => {
+      watch.disconnect();
+      this.take();
+      this.loaded();
+    });
+  }
+
+  take() {
+    let taken = false;
+    for (const element of document.querySelectorAll("script.block")) {
+      if (!element.nextElementSibling) break; // not all of it was read yet, or the file ends in the midst of it
+      this.store.add(element.textContent);
+      element.remove();
+      taken = true;
+    }
+    if (!taken) return;
+    this.sieve.more();
+    if (this.view === "ladder") this.list.grow();
+    if (this.chosen === null && this.store.count) this.first();
+  }
+
+  loaded() {
+    const end = $("end");
+    this.store.complete = end !== null;
+    if (end) this.store.statements = JSON.parse(end.textContent).statements;
+    this.choices();
+    this.verdicts();
+    this.tally();
+    const wanted = this.linked();
+    if (wanted !== null && wanted !== this.chosen) this.select(wanted, { focus: false, keep: false });
+    else if (this.chosen !== null) this.paintDetail();
+    if (this.view === "findings") this.groups.show();
+    document.documentElement.dataset.ready = "true";
+  }
+
+  linked() {
+    const number = Number(/^#(\d+)$/.exec(location.hash)?.[1] ?? 0) - 1;
+    return number >= 0 && number < this.store.count ? number : null;
+  }
+
+  first() {
+    this.chosen = this.linked() ?? 0;
+    this.paintDetail();
+    this.list.refresh();
+    if (this.chosen) this.reveal(true);
+  }
+
+  // What is shown
+
+  get rows() {
+    return this.view === "ladder" ? this.ladder?.rows ?? [] : this.sieve.rows;
+  }
+
+  sieved() {
+    if (this.view === "packets") {
+      if (this.list.rows === this.sieve.rows) this.list.grow();
+      else this.list.show(this.sieve.rows, (row, place) => this.paintRow(row, place));
+      $("nothing").hidden = this.sieve.rows.length > 0 || this.sieve.busy || !this.store.complete;
+      $("nothing").textContent = this.store.count ? "No packet matches the search." : "There is no packet in this capture.";
+    }
+    this.tally();
+    clearTimeout(this.ruling);
+    this.ruling = setTimeout(() => this.rule(), 30);
+  }
+
+  paintRow(number, place) {
+    return listRow(this.store.row(number), place, this.rows.length, number === this.chosen);
+  }
+
+  paintRung(number, place) {
+    const previous = place ? this.store.row(this.rows[place - 1]) : null;
+    const kin = this.kin?.has(number) && this.kin.size > 1;
+    return ladderRow(this.store.row(number), previous, place, this.rows.length, number === this.chosen, kin);
+  }
+
+  tally() {
+    const { store, sieve } = this;
+    const all = plural(store.packets, "packet");
+    const others = store.count - store.packets;
+    const about = sieve.test ? `${sieve.rows.length.toLocaleString("en")} of ${plural(store.count, "row")}` : `${all}${others ? `, ${plural(others, "other row")}` : ""}`;
+    const ends = store.connections.size;
+    const broken = document.readyState !== "loading" && !store.complete ? "; the file ends early" : "";
+    $("tally").textContent = `${about}${sieve.test ? "" : ` on ${plural(ends, "connection")}`}${sieve.busy ? "\u2026" : ""}${broken}`;
+  }
+
+  choices() {
+    const { types, connections } = this.store;
+    const named = [...types].sort(([one], [two]) => one.localeCompare(two)).map(([word, count]) => make("option", { value: word.toLowerCase() }, `${word} (${count.toLocaleString("en")})`));
+    $("types").replaceChildren(make("option", { value: "" }, "All types"), ...named);
+    const listed = [...connections.values()].slice(0, CONNECTIONS_LISTED).map((each) => make("option", { value: each.number }, `${each.number}  ${caller(each)} (${each.rows.length.toLocaleString("en")})`));
+    const more = connections.size > CONNECTIONS_LISTED ? [make("option", { disabled: true }, `${connections.size - CONNECTIONS_LISTED} more: search for client:name`)] : [];
+    $("connections").replaceChildren(make("option", { value: "" }, "All connections"), ...listed, ...more);
+    document.documentElement.dataset.several = String(connections.size > 1);
+    this.reflect();
+  }
+
+  verdicts() {
+    const buttons = [3, 2, 1].filter((severity) => this.store.severities[severity]).map((severity) => {
+      const count = this.store.severities[severity];
+      const word = SEVERITIES[severity];
+      return make("button", { type: "button", class: `verdict s${severity}`, "aria-pressed": "false", data: { is: word } },
+        make("span", { "aria-hidden": "true" }, `${MARKS[severity]} `), count.toLocaleString("en"), make("span", { class: "long" }, count === 1 ? ` ${word}` : ` ${word}s`));
+    });
+    const clean = make("span", { class: "verdict clean" }, "\u2714 no findings");
+    $("verdicts").replaceChildren(...(buttons.length || !this.store.count ? buttons : [clean]));
+    this.reflect();
+  }
+
+  // Let the choices above the list say what the search says.
+  reflect() {
+    const query = $("search").value;
+    $("types").value = termValue(query, "type");
+    $("connections").value = this.view === "ladder" && this.ladder ? this.ladder.number : termValue(query, "conn");
+    for (const id of ["types", "connections"]) if ($(id).selectedIndex < 0) $(id).selectedIndex = 0;
+    const is = termValue(query, "is");
+    for (const each of $("verdicts").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.is === is));
+  }
+
+  // Marks beside the list where findings are; a press goes there.
+  rule() {
+    const canvas = $("ruler");
+    const { rows, store, view } = { rows: this.rows, store: this.store, view: this.view };
+    const height = canvas.clientHeight;
+    if (!height || view === "findings") return;
+    canvas.height = height;
+    const context = canvas.getContext("2d");
+    const style = getComputedStyle(document.documentElement);
+    const colours = ["", "--note", "--warning", "--error"].map((name) => (name ? style.getPropertyValue(name) : ""));
+    const worst = new Uint8Array(height);
+    const span = Math.min(height, rows.length * this.list.height);
+    const wanted = new Map();
+    for (const each of store.findings) wanted.set(each.row, Math.max(wanted.get(each.row) ?? 0, each.severity));
+    rows.forEach((row, place) => {
+      const severity = wanted.get(row);
+      const y = Math.min(height - 1, Math.floor((place / rows.length) * span));
+      if (severity > worst[y]) worst[y] = severity;
+    });
+    worst.forEach((severity, y) => {
+      if (!severity) return;
+      context.fillStyle = colours[severity];
+      context.fillRect(severity === 3 ? 2 : 4, y, severity === 3 ? 8 : 6, 3);
+    });
+  }
+
+  // Choosing
+
+  select(number, { focus = false, middle = true, keep = true } = {}) {
+    if (number === null || number < 0 || number >= this.store.count) return;
+    this.chosen = number;
+    const row = this.store.row(number);
+    if (this.view === "ladder") this.climb(row);
+    this.kin = new Set(this.view === "ladder" ? this.store.exchange(number) : []);
+    this.list.refresh();
+    if (this.view !== "findings") this.reveal(middle);
+    $("list").setAttribute("aria-activedescendant", `row-${number}`);
+    if (!keep) this.finding = -1;
+    cancelAnimationFrame(this.painting);
+    this.painting = requestAnimationFrame(() => this.paintDetail());
+    if (focus) $("list").focus({ preventScroll: true });
+    clearTimeout(this.linking);
+    this.linking = setTimeout(() => history.replaceState(null, "", `#${number + 1}`), 400);
+  }
+
+  paintDetail() {
+    cancelAnimationFrame(this.painting);
+    this.detail.show(this.store.row(this.chosen));
+  }
+
+  reveal(middle) {
+    const place = this.place(this.chosen);
+    if (place >= 0 && this.rows[place] === this.chosen) this.list.reveal(place, middle);
+  }
+
+  // The place of a row among those shown, or where it would stand.
+  place(number) {
+    const { rows } = this;
+    let low = 0;
+    let high = rows.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (rows[middle] < number) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  step(by) {
+    const { rows } = this;
+    if (!rows.length) return;
+    let place = this.place(this.chosen ?? 0);
+    if (rows[place] !== this.chosen && by > 0) place -= 1; // the chosen row is filtered out: the next one is the first step
+    const to = Math.max(0, Math.min(rows.length - 1, place + by));
+    this.select(rows[to], { middle: false, keep: false });
+  }
+
+  // The finding behind or before the current place, whatever the search says.
+  stepFinding(by) {
+    const { findings } = this.store;
+    if (!findings.length) return;
+    let to = this.finding + by;
+    if (this.finding < 0 || findings[this.finding].row !== this.chosen) {
+      const next = findings.findIndex((each) => each.row >= (this.chosen ?? 0));
+      to = by > 0 ? next : (next < 0 ? findings.length : next) - 1;
+      if (by > 0 && next < 0) to = findings.length;
+    }
+    this.goToFinding((to + findings.length) % findings.length);
+  }
+
+  goToFinding(number) {
+    const finding = this.store.findings[number];
+    this.finding = number;
+    this.select(finding.row, { keep: true });
+    this.paintDetail();
+    this.open();
+    const cards = this.detail.flaws.children;
+    const index = this.store.row(finding.row).findings.indexOf(finding);
+    cards[index]?.focus();
+  }
+
+  find(query) {
+    $("search").value = query;
+    this.search();
+    if (this.view !== "packets") this.look("packets");
+  }
+
+  search() {
+    clearTimeout(this.typing);
+    this.sieve.search($("search").value);
+    $("list").scrollTop = 0;
+    this.list.draw();
+    this.reflect();
+    if (this.view === "packets") this.reveal(true);
+  }
+
+  // Views
+
+  look(view) {
+    this.view = view;
+    document.documentElement.dataset.view = view;
+    for (const each of document.querySelectorAll("[role=tab]")) {
+      const own = each.dataset.view === view;
+      each.setAttribute("aria-selected", String(own));
+      each.tabIndex = own ? 0 : -1;
+    }
+    $("panel").hidden = view === "findings";
+    $("groups").hidden = view !== "findings";
+    $("ends").hidden = view !== "ladder";
+    $("panel").setAttribute("aria-labelledby", `tab-${view === "ladder" ? "ladder" : "packets"}`);
+    if (view === "findings") this.groups.show();
+    else if (view === "ladder") this.climb(this.chosen === null ? null : this.store.row(this.chosen), true);
+    else this.list.show(this.sieve.rows, (row, place) => this.paintRow(row, place));
+    $("nothing").hidden = true;
+    if (view !== "findings") this.reveal(true);
+    this.reflect();
+    this.rule();
+  }
+
+  // Show the ladder of the connection that a row is of.
+  climb(row, again = false) {
+    if (!row || (!again && this.ladder === row.connection)) return;
+    this.ladder = row.connection;
+    const { name, client, server, number } = this.ladder;
+    const end = (side, title, address) => make("span", { class: `end ${side}` }, make("b", {}, title), make("span", {}, address));
+    $("ends").replaceChildren(make("span", {}), make("span", { class: "pair" }, end("near", name || "client", client), end("far", "server", server)), make("span", {}));
+    $("list").setAttribute("aria-label", `Packets of connection ${number}`);
+    this.kin = new Set(this.store.exchange(row.number));
+    this.list.show(this.ladder.rows, (each, place) => this.paintRung(each, place));
+    this.reflect();
+  }
+
+  wide() {
+    return !NARROW.matches;
+  }
+
+  // On a narrow screen the packet covers the list.
+  open() {
+    if (NARROW.matches) document.documentElement.dataset.open = "true";
+  }
+
+  back() {
+    delete document.documentElement.dataset.open;
+    $("list").focus({ preventScroll: true });
+  }
+
+  theme(next = DARK.matches ? "dark" : "light") {
+    document.documentElement.dataset.theme = next;
+    this.rule();
+  }
+
+  // Wires
+
+  wire() {
+    const search = $("search");
+    search.addEventListener("input", () => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.search(), TYPING);
+    });
+    const pick = (key) => (event) => this.find(withTerm(search.value, key, event.target.value));
+    $("types").addEventListener("change", pick("type"));
+    $("connections").addEventListener("change", (event) => this.connect(event.target.value));
+    $("verdicts").addEventListener("click", (event) => {
+      const { is } = event.target.closest("button")?.dataset ?? {};
+      if (is) this.find(withTerm(search.value, "is", termValue(search.value, "is") === is ? "" : is));
+    });
+    $("list").addEventListener("click", (event) => {
+      const row = event.target.closest("[data-row]");
+      if (!row) return;
+      this.select(Number(row.dataset.row), { middle: false, keep: false });
+      this.open();
+    });
+    document.querySelector("[role=tablist]").addEventListener("click", (event) => {
+      if (event.target.dataset.view) this.look(event.target.dataset.view);
+    });
+    document.querySelector("[role=tablist]").addEventListener("keydown", (event) => this.turn(event));
+    $("ruler").addEventListener("click", (event) => {
+      const span = Math.min($("ruler").clientHeight, this.rows.length * this.list.height);
+      const place = Math.floor((event.offsetY / span) * this.rows.length);
+      this.list.reveal(Math.max(0, Math.min(place, this.rows.length - 1)), true);
+    });
+    $("theme").addEventListener("click", () => this.turnLight());
+    $("help-open").addEventListener("click", () => $("help").showModal());
+    $("help-close").addEventListener("click", () => $("help").close());
+    $("help").addEventListener("click", (event) => event.target === $("help") && $("help").close());
+    DARK.addEventListener("change", () => this.theme());
+    window.addEventListener("resize", () => this.rule());
+    window.addEventListener("hashchange", () => this.select(this.linked(), { keep: false }));
+    document.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  connect(value) {
+    if (this.view !== "ladder") this.find(withTerm($("search").value, "conn", value));
+    else if (value) this.select(this.store.connections.get(Number(value)).rows[0], { keep: false });
+  }
+
+  turnLight() {
+    this.theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+  }
+
+  // Arrows move between tabs.
+  turn(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopPropagation();
+    this.look(VIEWS[(VIEWS.indexOf(this.view) + step + VIEWS.length) % VIEWS.length]);
+    $(`tab-${this.view}`).focus();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || $("help").open) return;
+    const { key, target } = event;
+    if (key === "Escape") this.escape(target);
+    else if (target.id === "search") this.typed(event);
+    else if (target.tagName === "SELECT") return;
+    else if (target.tagName === "BUTTON" && (key === "Enter" || key === " ")) return;
+    else if (KEYS[key]) KEYS[key](this, Math.max(1, Math.floor(this.list.seen / this.list.height) - 1));
+    else return;
+    if (target.id !== "search" || key === "ArrowDown" || key === "Enter") event.preventDefault();
+  }
+
+  typed({ key }) {
+    if (key !== "Enter" && key !== "ArrowDown") return;
+    this.search();
+    const { rows } = this.sieve;
+    if (this.view !== "packets") this.look("packets");
+    if (rows.length && rows[this.place(this.chosen)] !== this.chosen) this.select(rows[0], { keep: false });
+    $("list").focus({ preventScroll: true });
+  }
+
+  escape(target) {
+    const open = document.documentElement.dataset.open;
+    const inList = target.id === "list" || target.id === "search" || target === document.body;
+    if (open || !inList) this.back();
+    else if ($("search").value) this.find("");
+    if (target.id === "search") $("list").focus({ preventScroll: true });
+  }
+
+  enter() {
+    this.open();
+    if (this.chosen !== null) this.detail.bytes.focus(0);
+  }
+}
+
+const KEYS = {
+  j: (page) => page.step(1),
+  k: (page) => page.step(-1),
+  ArrowDown: (page) => page.step(1),
+  ArrowUp: (page) => page.step(-1),
+  PageDown: (page, screen) => page.step(screen),
+  PageUp: (page, screen) => page.step(-screen),
+  Home: (page) => page.step(-Infinity),
+  End: (page) => page.step(Infinity),
+  n: (page) => page.stepFinding(1),
+  p: (page) => page.stepFinding(-1),
+  Enter: (page) => page.enter(),
+  t: (page) => page.turnLight(),
+  1: (page) => page.look("packets"),
+  2: (page) => page.look("ladder"),
+  3: (page) => page.look("findings"),
+  "/": () => { $("search").focus(); $("search").select(); },
+  "?": () => $("help").showModal(),
+};
+
+new Page();

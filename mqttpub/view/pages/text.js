@@ -1,0 +1,112 @@
+// Elements, and text from peers made visible: nothing here ever reads markup.
+
+const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"' };
+const UNSEEN = /[\p{C}\p{Z}]/gu;
+const UNSEEN_OR_QUOTED = /[\p{C}\p{Z}\\"]/gu;
+
+function make(tag, options = {}, ...children) {
+  const { class: name, data = {}, ...attributes } = options;
+  const element = document.createElement(tag);
+  if (name) element.className = name;
+  for (const [key, value] of Object.entries(data)) element.dataset[key] = value;
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === true) element.setAttribute(key, "");
+    else if (value !== false && value !== null && value !== undefined) element.setAttribute(key, value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+function hex(value, digits) {
+  return value.toString(16).padStart(digits, "0");
+}
+
+function visible(character) {
+  if (character === " ") return character;
+  if (SHORT[character]) return SHORT[character];
+  const code = character.codePointAt(0);
+  if (code < 0x80) return `\\x${hex(code, 2)}`;
+  return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
+}
+
+// What cannot be seen becomes an escape; a newline is shown and also obeyed.
+function quoted(text) {
+  return text.replace(UNSEEN_OR_QUOTED, (each) => (each === "\n" ? "\\n\n" : visible(each)));
+}
+
+function remark(text) {
+  return text.replace(UNSEEN, visible);
+}
+
+const strict = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+function decoded(bytes) {
+  try {
+    return strict.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+// The text of bytes, where those that are not UTF-8 show as \xNN.
+function readable(bytes) {
+  const whole = decoded(bytes);
+  if (whole !== null) return quoted(whole);
+  let shown = "";
+  for (let at = 0; at < bytes.length; ) {
+    const lead = bytes[at];
+    const size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+    const piece = decoded(bytes.subarray(at, at + size));
+    shown += piece === null ? `\\x${hex(lead, 2)}` : quoted(piece);
+    at += piece === null ? 1 : size;
+  }
+  return shown;
+}
+
+const DEEPEST = 20;
+
+// JSON on several lines; its tokens stay as they were sent, so 1.0 is not made 1.
+function indented(json) {
+  const tokens = json.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
+  const lines = [];
+  let line = "";
+  let depth = 0;
+  const feed = () => {
+    lines.push(line);
+    line = "  ".repeat(Math.min(depth, DEEPEST));
+  };
+  tokens.forEach((token, index) => {
+    const opens = token === "{" || token === "[";
+    const closes = token === "}" || token === "]";
+    const empty = closes && (tokens[index - 1] === "{" || tokens[index - 1] === "[");
+    if (closes) depth -= 1;
+    if (closes && !empty) feed();
+    line += token === ":" ? ": " : remark(token);
+    if (opens) depth += 1;
+    const next = tokens[index + 1];
+    if (token === "," || (opens && next !== "}" && next !== "]")) feed();
+  });
+  return [...lines, line].join("\n");
+}
+
+function plural(count, noun) {
+  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+function seconds(nanoseconds) {
+  return (nanoseconds / 1e9).toFixed(6);
+}
+
+function lasting(nanoseconds) {
+  if (nanoseconds < 1e6) return `${(nanoseconds / 1e3).toFixed(0)} \u00b5s`;
+  return nanoseconds < 1e9 ? `${(nanoseconds / 1e6).toFixed(1)} ms` : `${(nanoseconds / 1e9).toFixed(3)} s`;
+}
+
+// A moment as UTC with nine digits behind the second, as far as a browser's dates go.
+function moment(nanoseconds) {
+  const whole = nanoseconds / 1000000000n;
+  const date = new Date(Number(whole) * 1000);
+  if (Number.isNaN(date.getTime())) return `${whole} s`;
+  const rest = String(nanoseconds % 1000000000n).padStart(9, "0");
+  return `${date.toISOString().slice(0, 19).replace("T", " ")}.${rest.endsWith("000") ? rest.slice(0, 6) : rest} UTC`;
+}
