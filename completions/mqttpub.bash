@@ -12,7 +12,7 @@ _mqttpub() {
     done
     case "$command" in
         '') options='--version --help' words='pub encode decode explain bench walkthrough broker profile completion' ;;
-        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --json --show-secrets --full --quiet --embedded --force --profile --help' words='' ;;
+        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --json --show-secrets --full --quiet --embedded --force --profile --help' words='' ;;
         'encode') options='--format -d --inspect --show-secrets --full --json --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
         'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode connack') options='--flags --reserved --session-present --no-session-present --unused --reason-code -x -se --session-expiry-interval --assigned-client-identifier --server-keep-alive -am --authentication-method --authentication-data --response-information --server-reference --reason-string --receive-maximum --topic-alias-maximum --maximum-qos --retain-available -up --user-property --maximum-packet-size --wildcard-subscription-available --subscription-identifier-available --shared-subscription-available -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
@@ -29,9 +29,9 @@ _mqttpub() {
         'encode pingresp') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode disconnect') options='--flags --reason-code -x -se --session-expiry-interval --server-reference --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'decode') options='-f --file --form -V --mqtt-version --direction --json --show-secrets --full --help' words='' files=1 ;;
+        'decode') options='-f --file --form -V --mqtt-version --direction --port --keylog --summary --flows --stats --ladder --svg --mermaid --html --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
         'explain') options='--json --help' words='' files=1 ;;
-        'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
+        'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
         'walkthrough') options='--pause --no-pause --help' words='' ;;
         'broker') options='-p --port -A --bind -q --quiet --help' words='' ;;
         'profile') options='--help' words='list show' ;;
@@ -86,6 +86,7 @@ _mqttpub() {
         'pub --capath') values='=files' ;;
         'pub --cert') values='=files' ;;
         'pub --key') values='=files' ;;
+        'pub --key-password') values='' ;;
         'pub --key-password-file') values='=files' ;;
         'pub --tls-version') values='' ;;
         'pub --tls-max-version') values='' ;;
@@ -293,6 +294,11 @@ _mqttpub() {
         'decode --form') values='auto hex base64 escaped raw' ;;
         'decode -V'|'decode --mqtt-version') values='' ;;
         'decode --direction') values='client server' ;;
+        'decode --port') values='' ;;
+        'decode --keylog') values='=files' ;;
+        'decode --html') values='=files' ;;
+        'decode --filter') values='' ;;
+        'decode --follow') values='' ;;
         'bench -t'|'bench --topic') values='' ;;
         'bench --connections') values='' ;;
         'bench -n'|'bench --messages') values='' ;;
@@ -322,6 +328,7 @@ _mqttpub() {
         'bench --capath') values='=files' ;;
         'bench --cert') values='=files' ;;
         'bench --key') values='=files' ;;
+        'bench --key-password') values='' ;;
         'bench --key-password-file') values='=files' ;;
         'bench --tls-version') values='' ;;
         'bench --tls-max-version') values='' ;;

@@ -6,9 +6,10 @@ import click
 
 from .client import Client
 from .flags import connection_flags, flag
+from .foreign_flags import CONNECTION, foreign_flags
 from .profiles import profile_flag
 from .transport_flags import transport_flags
-from .value_types import FiniteRange
+from .value_types import MOST, FiniteRange, NumberType
 
 
 @click.command(name="bench", cls=Client)
@@ -23,13 +24,13 @@ from .value_types import FiniteRange
 @flag(
     "--connections",
     aliases=("--count",),
-    type=click.IntRange(1, 1000),
+    type=NumberType(1, 1000),
     default=1,
     show_default=True,
     metavar="N",
-    help="Connections that publish at once.",
+    help="Connections that publish at once, 1 to 1000.",
 )
-@flag("-n", "--messages", type=click.IntRange(min=1), metavar="N", help="Messages of each connection. [default: 10000]")
+@flag("-n", "--messages", type=NumberType(1, MOST), metavar="N", help="Messages of each connection. [default: 10000]")
 @flag("--duration", type=FiniteRange(min=0, min_open=True), metavar="SECONDS", help="Publish for so long instead.")
 @flag(
     "--rate",
@@ -37,11 +38,11 @@ from .value_types import FiniteRange
     metavar="N",
     help="Most messages a second of each connection. [default: as fast as it goes]",
 )
-@flag("-q", "--qos", type=click.IntRange(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
+@flag("-q", "--qos", type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
 @flag(
     "-S",
     "--payload-size",
-    type=click.IntRange(0, 268_435_455),
+    type=NumberType(0, 268_435_455),
     default=64,
     show_default=True,
     metavar="BYTES",
@@ -50,16 +51,17 @@ from .value_types import FiniteRange
 @flag(
     "-M",
     "--max-inflight",
-    type=click.IntRange(1, 65535),
+    type=NumberType(1, 65535),
     default=65535,
     metavar="N",
-    help="Most messages unacknowledged at once; the broker may allow fewer.",
+    help="Most messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
 )
 @flag("--histogram", is_flag=True, help="Draw how the times to the acknowledgement are distributed.")
 @flag("--json", "as_json", is_flag=True, help="Print one JSON record instead of the table.")
 @connection_flags
 @transport_flags
 @profile_flag
+@foreign_flags({name: said for name, said in CONNECTION.items() if name != "-S"})
 def command(**given: Any) -> int:
     """Publish from several connections and report rate and latency.
 

@@ -16,6 +16,7 @@ from ..live.publisher import Options, Publisher
 from ..spec.packets import Publish
 from .judging import judge
 from .requests import connection_target
+from .transport_flags import check
 
 RESOLUTION = log(1.02)
 """Latencies are kept in classes that are 2 % wide, so memory does not grow with their number."""
@@ -117,7 +118,9 @@ def bench(given: dict[str, Any]) -> int:
     """Run the benchmark, print what was measured and return the exit status."""
     if given["messages"] is not None and given["duration"] is not None:
         raise click.UsageError("only one of --messages and --duration")
-    workers = [_worker(number, given) for number in range(1, given["connections"] + 1)]
+    target = connection_target(given)
+    check(target.transport)
+    workers = [_worker(number, target, given) for number in range(1, given["connections"] + 1)]
     began = time.monotonic()
     for worker in workers:
         worker.start()
@@ -132,12 +135,11 @@ def bench(given: dict[str, Any]) -> int:
     return Exit.REFUSED if result["refused"] else Exit.DONE
 
 
-def _worker(number: int, given: dict[str, Any]) -> Worker:
-    target = connection_target(given)
-    if given["connections"] > 1 and given["client_id"] is not None:
-        target = target.changed(client_id=f"{given['client_id']}-{number}")
+def _worker(number: int, target: Target, given: dict[str, Any]) -> Worker:
+    if given["connections"] > 1:
+        target = target.changed(client_id=f"{target.connect.client_id}-{number}")
     packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"])
-    judge(packet, target.version, force=False)
+    judge(packet, target.version, force=None)
     message = Message(PublishWriter(packet, target.version), b"x" * given["payload_size"])
     count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
     source = Generated(message, count, given["duration"], given["rate"])
@@ -157,9 +159,9 @@ def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dic
     }  # fmt: skip
     if latencies.classes:
         record["latency"] = {
-            "min": latencies.least,
-            **{f"p{percent:g}": latencies.percentile(percent) for percent in PERCENTILES},
-            "max": latencies.most,
+            "min": round(latencies.least, 6),
+            **{f"p{percent:g}": round(latencies.percentile(percent), 6) for percent in PERCENTILES},
+            "max": round(latencies.most, 6),
         }
     return record
 

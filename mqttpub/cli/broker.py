@@ -5,10 +5,11 @@ from typing import Any
 import click
 
 from .flags import flag
+from .value_types import U16_NUMBER
 
 
 @click.command(name="broker", context_settings={"help_option_names": ["--help"]})
-@flag("-p", "--port", type=click.IntRange(0, 65535), default=1883, show_default=True, help="Port; 0 takes a free one.")
+@flag("-p", "--port", type=U16_NUMBER, default=1883, show_default=True, help="Port; 0 takes a free one.")
 @flag("-A", "--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to listen on.")
 @flag("-q", "--quiet", is_flag=True, help="Do not print what happens.")
 def command(**given: Any) -> int:

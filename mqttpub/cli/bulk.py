@@ -8,15 +8,12 @@ A template has these placeholders:
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import accumulate, count, repeat
 from operator import add
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from ..wire.types import MAX_VARIABLE
-
-CHUNK = 1 << 16
-"""Bytes that are read at a time; what a pipe holds."""
 
 
 class Record(NamedTuple):
@@ -61,7 +58,7 @@ class LineReader:
         return self._records(self.split(chunk), len(self._delimiter))
 
     def split(self, chunk: bytes) -> list[bytes]:
-        """Return the same as bytes alone, for those who need neither numbers nor places."""
+        """Return the same as bytes alone, for those who need neither numbers nor places; they count by themselves."""
         if self._fault:
             raise self._fault
         parts = (self._overlap + chunk).split(self._delimiter)
@@ -118,23 +115,6 @@ class LineReader:
 
 
 _new: Callable[[type[Record], Any], Record] = tuple.__new__
-
-
-def batches(stream: BinaryIO, delimiter: bytes = b"\n") -> Iterator[list[Record]]:
-    """Yield the records of each read, as soon as they are there; the stream blocks."""
-    reader = LineReader(delimiter)
-    read = getattr(stream, "read1", stream.read)
-    while chunk := read(CHUNK):
-        if records := reader.feed(chunk):
-            yield records
-    if records := reader.finish():
-        yield records
-
-
-def lines(stream: BinaryIO, delimiter: bytes = b"\n") -> Iterator[Record]:
-    """Yield the records of a stream, each as soon as it is there."""
-    for records in batches(stream, delimiter):
-        yield from records
 
 
 class Template:

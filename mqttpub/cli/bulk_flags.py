@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from .flags import flag, together
-from .value_types import AUTO, FiniteRange
+from .value_types import AUTO, MOST, FiniteRange, NumberType
 
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
@@ -29,7 +29,10 @@ class BulkRequest(NamedTuple):
 
 
 bulk_flags = together(
-    flag("-l", "--stdin-line", "lines", is_flag=True, help="One message for each line of standard input."),
+    flag(
+        "-l", "--stdin-line", "lines", is_flag=True, aliases=("--multiline", "--line-mode", "-lm"),
+        help="One message for each line of standard input.",
+    ),
     flag(
         "--jsonl", is_flag=True,
         help="One message for each line of standard input, a JSON object: topic, payload, qos, retain, properties.",
@@ -43,15 +46,15 @@ bulk_flags = together(
         "--template", is_flag=True,
         help="Fill in %i (number), %c (client id), %u (user name), %d (time), %% in topic and payload.",
     ),
-    flag("--repeat", type=click.IntRange(min=1), default=1, metavar="N", help="Publish the message so often."),
+    flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Publish the message so often, 1 or more."),
     flag(
         "--repeat-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
-        help="Wait between two repeats.",
+        help="Wait so long between two repeats.",
     ),
-    flag("--rate", type=FiniteRange(min=0, min_open=True), metavar="N", help="Most messages a second."),
+    flag("--rate", type=FiniteRange(min=0, min_open=True), metavar="N", help="Most messages a second, above 0."),
     flag(
-        "-M", "--max-inflight", aliases=("--send-max", "--sendMax"), type=click.IntRange(1, 65535), default=65535,
-        metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once; the broker may allow fewer.",
+        "-M", "--max-inflight", aliases=("--send-max", "--sendMax"), type=NumberType(1, 65535), default=65535,
+        metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
     ),
     flag(
         "--outbox", type=click.Path(dir_okay=False), metavar="PATH",
@@ -59,7 +62,8 @@ bulk_flags = together(
     ),
     flag("--resend-doubtful", is_flag=True, help="Send again what an earlier run left in the outbox as in doubt."),
     flag(
-        "--reconnect", "reconnects", is_flag=False, flag_value="-1", type=int, metavar="[N]",
+        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
+        type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
         help="Connect again after a loss, N times or until the timeout. [default: never]",
     ),
     flag(
@@ -79,6 +83,10 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
         raise click.UsageError("--template needs -l or -0")
     if given["delimiter"] is not None and not given["lines"]:
         raise click.UsageError("--delimiter needs -l")
+    if kinds and given["repeat"] != 1:
+        raise click.UsageError("--repeat is for a message that flags name, not for standard input")
+    if given["outbox"] and given["repeat_delay"]:
+        raise click.UsageError("--repeat-delay does not go with --outbox")
     reconnects = given["reconnects"]
     if given["resend_doubtful"] and not given["outbox"]:
         raise click.UsageError("--resend-doubtful needs --outbox")

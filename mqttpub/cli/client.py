@@ -12,9 +12,11 @@ from .flags import Command
 from .properties_argument import joined
 from .sources import settle
 
+QUIET = "--quiet"
 ONE_OF = {
     "payload": ("message", "file", "stdin", "null_message", "payload_size", "lines", "nul", "jsonl"),
     "password": ("password", "password_file", "ask_password"),
+    "password of --key": ("key_password", "key_password_file"),
     "Client Identifier": ("client_id", "id_prefix"),
     "Request Problem Information": ("request_problem_information", "no_problem_information"),
 }
@@ -29,8 +31,20 @@ class Client(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments and settle what several flags say about the same thing."""
+        quiet = QUIET in args
+        try:
+            return self._parsed(ctx, args)
+        except click.UsageError as error:
+            if not quiet:
+                raise
+            raise click.exceptions.Exit(error.exit_code) from None
+
+    def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, joined(args, self))
         with augment_usage_errors(ctx):
+            if ctx.params.get("lines"):
+                # MQTTX writes --stdin --multiline.
+                ctx.params["stdin"] = False
             if ctx.params.get("url"):
                 from .url import apply
 

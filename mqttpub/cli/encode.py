@@ -9,9 +9,9 @@ import click
 from ..spec.fields import Field, Packet
 from ..spec.packets import PACKETS, Publish, Subscription, Will
 from ..spec.terms import Version
-from .field_flags import field_flag, field_key
+from .field_flags import NAMES, field_flag, field_key
 from .flags import Flag, payload_options
-from .property_flags import chosen_properties, property_flags
+from .property_flags import chosen_properties, dashed, property_flags
 from .requests import payload
 from .value_types import VERSION, NumberType
 from .will_flags import group_options, will
@@ -46,16 +46,24 @@ def build(cls: type[Packet], given: dict[str, Any]) -> Packet:
             values[field.key] = value
     if "packet_id" in cls.fields and "packet_id" not in values and values.get("qos", cls is not Publish):
         values["packet_id"] = 1
-    missing = [f"--{key.replace('_', '-')}" for key in cls.fields if key not in values and _required(cls, key)]
+    missing = [field for key, field in cls.fields.items() if values.get(key, ()) == () and _required(field)]
     if missing:
-        raise click.UsageError(f"{cls.name} needs {' and '.join(missing)}")
+        names = " and ".join(_flag_of(field) for field in missing)
+        otherwise = "; encode --json builds one without" if all(field.shape == "list" for field in missing) else ""
+        raise click.UsageError(f"{cls.name} needs {names}{otherwise}")
     return cls(**values)
 
 
-def _required(cls: type[Packet], key: str) -> bool:
+def _required(field: Field) -> bool:
     from ..spec.fields import MISSING
 
-    return cls.fields[key].default is MISSING
+    return field.default is MISSING
+
+
+def _flag_of(field: Field) -> str:
+    """Return the flag that gives a field its value."""
+    key = "filter" if field.item is Subscription else field.key
+    return NAMES.get(key, (dashed(key),))[-1]
 
 
 def _value(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
@@ -114,7 +122,7 @@ def packet_command(cls: type[Packet]) -> click.Command:
     flags: list[click.Parameter] = [*packet_flags(cls), *property_flags(cls.name, alone=True)]
     flags += [
         Flag(["-V", "--mqtt-version"], aliases=("--protocol-version",), type=VERSION, default="5",
-             show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 or 5."),
+             show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5."),
         Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, right or wrong."),
         *output_options(),
     ]  # fmt: skip

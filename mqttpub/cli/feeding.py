@@ -70,6 +70,8 @@ def _stream(request: PublishRequest, target: Target, report: Report, outbox: Any
     parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
     alike = hasattr(parse, "batch") and request.packets[0].qos == 0
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed")
     try:
         if alike and not (request.json or request.inspect or request.bulk.rate or outbox is not None):
             return Batched(sys.stdin.fileno(), parse)
@@ -84,7 +86,7 @@ def _parse(request: PublishRequest, target: Target, report: Report) -> Any:
     bulk = request.bulk
     manner = Manner(
         request.packets[0], target.version, bulk.delimiter, request.convert,
-        _template(target) if bulk.template else None, request.force,
+        _template(target) if bulk.template else None, request.force, report.warn,
     )  # fmt: skip
     if bulk.kind == "jsonl":
         return Objects(manner, report.bad_line)

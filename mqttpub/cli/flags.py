@@ -145,19 +145,21 @@ def payload_options() -> list[Flag]:
             help="Payload: text, or hex:..., base64:..., @file; text: takes the rest as it is.",
         ),
         Flag(
-            ["-f", "--file"], aliases=("--file-read", "--message-file"), metavar="PATH",
+            ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
             type=click.Path(dir_okay=False), help="Payload: what the file holds.",
         ),
         Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
         Flag(
-            ["-n", "--null-message"], aliases=("--message-empty",), is_flag=True, help="Payload: none, zero bytes."
+            ["-n", "--null-message"], aliases=("--message-empty", "-m:empty"), is_flag=True,
+            help="Payload: none, zero bytes.",
         ),
     ]  # fmt: skip
 
 
 version_flag = flag(
     "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
-    aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION", help="MQTT version: 3.1, 3.1.1 or 5.",
+    aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
+    help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5.",
 )  # fmt: skip
 
 connection_flags = together(
@@ -179,16 +181,16 @@ connection_flags = together(
         help="Client Identifier. [default: mqttpub- and 8 random hex digits]",
     ),
     flag(
-        "-I", "--id-prefix", aliases=("--identifierPrefix",), metavar="PREFIX",
+        "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
         help="Client Identifier: this and 8 random hex digits.",
     ),
     flag("-u", "--username", aliases=("--user",), metavar="NAME", help="User Name."),
     flag(
-        "-P", "--password", aliases=("--pw",), metavar="PASSWORD", type=PASSWORD,
+        "-P", "--password", aliases=("--pw", "-pw"), metavar="PASSWORD", type=PASSWORD,
         help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
     ),
     flag(
-        "--password-file", type=click.Path(dir_okay=False), metavar="PATH",
+        "--password-file", aliases=("-pw:file",), type=click.Path(dir_okay=False), metavar="PATH",
         help="File whose first line is the password.",
     ),
     flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),

@@ -114,7 +114,7 @@ def _loads(text: str, **hooks: Any) -> Any:
     try:
         return json.loads(text, parse_constant=_refused, **hooks)
     except json.JSONDecodeError as error:
-        raise NotJson(error.msg.partition(" (")[0], text, error.pos) from None
+        raise NotJson(_WORDS.get(error.msg, error.msg), text, error.pos) from None
     except _Constant:
         found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
         raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
@@ -124,6 +124,17 @@ def _loads(text: str, **hooks: Any) -> Any:
         raise ValueError("the JSON is nested too deeply") from None
     except ValueError:
         raise ValueError("a number has too many digits") from None
+
+
+_WORDS = {
+    "Unterminated string starting at": "the string that begins here has no end",
+    "Invalid control character at": "a control character stands in a string",
+    "Invalid \\escape": "there is no such escape",
+    "Invalid \\uXXXX escape": "\\u has four hex digits",
+    "Extra data": "more stands behind the value",
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands in front",
+}
+"""What Python's words about JSON say, where they are not plain."""
 
 
 class _Constant(ValueError):

@@ -1,5 +1,6 @@
 """The program: subcommands loaded on use, every failure one line and an exit status."""
 
+import errno
 import os
 import sys
 from importlib import import_module
@@ -19,6 +20,10 @@ COMMANDS = {
     "completion": "Print the completion script of a shell.",
 }
 """Subcommands with their one-line help; each lives in the module of its name."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Errors of an output that takes no more."""
+NOT_WRITTEN = 74
+"""Exit status when the output cannot be written, as sysexits.h has it."""
 
 
 class Program(click.Group):
@@ -65,6 +70,10 @@ def main(arguments: list[str] | None = None) -> int:
         # click ends the program by itself when a pipe closes early.
         _silence_stdout()
         return 141
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        return _unwritten(error)
     except Exception as error:
         status = getattr(error, "status", None)
         if status is None:
@@ -90,19 +99,34 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
     return status
 
 
+def _unwritten(error: OSError) -> int:
+    _silence_stdout()
+    return _complain(f"the output cannot be written: {error.strerror}", NOT_WRITTEN)
+
+
 def _silence_stdout() -> None:
     devnull = os.open(os.devnull, os.O_WRONLY)
     os.dup2(devnull, sys.stdout.fileno())
 
 
+def _open_streams() -> None:
+    """Put something in place of the outputs that were closed before the program began, which Python leaves None."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+
 def run(arguments: Any = None) -> NoReturn:
     """Run the program as a process."""
+    _open_streams()
     status = main(arguments)
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         _silence_stdout()
         status = status or 141
+    except OSError as error:
+        status = _unwritten(error)
     sys.stderr.flush()
     # Everything is closed and written. Taking the interpreter apart would only free memory that the
     # system takes back anyway, and costs a short run a seventh of its time.

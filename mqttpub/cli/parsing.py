@@ -13,7 +13,7 @@ from ..spec.packets import Publish
 from ..spec.terms import Version
 from .bulk import LineReader, Record, RecordTooLong, Template
 from .jsonmessages import BadLine, message_of
-from .judging import judge
+from .judging import Warn, judge, warn
 
 Complain = Callable[[str], None]
 MOST_WRITERS = 1000
@@ -31,6 +31,8 @@ class Manner(NamedTuple):
     template: Callable[[str | bytes], Template] | None = None
     """Makes a template of a text with placeholders."""
     force: bool = False
+    warn: Warn = warn
+    """Is told what the specification advises against."""
 
 
 class Pieces:
@@ -79,7 +81,7 @@ class Pieces:
         key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
         writer = self._writers.get(key)
         if writer is None:
-            judge(packet, self.manner.version, force=self.manner.force)
+            judge(packet, self.manner.version, force=self.manner.force, warn=self.manner.warn)
             if len(self._writers) >= MOST_WRITERS:
                 self._writers.clear()
             writer = self._writers[key] = PublishWriter(packet, self.manner.version)
@@ -104,13 +106,18 @@ class Lines(Pieces):
         if not chunk:
             return Batch(self._writer, [record.data for record in self._records(chunk)])
         try:
-            return Batch(self._writer, self._reader.split(chunk))
+            payloads = self._reader.split(chunk)
         except RecordTooLong as error:
             raise click.UsageError(f"standard input: {error}") from None
+        self._reader.number += len(payloads)
+        return Batch(self._writer, payloads)
 
 
 class Objects(Pieces):
-    """Each line is a JSON object with a message of its own."""
+    """Each line is a JSON object with a message of its own; blank lines are none."""
+
+    def _made(self, record: Record) -> Message | None:
+        return super()._made(record) if record.data.strip() else None
 
     def message(self, record: Record) -> Message:
         """Return the message of a line; raises ValueError or UsageError."""

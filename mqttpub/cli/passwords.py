@@ -15,7 +15,8 @@ def seen(ctx: click.Context, name: str, noun: str) -> None:
 
 def warn(ctx: click.Context) -> None:
     """Say once that secrets stand among the arguments."""
-    if nouns := ctx.meta.get(SEEN):
+    nouns = ctx.meta.get(SEEN)
+    if nouns and not ctx.params.get("quiet"):
         click.echo(f"mqttpub: {' and '.join(nouns)} among the arguments can be seen by other users", err=True)
 
 

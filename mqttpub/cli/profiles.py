@@ -141,10 +141,14 @@ def _shown(value: Any) -> str:
 
 def _masked(param: Flag | None, value: Any) -> Any:
     from .properties_argument import SettingType, masked_setting
+    from .transport_flags import HeaderType, ProxyType, masked_header
     from .url import masked_url
     from .value_types import SecretType, UrlType
 
-    for kind, mask in ((SecretType, _stars), (UrlType, masked_url), (SettingType, masked_setting)):
+    for kind, mask in (
+        (SecretType, _stars), (UrlType, masked_url), (ProxyType, masked_url), (HeaderType, masked_header),
+        (SettingType, masked_setting),
+    ):  # fmt: skip
         if param and isinstance(param.type, kind):
             return [mask(each) for each in value] if param.multiple and isinstance(value, list) else mask(value)
     return value

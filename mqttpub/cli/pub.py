@@ -8,16 +8,17 @@ from .bulk_flags import bulk_flags
 from .client import Client
 from .connect_flags import session_flags
 from .flags import connection_flags, flag, payload_options, ready, together
+from .foreign_flags import CONNECTION, PUBLISHING, foreign_flags
 from .format_flags import format_flags
 from .profiles import profile_flag
 from .property_flags import property_flags
 from .transport_flags import transport_flags
-from .value_types import U16_NUMBER
+from .value_types import U16_NUMBER, NumberType
 
 message_flags = together(
     flag("-t", "--topic", multiple=True, metavar="TOPIC", help="Topic Name; each one given gets the message."),
     ready(payload_options()),
-    flag("-q", "--qos", type=int, default=0, show_default=True, metavar="0|1|2", help="QoS."),
+    flag("-q", "--qos", type=NumberType(0, 3), default=0, show_default=True, metavar="0|1|2", help="QoS."),
     flag("-r", "--retain", is_flag=True, help="RETAIN: the broker keeps the message for new subscribers."),
     flag("--dup", is_flag=True, help="DUP: say that this is a re-delivery."),
     flag(
@@ -31,7 +32,7 @@ property_options = together(ready(property_flags("PUBLISH")), group="PUBLISH pro
 
 output_flags = together(
     flag(
-        "-d", "--inspect", aliases=("--debug",), is_flag=True,
+        "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True,
         help="Show every packet sent and received, each byte named.",
     ),
     flag("--json", "as_json", is_flag=True, help="Print JSON Lines: the outcome; with --inspect each packet too."),
@@ -59,6 +60,7 @@ run_flags = together(
 @session_flags
 @output_flags
 @run_flags
+@foreign_flags(CONNECTION, PUBLISHING)
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Publish a message and see that it arrived.

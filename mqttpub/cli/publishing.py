@@ -11,11 +11,13 @@ from .feeding import feed
 from .judging import judge
 from .report import Report, note
 from .requests import PublishRequest
+from .transport_flags import check
 
 
 def publish(request: PublishRequest) -> int:
     """Publish the messages of a request and return the exit status."""
     version = request.target.version
+    check(request.target.transport)
     for packet in request.packets if request.bulk.kind != "jsonl" else ():
         judge(packet, version, force=request.force)
     with ExitStack() as stack:
@@ -46,9 +48,14 @@ def _run(request: PublishRequest, target: Target, inspector: Any, stack: ExitSta
     except Failure as failure:
         report.failure(failure, publisher)
         raise
+    status = report.end(publisher)
+    report.close()
+    if inspector:
+        inspector.flush()
     if outbox:
+        # The last thing of all: a run that dies before it goes on at its place, one that dies behind it begins anew.
         outbox.forget_place()
-    return report.end(publisher)
+    return status
 
 
 def _embedded(stack: ExitStack) -> int:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ..live.failures import Exit, Failure
-from ..live.flows import NO_SUBSCRIBERS, Exchange
+from ..live.flows import NO_SUBSCRIBERS, Exchange, Message
 from ..live.publisher import Publisher
 from ..spec.reasons import Codes
 from ..spec.terms import Version
@@ -34,7 +34,8 @@ class Report:
 
     def watch(self, publisher: Publisher, source: Any) -> None:
         """Take what there is to follow while the run goes on."""
-        if self.request.bulk.kind and not self.inspector and sys.stderr.isatty():
+        publisher.turned_away = self.turned_away
+        if self.request.bulk.kind and not self.inspector and sys.stderr.isatty() and not sys.stdin.isatty():
             from ..view.progress import Progress
 
             self._watched = publisher, source
@@ -72,6 +73,18 @@ class Report:
         elif exchange.reason_code == NO_SUBSCRIBERS:
             self._nobody(exchange)
 
+    def turned_away(self, message: Message, reason: str) -> None:
+        """Take a message that was not sent because of a limit of the broker."""
+        self.counts["refused"] += 1
+        self._complain(f"not sent: {reason}")
+        if self.request.json:
+            packet = message.writer.packet
+            values = {
+                "event": "message", "number": message.token, "topic": packet.topic, "qos": packet.qos,
+                "retain": packet.retain, "payload_bytes": len(message.payload), "outcome": "not sent", "reason": reason,
+            }  # fmt: skip
+            self._print(values)
+
     def _nobody(self, exchange: Exchange) -> None:
         topic = exchange.writer.packet.topic
         if self.request.bulk.require_subscribers:
@@ -84,16 +97,23 @@ class Report:
         return self.request.inspect or sys.stderr.isatty()
 
     def _record(self, exchange: Exchange, outcome: str) -> None:
+        self._print(record(exchange, outcome, self.version))
+
+    def _print(self, values: dict[str, Any]) -> None:
         if self.inspector:
             self.inspector.flush()
-        print_json(record(exchange, outcome, self.version))
+        print_json(values)
 
     def _complain(self, text: str) -> None:
         self.notes += 1
         if self.notes <= MOST_NOTES:
-            if self._progress:
-                self._progress.hide()
-            note(text)
+            self.warn(text)
+
+    def warn(self, text: str) -> None:
+        """Say one sentence beside the progress."""
+        if self._progress:
+            self._progress.hide()
+        note(text)
 
     def interrupted(self, publisher: Publisher) -> None:
         """Take the end that the user made; what has no answer is unknown."""
@@ -116,13 +136,6 @@ class Report:
     def end(self, publisher: Publisher) -> Exit:
         """Say what is left to say and return the exit status."""
         self.counts["sent"] += publisher.in_batches
-        self.counts["refused"] += publisher.turned_away_count
-        self.notes += publisher.turned_away_count - len(publisher.turned_away)
-        for message, reason in publisher.turned_away:
-            self._complain(f"not sent: {reason}")
-            if self.request.json:
-                packet = message.writer.packet
-                print_json({"event": "message", "topic": packet.topic, "outcome": "not sent", "reason": reason})
         for exchange in publisher.doubtful:
             self.counts["unknown"] += 1
             self._complain(f"in doubt: {_named(exchange, self.alone)}, for the broker lost the session")
@@ -135,8 +148,7 @@ class Report:
         return self._status()
 
     def _summary(self) -> None:
-        counts = {**self.counts, "bad_lines": self.bad_lines, "no_subscribers": self.nobody}
-        print_json({"event": "summary", **{key: value for key, value in counts.items() if value}})
+        print_json({"event": "summary", **self.counts, "bad_lines": self.bad_lines, "no_subscribers": self.nobody})
 
     def _status(self) -> Exit:
         if self.counts["refused"] or (self.nobody and self.request.bulk.require_subscribers):

@@ -11,7 +11,7 @@ from ..spec.packets import Publish
 from ..spec.terms import Version
 from .bulk_flags import BulkRequest, bulk_request
 from .connect_flags import connect_packet, disconnect_packet
-from .judging import judge
+from .judging import judge, judge_expiry
 from .property_flags import chosen_properties
 from .transport_flags import port_of, transport_of
 
@@ -42,6 +42,8 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     """Return the request that the flags of `pub` make; raises UsageError."""
     target = connection_target(given)
     bulk = bulk_request(given)
+    if bulk.reconnects == 0 and not bulk.outbox:
+        judge_expiry(target, force=given["force"])
     packets: tuple[Publish, ...] = ()
     if not _only_the_rest(given, bulk):
         packet = publish_packet(given, target.version, bulk)
@@ -64,7 +66,7 @@ def connection_target(given: dict[str, Any]) -> Target:
     version: Version = given["mqtt_version"]
     connect, disconnect = connect_packet(given, version), disconnect_packet(given, version)
     for packet in (connect, disconnect):
-        judge(packet, version, force=given.get("force", False))
+        judge(packet, version, force=given.get("force"))
     transport = transport_of(given)
     host = given["host"].removeprefix("[").removesuffix("]")
     return Target(host, port_of(given, transport), version, connect, disconnect, transport)
@@ -85,8 +87,6 @@ def topics(given: dict[str, Any], bulk: BulkRequest) -> tuple[str, ...]:
 def publish_packet(given: dict[str, Any], version: Version, bulk: BulkRequest) -> Publish:
     """Return the PUBLISH that the message flags describe; in bulk it has what all messages share."""
     qos: int = given["qos"]
-    if not 0 <= qos <= 3:
-        raise click.BadParameter(f"{qos} does not fit two bits", param_hint="--qos")
     packet_id = given["packet_id"]
     if not qos and packet_id is not None:
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
@@ -133,7 +133,16 @@ def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
         return message
     if given["file"]:
         return _file(given["file"])
-    return _bounded(sys.stdin.buffer.read(MAX_PAYLOAD + 1), "standard input") if given["stdin"] else b""
+    return _standard_input() if given["stdin"] else b""
+
+
+def _standard_input() -> bytes:
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed")
+    try:
+        return _bounded(sys.stdin.buffer.read(MAX_PAYLOAD + 1), "standard input")
+    except OSError as error:
+        raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 
 
 def _file(path: str) -> bytes:

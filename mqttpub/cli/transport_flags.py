@@ -4,24 +4,33 @@ from typing import Any
 
 import click
 
+from ..live.failures import Unusable
 from ..live.transport import Tls, Transport
-from .flags import flag, together
-from .value_types import PairType
+from .flags import Flag, flag, together
+from .sources import origin
+from .value_types import PairType, SecretType
 
 FILE = click.Path(exists=True, dir_okay=False)
 FOLDER = click.Path(exists=True, file_okay=False)
 TLS_PORT = 8883
 PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
 """Ports by kind of transport and whether there is TLS."""
+SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
+"""Headers whose values nobody else should see."""
 IMPLY_TLS = (
-    "cafile", "capath", "cert", "key", "key_password_file", "tls_version", "tls_max_version", "ciphers", "alpn",
-    "sni", "key_log", "insecure",
+    "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
+    "alpn", "sni", "key_log", "insecure",
 )  # fmt: skip
 """Flags that turn TLS on."""
 PROTOCOLS = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
 """Names of the protocols: whether they are on WebSocket, and on TLS."""
 ALONE = {"ws": "--ws", "path": "--ws-path", "headers": "--ws-header", "proxy": "--proxy", "bind": "--bind"}
 """What a unix socket cannot have."""
+BLAMED = {
+    "ca_file": ("cafile",), "ca_path": ("capath",), "key_password": ("key_password", "key_password_file"),
+    "server_name": ("sni",), "maximum": ("tls_max_version",),
+}  # fmt: skip
+"""Parts of Tls and Transport that may be unusable, and the flags that give them, where they are called otherwise."""
 
 
 class TlsVersionType(click.ParamType[str]):
@@ -69,6 +78,20 @@ class HeaderType(PairType):
         return pair
 
 
+def masked_header(given: Any) -> Any:
+    """Return a header, or a table of headers, with the values masked that say who we are."""
+    if isinstance(given, dict):
+        return {name: _masked_value(name, str(value)) for name, value in given.items()}
+    text = str(given)
+    separator = next((each for each in (": ", "=") if each in text), "")
+    name, _, value = text.partition(separator) if separator else (text, "", "")
+    return f"{name}{separator}{_masked_value(name, value)}"
+
+
+def _masked_value(name: str, value: str) -> str:
+    return "*" * len(value) if name.lower() in SECRET_HEADERS else value
+
+
 class PathType(click.ParamType[str]):
     """The path of a URL, which begins with a slash."""
 
@@ -99,7 +122,8 @@ way_flags = together(
     flag("--unix", type=click.Path(), metavar="PATH", help="Connect to a unix socket."),
     flag(
         "--proxy", type=ProxyType(), metavar="URL",
-        help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://.",
+        help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://; "
+        "mqtt_proxy and all_proxy in the environment are not looked at.",
     ),
     flag("-A", "--bind", metavar="ADDRESS", help="Connect from this address of ours."),
     group="Transport",
@@ -120,6 +144,11 @@ tls_flags = together(
     ),
     flag("--cert", aliases=("--client-cert",), type=FILE, metavar="PATH", help="Certificate of ours, for the broker."),
     flag("--key", aliases=("--client-private-key",), type=FILE, metavar="PATH", help="Private key of --cert."),
+    flag(
+        "--key-password", aliases=("--keypw", "--client-private-key-password"), metavar="PASSWORD",
+        type=SecretType("the password of a key"),
+        help="Password of --key; better given by the next or MQTTPUB_KEY_PASSWORD.",
+    ),
     flag("--key-password-file", type=FILE, metavar="PATH", help="File whose first line is the password of --key."),
     flag("--tls-version", type=TlsVersionType(), metavar="1.2|1.3", help="Lowest version of TLS. [default: 1.2]"),
     flag("--tls-max-version", type=TlsVersionType(), metavar="1.2|1.3", help="Highest version of TLS."),
@@ -185,9 +214,29 @@ def _tls(given: dict[str, Any]) -> Tls:
 
 def _key_password(given: dict[str, Any]) -> bytes | None:
     if not given["key_password_file"]:
-        return None
+        password: bytes | None = given["key_password"]
+        return password
     with open(given["key_password_file"], "rb") as file:
         return file.readline().rstrip(b"\r\n")
+
+
+def check(transport: Transport) -> None:
+    """Raise BadParameter for a file or a name that no connection could use."""
+    try:
+        if transport.tls:
+            from ..live.tls import check as check_tls
+
+            check_tls(transport.tls)
+        if transport.proxy:
+            from ..live.proxy import check as check_proxy
+
+            check_proxy(transport.proxy)
+    except Unusable as error:
+        ctx = click.get_current_context()
+        names = BLAMED.get(error.part, (error.part,))
+        flag = next(each for each in ctx.command.params if each.name in names and ctx.params[each.name])
+        assert isinstance(flag, Flag)
+        raise click.BadParameter(str(error), ctx, flag, origin(ctx, flag)) from None
 
 
 def port_of(given: dict[str, Any], transport: Transport) -> int:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 NEVER = 0xFFFF_FFFF
 """Session Expiry Interval of a session that does not expire."""
+MOST = 1_000_000_000
+"""Highest number that a flag takes where nothing else limits it."""
 FOREVER = ("-1", "never", "∞")
 """Other writings of it."""
 DIRECTIONS = {"client": Direction.CLIENT, "server": Direction.SERVER}
@@ -102,19 +104,25 @@ class NumberType(click.ParamType[int]):
         return number
 
 
-class FiniteRange(click.FloatRange):
+class FiniteRange(click.ParamType[float]):
     """A number within limits; neither endless nor no number at all."""
 
     name = "number"
 
-    def __init__(self, *, min: float, min_open: bool = False, max: float = 1e9) -> None:
-        super().__init__(min=min, max=max, min_open=min_open)
+    def __init__(self, *, min: float, min_open: bool = False) -> None:
+        self.min, self.min_open = min, min_open
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Return the number."""
-        number: float = super().convert(value, param, ctx)
+        try:
+            number = float(value)
+        except ValueError:
+            number = float("nan")
         if number != number:
             self.fail(f"'{value}' is not a number", param, ctx)
+        if not self.min <= number <= MOST or (self.min_open and number == self.min):
+            low = f"above {self.min:g} and" if self.min_open else f"{self.min:g} or more, but"
+            self.fail(f"{value} is not {low} at most {MOST}", param, ctx)
         return number
 
 

@@ -9,7 +9,6 @@ from ..spec.reasons import Codes
 from ..spec.terms import Version
 
 SUCCESS = 0x00
-WITH_WILL = 0x04
 NO_SUBSCRIBERS = 0x10
 NO_SUBSCRIPTION = 0x11
 UNSPECIFIED = 0x80

@@ -21,11 +21,6 @@ def covers(pattern: Levels, topic: Levels) -> bool:
     return len(pattern) == len(topic)
 
 
-def matches(pattern: str, topic: str) -> bool:
-    """Whether a filter matches a Topic Name."""
-    return covers(pattern.split("/"), topic.split("/"))
-
-
 def wild(pattern: str) -> bool:
     """Whether a filter has wildcards."""
     return "+" in pattern or "#" in pattern

@@ -68,17 +68,18 @@ class Client(PahoClient):
             told(self.describe())
         return self.tap
 
+    def _create_socket_connection(self) -> Any:
+        from .dial import connected
+
+        return connected(self._target, self._until)
+
     def secure(self) -> None:
-        """Tell paho of TLS and of the proxy."""
+        """Tell paho of TLS."""
         target = self._target
         if target.transport.tls:
             from .tls import context
 
             self.tls_set_context(context(target, self._until, self.connect_timeout))
-        if target.transport.proxy:
-            from .proxy import arguments
-
-            self.proxy_set(**arguments(target.transport.proxy, target.host))
 
     def describe(self) -> list[str]:
         """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""

@@ -36,6 +36,24 @@ def _without_delay(sock: Any) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
+def connected(target: Target, until: float) -> Any:
+    """Return a TCP connection to the broker, through a proxy only where the target names one.
+
+    paho would also go by the variable mqtt_proxy, and by what others told PySocks.
+    """
+    transport = target.transport
+    if transport.proxy is None:
+        return tcp((target.host, target.port), transport.bind, until)
+    from .proxy import through
+
+    return through(transport.proxy, (target.host, target.port), transport.bind, until)
+
+
+def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
+    """Return a TCP connection to a host and port."""
+    return socket.create_connection(place, left(until), (bind, 0) if bind else None)
+
+
 def unix_socket(path: str, until: float) -> Any:
     """Connect to a unix socket; paho would wait for it without end, and leave it open when that fails."""
     sock = socket.socket(socket.AF_UNIX)

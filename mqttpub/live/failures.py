@@ -23,6 +23,19 @@ class Failure(Exception):
     status = Exit.UNKNOWN
 
 
+class Unusable(Failure):
+    """A setting of ours cannot be used; nothing was sent.
+
+    `part` is the field of Tls or Transport that is to blame.
+    """
+
+    status = Exit.USAGE
+
+    def __init__(self, message: str, part: str) -> None:
+        super().__init__(message)
+        self.part = part
+
+
 class NotConnected(Failure):
     """Name, TCP, TLS, WebSocket or proxy failed; nothing was sent."""
 

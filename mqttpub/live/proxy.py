@@ -1,10 +1,18 @@
-"""SOCKS and HTTP proxies, which paho reaches with PySocks."""
+"""SOCKS and HTTP proxies: PySocks speaks SOCKS, CONNECT is our own.
+
+PySocks asks an HTTP proxy for an IPv6 address without its brackets, and loses what the broker
+says together with the answer's head.
+"""
 
 import socket
+from importlib import import_module
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from .failures import NotConnected
+from .dial import left, tcp
+from .failures import Unusable
+from .transport import authority
+from .tunnel import NoAnswer, NoUser, NoWay, connect_through
 
 KINDS = {"socks5h": ("SOCKS5", True), "socks5": ("SOCKS5", False), "socks4": ("SOCKS4", True), "http": ("HTTP", True)}
 """Schemes of a proxy's URL: PySocks' name, and whether the proxy looks up the name of the broker."""
@@ -24,8 +32,7 @@ class Proxy(NamedTuple):
     def shown(self) -> str:
         """The URL without the password."""
         user = f"{self.username}@" if self.username else ""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{self.scheme}://{user}{host}:{self.port}"
+        return f"{self.scheme}://{user}{authority(self.host, self.port)}"
 
 
 def parse(url: str) -> Proxy:
@@ -49,30 +56,74 @@ def _shown(parts: SplitResult) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
-def arguments(url: str, host: str) -> dict[str, Any]:
-    """Return what paho's proxy_set takes; raises NotConnected without PySocks."""
-    from paho.mqtt import client
+def check(url: str) -> None:
+    """Raise Unusable for a proxy that needs what is not installed."""
+    if parse(url).scheme != "http":
+        _pysocks()
 
-    socks: Any = client.socks  # type: ignore[attr-defined]
-    if socks is None:
-        raise NotConnected("a proxy needs PySocks: pip install 'mqttpub[proxy]'")
+
+def through(url: str, place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
+    """Return a socket to a host and port beyond a proxy; raises OSError and ValueError, see `cause`, and Unusable."""
     proxy = parse(url)
+    return (_http if proxy.scheme == "http" else _socks)(proxy, place, bind, until)
+
+
+def _http(proxy: Proxy, place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
+    try:
+        sock = tcp((proxy.host, proxy.port), bind, until)
+    except (TimeoutError, socket.gaierror):
+        raise
+    except OSError as error:
+        raise Unreached(error) from error
+    try:
+        user = None if proxy.username is None else f"{proxy.username}:{proxy.password or ''}"
+        connect_through(sock, *place, user, until)
+    except BaseException:
+        sock.close()
+        raise
+    return sock
+
+
+def _socks(proxy: Proxy, place: tuple[str, int], bind: str | None, until: float) -> Any:
+    socks = _pysocks()
     kind, remote = KINDS[proxy.scheme]
-    if kind == "HTTP" and ":" in host:
-        raise NotConnected("PySocks cannot ask an HTTP proxy for an IPv6 address")
-    return {
-        "proxy_type": getattr(socks, kind), "proxy_addr": proxy.host, "proxy_port": proxy.port, "proxy_rdns": remote,
-        "proxy_username": proxy.username, "proxy_password": proxy.password,
-    }  # fmt: skip
+    return socks.create_connection(
+        place, left(until), (bind, 0) if bind else None,
+        proxy_type=getattr(socks, kind), proxy_addr=proxy.host, proxy_port=proxy.port, proxy_rdns=remote,
+        proxy_username=proxy.username, proxy_password=proxy.password,
+    )  # fmt: skip
 
 
+def _pysocks() -> Any:
+    try:
+        return import_module("socks")
+    except ImportError:
+        raise Unusable("a SOCKS proxy needs PySocks: pip install 'mqttpub[proxy]'", "proxy") from None
+
+
+# why there is no way
+
+
+class Unreached(OSError):
+    """There is no connection to the proxy itself; named as PySocks does."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(str(error))
+        self.socket_err = error
+
+
+UNREACHED = "cannot connect to the proxy {proxy}: {reason}"
+REFUSED = "the proxy {proxy} refused to connect to {place}: {reason}"
+NO_USER = "the proxy {proxy} refused the user: {reason}"
 SAYINGS = {
-    "ProxyConnectionError": "cannot connect to the proxy {proxy}: {reason}",
-    "SOCKS5AuthError": "the proxy {proxy} refused the user: {reason}",
+    Unreached.__name__: UNREACHED,
+    NoAnswer.__name__: "the proxy {proxy} {reason}",
+    NoUser.__name__: NO_USER,
+    "ProxyConnectionError": UNREACHED,
+    "SOCKS5AuthError": NO_USER,
     "GeneralProxyError": "the proxy {proxy} broke off: {reason}",
 }
-"""What the exceptions of PySocks mean; all others say that the proxy refused."""
-REFUSED = "the proxy {proxy} refused to connect to {place}: {reason}"
+"""What our exceptions and those of PySocks mean; all others say that the proxy refused."""
 
 
 def cause(error: OSError, url: str, place: str, timeout: float) -> str | None:
@@ -85,7 +136,7 @@ def cause(error: OSError, url: str, place: str, timeout: float) -> str | None:
     if isinstance(below, socket.gaierror):
         host = proxy.host if below is error else place
         return f"host '{host}' is not known"
-    if not hasattr(error, "socket_err"):
+    if not isinstance(error, NoWay) and not hasattr(error, "socket_err"):
         return None
     reason = below.strerror if isinstance(below, OSError) and below.strerror else str(error).splitlines()[0]
     return SAYINGS.get(type(error).__name__, REFUSED).format(proxy=proxy.shown, place=place, reason=reason)

@@ -18,7 +18,6 @@ from .tap import Observer
 
 OUTPUT_LIMIT = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
-MOST_TURNED_AWAY = 100
 BATCH = 1000
 """Messages that are taken before the socket gets them."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
@@ -131,9 +130,8 @@ class Publisher:
         self.limits = Limits()
         self.doubtful: list[Exchange] = []
         """QoS 2 messages that may or may not have arrived, because the session was lost."""
-        self.turned_away: deque[tuple[Message, str]] = deque(maxlen=MOST_TURNED_AWAY)
-        """The last messages that were not sent because of a limit of the broker, with the reason."""
-        self.turned_away_count = 0
+        self.turned_away: Callable[[Message, str], None] = lambda message, reason: None
+        """Called for each message that is not sent because of a limit of the broker, with the reason."""
         self.session: Session | None = None
         self.tick: Callable[[], None] = lambda: None
         """Called now and then while messages go."""
@@ -183,8 +181,10 @@ class Publisher:
             self._aliases.clear()
             self._aliased.clear()
             self._resume(session, connack.session_present)
-            yield from self._exchanges(session)
-            self._report_strays()
+            try:
+                yield from self._exchanges(session)
+            finally:
+                self._report_strays()
             if self._silent or self._settling.exchanges:
                 session.probe()
             self._noted += self._settling.rest()
@@ -325,19 +325,15 @@ class Publisher:
         for payload in payloads:
             message = Message(writer, payload)
             if reason := self.limits.broken(message):
-                self._turn_away(message, reason)
+                self.turned_away(message, reason)
             else:
                 kept.append(payload)
         return kept
 
-    def _turn_away(self, message: Message, reason: str) -> None:
-        self.turned_away_count += 1
-        self.turned_away.append((message, reason))
-
     def _publish(self, message: Message, now: float) -> Exchange | None:
         reason = "" if self.options.force else self.limits.broken(message)
         if reason:
-            self._turn_away(message, reason)
+            self.turned_away(message, reason)
             return None
         self._last_qos = message.writer.qos
         return self.sender.publish(message, now, writer=self._alias(message.writer) if self.options.aliases else None)

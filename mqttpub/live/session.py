@@ -7,6 +7,7 @@ from typing import Any
 from ..codec.encode import encode
 from ..spec.fields import Packet
 from ..spec.packets import Connack, Disconnect, Pingreq, Pingresp, Suback
+from ..spec.terms import Version
 from .acks import acknowledgement, read, reason_text
 from .connection import Target, open_connection
 from .dial import half_close
@@ -20,6 +21,12 @@ CLOSED = "the broker closed the connection before {}"
 """Said of a close and of a reset alike: which of them comes is a matter of timing."""
 HOUSEKEEPING = 0.5
 """Seconds between looks at the keep alive."""
+CONNACK, REFUSAL_SIZE = 0x20, 4
+"""First byte of CONNACK, and its size before 5.0."""
+RETURN_CODES = range(1, 6)
+"""Refusals in a CONNACK before 5.0, which are no Reason Codes of 5.0."""
+OTHER_VERSION = (1, 0x84)
+"""Codes that say that the broker does not speak the version."""
 ACKS = frozenset((PUBACK, PUBREC, PUBCOMP))
 
 
@@ -225,7 +232,7 @@ class Session:
         self._read_flows()
         while self._tap.others:
             _, frame = self._tap.others.popleft()
-            packet = read(frame.data, self.target.version)
+            packet = read(frame.data, self._form(frame.data))
             if handler := _OTHERS.get(type(packet)):
                 handler(self, packet)
         while self._tap.pending() and not self._tap.released:
@@ -255,14 +262,19 @@ class Session:
             self.receiver.output.clear()
             self.send(data, "its message was acknowledged")
 
+    def _form(self, data: bytes) -> Version:
+        """Return the version whose form a packet has: brokers before 5.0 refuse 5.0 in their own."""
+        older = len(data) == REFUSAL_SIZE and data[0] == CONNACK and data[-1] in RETURN_CODES
+        return min(self.target.version, Version.V311) if older else self.target.version
+
     def _take_connack(self, packet: Any) -> None:
         if self.connack is not None:
             raise PeerFault("the broker sent a second CONNACK")
-        if packet.reason_code:
-            code = packet.reason_code
-            raise ConnectionRefused(
-                f"the broker refused the connection: {reason_text(packet, self.target.version)}", code
-            )
+        if code := packet.reason_code:
+            asked = self.target.version
+            text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
+            hint = f"; --mqtt-version names another than {asked.label}" if code in OTHER_VERSION else ""
+            raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
         self.connack = packet
         self.restart_clock()
 

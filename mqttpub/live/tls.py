@@ -1,19 +1,17 @@
 """TLS: the context that paho wraps its socket with, what was agreed on, and why it failed."""
 
-import os
 import socket
 import ssl
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from .connection import Target
 from .dial import left
 from .failures import NotConnected
+from .tls_settings import settle
 from .transport import Tls
 
-VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 DAY = 86400
 
 
@@ -49,60 +47,22 @@ Context.sslsocket_class = Socket
 
 
 def context(target: Target, until: float, timeout: float) -> Context:
-    """Return the context for a target; raises NotConnected for files and names that cannot be used."""
+    """Return the context for a target; raises Unusable for files and names that cannot be used."""
     tls = target.transport.tls or Tls()
     made = Context(ssl.PROTOCOL_TLS_CLIENT)
     made.target, made.until, made.timeout = target, until, timeout
-    if tls.minimum:
-        made.minimum_version = VERSIONS[tls.minimum]
-    if tls.maximum:
-        made.maximum_version = VERSIONS[tls.maximum]
-    with _blaming("these ALPN names and ciphers cannot be used"):
-        if tls.alpn:
-            made.set_alpn_protocols(tls.alpn)
-        if tls.ciphers:
-            made.set_ciphers(tls.ciphers)
-    _trust(made, tls)
-    _identify(made, tls)
-    _log_keys(made, tls)
-    return made
-
-
-def _trust(made: Context, tls: Tls) -> None:
+    settle(made, tls)
     if tls.insecure:
         made.check_hostname = False
         made.verify_mode = ssl.CERT_NONE
-    elif tls.ca_file or tls.ca_path:
-        with _blaming(f"the CA certificates in '{tls.ca_file or tls.ca_path}' cannot be used"):
-            made.load_verify_locations(tls.ca_file, tls.ca_path)
-    else:
+    elif not (tls.ca_file or tls.ca_path):
         made.load_default_certs()
+    return made
 
 
-def _identify(made: Context, tls: Tls) -> None:
-    def password() -> bytes:
-        if tls.key_password is None:
-            raise ValueError("it is encrypted, and no password was given")
-        return tls.key_password
-
-    if tls.cert:
-        with _blaming(f"the client certificate '{tls.cert}' and its key cannot be used"):
-            made.load_cert_chain(tls.cert, tls.key, password)
-
-
-def _log_keys(made: Context, tls: Tls) -> None:
-    if tls.key_log:
-        with _blaming(f"the key log '{tls.key_log}' cannot be written"):
-            os.close(os.open(tls.key_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
-            made.keylog_filename = tls.key_log
-
-
-@contextmanager
-def _blaming(what: str) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, ValueError) as error:
-        raise NotConnected(f"{what}: {_words(error)}") from None
+def check(tls: Tls) -> None:
+    """Raise Unusable for files and names that no connection could use."""
+    settle(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), tls)
 
 
 # what was agreed on
@@ -174,8 +134,6 @@ KINDS: tuple[tuple[type[Exception], str], ...] = (
     (ssl.SSLEOFError, REASONS["UNEXPECTED_EOF_WHILE_READING"]),
     (ValueError, "'{name}' cannot be asked for in TLS: {words}"),
 )
-NO_PEM = "no PEM, or another password"
-"""What OpenSSL says no more of."""
 REFUSED = "{place} refused the TLS handshake: {words}"
 FAILED = "the TLS handshake with {place} failed: {words}"
 
@@ -209,6 +167,5 @@ def _words(error: Exception) -> str:
     if reason := getattr(error, "reason", None):
         return str(reason).replace("_", " ").lower()
     if isinstance(error, ssl.SSLError):
-        said = str(error.args[-1])
-        return NO_PEM if "PEM lib" in said else said
+        return str(error.args[-1])
     return getattr(error, "strerror", None) or str(error)

@@ -43,7 +43,12 @@ class Transport(NamedTuple):
         """Return where a connection goes, as people write it."""
         if self.kind == "unix":
             return self.path
-        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        shown = authority(host, port)
         if self.kind == "websocket":
             return f"{'wss' if self.tls else 'ws'}://{shown}{self.path}"
         return shown
+
+
+def authority(host: str, port: int) -> str:
+    """Return host and port as URLs write them, an IPv6 address in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -6,6 +6,7 @@
 """
 
 from collections.abc import Callable, Mapping
+from string import hexdigits, whitespace
 from typing import Any
 
 from ..codec.decode import decode
@@ -60,7 +61,7 @@ def _recorded(shown: Any, version: Version) -> tuple[Packet, Version]:
         count = shown.count("*") // 2
         raise _Fault("$.hex", f"{count} byte{'s are' if count > 1 else ' is'} masked, so the packet is not known")
     try:
-        decoded = decode(bytes.fromhex(shown), version)
+        decoded = decode(_hex(shown), version)
     except ValueError as error:
         raise _Fault("$.hex", str(error)) from None
     if decoded.packet is None:
@@ -163,7 +164,7 @@ def _typed(type: WireType, value: Any, path: str) -> Any:
     try:
         type.write(made)
     except UnicodeEncodeError:
-        raise _Fault(path, "a lone surrogate cannot be written as UTF-8") from None
+        raise _Fault(path, _SURROGATE) from None
     except ValueError as error:
         raise _Fault(path, str(error)) from None
     return made
@@ -197,14 +198,32 @@ def _bytes(value: Any, path: str) -> bytes:
         _expect(value[form], str, f"{path}.{form}", "a string")
     try:
         return _FORMS[form](value[form])
+    except UnicodeEncodeError:
+        raise _Fault(f"{path}.{form}", _SURROGATE) from None
     except ValueError as error:
         raise _Fault(f"{path}.{form}", str(error)) from None
+
+
+_SURROGATE = "a lone surrogate cannot be written as UTF-8"
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        at = next((at for at, each in enumerate(text) if each not in hexdigits + whitespace), None)
+    if at is None:
+        raise ValueError("a digit stands alone, where a byte has two")
+    raise ValueError(f"column {at + 1}: '{text[at]}' is not a hex digit")
 
 
 def _base64(text: str) -> bytes:
     from base64 import b64decode
 
-    return b64decode(text, validate=True)
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise ValueError("it is not base64") from None
 
 
 def _json(value: Any) -> bytes:
@@ -220,7 +239,7 @@ def _expect(value: Any, kind: type, path: str, words: str) -> None:
 
 _FORMS: dict[str, Callable[[Any], bytes]] = {
     "text": lambda text: text.encode("utf-8", "surrogateescape"),
-    "hex": bytes.fromhex,
+    "hex": _hex,
     "base64": _base64,
     "json": _json,
 }

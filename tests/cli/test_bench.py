@@ -47,6 +47,21 @@ def test_the_table_has_a_histogram_on_request(mosquitto: int) -> None:
     assert shown.count("<=") == 12
 
 
+def test_warnings_about_the_connection_are_said_once() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "-p", "1", "--connections", "3", "--insecure"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "mqttpub: --insecure: the certificate of the broker is not verified",
+        "mqttpub: cannot connect to localhost:1: Connection refused",
+    ]
+
+
 def test_percentiles_are_right_to_two_percent() -> None:
     latencies = Latencies()
     for number in range(1, 10_001):

@@ -1,8 +1,6 @@
 """Records from streams, messages from JSON Lines, templates, and the pace."""
 
-import io
 import json
-import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -12,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.cli.bulk import LineReader, Rate, Record, RecordTooLong, Template, batches, lines
+from mqttpub.cli.bulk import LineReader, Rate, Record, RecordTooLong, Template
 from mqttpub.cli.jsonmessages import BadLine, message_of
 from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Publish
@@ -47,7 +45,6 @@ def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[Rec
 )
 def test_records_of_a_stream(data: bytes, delimiter: bytes, expected: list[tuple[bytes, int, int]]) -> None:
     assert read([data], delimiter) == expected
-    assert list(lines(io.BytesIO(data), delimiter)) == expected
     assert all(isinstance(record, Record) for record in read([data], delimiter))
 
 
@@ -110,42 +107,6 @@ def test_a_long_record_is_not_collected_first() -> None:
 def test_a_delimiter_is_not_empty() -> None:
     with pytest.raises(ValueError, match="a delimiter has at least one byte"):
         LineReader(b"")
-
-
-def test_a_line_is_there_as_soon_as_it_is_written() -> None:
-    inlet, outlet = os.pipe()
-    with os.fdopen(inlet, "rb") as stream, os.fdopen(outlet, "wb", buffering=0) as writer:
-        records = batches(stream)
-        writer.write(b"one\ntwo\nthr")
-        assert next(records) == [(b"one", 1, 4), (b"two", 2, 8)]
-        writer.write(b"ee\n")
-        assert next(records) == [(b"three", 3, 14)]
-        writer.write(b"end")
-        writer.close()
-        assert next(records) == [(b"end", 4, 17)]
-        assert next(records, None) is None
-
-
-def test_a_stream_without_read1_is_read_too() -> None:
-    raw = io.FileIO(os.open(os.devnull, os.O_RDONLY))
-    with raw:
-        assert list(lines(raw)) == []
-
-
-def test_memory_stays_small() -> None:
-    code = (
-        "import sys, resource; from mqttpub.cli.bulk import lines\n"
-        "before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
-        "count = sum(1 for _ in lines(sys.stdin.buffer))\n"
-        "print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_000)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        input=b"x" * 63 + b"\n" + b"1234567\n" * 1_000_000,
-        capture_output=True,
-        check=True,
-    )
-    assert done.stdout == b"1000001 True\n"
 
 
 # templates

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_pub import PROGRAM, subscribed
+from tests.fakes import Peer, scripted
 
 pytestmark = pytest.mark.broker
 
@@ -42,7 +43,8 @@ def test_each_line_is_a_message_in_order(qos: str, mosquitto: int) -> None:
 def test_other_delimiters(flags: list[str], data: bytes, mosquitto: int) -> None:
     records, _ = pub("-t", "d", "-q", "1", "--json", *flags, port=mosquitto, data=data)
     assert [each["payload_bytes"] for each in records if each["event"] == "message"] == [1, 1]
-    assert records[-1] == {"event": "summary", "accepted": 2, "no_subscribers": 2}
+    nothing = {"sent": 0, "refused": 0, "unknown": 0, "bad_lines": 0}
+    assert records[-1] == {"event": "summary", "accepted": 2, "no_subscribers": 2, **nothing}
 
 
 def test_empty_input_sends_nothing_and_succeeds(mosquitto: int) -> None:
@@ -61,6 +63,32 @@ def test_objects_bring_topic_qos_and_properties_of_their_own(mosquitto: int) -> 
     records, _ = pub("-t", "j/2", "--jsonl", "--json", port=mosquitto, data=data)
     got = sorted((each["number"], each["topic"], each["qos"]) for each in records if each["event"] == "message")
     assert got == [(1, "j/1", 1), (2, "j/2", 0), (3, "j/3", 2)]
+
+
+def test_blank_lines_are_no_objects(mosquitto: int) -> None:
+    data = b'{"topic": "a"}\n\n  \r\n{"topic": "b"}\n\n'
+    records, said = pub("--jsonl", "--json", port=mosquitto, data=data)
+    assert [(each["number"], each["topic"]) for each in records[:-1]] == [(1, "a"), (4, "b")]
+    assert said == ""
+
+
+def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
+    connack = "20 06 00 00 03 22 00 03"
+
+    def script(peer: Peer) -> None:
+        peer.accept(connack)
+        peer.wait()
+
+    with scripted(script) as port:
+        flags = ("-t", "a", "-l", "-q", "0", "-ta", "4", "--json")
+        records, said = pub(*flags, port=port, data=b"x\n" * 1500, status=5)
+    turned = [each for each in records if each["event"] == "message"]
+    assert [each["number"] for each in turned] == list(range(1, 1501))
+    assert {each["outcome"] for each in turned} == {"not sent"}
+    assert set(turned[0]) == {"event", "number", "topic", "qos", "retain", "payload_bytes", "outcome", "reason"}
+    assert records[-1]["refused"] == 1500
+    assert said.splitlines()[-1] == "mqttpub: 1490 more like these"
+    assert len(said.splitlines()) == 11
 
 
 def test_bad_lines_are_named_and_the_others_are_sent(mosquitto: int) -> None:

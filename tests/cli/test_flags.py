@@ -117,15 +117,19 @@ ALIASES = {
     "--host": "--hostname",
     "--mqtt-version": "--protocol-version --mqttVersion",
     "--client-id": "--id --identifier",
-    "--id-prefix": "--identifierPrefix",
+    "--id-prefix": "--identifierPrefix -ip",
     "--keep-alive": "--keepalive --keepAlive",
     "--username": "--user",
-    "--password": "--pw",
+    "--password": "--pw -pw",
+    "--password-file": "-pw:file",
     "--message": "--payload",
-    "--file": "--file-read --message-file",
+    "--file": "--file-read --message-file -m:file",
     "--stdin": "--stdin-file",
-    "--null-message": "--message-empty",
-    "--inspect": "--debug",
+    "--null-message": "--message-empty -m:empty",
+    "--stdin-line": "--multiline --line-mode -lm",
+    "--reconnect": "--maximum-reconnect-times",
+    "--key-password": "--keypw --client-private-key-password",
+    "--inspect": "--debug --verbose",
     "--session-expiry-interval": "--sessionExpiryInterval",
     "--receive-maximum": "--rcv-max --rcvMax",
     "--maximum-packet-size": "--maxPacketSize",
@@ -158,6 +162,11 @@ def test_the_long_names_of_other_clients_mean_the_same(name: str) -> None:
     flag = next(param for param in command.params if name in names(param))
     same = flag.secondary_opts if name in flag.secondary_opts else flag.opts
     assert set(ALIASES[name].split()) <= set(same)
+
+
+def test_a_line_of_mqttx_pub_means_lines_of_standard_input() -> None:
+    request = requested("-t", "a", "--stdin", "--multiline", plain=())
+    assert request.bulk.kind == "lines"
 
 
 def test_lines_of_mosquitto_pub_mean_what_they_mean_there() -> None:

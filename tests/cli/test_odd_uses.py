@@ -1,10 +1,14 @@
 """Uses that are not in the manual, each of which went wrong once."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from mqttpub.cli.main import main
+from tests.cli.requested import refused
 
 PROGRAM = [sys.executable, "-m", "mqttpub"]
 
@@ -60,7 +64,7 @@ def test_decode_names_a_file_that_is_not_there() -> None:
 def test_bench_is_judged_like_pub() -> None:
     done = mqttpub("bench", "-t", "a/+", "-n", "1")
     assert done.returncode == 2
-    assert b"holds the wildcard +" in done.stderr
+    assert done.stderr == b"mqttpub bench: Topic Name holds the wildcard + (MQTT5-3.3.2-2)\n"
 
 
 def test_an_outbox_is_drained_without_a_new_message(mosquitto: int, tmp_path: Path) -> None:
@@ -70,4 +74,101 @@ def test_an_outbox_is_drained_without_a_new_message(mosquitto: int, tmp_path: Pa
     assert done.returncode == 0
     assert b'"topic":"kept"' in done.stdout
     again = mqttpub("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", outbox, "--json")
-    assert (again.returncode, again.stdout) == (0, b'{"event":"summary"}\n')
+    nothing = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0, "bad_lines": 0, "no_subscribers": 0}
+    assert (again.returncode, json.loads(again.stdout)) == (0, {"event": "summary", **nothing})
+
+
+@pytest.mark.parametrize("flags", [["-l"], ["-l", "-q", "1"], ["--jsonl"], ["-s"]])
+def test_closed_standard_input_is_said(flags: list[str], mosquitto: int) -> None:
+    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", *flags, "<&-"])
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (2, b"mqttpub pub: standard input is closed\n")
+
+
+def test_a_message_needs_no_standard_input(mosquitto: int) -> None:
+    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x", "<&-"])
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["-P", "secret", "-V", "3.1.1"],
+        ["--mqtt-version", "7"],
+        ["--no-such-flag"],
+        ["-p", "1"],
+        ["--insecure", "-p", "1"],
+        ["--cafile", "/dev/null"],
+    ],
+)
+def test_quiet_is_quiet_about_everything(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pub", "-t", "a", "-m", "x", *arguments, "--quiet"]) in (2, 3)
+    assert capsys.readouterr() == ("", "")
+
+
+SAID = {
+    "--repeat 0": "--repeat: 0 is not in the range 1 to 1000000000",
+    "--max-inflight 65536": "--max-inflight: 65536 is not in the range 1 to 65535",
+    "-q two": "--qos: 'two' is not a number",
+    "-q 4": "--qos: 4 is not in the range 0 to 3",
+    "--reconnect x": "--reconnect: 'x' is not a number",
+    "--rate 0": "--rate: 0 is not above 0 and at most 1000000000",
+    "--repeat-delay -1": "--repeat-delay: -1 is not 0 or more, but at most 1000000000",
+    "--timeout soon": "--timeout: 'soon' is not a number",
+    "--outbox o --repeat 2 --repeat-delay 1": "--repeat-delay does not go with --outbox",
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_numbers_are_refused_in_our_words(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, "-t", "a", "-m", "x", *line.split()) == SAID[line]
+
+
+def test_a_repeat_of_standard_input_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, "-t", "a", "-l", "--repeat", "2")
+    assert said == "--repeat is for a message that flags name, not for standard input"
+
+
+def test_a_payload_that_is_said_to_be_text_but_is_none_is_sent_with_a_warning(mosquitto: int) -> None:
+    here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-pf")
+    done = mqttpub(*here, "-m", "hex:61ff")
+    assert done.returncode == 0
+    assert done.stderr.decode() == (
+        "mqttpub: publish.payload holds ff, which is not UTF-8, but payload_format_indicator is 1 "
+        "(MQTT5-3.3.2.3.2/utf8)\n"
+    )
+    assert mqttpub(*here, "-m", "text").stderr == b""
+
+
+EXPIRY = ("-D", "DISCONNECT", "session-expiry-interval", "9")
+
+
+def test_a_session_does_not_begin_to_last_at_its_end(mosquitto: int) -> None:
+    here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x", "-q", "1", *EXPIRY)
+    done = mqttpub(*here)
+    assert done.returncode == 2
+    assert done.stderr.decode() == (
+        "mqttpub pub: Session Expiry Interval is 9 in DISCONNECT, but 0 in CONNECT (MQTT5-3.14.2.2.2/expiry); "
+        "--force sends it all the same\n"
+    )
+    assert mqttpub(*here, "--force").returncode == 5
+    for lasting in (["-x", "5"], ["--reconnect"], ["-D", "CONNECT", "session-expiry-interval", "1"]):
+        assert mqttpub(*here, *lasting).returncode == 0
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_no_stream_is_needed(closed: str, mosquitto: int) -> None:
+    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1", "-m", "x"])
+    for more in ("", " --json", " --inspect"):
+        done = subprocess.run(["bash", "-c", f"{line}{more} {closed}"], capture_output=True, timeout=30, check=False)
+        assert done.returncode == 0
+        assert b"Traceback" not in done.stderr
+
+
+def test_a_full_disk_is_said(mosquitto: int) -> None:
+    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x"])
+    for more in ("--json", "--inspect"):
+        done = subprocess.run(["bash", "-c", f"{line} {more} >/dev/full"], capture_output=True, timeout=30, check=False)
+        assert done.returncode == 74
+        assert done.stderr == b"mqttpub: the output cannot be written: No space left on device\n"

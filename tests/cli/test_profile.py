@@ -47,6 +47,29 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+SECRETS = """
+[profile.secret]
+proxy = "socks5h://me:secret@h:1"
+url = "mqtt://me:secret@h/t"
+key-password = "secret"
+password = "secret"
+authentication-data = "secret"
+ws-header = ["Authorization: Bearer secret", "cookie=secret", "X-Plain: open"]
+"""
+
+
+def test_nothing_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config.write_text(SECRETS)
+    assert main(["profile", "show", "secret"]) == 0
+    shown = capsys.readouterr().out
+    assert "secret" not in shown.replace("[profile.secret]", "")
+    assert 'proxy = "socks5h://me:******@h:1"' in shown
+    assert 'ws-header = ["Authorization: *************", "cookie=******", "X-Plain: open"]' in shown
+    config.write_text('[profile.secret]\nws-header = { Authorization = "Bearer secret", x = "y" }\n')
+    assert main(["profile", "show", "secret"]) == 0
+    assert capsys.readouterr().out == 'ws-header = {"Authorization": "*************", "x": "y"}\n'
+
+
 def test_without_a_name_the_default_profile_is_used(config: Path) -> None:
     assert requested().target.host == "by-default"
     config.write_text("")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mqttpub.cli.main import main
 from mqttpub.cli.transport_flags import IMPLY_TLS, tls_flags
 from mqttpub.live.transport import Tls, Transport
 from tests.cli.requested import names, refused, requested
@@ -57,6 +58,7 @@ WAYS: dict[str, tuple[int, Transport]] = {
     "--alpn mqtt --tls-alpn x": (8883, tcp(Tls(alpn=("mqtt", "x")))),
     "--sni example.org --ciphers HIGH": (8883, tcp(Tls(server_name="example.org", ciphers="HIGH"))),
     "--tls-keylog keys": (8883, tcp(Tls(key_log="keys"))),
+    "--keypw hex:6f": (8883, tcp(Tls(key_password=b"o"))),
     "--insecure": (8883, tcp(Tls(insecure=True))),
     "--insecure --no-tls": (1883, tcp()),
     "--unix /run/mqtt": (1883, Transport("unix", "/run/mqtt")),
@@ -143,6 +145,21 @@ def test_a_key_needs_its_certificate(tmp_path: Path, capsys: pytest.CaptureFixtu
     key = tmp_path / "key"
     key.touch()
     assert refused(capsys, *MESSAGE, "--key", str(key)) == "--key needs --cert"
+
+
+def test_a_password_of_a_key_among_the_arguments_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    requested("--key-password", "secret")
+    assert capsys.readouterr().err == "mqttpub: the password of a key among the arguments can be seen by other users\n"
+
+
+def test_a_password_of_a_key_is_masked_in_profiles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "mqttpub").mkdir()
+    (tmp_path / "mqttpub" / "config.toml").write_text("[profile.a]\nkey-password = 'secret'\n")
+    assert main(["profile", "show", "a"]) == 0
+    assert capsys.readouterr().out == 'key-password = "******"\n'
 
 
 def test_a_password_of_a_proxy_among_the_arguments_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:

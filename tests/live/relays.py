@@ -1,5 +1,6 @@
 """Small proxies and a wire tap on loopback, each connection in threads of its own."""
 
+import base64
 import socket
 import struct
 import threading
@@ -148,16 +149,26 @@ def _until_zero(sock: socket.socket) -> bytes:
     return text
 
 
-def http(answer: str = "200 Connection established") -> Negotiate:
-    """Return what makes a relay an HTTP proxy that knows CONNECT."""
+def http(answer: str = "200 Connection established", user: bytes = b"") -> Negotiate:
+    """Return what makes a relay an HTTP proxy that knows CONNECT; an IPv6 address stands in brackets."""
 
     def negotiate(sock: socket.socket) -> Place | None:
         request = head(sock)
+        said = answer if not user or _presented(request) == user else "407 Proxy Authentication Required"
         host, _, port = request.split()[1].rpartition(":")
-        sock.sendall(f"HTTP/1.1 {answer}\r\nProxy-Agent: test\r\n\r\n".encode())
-        return (host, int(port)) if answer.startswith("200") else None
+        if ":" in host and not (host.startswith("[") and host.endswith("]")):
+            said = "400 Bad Request"
+        sock.sendall(f"HTTP/1.1 {said}\r\nProxy-Agent: test\r\n\r\n".encode())
+        return (host.strip("[]"), int(port)) if said.startswith("200") else None
 
     return negotiate
+
+
+def _presented(request: str) -> bytes:
+    """Return the user and the password of a request."""
+    lines = (line.partition(": ") for line in request.splitlines())
+    value = next((value for name, _, value in lines if name == "Proxy-Authorization"), "")
+    return base64.b64decode(value.removeprefix("Basic "))
 
 
 def head(sock: socket.socket) -> str:

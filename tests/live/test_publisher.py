@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.connection import Target
-from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected, Refused
+from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected, Refused, Unanswered
 from mqttpub.live.flows import Exchange, Message
 from mqttpub.live.publisher import Listed, Options, Publisher
 from mqttpub.spec.fields import Property
@@ -23,7 +23,7 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     said: list[str] = []
     made = Publisher(
         target, Listed(Message.of(packet, V5, number) for number, packet in enumerate(packets)),
-        Options(timeout=2.0, **options), remark=said.append,
+        Options(**{"timeout": 2.0, **options}), remark=said.append,
     )  # fmt: skip
     made.said = said  # type: ignore[attr-defined]
     return made
@@ -147,9 +147,11 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
                 Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Message.of(packet, V5)]),
                 Options(timeout=2.0, force=force),
             )  # fmt: skip
+            reasons: list[str] = []
+            made.turned_away = lambda _, reason, reasons=reasons: reasons.append(reason)  # type: ignore[misc]
             list(made.run())
         assert any(each[0] >> 4 == 3 for each in seen) == force
-        assert [statement in reason for _, reason in made.turned_away] == ([] if force else [True])
+        assert [statement in reason for reason in reasons] == ([] if force else [True])
 
 
 def test_receive_maximum_is_exceeded_only_by_force() -> None:
@@ -186,4 +188,18 @@ def test_acknowledgements_of_nothing_are_reported() -> None:
         made = publisher(port, 1)
         ended: list[Exchange] = list(made.run())
     assert len(ended) == 1
+    assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
+
+
+def test_acknowledgements_of_nothing_are_reported_also_when_ours_never_comes() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 09")
+        peer.wait()
+
+    with scripted_many([script]) as port:
+        made = publisher(port, 1, timeout=0.4)
+        with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
+            list(made.run())
     assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]

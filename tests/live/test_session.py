@@ -16,6 +16,7 @@ from mqttpub.live.failures import (
     PeerFault,
     Refused,
     Unanswered,
+    Unusable,
 )
 from mqttpub.live.flows import Exchange, Message
 from mqttpub.live.publisher import publish_all
@@ -103,8 +104,11 @@ REFUSED_CONNECTIONS = [
     ("20 03 00 87 00", Version.V5, "0x87 Not authorized"),
     ("20 09 00 88 06 1f 00 03 77 68 79", Version.V5, "0x88 Server unavailable: why"),
     ("20 02 00 05", Version.V311, "5 not authorized"),
-    ("20 02 00 01", Version.V31, "1 unacceptable protocol version"),
-    ("20 02 00 01", Version.V311, "1 unacceptable protocol version"),
+    ("20 03 00 84 00", Version.V5, "0x84 Unsupported Protocol Version; --mqtt-version names another than 5.0"),
+    ("20 02 00 01", Version.V31, "1 unacceptable protocol version; --mqtt-version names another than 3.1"),
+    ("20 02 00 01", Version.V311, "1 unacceptable protocol version; --mqtt-version names another than 3.1.1"),
+    ("20 02 00 01", Version.V5, "1 unacceptable protocol version; --mqtt-version names another than 5.0"),
+    ("20 02 00 05", Version.V5, "5 not authorized"),
     ("20 02 00 02", Version.V311, "2 identifier rejected"),
 ]
 
@@ -114,7 +118,7 @@ def test_a_refused_connection_says_why(connack: str, version: Version, said: str
     with scripted(lambda peer: _discard(peer.accept(connack))) as port:
         with pytest.raises(ConnectionRefused) as caught:
             publish(port, 1, version)
-        assert said in str(caught.value)
+        assert str(caught.value) == f"the broker refused the connection: {said}"
         assert caught.value.status == Exit.CONNECTION_REFUSED
 
 
@@ -155,6 +159,12 @@ FAULTS = {
     "PUBACK with a foreign code": (sends("40 04 00 01 92 00"), 1, PeerFault, "MQTT5-3.4.2-1"),
     "five bytes of length": (sends("40 80 80 80 80 01"), 1, PeerFault, "does not end at its fourth byte"),
     "no such packet": (sends("00 00"), 1, PeerFault, "type 0"),
+    "CONNACK of 3.1.1": (
+        lambda peer: _discard(peer.accept("20 02 00 00")),
+        1,
+        PeerFault,
+        "faulty CONNACK: no Property Length",
+    ),
     "second CONNACK": (sends("20 03 00 00 00"), 1, PeerFault, "second CONNACK"),
 }
 
@@ -244,6 +254,7 @@ def test_an_unknown_host_is_not_connected() -> None:
 def test_every_failure_has_its_status() -> None:
     statuses: dict[type[Failure], int] = {
         NotConnected: 3, ConnectionRefused: 4, Refused: 5, Unanswered: 6, Lost: 6, PeerFault: 7, Interrupted: 130,
+        Unusable: 2,
     }  # fmt: skip
     assert {kind: int(kind.status) for kind in statuses} == statuses
     assert issubclass(Lost, Failure)

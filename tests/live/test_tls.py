@@ -123,10 +123,12 @@ def test_insecure_says_so_each_time(brokers: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_inspect_shows_the_layers(brokers: Broker) -> None:
+@pytest.mark.parametrize(("host", "place"), [("", "localhost"), ("-h ::1", "[::1]"), ("-h 127.0.0.1", "127.0.0.1")])
+def test_inspect_shows_the_layers(host: str, place: str, brokers: Broker) -> None:
     port = str(brokers.ports["wss"])
-    flags = ("-p", port, "--protocol", "wss", "--cafile", str(brokers.ca.cert), "--inspect")
+    flags = ("-p", port, "--protocol", "wss", "--cafile", str(brokers.ca.cert), "--inspect", *host.split())
     shown = " ".join(pub(*flags).stdout.split())
+    assert shown.startswith(f"* connecting to wss://{place}:{port}/mqtt as ")
     began = shown.index("* TLS 1.3")
     assert shown[began:].startswith(
         f"* {TLS_LINE} * WebSocket: GET /mqtt -> 101 Switching Protocols, subprotocol mqtt > CONNECT"
@@ -134,30 +136,6 @@ def test_inspect_shows_the_layers(brokers: Broker) -> None:
     record = json.loads(pub(*flags, "--json").stdout.splitlines()[0])
     assert record["event"] == "connection"
     assert record["layers"][0] == TLS_LINE
-
-
-def unusable(brokers: Broker, folder: Path) -> dict[str, tuple[Tls, str]]:
-    """Return files and names that cannot be used, with what is said of them."""
-    junk = folder / "junk"
-    junk.write_text("no certificate")
-    cert, key = str(brokers.client.cert), str(brokers.locked.key)
-    ours = f"the client certificate '{cert}' and its key cannot be used: "
-    return {
-        "CA": (Tls(ca_file=str(junk)), f"the CA certificates in '{junk}' cannot be used: no certificate or crl found"),
-        "locked": (Tls(cert=cert, key=key), ours + "it is encrypted, and no password was given"),
-        "wrong password": (Tls(cert=cert, key=key, key_password=b"wrong"), ours + "no PEM, or another password"),
-        "another key": (Tls(cert=cert, key=str(brokers.ca.cert.with_suffix(".key"))), ours + "key values mismatch"),
-        "ciphers": (Tls(ciphers="NONE"), "these ALPN names and ciphers cannot be used: No cipher can be selected."),
-        "key log": (Tls(key_log=str(folder)), f"the key log '{folder}' cannot be written: Is a directory"),
-    }
-
-
-@pytest.mark.parametrize("name", ["CA", "locked", "wrong password", "another key", "ciphers", "key log"])
-def test_what_cannot_be_used_is_named(name: str, brokers: Broker, tmp_path: Path) -> None:
-    tls, sentence = unusable(brokers, tmp_path)[name]
-    with pytest.raises(NotConnected) as caught:
-        publish(to(brokers, "tls", Transport(tls=tls)))
-    assert str(caught.value).lower() == sentence.lower()
 
 
 def test_versions_that_do_not_meet_are_named(brokers: Broker) -> None:

@@ -104,6 +104,8 @@ WAYS: dict[str, Way] = {
     "WS": lambda brokers: to(brokers, "ws", websocket()),
     "WS, IPv6": lambda brokers: to(brokers, "ws", websocket(), host="::1"),
     "WSS": lambda brokers: to(brokers, "wss", websocket(trusting(brokers))),
+    "WSS, IPv6": lambda brokers: to(brokers, "wss", websocket(trusting(brokers)), host="::1"),
+    "WSS, certificate": lambda brokers: to(brokers, "wss", websocket(presenting(brokers))),
 }
 LARGE = ["TCP", "unix", "TLS", "WS", "WSS"]
 
