@@ -29,7 +29,12 @@ class Screen(NamedTuple):
 
 
 def run(command: str, *, port: int, folder: Path, **environment: str) -> Screen:
-    """Run a line in a shell, as a user would, with a broker where the program looks for one."""
+    """Run a line in a shell, as a user would, with a broker where the program looks for one.
+
+    The shell stands in `folder`, which has the captures of the tests where a checkout has them.
+    """
+    if not (folder / "tests").exists():
+        (folder / "tests").symlink_to(ROOT / "tests")
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     env = {
         "PATH": path, "HOME": str(folder), "LC_ALL": "C.UTF-8", "MQTTPUB_HOST": "127.0.0.1", "MQTTPUB_PORT": str(port),

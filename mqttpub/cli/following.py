@@ -1,6 +1,7 @@
 """Events become what is known about them: judged, with client and topic, picked by a filter."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 
 from ..codec.nodes import Finding
 from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
@@ -22,6 +23,7 @@ class Following:
         self._events = events
         self._picked = picked
         self._conversations = Conversations()
+        self._open = OpenConnections()
 
     def __iter__(self) -> Iterator[Known]:
         """Yield packets with what is known about them, and the other events as they are."""
@@ -42,8 +44,13 @@ class Following:
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[Known]:
         findings = self.judge.event(event)
         client = self._conversations.name(event.ends)
-        if self._picked and not self._picked.matches(event, client=client):
-            return
+        ended = self._open.ended(event)
+        if not self._picked or self._picked.matches(event, client=client):
+            yield from self._told(event, findings)
+        if ended:
+            self._conversations.end(event.ends)
+
+    def _told(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
         yield event
         self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
         for each in findings:
@@ -86,3 +93,18 @@ class OpenConnections:
 def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:
     """Yield the packets among events."""
     return (known for known in events if isinstance(known, KnownPacket))
+
+
+def by_connection(events: Iterable[Known], most: int) -> Iterator[Known]:
+    """Yield the events of each connection together, connections in the order in which they begin.
+
+    What is held back is bounded: behind `most` events they come as they are.
+    """
+    held: dict[int, list[Known]] = {}
+    rest = iter(events)
+    for known in islice(rest, most):
+        ends = known.event.ends if isinstance(known, KnownPacket) else known.ends
+        held.setdefault(ends.number, []).append(known)
+    for number in sorted(held):
+        yield from held.pop(number)
+    yield from rest

@@ -11,9 +11,11 @@ from ..conversation.events import Closed, GapSeen, PacketSeen, Remark
 from ..conversation.exchanges import Exchange, Exchanges
 from ..conversation.known import Known, KnownPacket
 from ..view.terminal import show
-from .following import OpenConnections, packets_of
+from .following import OpenConnections, by_connection, packets_of
 from .showing import Show
 
+MOST_HELD = 20_000
+"""Events that are held back so that a diagram shows one connection after another."""
 WRITE = 1 << 16
 """Characters that are written at once."""
 
@@ -209,7 +211,9 @@ def ladder(events: Iterable[Known], settings: Settings) -> None:
     """Draw the sequence diagram."""
     from ..view.ladder import ladder as drawn
 
-    lines = drawn(events, width=settings.width, absolute=settings.absolute, ascii=not _boxes())
+    lines = drawn(
+        by_connection(events, MOST_HELD), width=settings.width, absolute=settings.absolute, ascii=not _boxes()
+    )
     show(lines, sys.stdout)
 
 
@@ -217,14 +221,14 @@ def svg(events: Iterable[Known], settings: Settings) -> None:
     """Write the sequence diagram as SVG."""
     from ..view.ladder_svg import ladder_svg
 
-    text(ladder_svg(events, absolute=settings.absolute))
+    text(ladder_svg(by_connection(events, MOST_HELD), absolute=settings.absolute))
 
 
 def mermaid(events: Iterable[Known], settings: Settings) -> None:
     """Write the sequence diagram as Mermaid."""
     from ..view.mermaid import mermaid as drawn
 
-    text(drawn(events, absolute=settings.absolute))
+    text(drawn(by_connection(events, MOST_HELD), absolute=settings.absolute))
 
 
 def _boxes() -> bool:
