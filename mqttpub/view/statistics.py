@@ -24,12 +24,14 @@ _BAD_RATE = 0.01
 
 def screen(statistics: Statistics, *, width: int = 80) -> Iterator[Line]:
     """Yield the lines of the screen, none wider than `width` (60 or more); empty sections are left out."""
+    begun = False
     for section in _SECTIONS:
         lines = list(section(statistics, width))
+        if lines and begun:
+            yield []
+        begun = begun or bool(lines)
         for line in lines:
             yield from wrap(line, width)
-        if lines:
-            yield []
 
 
 def number(value: float) -> str:

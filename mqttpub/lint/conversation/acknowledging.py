@@ -193,8 +193,8 @@ def _in_order(state: State, packet: Ack, end: End, exchange: Exchange) -> None:
     code = packet.code
     state.counts[ORDERED[code]] += 1
     if exchange.number < end.acked[code]:
-        message = f"{packet.name} for Packet Identifier {packet.packet_id} ({exchange}) comes after that"
-        message = f"{message} for packet {end.acked[code]}, but its PUBLISH came before that one"
+        message = f"{packet.name} for Packet Identifier {packet.packet_id} answers packet {exchange.number}"
+        message = f"{message}, but packet {end.acked[code]} was answered before it"
         state.fault(_ORDER[code], "packet_id", message)
     else:
         end.acked[code] = exchange.number

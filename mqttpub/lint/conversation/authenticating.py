@@ -37,7 +37,7 @@ def from_server(state: State, packet: Auth, end: End) -> None:
     if state.method is None:
         state.fault(_SERVER_NONE, "", "AUTH is sent, but CONNECT has no Authentication Method")
         return
-    if not state.connack_number:
+    if state.complete and not state.connack_number:
         state.counts[SERVER_STEP] += 1
         if code != CONTINUE:
             state.fault(
@@ -62,7 +62,7 @@ def from_client(state: State, packet: Auth, end: End) -> None:
     if state.method is None:
         state.fault(_CLIENT_NONE, "", "AUTH is sent, but CONNECT has no Authentication Method")
         return
-    if not state.connack_number:
+    if state.complete and not state.connack_number:
         state.counts[CLIENT_STEP] += 1
         if code != CONTINUE:
             state.fault(

@@ -96,6 +96,7 @@ def _leaves(state: State, end: End, closer: End | None) -> None:
     if state.time is None or state.time - end.leaving < PATIENCE:
         return
     waited = f"{(state.time - end.leaving) / 1e9:.0f} s later"
+    end.leaving = None
     _left(state, end)
     if end.refused and not end.disconnect:
         message = f"{waited} the server has not closed after its refusing CONNACK (packet {end.refused})"
@@ -144,9 +145,9 @@ def _left_undone(state: State, end: End) -> None:
             state.counts[acknowledging.ACKED[PUBREL]] += 1
             message = f"no PUBREL for Packet Identifier {id} came, but PUBREC (packet {exchange.received}) awaited it"
             state.fault(_LAWS[PUBREL][0], "", message)
-    for number, time in _old(state, end):
+    for number in _old(state, end):
         state.counts[keepalive.ANSWERED] += 1
-        state.fault(_PINGRESP, "", f"no PINGRESP came, but PINGREQ (packet {number}) was sent at {time / 1e9:.0f} s")
+        state.fault(_PINGRESP, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
 
 
 _PINGRESP = Law("3.12.4-1", "3.12.4-1", "3.12/answer")
@@ -162,11 +163,11 @@ _AGAIN = {1: Law("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: Law("4.3.3-10", "4.
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP", SUBACK: "SUBACK"}
 
 
-def _old(state: State, end: End) -> Iterator[tuple[int, int]]:
+def _old(state: State, end: End) -> Iterator[int]:
     last = _last(state, end)
     for number, time in end.peer.pings:
         if time is not None and last is not None and last - time >= PATIENCE:
-            yield number, time
+            yield number
 
 
 def _last(state: State, end: End) -> int | None:

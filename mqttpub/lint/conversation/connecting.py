@@ -97,12 +97,13 @@ def _client(state: State, kind: type[Packet] | None, end: End) -> None:
 def _before_connack(state: State, kind: type[Packet] | None) -> None:
     if kind is Connect:
         return
-    if state.method is not None:
+    must_wait = state.method is not None and state.complete
+    if must_wait:
         state.counts[WAITING] += 1
     if kind in (Auth, Disconnect):
         return
     state.early += 1
-    if state.method is not None:
+    if must_wait:
         message = f"{_word(kind)} comes before CONNACK, but CONNECT has an Authentication Method"
         state.fault(_METHOD_FIRST, "", f"{message}, so only AUTH and DISCONNECT may")
 
@@ -168,7 +169,7 @@ def connected(state: State, packet: Connect, end: End) -> None:
         spoil(state, SECOND_CONNECT)
         return
     state.connect, state.connect_number = packet, state.number
-    state.wrong = _errors(state)
+    state.wrong = "" if _ordinary(packet, state.version, state.size) else _errors(state)
     state.fresh = state.complete and packet.clean_start
     if state.version != Version.V5:
         return
@@ -176,6 +177,28 @@ def connected(state: State, packet: Connect, end: End) -> None:
     state.problem_information = value_of(packet.properties, _PROBLEM, 1) != 0
     state.server.limits = Limits(packet.properties, state.number)
     state.server.special = not state.problem_information or state.server.limits.size != ENDLESS
+
+
+_ORDINARY = {
+    version: {"flags": 0, "reserved": False, "protocol_name": name, "protocol_level": version, "properties": (),
+              "will_flag": False, "will_qos": 0, "will_retain": False}
+    for version, name in ((Version.V31, "MQIsdp"), (Version.V311, "MQTT"), (Version.V5, "MQTT"))
+}  # fmt: skip
+
+
+def _ordinary(packet: Connect, version: Version, size: int) -> bool:
+    """Whether a CONNECT is of the kind that most are, in which nothing can be wrong; a full look takes far longer."""
+    given = packet.__dict__
+    name, user, password = packet.client_id, packet.username, packet.password
+    texts = name + (user or "")
+    if any(given[key] != value for key, value in _ORDINARY[version].items()) or not 1 <= len(name) <= 23:
+        return False
+    if not texts.isascii() or not texts.isprintable() or (password is not None and user is None):
+        return False
+    if (packet.username_flag, packet.password_flag) != (user is not None, password is not None):
+        return False
+    fields = (packet.protocol_name or "", name, user, password)
+    return size == 2 + 4 + (version == Version.V5) + sum(2 + len(each) for each in fields if each is not None) < 130
 
 
 def _errors(state: State) -> str:

@@ -270,6 +270,9 @@ class State:
             end.range_kept = False
         self.held = 0
         self.history = None
+        if not self.connack_number and self.version == Version.V5:
+            # A Server Keep Alive may be among what was missed.
+            self.client.silence = ENDLESS
         if self.pending:
             self.client.limits, self.pending = self.pending, None
             self.client.special = self.client.limits.size != ENDLESS

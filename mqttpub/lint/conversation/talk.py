@@ -9,9 +9,9 @@ from ...spec.fields import Packet
 from ...spec.packets import Connack, Connect
 from ...spec.terms import Direction, Version
 from ...wire.span import Span
-from ..answers import ANSWERS
 from ..reading import Reading
 from . import closing, connecting, keepalive, limits
+from .answers import ANSWERS
 from .rule import CHECKS, CLIENT, Check, Fault, Tally
 from .spoiling import MALFORMED, spoil
 from .state import End, State
@@ -75,7 +75,10 @@ class Conversation:
         return declared(data[0] >> 4, version or self._state.version) if data else None
 
     def gap(self, direction: Direction | None, length: int | None) -> None:
-        """Forget what may have changed in bytes that are missing; `direction` and `length` change nothing."""
+        """Forget what may have changed in bytes that are missing; whose they are and how many makes no difference.
+
+        To be called before the packets with which the other end reacts to them.
+        """
         self._state.forget()
 
     def closed(self, direction: Direction | None, how: str, time: int | None = None) -> list[Finding]:

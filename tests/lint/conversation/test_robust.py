@@ -10,19 +10,21 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.values import values
 from mqttpub.lint.conversation import Conversation
+from mqttpub.lint.conversation.connecting import _ordinary
 from mqttpub.lint.conversation.rule import CHECKS
 from mqttpub.lint.conversation.state import Identifiers
+from mqttpub.lint.packet import lint
 from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.terms import Direction, Version
-from tests.strategies import conversations, directions, encoded, versions
+from tests.strategies import conversations, directions, encoded, packets, versions
 
 times = st.none() | st.integers(0, 10**12)
 
 
 @given(st.data(), versions)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_valid_packets_in_any_order(data: st.DataObject, version: Version) -> None:
     talk = Conversation()
     for direction, packet in data.draw(conversations(version, max_size=20)):
@@ -35,7 +37,7 @@ def test_valid_packets_in_any_order(data: st.DataObject, version: Version) -> No
 
 
 @given(st.data(), versions)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_any_packets_decoded_or_read(data: st.DataObject, version: Version) -> None:
     whole, fast = Conversation(version), Conversation(version)
     for raw in data.draw(st.lists(st.binary(max_size=12) | encoded(version, valid=False), max_size=10)):
@@ -97,12 +99,12 @@ def test_memory_has_bounds() -> None:
     talk.packet(decode(encode(Connect(client_id="a"), v5), v5, direction=client))
     talk.packet(decode(encode(Connack(properties=told), v5), v5, direction=server))
     tracemalloc.start()
-    for index in range(1500):
+    for index in range(400):
         wanted = (Subscription(filter=f"{index}/{'x' * 2000}/+"),)
-        name = f"{index}/{'x' * 20000}"
+        name = f"{index}/{'x' * 30000}"
         sent = (
             Subscribe(packet_id=index + 1, subscriptions=wanted),
-            Publish(topic=name, payload=bytes(20000), retain=True, properties=(Property(alias, index + 1),)),
+            Publish(topic=name, payload=bytes(30000), retain=True, properties=(Property(alias, index + 1),)),
         )
         for packet in sent:
             talk.fast(encode(packet, v5), packet, client, index, v5)
@@ -110,3 +112,22 @@ def test_memory_has_bounds() -> None:
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert used < 8_000_000
+
+
+@given(st.data(), versions, st.booleans())
+@settings(max_examples=30)
+def test_an_ordinary_connect_has_no_error(data: st.DataObject, version: Version, valid: bool) -> None:
+    packet = data.draw(packets(version, valid, direction=Direction.CLIENT if valid else None, code=Connect.code))
+    raw = encode(packet, version) + data.draw(st.sampled_from((b"", b"\0")))
+    read = values(raw, version)
+    if isinstance(read, Connect) and _ordinary(read, version, len(raw)):
+        assert [each for each in lint(decode(raw, version)) if each.severity == "error"] == []
+
+
+def test_most_connects_are_ordinary() -> None:
+    for version in Version:
+        for more in ({}, {"username": "me"}, {"username": "me", "password": b"\0"}):
+            raw = encode(Connect(client_id="a", **more), version)
+            read = values(raw, version)
+            assert isinstance(read, Connect)
+            assert _ordinary(read, version, len(raw))

@@ -59,3 +59,9 @@ def test_what_can_be_checked_is_what_has_cases(version: Version) -> None:
     faults = {id for row in FAULTS if row.version == version for id in row.ids}
     assert set(checkable(version)) == faults
     assert Conversation(version).tally.exercised == {}
+
+
+def test_what_did_not_happen_is_not_exercised() -> None:
+    tally = hear("@ > subscribe i1; < suback i1", Version.V5).tally
+    assert "MQTT5-3.8.4-1" in tally.exercised
+    assert not {"MQTT5-3.8.4-5", "MQTT5-3.10.4-4", "MQTT5-3.12.4-1"} & set(tally.exercised)
