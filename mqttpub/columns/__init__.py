@@ -1,0 +1,1 @@
+"""Captures as Arrow columns, without Spark."""

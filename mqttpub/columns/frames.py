@@ -1,0 +1,82 @@
+"""Whole control packets in columns, as reassembly hands them to the decoder."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..conversation.events import Closed, Ends, GapSeen, Remark
+
+CLIENT, SERVER, UNKNOWN = 0, 1, 2
+"""Which end sent a packet."""
+
+
+@dataclass
+class Frames:
+    """Packets of many connections, in the order in which records completed them.
+
+    All arrays have one element for each packet. `buffer` is below 2 GiB, so that Arrow's
+    offsets of 32 bits reach all of it.
+    """
+
+    buffer: bytes | bytearray | memoryview
+    """Holds every packet in one piece; packets may lie in any order and other bytes between them."""
+    start: NDArray[np.int64]
+    """Where each packet begins in `buffer`."""
+    end: NDArray[np.int64]
+    """Where it ends."""
+    time: NDArray[np.int64]
+    """Nanoseconds since 1970; the smallest integer where nothing tells it."""
+    record: NDArray[np.int64]
+    """The record of the capture that completed it, counted from 1."""
+    connection: NDArray[np.int32]
+    """Index into `connections`."""
+    direction: NDArray[np.uint8]
+    """CLIENT, SERVER or UNKNOWN."""
+    offset: NDArray[np.int64]
+    """Where it begins in the bytes of its direction."""
+    version: NDArray[np.uint8]
+    """Value of spec.terms.Version."""
+    guessed: NDArray[np.bool_]
+    """Whether the version rests on evidence other than the CONNECT of its connection."""
+    connections: list[Ends]
+    others: list[GapSeen | Closed | Remark]
+    """What is no packet, in order."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""Stands for a time that nothing tells."""
+
+
+def of_events(events: Any) -> Frames:
+    """Return frames of events as `capture.reading.events` yields them; the slow way, which is always right."""
+    from ..conversation.events import PacketSeen
+    from ..spec.terms import Direction
+
+    sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
+    buffer, rows = bytearray(), []
+    numbers: dict[int, int] = {}
+    connections: list[Ends] = []
+    others: list[GapSeen | Closed | Remark] = []
+    for event in events:
+        if not isinstance(event, PacketSeen):
+            others.append(event)
+            continue
+        index = numbers.setdefault(event.ends.number, len(connections))
+        if index == len(connections):
+            connections.append(event.ends)
+        start = len(buffer)
+        buffer += event.data
+        time = NO_TIME if event.time is None else event.time
+        rows.append(
+            (start, len(buffer), time, event.record, index, sides[event.direction], event.offset, event.version,
+             event.guessed)
+        )  # fmt: skip
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+    kinds = (np.int64, np.int64, np.int64, np.int64, np.int32, np.uint8, np.int64, np.uint8, np.bool_)
+    arrays: list[Any] = [np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
+    return Frames(bytes(buffer), *arrays, connections, others)

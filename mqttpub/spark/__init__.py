@@ -1,0 +1,1 @@
+"""Captures on Spark, and MQTT as a Spark source and sink."""
