@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from ..codec.decode import decode
-from ..codec.framing import CONNECT, connect_version, declared, frame_length
+from ..codec.framing import CONNECT, connect_version, declared
 from ..codec.values import Irregular, reader
 from ..lint.packet import lint
 from ..lint.quick import sound
@@ -95,14 +95,6 @@ def _header_size(data: bytes) -> int:
     cursor = Cursor(data, 1)
     cursor.variable()
     return cursor.pos
-
-
-def whole(data: bytes) -> bool:
-    """Tell whether bytes are one packet by their Remaining Length."""
-    try:
-        return frame_length(data) == len(data)
-    except Overlong:
-        return False
 
 
 # a conversation

@@ -239,7 +239,7 @@ class Undecided:
         server = name or ends.server or " and ".join(self.flow.ends)
         if not self.secured.keys and self.secured.first(server):
             _, _, time, record, *_ = self.held[-1]
-            yield Remark(ends, time, record, None, f"TLS to {server}: give --keylog FILE to read it")
+            yield Remark(ends, time, record, None, f"TLS to {server}: give --key-log FILE to read it")
         yield from self.slot.become(stage, self.held)
 
     def _greeter(self, side: int) -> int | None:

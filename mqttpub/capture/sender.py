@@ -240,16 +240,11 @@ class Sender:
         self._search = Search(self.offset, versions, self.direction)
 
     def _found(self, found: Found, time: int | None, record: int) -> list[Event]:
-        """Go on where packets begin, which may be after what came so far."""
+        """Go on where packets begin."""
         assert self._gap
-        assert self._search
-        gap, search = self._gap, self._search
-        gap.then = f"; reading goes on where {found.why}"
-        self._until, self._search = found.start, None
-        if found.start > search.seen:
-            self._mode, self.offset = SKIPPING, search.seen
-            return []
-        self.offset = found.start
+        self._gap.then = f"; reading goes on where {found.why}"
+        self.offset = self._until = found.start
+        self._search = None
         events = self._skipped(time, record)
         for held in found.held:
             events += self.feed(held.data, held.time, held.record)

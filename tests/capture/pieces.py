@@ -48,7 +48,8 @@ class Script:
 
     def end(self, how: str = "FIN", *ends: Direction) -> "Script":
         """Add the end of some sides, or of all that was captured."""
-        for side in [SIDES[end] for end in ends] or [None]:
+        sides: list[int | None] = [SIDES[end] for end in ends]
+        for side in sides or [None]:
             self.pieces.append(End(self.flow, side, *self._next(), how))
         return self
 

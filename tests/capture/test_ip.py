@@ -220,6 +220,13 @@ def test_options_and_extension_headers_before_fragments() -> None:
     assert Reader().packets(*six) == [BODY]
 
 
+def test_the_first_fragment_tells_the_protocol() -> None:
+    first, _ = split(6, BODY, [48])
+    _, second = fragments6(SIX, BODY, [48], 7, protocol=UDP)
+    assert Reader().packets(first, second) == [BODY]
+    assert Reader().packets(second, first) == [BODY]
+
+
 def test_other_addresses_protocols_and_numbers_are_other_packets() -> None:
     first, second = split(4, BODY, [48])
     reader = Reader()
@@ -276,7 +283,7 @@ def test_fragments_without_time_wait_until_there_are_too_many() -> None:
         [ipv4(FOUR, bytes(8), first=65_528)],
         [ipv4(FOUR, bytes(40), first=40), ipv4(FOUR, bytes(40), first=80, more=True)],
         [ipv4(FOUR, bytes(40), first=80, more=True), ipv4(FOUR, bytes(40), first=40)],
-        fragments6(SIX, bytes([6, 0, 0, 1, 0, 0, 0, 3]) + BODY, [48], 2, protocol=FRAGMENT),
+        fragments6(SIX, bytes([6, 0, 0, 1, 0, 0, 0, 3]) + BODY[:96], [48], 2, protocol=FRAGMENT),
     ],
     ids=["no multiple of 8", "empty", "beyond the end", "behind the last", "last too early", "fragment in fragments"],
 )

@@ -2,12 +2,13 @@
 
 import random
 from collections import Counter
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.chunks import Chunk, Piece
+from mqttpub.capture.chunks import Piece
 from mqttpub.capture.mqtt import Streams
 from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Closed, Event, GapSeen, PacketSeen, Remark
@@ -48,7 +49,7 @@ HELLO = bytes.fromhex(
 talks = versions.flatmap(lambda version: conversations(version).map(lambda talk: sent(version, talk)))
 
 
-def opened(version: Version = V5, **more: int) -> Script:
+def opened(version: Version = V5, **more: Any) -> Script:
     """Return a connection that has begun."""
     return Script(flow(**more)).send(CLIENT, CONNECTS[version]).send(SERVER, CONNACKS[version])
 
@@ -212,7 +213,26 @@ def test_connections_are_forgotten_when_both_sides_have_ended() -> None:
     assert not streams._closing
 
 
+def test_a_connect_that_the_server_sends_does_not_make_it_the_client() -> None:
+    found = opened().send(SERVER, CONNECTS[V311]).send(CLIENT, PINGREQ).events()
+    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [CLIENT, SERVER, SERVER, CLIENT]
+
+
+def test_a_large_packet_is_put_together_once() -> None:
+    packet = publish(bytes(1_000_000))
+    streams = Streams()
+    for piece in opened().send(CLIENT, packet[:1000], packet[1000:2000]).pieces:
+        list(streams.feed(piece))
+    sender = streams._slots[1].stage.senders[0]  # type: ignore[attr-defined]
+    assert (sender._due, len(sender._pending)) == (len(packet), 2000)
+
+
 # ends
+
+
+def test_a_side_that_closes_and_then_resets_is_one_side() -> None:
+    script = opened().end("FIN", SERVER).end("RST", SERVER).send(CLIENT, PINGREQ).end("end")
+    assert seen(script.events(), CLIENT) == [CONNECTS[V5], PINGREQ]
 
 
 def test_both_ends_close() -> None:
@@ -340,8 +360,8 @@ def test_one_packet_is_enough_that_fills_a_segment() -> None:
     found = opened().miss(CLIENT, 100).send(CLIENT, publish()).events()
     assert [each.message for each in gaps(found)] == [
         (
-            "100 bytes are missing from the capture; reading goes on where 1 packet and a segment begin and end together, "
-            "offset 117"
+            "100 bytes are missing from the capture; "
+            "reading goes on where 1 packet and a segment begin and end together, offset 117"
         )
     ]
     assert seen(found, CLIENT)[1:] == [publish()]
@@ -475,7 +495,7 @@ def test_some_packets_tell_the_client(end: Direction, data: bytes, client: Direc
 def test_ports_tell_the_client(port: int, client_port: int, why: str) -> None:
     found = Script(flow(port, opened=False, client_port=client_port)).send(CLIENT, publish() * 3).events()
     assert remarks(found)[0].endswith(why)
-    assert found[1].direction is (None if why.startswith("nothing") else CLIENT)  # type: ignore[union-attr]
+    assert found[1].direction is (None if why.startswith("nothing") else CLIENT)
     assert found[1].ends.client == ("" if why.startswith("nothing") else f"10.0.0.1:{client_port}")
 
 
@@ -548,13 +568,13 @@ def test_tls_is_said_once_for_each_server(port: int) -> None:
     again = Script(flow(port, number=2)).send(CLIENT, HELLO).end()
     script.pieces += again.pieces
     found, sizes, text = skipped(script)
-    assert remarks(found) == ["TLS to broker.test: give --keylog FILE to read it"]
+    assert remarks(found) == ["TLS to broker.test: give --key-log FILE to read it"]
     assert (sizes, text) == ({"TLS": 2 * len(HELLO) + 5}, "2 connections are not MQTT: 2 TLS")
 
 
 def test_tls_whose_beginning_was_not_captured() -> None:
     found, _, text = skipped(Script(flow(opened=False)).send(SERVER, b"\x17\x03\x03\x01\x00" + bytes(256)))
-    assert remarks(found) == ["TLS to 10.0.0.1:50000 and 10.0.0.2:4711: give --keylog FILE to read it"]
+    assert remarks(found) == ["TLS to 10.0.0.1:50000 and 10.0.0.2:4711: give --key-log FILE to read it"]
     assert text == "1 connection is not MQTT: 1 TLS"
 
 
@@ -594,7 +614,7 @@ def test_on_a_forced_port_anything_is_mqtt() -> None:
 def test_a_publish_first_on_a_forced_port() -> None:
     found = Script(flow(1883)).send(CLIENT, encode(Publish(topic="t"), V5)).events()
     assert remarks(found)[0].endswith("the client is the end that opened the connection")
-    assert found[1].direction is CLIENT  # type: ignore[union-attr]
+    assert found[1].direction is CLIENT
 
 
 def test_a_connect_with_another_name_is_mqtt_on_its_port() -> None:
@@ -603,5 +623,108 @@ def test_a_connect_with_another_name_is_mqtt_on_its_port() -> None:
     assert seen(Script(flow(4711)).send(CLIENT, data).events()) == []
 
 
-def test_a_chunk_is_a_chunk() -> None:
-    assert isinstance(opened().pieces[0], Chunk)
+def test_tls_of_which_only_a_part_was_captured() -> None:
+    found, _, text = skipped(Script(flow(1883)).send(CLIENT, HELLO[:40]).end())
+    assert (found, text) == ([], "1 connection is not MQTT: 1 TLS")
+
+
+def test_a_search_that_is_tired_gives_the_direction_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqttpub.capture.search.PATIENCE", 0)
+    noise = b"\x90\x7e\x00\x01" * 500
+    script = opened().miss(SERVER, 100).send(SERVER, *[noise] * 9).miss(SERVER, 100).send(SERVER, PINGRESP * 9)
+    (gap,) = gaps(script.events())
+    assert (gap.length, gap.malformed) == (None, False)
+    assert gap.message == (
+        "100 bytes are missing from the capture, and where packets begin after that cannot be found out"
+    )
+
+
+def test_a_header_that_is_not_whole_and_then_a_gap() -> None:
+    script = opened().send(CLIENT, publish(bytes(1000))[:2]).miss(CLIENT, 1008).send(CLIENT, publish())
+    (gap,) = gaps(script.events())
+    assert (gap.offset, gap.length, gap.data) == (17, 1010, publish(bytes(1000))[:2])
+
+
+def test_more_is_missing_than_the_packet_has() -> None:
+    packet = publish(bytes(100))
+    script = opened().send(CLIENT, packet[:50]).miss(CLIENT, 10).send(CLIENT, packet[60:70]).miss(CLIENT, 50)
+    (gap,) = gaps(script.send(CLIENT, publish()).events())
+    assert (gap.offset, gap.length) == (17, 120)
+    assert gap.message.startswith("60 bytes are missing from the capture in 2 places; reading goes on where 1 packet")
+
+
+def test_what_began_before_the_window_and_ends_in_a_gap() -> None:
+    packet = publish(bytes(1_500_000))
+    script = opened().miss(CLIENT, 100)
+    for at in range(0, 1_400_000, 10_000):
+        script.send(CLIENT, packet[at : at + 10_000])
+    found = script.miss(CLIENT, len(packet) - 1_400_000).send(CLIENT, PINGREQ).events()
+    assert [(each.offset, each.length) for each in gaps(found)] == [(17, 100 + len(packet))]
+    assert seen(found, CLIENT)[1:] == [PINGREQ]
+
+
+# what TLS carries
+
+
+def decrypting(script: Script) -> Streams:
+    """Return streams that know of a TLS connection whose keys are there."""
+    streams = Streams()
+    streams.expect_keys()
+    for piece in script.send(CLIENT, HELLO).pieces:
+        assert not list(streams.feed(piece))
+    return streams
+
+
+A, B = flow().ends
+
+
+def test_what_tls_carries_is_read_as_if_it_were_plain() -> None:
+    streams = decrypting(script := Script(flow()))
+    assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
+    found = [*streams.decrypted(A, B, 5000, 5, CONNECTS[V5]), *streams.decrypted(B, A, 6000, 6, CONNACKS[V5])]
+    assert [(each.data, each.direction) for each in found if isinstance(each, PacketSeen)] == [
+        (CONNECTS[V5], CLIENT), (CONNACKS[V5], SERVER),
+    ]  # fmt: skip
+    script.pieces.clear()
+    closed = [event for piece in script.end("FIN", CLIENT, SERVER).pieces for event in streams.feed(piece)]
+    assert [type(each) for each in closed] == [Closed, Closed]
+    assert (streams.skipped.sentence, streams.skipped.bytes["TLS"]) == ("", 0)
+    assert not list(streams.decrypted(A, B, 7000, 7, PINGREQ))
+
+
+def test_what_is_missing_of_tls_ends_the_direction() -> None:
+    streams = decrypting(script := Script(flow()))
+    list(streams.decrypted(A, B, 5000, 5, CONNECTS[V5]))
+    script.pieces.clear()
+    (gap,) = gaps(event for piece in script.miss(SERVER, 9).pieces for event in streams.feed(piece))
+    assert (gap.direction, gap.offset, gap.length, gap.malformed) == (SERVER, 0, None, False)
+    assert gap.message == "9 bytes are missing from the capture, and TLS cannot be read without them"
+    assert not list(streams.decrypted(B, A, 6000, 6, CONNACKS[V5]))
+    script.pieces.clear()
+    assert not [event for piece in script.miss(SERVER, 9).pieces for event in streams.feed(piece)]
+
+
+def test_what_is_missing_of_tls_that_nobody_reads_is_nothing() -> None:
+    found, _, text = skipped(Script(flow()).send(CLIENT, HELLO).miss(SERVER, 9).send(SERVER, bytes(9)).end())
+    assert len(found) == 1
+    assert text == "1 connection is not MQTT: 1 TLS"
+
+
+def test_something_else_on_tls_is_counted_as_that() -> None:
+    streams = decrypting(Script(flow()))
+    assert not list(streams.decrypted(A, B, 5000, 5, b"GET / HTTP/1.1\r\n\r\n"))
+    assert streams.skipped.sentence == "1 connection is not MQTT: 1 HTTP"
+    streams = decrypting(Script(flow()))
+    assert not list(streams.decrypted(A, B, 5000, 5, b"\x00 something"))
+    assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
+
+
+def test_an_upgrade_within_tls_of_which_something_is_missing() -> None:
+    request = b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
+    streams = decrypting(script := Script(flow()))
+    list(streams.decrypted(A, B, 5000, 5, request))
+    script.pieces.clear()
+    found = [event for piece in script.miss(SERVER, 9).pieces for event in streams.feed(piece)]
+    assert remarks(found) == [
+        "9 bytes are missing from the capture, and TLS cannot be read without them, within the upgrade to WebSocket"
+    ]

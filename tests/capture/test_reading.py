@@ -92,6 +92,19 @@ def test_a_key_log_that_is_not_there(tmp_path: Path) -> None:
 # TLS
 
 
+def test_why_tls_was_not_read_to_the_end_is_there_to_be_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, path, keys = tmp_path / "tshark", tmp_path / "a.pcap", tmp_path / "keys.log"
+    program.write_text("#!/bin/sh\necho something went wrong >&2\nexit 2\n")
+    program.chmod(0o755)
+    path.write_bytes(capture())
+    keys.write_text("")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with path.open("rb") as file:
+        reading = Reading(file, keylog=keys)
+        assert len(list(reading.events())) == 6
+    assert reading.problems == ["tshark ended with status 2: something went wrong"]
+
+
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     ca = Authority(tmp_path_factory.mktemp("ca"))
@@ -278,7 +291,7 @@ def test_real_traffic_on_every_way_is_the_same(traffic: Traffic, kind: str) -> N
 def test_tls_without_keys_is_named_and_counted(traffic: Traffic) -> None:
     with (traffic.folder / "tls.pcapng").open("rb") as file:
         reading = Reading(file)
-        assert remarks(reading.events()) == ["TLS to localhost: give --keylog FILE to read it"]
+        assert remarks(reading.events()) == ["TLS to localhost: give --key-log FILE to read it"]
     assert reading.skipped.sentence == "4 connections are not MQTT: 4 TLS"
 
 

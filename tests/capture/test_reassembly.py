@@ -11,19 +11,14 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.chunks import Chunk, End, Missing, Piece, Record
-from mqttpub.capture.tcp import Reassembler
 from tests.capture.network import Captured, Talk, Trouble, captures
+from tests.capture.told import read
 from tests.frames import LINKS, Link, pcap
 
 few = settings(max_examples=40)
 
 Places = list[int | None]
 """The bytes of a stream, None where one is missing."""
-
-
-def read(given: Iterable[Record]) -> list[Piece]:
-    reassembler = Reassembler()
-    return [*(piece for record in given for piece in reassembler.feed(record)), *reassembler.finish()]
 
 
 def heard(pieces: Iterable[Piece]) -> dict[tuple[str, str], Places]:

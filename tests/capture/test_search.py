@@ -132,7 +132,22 @@ def test_long_topics_and_long_packets_prove_nothing_but_are_waited_for() -> None
     long = encode(Subscribe(packet_id=1, subscriptions=(Subscription(filter="x" * 200),)), V5)
     assert not fed(Search(0, ONLY5), long * 3)
     topic = b"\x30\x85\x08\x04\x01" + b"t" * 1025 + b"\x00" + b"p"
-    assert fed(Search(0, ONLY5), *bites(topic * 3))
+    assert fed(Search(0, ONLY5, filling=False), *bites(topic * 3))
+
+
+def test_a_place_is_tried_once() -> None:
+    search = Search(0, ONLY5, filling=False)
+    for data in bites(b"\xff" + publish()):
+        search.feed(data, 0, 0)
+    assert [chain.starts for chain in search._chains] == [[1]]
+
+
+def test_a_beginning_that_has_left_the_window_is_given_up() -> None:
+    search = Search(0, ONLY5, filling=False)
+    search.feed(b"\xff" * 200_000 + publish() + publish()[:1], 0, 0)
+    assert len(search._chains) == 1
+    assert not search.feed(publish()[1:], 0, 0)
+    assert not search._chains
 
 
 def test_noise_finds_nothing_and_keeps_little() -> None:

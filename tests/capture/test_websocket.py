@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqttpub.capture.mqtt import Streams
 from mqttpub.capture.websocket import PIECE, Fault, Frames, Inflater, head, unmasked
 from mqttpub.conversation.events import Closed, GapSeen, PacketSeen, Remark
 from mqttpub.spec.terms import Direction
@@ -300,18 +301,66 @@ def test_what_a_close_says_is_remarked() -> None:
     assert len(remarks(quiet.events())) == 1
 
 
+def test_an_upgrade_whose_headers_do_not_end_is_none() -> None:
+    script = Script(flow()).send(CLIENT, request()[:-2]).send(CLIENT, *[b"X: y\r\n" * 1000] * 20)
+    streams = Streams()
+    assert not [event for piece in script.pieces for event in streams.feed(piece)]
+    assert streams.skipped.sentence == "1 connection is not MQTT: 1 HTTP"
+
+
+def test_what_comes_after_a_fault_or_a_close_is_nothing() -> None:
+    script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + mine(b"x", TEXT)).miss(CLIENT, 100).send(CLIENT, PINGREQ)
+    assert len(gaps(script.events())) == 1
+    script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + mine(b"", CLOSE)).miss(CLIENT, 100).send(CLIENT, PINGREQ)
+    assert gaps(script.events()) == []
+
+
+@pytest.mark.parametrize("length", [300, 301, 302, 303])
+def test_behind_a_gap_the_mask_goes_on_where_it_should(length: int) -> None:
+    packet = publish(bytes(1000))
+    data = mine(packet + PINGREQ)
+    script = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(CLIENT, data[:100]).miss(CLIENT, length)
+    assert seen(script.send(CLIENT, data[100 + length :]).events()) == [CONNECTS[V5], PINGREQ]
+
+
+def test_a_gap_up_to_the_end_of_a_payload() -> None:
+    packet = publish(bytes(1000))
+    data = mine(packet)
+    script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + data[:100]).miss(CLIENT, len(data) - 100)
+    found = script.send(CLIENT, mine(PINGREQ)).events()
+    assert [each.length for each in gaps(found)] == [len(packet)]
+    assert seen(found) == [CONNECTS[V5], PINGREQ]
+
+
+def test_a_gap_in_tls_below_ends_the_direction() -> None:
+    hello = bytes.fromhex("1603010005") + bytes(5)
+    script, streams = Script(flow()).send(CLIENT, hello), Streams()
+    streams.expect_keys()
+    assert not [event for piece in script.pieces for event in streams.feed(piece)]
+    client, server = script.flow.ends
+    said = [(client, request()), (server, answer()), (client, mine(CONNECTS[V5])), (client, mine(publish())[:9])]
+    for number, (end, data) in enumerate(said, 5):
+        list(streams.decrypted(end, server if end == client else client, number, number, data))
+    script.pieces.clear()
+    (gap,) = gaps(event for piece in script.miss(CLIENT, 9).pieces for event in streams.feed(piece))
+    assert (gap.offset, gap.data, gap.malformed) == (17, publish()[:3], False)
+    assert gap.message == "9 bytes are missing from the capture, and TLS cannot be read without them"
+
+
 # compression
 
 
 def test_compressed_messages_build_upon_one_another() -> None:
     deflater = Deflater(takeover=True)
     packets = [CONNECTS[V5], *[publish(b"the same again and again" * 9)] * 5]
-    script = upgraded(f"{DEFLATE}; client_max_window_bits=15")
+    script = upgraded(f"something-else; x=1, {DEFLATE}; client_max_window_bits=15")
     messages = [deflater.message(packet) for packet in packets]
     assert len(messages[2]) < len(messages[1])
     found = script.send(CLIENT, *(mine(message, bits=0x40) for message in messages)).events()
     assert seen(found) == packets
-    assert remarks(found)[0].endswith("sub-protocol mqtt, with permessage-deflate; client_max_window_bits=15")
+    assert remarks(found)[0].endswith(
+        "sub-protocol mqtt, with something-else; x=1, permessage-deflate; client_max_window_bits=15"
+    )
 
 
 def test_each_message_stands_alone_when_that_was_agreed_on() -> None:
@@ -319,6 +368,17 @@ def test_each_message_stands_alone_when_that_was_agreed_on() -> None:
     script = upgraded(f"{DEFLATE};client_no_context_takeover")
     packets = [CONNECTS[V5], publish(), publish()]
     assert seen(script.send(CLIENT, *(mine(deflater.message(one), bits=0x40) for one in packets)).events()) == packets
+
+
+@pytest.mark.parametrize("alone", [CLIENT, SERVER])
+def test_one_end_may_keep_its_context_and_the_other_not(alone: Direction) -> None:
+    script = upgraded(f"{DEFLATE}; {alone.value}_no_context_takeover").send(CLIENT, mine(CONNECTS[V5]))
+    packets = [publish(b"again and again and again")] * 3
+    for end, build in ((CLIENT, mine), (SERVER, frame)):
+        deflater = Deflater(takeover=end is not alone)
+        script.send(end, *(build(deflater.message(packet), bits=0x40) for packet in packets))
+    found = script.events()
+    assert (seen(found, CLIENT)[1:], seen(found, SERVER)) == (packets, packets)
 
 
 def test_a_block_that_says_it_is_the_last_is_not() -> None:
@@ -346,11 +406,13 @@ def test_a_bomb_is_refused_in_words() -> None:
     assert max(sizes) <= PIECE
 
 
-def test_a_megabyte_of_zeros_is_no_bomb() -> None:
+def test_megabytes_of_zeros_are_no_bomb() -> None:
     packet = publish(bytes(1 << 20))
-    message = Deflater(True).message(packet)
-    script = upgraded(DEFLATE).send(CLIENT, mine(CONNECTS[V5]), mine(message, bits=0x40))
-    assert seen(script.events())[1:] == [packet]
+    deflater = Deflater(True)
+    script = upgraded(DEFLATE).send(CLIENT, mine(CONNECTS[V5]))
+    for _ in range(20):
+        script.send(CLIENT, mine(deflater.message(packet), bits=0x40))
+    assert seen(script.events())[1:] == [packet] * 20
 
 
 # gaps
