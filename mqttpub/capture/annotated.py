@@ -3,6 +3,7 @@
 import re
 from typing import NamedTuple
 
+from ..conversation.events import Ends
 from ..spec.terms import Direction, Version
 
 _HEADLINE = re.compile(
@@ -31,6 +32,9 @@ class Shown(NamedTuple):
     length: int
     """Bytes that it has."""
     guessed: bool = False
+    ends: Ends | None = None
+    """Its connection, where that is told."""
+    record: int = 0
 
 
 class Block:

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..codec.decode import decode
 from ..codec.framing import CONNECT, frame_length
-from ..conversation.events import Ends, Event, GapSeen, PacketSeen, Remark
+from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from ..spec.terms import Direction, Version
 from ..wire.cursor import Overlong
 from .annotated import Block, Shown, headline, is_row
@@ -46,15 +46,20 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
     """
     events, held = _Events(), None
     for shown in _packets(lines):
-        if held is None or not _same(held, shown):
+        if not isinstance(shown, Shown):
+            yield from events.of(held) if held else ()
+            held = None
+            events.any = True
+            yield shown
+        elif held is None or not _same(held, shown):
             yield from events.of(held) if held else ()
             held = shown
         else:
             # `decode` shows each packet in both versions when nothing tells the version.
             held = held._replace(guessed=True)
-    if held is None:
+    if held is None and not events.any:
         raise BadText("no packets")
-    yield from events.of(held)
+    yield from events.of(held) if held else ()
 
 
 def _same(one: Shown, other: Shown) -> bool:
@@ -62,8 +67,8 @@ def _same(one: Shown, other: Shown) -> bool:
     return one.version != other.version and one[2:3] + one[4:8] == other[2:3] + other[4:8]
 
 
-def _packets(lines: Iterable[str]) -> Iterator[Shown]:
-    """Yield what is shown of each packet; a blank line ends a dump."""
+def _packets(lines: Iterable[str]) -> Iterator[Shown | GapSeen | Closed | Remark]:
+    """Yield what is shown of each packet, and the other events of a capture; a blank line ends a dump."""
     block: Block | None = None
     for number, line in enumerate(lines, 1):
         found = headline(line)
@@ -74,8 +79,10 @@ def _packets(lines: Iterable[str]) -> Iterator[Shown]:
         if block:
             yield block.shown()
         block = Block(number, found) if found else None
-        if record and (shown := _Record(number, line).shown()):
-            yield shown
+        if record:
+            parsed = _Record(number, line)
+            if told := parsed.shown() or parsed.event():
+                yield told
     if block:
         yield block.shown()
 
@@ -112,8 +119,32 @@ class _Record:
         if length not in (None, len(data)):
             raise self._bad(f"`length` is {length}, but `hex` has {len(data)} bytes")
         return Shown(
-            self.number, self._time(), self._direction(), self._version(), offset, data, masked, len(data), guessed
-        )
+            self.number, self._time(), self._direction(), self._version(), offset, data, masked, len(data), guessed,
+            self._ends(), self._whole("record") or 0,
+        )  # fmt: skip
+
+    def event(self) -> GapSeen | Closed | Remark | None:
+        """Return what a capture showed beside packets; None for what a live connection showed."""
+        ends = self._ends()
+        if ends is None:
+            return None
+        kind, members = self.members.get("event"), self.members
+        begun = ends, self._time(), self._whole("record") or 0
+        message, direction = str(members.get("message", "")), self._direction()
+        if kind == "closed":
+            return Closed(*begun, direction, str(members.get("how", "end")))
+        if kind == "remark":
+            return Remark(*begun, direction, message)
+        if kind != "gap":
+            return None
+        malformed = members.get("malformed") is True
+        return GapSeen(*begun, self._whole("offset") or 0, direction, self._whole("length"), b"", message, malformed)
+
+    def _ends(self) -> Ends | None:
+        number = self._whole("connection")
+        if number is None:
+            return None
+        return Ends(number, str(self.members.get("address") or ""), str(self.members.get("server") or ""))
 
     def _whole(self, name: str) -> int | None:
         value = self.members.get(name)
@@ -150,12 +181,16 @@ class _Events:
 
     def __init__(self) -> None:
         self.ends = Ends(1, "", "")
+        self.any = False
         self.next: dict[Direction | None, int] = {}
         """Where the next packet of each direction begins."""
 
     def of(self, shown: Shown) -> Iterator[Event]:
         """Yield what a transcript tells of one packet."""
-        if self.next and not shown.offset and shown.data[:1] and shown.data[0] >> 4 == CONNECT:
+        self.any = True
+        if shown.ends:
+            self.ends, self.next = shown.ends, {}
+        elif self.next and not shown.offset and shown.data[:1] and shown.data[0] >> 4 == CONNECT:
             self.ends = self.ends._replace(number=self.ends.number + 1)
             self.next = {}
         offset = self.next.get(shown.direction, 0) if shown.offset is None else shown.offset
@@ -163,12 +198,16 @@ class _Events:
         if fault := _fault(shown):
             message, malformed = f"{fault} (line {shown.line})", fault == _OVERLONG
             data = shown.data[:MOST_OF_A_GAP]
-            yield GapSeen(self.ends, shown.time, 0, offset, shown.direction, shown.length, data, message, malformed)
+            yield GapSeen(
+                self.ends, shown.time, shown.record, offset, shown.direction, shown.length, data, message, malformed
+            )
             return
         if shown.masked:
             message = f"{_bytes(len(shown.masked))} masked in the transcript and read as asterisks"
-            yield Remark(self.ends, shown.time, 0, shown.direction, message)
-        yield PacketSeen(self.ends, shown.time, 0, shown.data, offset, shown.direction, shown.version, shown.guessed)
+            yield Remark(self.ends, shown.time, shown.record, shown.direction, message)
+        yield PacketSeen(
+            self.ends, shown.time, shown.record, shown.data, offset, shown.direction, shown.version, shown.guessed
+        )
 
 
 def _fault(shown: Shown) -> str:

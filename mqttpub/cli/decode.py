@@ -30,8 +30,8 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
     help="Take connections of this TCP port for MQTT, also where no CONNECT was captured.",
 )  # fmt: skip
 @flag(
-    "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False), metavar="PATH",
-    help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
+    "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
+    metavar="PATH", help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
 )  # fmt: skip
 @flag("--summary", is_flag=True, help="Show one line per packet.")
 @flag("--flows", is_flag=True, help="Show one line per QoS exchange: its packets, times, re-deliveries, outcome.")

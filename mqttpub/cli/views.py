@@ -124,8 +124,9 @@ def _context(known: KnownPacket) -> dict[str, Any]:
     context: dict[str, Any] = {
         "record": event.record,
         "connection": event.ends.number,
-        "client": known.client,
-        "ends": [event.ends.client, event.ends.server],
+        "client": known.client or None,
+        "address": event.ends.client or None,
+        "server": event.ends.server or None,
     }
     if topic and topic.alias:
         context["topic"] = topic.name or None

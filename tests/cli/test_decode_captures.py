@@ -1,0 +1,128 @@
+"""`decode` on captures: every kind of input, and what goes wrong with them."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mqttpub.cli.main import main
+from tests.broken_captures import c, opening, publish, written
+
+QOS2 = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
+EVERY = QOS2.with_name("every-type-and-property.pcapng")
+PROGRAM = [sys.executable, "-m", "mqttpub", "decode"]
+
+
+def run(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run([*PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=60, check=False)
+
+
+def rows(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> list[dict[str, object]]:
+    assert main(["decode", *map(str, arguments), "--summary", "--json"]) == status
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_pipe_gives_what_the_file_gives() -> None:
+    whole = run(QOS2, "--summary").stdout
+    assert whole.count(b"\n") == 66
+    assert run("--summary", stdin=QOS2.read_bytes()).stdout == whole
+    assert run("-", "--summary", stdin=gzip.compress(QOS2.read_bytes())).stdout == whole
+
+
+def test_a_pipe_may_be_slow() -> None:
+    line = f"(head -c 3 {QOS2}; sleep 0.3; tail -c +4 {QOS2}) | {' '.join(PROGRAM)} --summary"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, run(QOS2, "--summary").stdout)
+
+
+def test_a_pipe_that_closes_early_is_no_fault() -> None:
+    line = f"{' '.join(PROGRAM)} {QOS2} --summary | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
+    assert done.returncode in (0, 141)
+    assert done.stderr == b""
+
+
+def test_connections_are_numbered_through_several_files(capsys: pytest.CaptureFixture[str]) -> None:
+    numbers = [row["connection"] for row in rows(capsys, QOS2, EVERY)]
+    assert sorted(set(numbers)) == list(range(1, 9))  # type: ignore[type-var]
+
+
+def test_what_was_good_is_shown_before_the_fault_is_named(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(QOS2.read_bytes()[:3000])
+    done = run(cut, EVERY, "--summary")
+    assert done.returncode == 2
+    assert done.stdout.count(b"\n") > 40
+    assert (
+        done.stderr
+        == f"mqttpub decode: {cut}: offset 2960: a block needs 116 bytes, but the file ends after 40\n".encode()
+    )
+
+
+def test_a_page_is_written_whole_and_with_what_could_be_read(tmp_path: Path) -> None:
+    cut, page = tmp_path / "cut.pcapng", tmp_path / "page.html"
+    cut.write_bytes(QOS2.read_bytes()[:3000])
+    assert run(cut, "--html", page).returncode == 2
+    assert page.read_text(encoding="ascii").endswith("</html>\n")
+    assert os.listdir(tmp_path) == ["cut.pcapng", "page.html"] or sorted(os.listdir(tmp_path)) == [
+        "cut.pcapng",
+        "page.html",
+    ]
+
+
+def test_what_is_no_mqtt_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "http.pcap"
+    path.write_bytes(written([c(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")]).replace(b"\x07\x5b", b"\x00\x50"))
+    done = run(path, "--summary")
+    assert done.returncode == 0
+    assert b"is not MQTT: 1 HTTP" in done.stderr
+    assert b"no MQTT packet was found" in done.stderr
+
+
+def test_times_and_clients_of_a_filtered_view(capsys: pytest.CaptureFixture[str]) -> None:
+    found = rows(capsys, QOS2, "--follow", "sub-*", "--filter", "type=PUBLISH")
+    assert {row["client"] for row in found} == {"sub-4", "sub-5"}
+    assert {row["direction"] for row in found} == {"server"}
+    assert len(found) == 4
+
+
+def test_a_finding_of_the_conversation_has_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "early.pcap"
+    path.write_bytes(written([*opening(), c(publish(1, 1)), c(publish(1, 1))]))
+    (bad,) = [row for row in rows(capsys, path, status=1) if row.get("findings")]
+    assert bad["verdict"] == "MQTT5-4.3.2-3"
+    assert rows(capsys, path, "--filter", "!finding")
+
+
+def test_hex_can_have_views_too(capsys: pytest.CaptureFixture[str]) -> None:
+    (row,) = rows(capsys, "30", "03", "00", "01", "61", status=0)
+    assert (row["type"], row["topic"]) == ("PUBLISH", "a")
+
+
+@pytest.mark.parametrize("view", ["--ladder", "--svg", "--mermaid", "--flows", "--stats", "--pdml", "--tshark-json"])
+def test_every_view_takes_the_capture_with_everything(view: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", str(EVERY), view]) == 0
+    shown = capsys.readouterr()
+    assert shown.out
+    assert not shown.err
+
+
+def test_records_of_a_capture_tell_where_they_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", str(QOS2), "--json", "--filter", "type=PUBREL client=pub-4"]) == 0
+    first = json.loads(capsys.readouterr().out.splitlines()[0])
+    assert (first["record"], first["connection"], first["client"]) == (12, 1, "pub-4")
+    assert first["time"].startswith("2026-")
+    assert first["server"] == "127.0.0.1:1883"
+
+
+def test_a_transcript_of_ours_is_a_capture_too(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["decode", str(QOS2), "--json"]) == 0
+    path = tmp_path / "records.jsonl"
+    path.write_text(capsys.readouterr().out)
+    told = ("record", "connection", "client", "address", "server", "direction", "type", "topic", "verdict", "event")
+    again, before = rows(capsys, path), rows(capsys, QOS2)
+    assert [[row.get(key) for key in told] for row in again] == [[row.get(key) for key in told] for row in before]
