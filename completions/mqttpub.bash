@@ -7,12 +7,12 @@ _mqttpub() {
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
         case "$try" in
-            'pub'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'explain'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion') command=$try ;;
+            'pub'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion') command=$try ;;
         esac
     done
     case "$command" in
-        '') options='--version --help' words='pub encode decode explain bench walkthrough broker profile completion' ;;
-        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --json --show-secrets --full --quiet --embedded --force --profile --help' words='' ;;
+        '') options='--version --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion' ;;
+        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --help' words='' ;;
         'encode') options='--format -d --inspect --show-secrets --full --json --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
         'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode connack') options='--flags --reserved --session-present --no-session-present --unused --reason-code -x -se --session-expiry-interval --assigned-client-identifier --server-keep-alive -am --authentication-method --authentication-data --response-information --server-reference --reason-string --receive-maximum --topic-alias-maximum --maximum-qos --retain-available -up --user-property --maximum-packet-size --wildcard-subscription-available --subscription-identifier-available --shared-subscription-available -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
@@ -29,8 +29,10 @@ _mqttpub() {
         'encode pingresp') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode disconnect') options='--flags --reason-code -x -se --session-expiry-interval --server-reference --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'decode') options='-f --file --form -V --mqtt-version --direction --port --keylog --summary --flows --stats --ladder --svg --mermaid --html --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
+        'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
+        'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --help' words='' files=1 ;;
         'explain') options='--json --help' words='' files=1 ;;
+        'pipeline') options='-o --out --format --mode --partition-by --resume --json --since --until --topic --payload --lint --port --master --conf --partitions --verbose --warm --help' words='' files=1 ;;
         'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
         'walkthrough') options='--pause --no-pause --help' words='' ;;
         'broker') options='-p --port -A --bind -q --quiet --help' words='' ;;
@@ -295,10 +297,33 @@ _mqttpub() {
         'decode -V'|'decode --mqtt-version') values='' ;;
         'decode --direction') values='client server' ;;
         'decode --port') values='' ;;
-        'decode --keylog') values='=files' ;;
+        'decode --key-log') values='=files' ;;
         'decode --html') values='=files' ;;
         'decode --filter') values='' ;;
         'decode --follow') values='' ;;
+        'lint -f'|'lint --file') values='=files' ;;
+        'lint --form') values='auto hex base64 escaped raw' ;;
+        'lint -V'|'lint --mqtt-version') values='' ;;
+        'lint --direction') values='client server auto' ;;
+        'lint --port') values='' ;;
+        'lint --key-log') values='=files' ;;
+        'lint --select') values='' ;;
+        'lint --ignore') values='' ;;
+        'lint --severity') values='error warning note' ;;
+        'lint --filter') values='' ;;
+        'lint --limit') values='' ;;
+        'pipeline -o'|'pipeline --out') values='=files' ;;
+        'pipeline --format') values='parquet csv json' ;;
+        'pipeline --mode') values='error overwrite append' ;;
+        'pipeline --partition-by') values='' ;;
+        'pipeline --since') values='' ;;
+        'pipeline --until') values='' ;;
+        'pipeline --topic') values='' ;;
+        'pipeline --payload') values='keep hash drop' ;;
+        'pipeline --port') values='' ;;
+        'pipeline --master') values='' ;;
+        'pipeline --conf') values='' ;;
+        'pipeline --partitions') values='' ;;
         'bench -t'|'bench --topic') values='' ;;
         'bench --connections') values='' ;;
         'bench -n'|'bench --messages') values='' ;;

@@ -1,5 +1,6 @@
 """What `decode` does: text to packets, packets to the screen."""
 
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -24,35 +25,46 @@ OF_CAPTURES = (
     "keylog", "port", "absolute_time",
 )  # fmt: skip
 """Parameters that only the views of a whole conversation know."""
+SUFFIXES = frozenset((".bin", ".cap", ".gz", ".hex", ".json", ".jsonl", ".log", ".pcap", ".pcapng", ".txt", ".zst"))
+"""What the names of files end with, and what no writing of bytes ends with."""
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 
 
 def decode(given: dict[str, Any]) -> int:
     """Show the inputs and return the exit status; raises UsageError."""
     with ExitStack() as stack:
-        inputs = list(_inputs(given, stack))
-        if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in inputs):
+        named = list(inputs(given, stack, "decode"))
+        if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in named):
             from .viewing import Viewing
 
-            return Viewing(given, inputs, stack).run()
-        return Decoding(given).run(inputs)
+            return Viewing(given, named, stack).run()
+        return Decoding(given).run(named)
 
 
-def _inputs(given: dict[str, Any], stack: ExitStack) -> Iterator[Input | Words]:
+def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[Input | Words]:
+    """Yield what `-f` and the arguments name, standard input for nothing; raises UsageError."""
     for path in given["file"]:
         yield Input(path, stack)
     words = given["text"]
     if words and (files := listed(words)):
         for path in files:
             yield Input(path, stack)
-    elif len(words) == 1 and words[0].startswith(("/", "./", "../")):
-        raise click.UsageError(f"cannot read '{words[0]}': No such file or directory")
+    elif missing := _missing(words):
+        raise click.UsageError(f"cannot read '{missing}': No such file or directory")
     elif words:
         yield Words(lambda form: _argument(words, form))
     elif not given["file"]:
         if sys.stdin.isatty():
-            raise click.UsageError("nothing to decode: give hex, a file, or standard input")
+            raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
         yield Input("-", stack)
+
+
+def _missing(words: tuple[str, ...]) -> str:
+    """Return the first word that can only name a file, and names none; empty when there is no such word."""
+    if len(words) == 1 and words[0].startswith(("/", "./", "../")):
+        return words[0]
+    names = (word for word in words if os.path.splitext(word)[1].lower() in SUFFIXES)
+    return next((name for name in names if not os.path.exists(name)), "")
 
 
 def _argument(words: tuple[str, ...], form: str) -> Iterator[Piece]:

@@ -94,7 +94,7 @@ class Command(click.Command):
         """Write the options, group by group."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if record := param.get_help_record(ctx):
+            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
                 rest = "Options" if not groups or "Options" in groups else "Other"
                 groups.setdefault(getattr(param, "group", "") or rest, []).append(record)
         for title, records in groups.items():

@@ -3,10 +3,11 @@
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from ..codec.decode import decode
-from ..codec.nodes import Decoded
+from ..codec.nodes import Decoded, Finding
 from ..codec.stream import Frame
 from ..lint.packet import lint
 from ..spec.terms import Direction, Version
@@ -20,7 +21,9 @@ MAX_WAITING = 1000
 class Inspector:
     """Observes a tap; shows what passed when there is time, or when too much has gathered."""
 
-    def __init__(self, version: Version, *, json: bool = False, secrets: bool = False, full: bool = False) -> None:
+    def __init__(
+        self, version: Version, *, json: bool = False, secrets: bool = False, full: bool = False, watch: Any = None
+    ) -> None:
         self.version = version
         self.json = json
         self.secrets = secrets
@@ -28,10 +31,13 @@ class Inspector:
         self.begun = time.time()
         self.waiting: deque[Any] = deque()
         self.published: dict[int, float] = {}
+        self.watch = watch
+        """Judges each packet in the light of those before it; without it each is judged by itself."""
 
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet from the tap."""
-        self.waiting.append((now, frame))
+        # What is wrong belongs to the time at which the packet passed, not to that at which it is shown.
+        self.waiting.append((now, (frame, self.watch.findings(now, frame) if self.watch else None)))
         if len(self.waiting) >= MAX_WAITING:
             self.flush()
 
@@ -42,6 +48,8 @@ class Inspector:
 
     def connected(self, layers: list[str]) -> None:
         """Show what lies between us and the broker."""
+        if self.watch:
+            self.watch.connected(layers)
         if self.json and layers:
             self.waiting.append((time.time(), {"event": "connection", "layers": layers}))
         for layer in layers:
@@ -56,24 +64,24 @@ class Inspector:
             elif isinstance(item, dict):
                 _print(item)
             else:
-                self._packet(now, item)
+                self._packet(now, *item)
         sys.stdout.flush()
 
-    def _packet(self, now: float, frame: Frame) -> None:
+    def _packet(self, now: float, frame: Frame, findings: Sequence[Finding] | None) -> None:
         assert frame.direction is not None
         decoded = decode(frame.data, frame.version or self.version, direction=frame.direction, offset=frame.offset)
+        decoded.findings = lint(decoded, decoded.direction) if findings is None else list(findings)
         after = self._time_to_ack(decoded, now)
         if self.json:
             self._record(decoded, now, after)
             return
         shown = f"after {(now - self.begun) * 1000:.1f} ms"
         shown += f", {after * 1000:.1f} ms behind PUBLISH" if after is not None else ""
-        self.show.packet(decoded, judge=True, time=shown)
+        self.show.packet(decoded, time=shown)
 
     def _record(self, decoded: Decoded, now: float, after: float | None) -> None:
         from ..view.record import record
 
-        decoded.findings = lint(decoded, decoded.direction)
         entry = {"event": "packet", **record(decoded, time=now, secrets=self.secrets)}
         if after is not None:
             entry["seconds_after_publish"] = round(after, 6)

@@ -35,6 +35,10 @@ output_flags = together(
         "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True,
         help="Show every packet sent and received, each byte named.",
     ),
+    flag(
+        "--lint", is_flag=True,
+        help="Judge every packet sent and received, together with those before it; an error of the broker is status 7.",
+    ),
     flag("--json", "as_json", is_flag=True, help="Print JSON Lines: the outcome; with --inspect each packet too."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
@@ -67,7 +71,7 @@ def command(ctx: click.Context, /, **given: Any) -> int:
 
     Exit status: 0 accepted by the broker (QoS 0: sent, and no objection came), 2 wrong flags,
     3 no connection, 4 connection refused, 5 message refused, 6 outcome unknown, 7 the broker
-    broke the protocol.
+    broke the protocol (with --lint also in a way that did no harm).
     """
     from .publishing import publish
     from .requests import publish_request

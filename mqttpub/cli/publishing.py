@@ -4,7 +4,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ..live.connection import Target
-from ..live.failures import Failure, Interrupted
+from ..live.failures import Exit, Failure, Interrupted
 from ..live.publisher import Options, Publisher
 from ..live.transport import Transport
 from .feeding import feed
@@ -24,21 +24,28 @@ def publish(request: PublishRequest) -> int:
         target = request.target
         if request.embedded:
             target = target._replace(host="127.0.0.1", port=_embedded(stack), transport=Transport())
-        inspector = _inspector(request)
+        watch = _watch(request)
+        if watch:
+            stack.callback(watch.end)
+        inspector = _inspector(request, watch)
         if inspector:
             inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {version.label}")
             stack.callback(inspector.flush)
-        return _run(request, target, inspector, stack)
+        status = _run(request, target, inspector, watch, stack)
+    return Exit.PEER_FAULT if status == Exit.DONE and watch and watch.peer_errors else status
 
 
-def _run(request: PublishRequest, target: Target, inspector: Any, stack: ExitStack) -> int:
+def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, stack: ExitStack) -> int:
     bulk = request.bulk
     options = Options(request.timeout, bulk.window, request.force, bulk.reconnects, bulk.aliases)
     report = Report(request, inspector)
     target, source, outbox = feed(request, target, report, stack)
-    publisher = Publisher(target, source, options, observer=inspector, journal=outbox, remark=_remark(inspector))
+    observer = inspector or watch
+    publisher = Publisher(target, source, options, observer=observer, journal=outbox, remark=_remark(inspector))
     report.watch(publisher, source)
     stack.callback(report.close)
+    if watch:
+        watch.aside = report.hide
     try:
         for exchange in publisher.run():
             report.exchange(exchange)
@@ -64,12 +71,21 @@ def _embedded(stack: ExitStack) -> int:
     return stack.enter_context(Broker()).port
 
 
-def _inspector(request: PublishRequest) -> Any:
+def _watch(request: PublishRequest) -> Any:
+    if not request.lint:
+        return None
+    from .verdicts import Manner
+    from .watching import Watch
+
+    return Watch(request.target.version, Manner(json=request.json, secrets=request.secrets, full=request.full))
+
+
+def _inspector(request: PublishRequest, watch: Any) -> Any:
     if not request.inspect:
         return None
     from .inspecting import Inspector
 
-    return Inspector(request.target.version, json=request.json, secrets=request.secrets, full=request.full)
+    return Inspector(request.target.version, json=request.json, secrets=request.secrets, full=request.full, watch=watch)
 
 
 def _remark(inspector: Any) -> Any:

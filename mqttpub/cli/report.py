@@ -111,9 +111,13 @@ class Report:
 
     def warn(self, text: str) -> None:
         """Say one sentence beside the progress."""
+        self.hide()
+        note(text)
+
+    def hide(self) -> None:
+        """Make room on the screen for what somebody says."""
         if self._progress:
             self._progress.hide()
-        note(text)
 
     def interrupted(self, publisher: Publisher) -> None:
         """Take the end that the user made; what has no answer is unknown."""

@@ -36,6 +36,8 @@ class PublishRequest(NamedTuple):
     """Whether the Client Identifier was given, and not made up."""
     convert: Callable[[bytes], bytes] | None = None
     """Turns what is given into a payload; for what comes from standard input piece by piece."""
+    lint: bool = False
+    """Whether all that is sent and received is judged."""
 
 
 def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest:
@@ -51,7 +53,7 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     return PublishRequest(
         packets, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
         given["as_json"], given["show_secrets"], given["full"], bulk, given["client_id"] is not None,
-        chosen_format(given),
+        chosen_format(given), given["lint"],
     )  # fmt: skip
 
 

@@ -12,28 +12,38 @@ from ..spec.fields import Packet
 from ..spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ..spec.terms import Direction, Version
 from .conversation import Conversation
+from .gaps import wrong
 from .packet import lint
 from .quick import sound
 
 MOST_CONNECTIONS = 65_536
 """Connections that are judged at the same time; the oldest makes room."""
 MOST_TOPICS = 10_000
+LONGEST_TOPIC = 256
+"""Characters of topics that are remembered; there is no need to be quick with longer ones."""
 NOTHING: Sequence[Finding] = ()
 PUBLISH = Publish.code
-ACKS = frozenset((Puback.code, Pubrec.code, Pubrel.code, Pubcomp.code))
+ACKS = frozenset(kind.code << 4 | kind.fields["flags"].default for kind in (Puback, Pubrec, Pubrel, Pubcomp))
+"""First bytes of acks that are right."""
 PINGS = {Direction.CLIENT: b"\xc0\0", Direction.SERVER: b"\xd0\0", None: b""}
 
 
 class Judge:
     """Reads and judges packets; one for all connections of a capture."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tally: bool = False) -> None:
         self.exercised: Counter[str] = Counter()
-        """How often ended conversations put each statement to the test."""
+        """With `tally`, how often conversations that ended put each statement to the test."""
         self.broken: Counter[str] = Counter()
+        """With `tally`, how often each was broken, in those conversations and in packets by themselves."""
+        self._tally = tally
         self._talks: dict[int, Conversation] = {}
+        self._closing: set[int] = set()
+        """Connections of which one end has closed."""
         self._topics: dict[Version, set[str]] = {version: set() for version in Version}
         """Topic Names in which nothing is wrong."""
+        self._acks: set[tuple[int, int, Direction | None, Version]] = set()
+        """First byte and Reason Code, sender and version of acks in which nothing is wrong."""
 
     def packet(self, event: PacketSeen) -> tuple[Packet | None, Sequence[Finding]]:
         """Return the values of a packet, None where its bytes do not hold them, and what is wrong with it."""
@@ -45,10 +55,10 @@ class Judge:
             code = data[0] >> 4
             packet = reader(code, version)(data, data[0], 2, len(data)) if data[1] < 0x80 else _longer(data, version)
             if code == PUBLISH:
-                if not self._good_publish(packet, version):
+                if not self._good_publish(packet, version, direction):
                     alone = self._full(event)[1]
-            elif (code not in ACKS or len(data) != 4 or not packet.packet_id) and data != PINGS[direction]:  # type: ignore[attr-defined]
-                alone = self._full(event)[1]
+            elif (data[0] not in ACKS or len(data) != 4 or not packet.packet_id) and data != PINGS[direction]:  # type: ignore[attr-defined]
+                alone = self._other(event, packet)
         except (Irregular, IndexError):
             packet, alone = self._full(event)
         talk = self._talks.get(ends.number) or self._begin(event, packet)
@@ -56,6 +66,8 @@ class Judge:
             together: Sequence[Finding] = talk.fast(data, packet, direction, time, version)
         else:
             together = talk.packet(decode(data, version), time)
+        if alone and self._tally:
+            self.broken.update(each.statement for each in alone)
         if alone and together:
             return packet, sorted([*alone, *together], key=lambda each: (each.span.start, each.span.stop, -each.mask))
         return packet, alone or together
@@ -70,10 +82,24 @@ class Judge:
             talk.gap(event.direction, event.length)
         elif isinstance(event, Closed) and talk:
             found = talk.closed(event.direction, event.how, event.time)
-            if event.direction is None or event.how == "RST":
+            if event.direction is None or event.how == "RST" or number in self._closing:
                 self._end(number)
+            else:
+                self._closing.add(number)
             return found
         return NOTHING
+
+    def version(self, number: int) -> Version:
+        """Return the version of a connection by its number, 5.0 as long as nothing tells it."""
+        talk = self._talks.get(number)
+        return talk.version if talk else Version.V5
+
+    def unread(self, event: GapSeen) -> Finding:
+        """Return what is wrong with bytes that a peer sent and that are no packet."""
+        found = wrong(event, self.version(event.ends.number))
+        if found.statement and self._tally:
+            self.broken[found.statement] += 1
+        return found
 
     def finish(self) -> None:
         """Count in the conversations that are still open."""
@@ -86,15 +112,29 @@ class Judge:
         decoded = decode(event.data, event.version, direction=event.direction)
         return decoded.packet, lint(decoded, event.direction)
 
-    def _good_publish(self, packet: Any, version: Version) -> bool:
+    def _other(self, event: PacketSeen, packet: Any) -> Sequence[Finding]:
+        """Judge what is neither PUBLISH nor as short as can be; of acks with a Reason Code each kind once."""
+        data = event.data
+        kind = None
+        if len(data) == 5 and data[0] in ACKS and packet.packet_id:
+            kind = data[0], data[4], event.direction, event.version
+            if kind in self._acks:
+                return NOTHING
+        found = self._full(event)[1]
+        if kind and not found:
+            self._acks.add(kind)
+        return found
+
+    def _good_publish(self, packet: Any, version: Version, direction: Direction | None) -> bool:
         """Tell quickly that nothing is wrong with a PUBLISH; most have a topic that came before."""
         topics = self._topics[version]
         if packet.topic in topics and not packet.properties:
             qos = packet.qos
             return (not packet.dup) if not qos else bool(qos < 3 and packet.packet_id)
-        if not sound(packet, version):
+        if not sound(packet, version, direction):
             return False
-        if packet.topic:
+        # Those that begin with $ are right from the server only.
+        if packet.topic and packet.topic[0] != "$" and len(packet.topic) <= LONGEST_TOPIC:
             if len(topics) >= MOST_TOPICS:
                 topics.clear()
             topics.add(packet.topic)
@@ -103,7 +143,8 @@ class Judge:
     # the conversation
 
     def _begin(self, event: PacketSeen | GapSeen, packet: Packet | None) -> Conversation:
-        whole = isinstance(packet, Connect) and not event.offset
+        # What somebody wrote down is no stream, and its offsets tell nothing about the connection.
+        whole = isinstance(packet, Connect) and not (event.offset and event.record)
         talk = Conversation(event.version if isinstance(event, PacketSeen) else None, complete=whole)
         talks = self._talks
         if len(talks) >= MOST_CONNECTIONS:
@@ -112,8 +153,9 @@ class Judge:
         return talk
 
     def _end(self, number: int) -> None:
+        self._closing.discard(number)
         talk = self._talks.pop(number, None)
-        if talk:
+        if talk and self._tally:
             tally = talk.tally
             for total, counted in ((self.exercised, tally.exercised), (self.broken, tally.broken)):
                 total.update(counted)

@@ -48,7 +48,7 @@ def _empty_lists(reading: Reading) -> Iterator[Finding]:
     for field in decoded.packet.layout if decoded.packet else ():
         if field.shape != "list" or getattr(decoded.packet, field.key):
             continue
-        for limit in _demands(field.limits, reading.version, text=False):
+        for limit in demands(field.limits, reading.version, text=False):
             wanted = field.item.__name__ if isinstance(field.item, type) else field.label
             end = max((node.span.stop for node in decoded.root.children if node.kind != "gap"), default=0)
             place = Place(f"{decoded.root.name}.{field.key}", Node(field.key, Span(end, end)))
@@ -76,14 +76,14 @@ def _property(reading: Reading, where: str, places: list[Place]) -> Iterator[Fin
 
 def _value(reading: Reading, place: Place, label: str, limits: tuple[Limit, ...]) -> Iterator[Finding]:
     node = place.node
-    for limit in _demands(limits, reading.version, text=isinstance(node.value, str)):
+    for limit in demands(limits, reading.version, text=isinstance(node.value, str)):
         says = _broken(limit, node.value, node.field, reading.version)
         if says:
             yield reading.finding(limit.law, Fault(place, f"{label} {says}", _span(place, limit)))
 
 
 @cache
-def _demands(limits: tuple[Limit, ...], version: Version, *, text: bool) -> tuple[Limit, ...]:
+def demands(limits: tuple[Limit, ...], version: Version, *, text: bool) -> tuple[Limit, ...]:
     """Return the limits that a version knows; a text that is one of a few needs no others."""
     own = tuple(limit for limit in limits if limit.law.id(version))
     if not text or any(isinstance(limit, OneOf) for limit in own):

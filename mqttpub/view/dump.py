@@ -21,7 +21,7 @@ def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secr
     columns = Columns.fitting(width, len(decoded.data))
     outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4)
     entries = list(outline.entries())
-    sheet = _Sheet(decoded, columns.labelled(entries), limit)
+    sheet = Sheet(decoded, columns.labelled(entries), limit)
     for entry in entries:
         yield from sheet.entry(entry)
     yield from sheet.rest()
@@ -58,7 +58,7 @@ def plain(lines: Iterable[Line]) -> str:
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
-class _Sheet:
+class Sheet:
     def __init__(self, decoded: Decoded, columns: Columns, limit: int | None) -> None:
         self.data = decoded.data
         self.columns = columns

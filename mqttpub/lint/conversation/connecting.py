@@ -2,7 +2,7 @@
 
 from ...codec.decode import decode
 from ...spec.limits import Law
-from ...spec.packets import Auth, Connack, Connect, Disconnect, Packet
+from ...spec.packets import Auth, Connack, Connect, Disconnect, Packet, Will
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction, Version
 from ..packet import lint
@@ -15,6 +15,7 @@ _METHOD = BY_KEY["authentication_method"].id
 _PROBLEM = BY_KEY["request_problem_information"].id
 _RESPONSE = BY_KEY["request_response_information"].id
 _INFORMATION = BY_KEY["response_information"].id
+_EXPIRY = BY_KEY["session_expiry_interval"].id
 
 _FIRST = Law("3.1.0-1", "3.1.0-1", "3.1/first")
 _ONCE = Law("3.1.0/once", "3.1.0/once")
@@ -61,6 +62,9 @@ WITHOUT_METHOD = Occasion(_NO_METHOD)
 GOING_ON = Occasion(_REFUSED, _CLOSES)
 LEAVING = Occasion(_AFTER_DISCONNECT)
 
+LONGEST_NAME = 23
+"""Characters of a Client Identifier that every server must accept."""
+_ANY_WILL = Will(topic="")
 MOST_PATIENT = 5 * SECOND
 """After this time a client has read CONNACK, even if it did not wait for it."""
 
@@ -168,7 +172,7 @@ def connected(state: State, packet: Connect, end: End) -> None:
         state.fault(_ONCE, "type", f"CONNECT comes again, but was there in packet {state.connect_number}")
         spoil(state, SECOND_CONNECT)
         return
-    state.connect, state.connect_number = packet, state.number
+    state.connect, state.connect_number = _kept(packet), state.number
     state.wrong = "" if _ordinary(packet, state.version, state.size) else _errors(state)
     state.fresh = state.complete and packet.clean_start
     if state.version != Version.V5:
@@ -224,7 +228,7 @@ def acknowledged(state: State, packet: Connack, end: End) -> None:
         _refused(state, packet, end)
         return
     state.counts[ACCEPTED] += 1
-    state.connack = packet
+    state.connack = packet.replace(properties=())
     if state.version == Version.V5:
         _limit(state, packet)
     if state.version > Version.V31:
@@ -233,6 +237,14 @@ def acknowledged(state: State, packet: Connack, end: End) -> None:
         _fits(state, packet)
     elif state.wrong:
         _valid(state)
+
+
+def _kept(packet: Connect) -> Connect:
+    """Return what later packets are compared with: it takes little memory, however long the CONNECT is."""
+    told = tuple(each for each in packet.properties or () if each.id in (_RESPONSE, _EXPIRY))
+    name, will = packet.client_id[: LONGEST_NAME + 1], packet.will and _ANY_WILL
+    kept: Connect = packet.replace(client_id=name, username=None, password=None, will=will, properties=told)
+    return kept
 
 
 def _limit(state: State, packet: Connack) -> None:
@@ -256,7 +268,7 @@ def _refused(state: State, packet: Connack, end: End) -> None:
     if state.connect and packet.reason_code == (0x85 if state.version == Version.V5 else 2):
         name = state.connect.client_id
         state.counts[NAMED] += 1
-        if 1 <= len(name) <= 23 and name.isascii() and name.isalnum():
+        if 1 <= len(name) <= LONGEST_NAME and name.isascii() and name.isalnum():
             code = f"is 0x{packet.reason_code:02x}, but Client Identifier {name!r}"
             message = f"connack.reason_code {code} has 1 to 23 letters and digits, which a server must accept"
             state.fault(_ALLOWED_ID, "reason_code", message)

@@ -89,7 +89,7 @@ def answered(state: State, packet: Pingresp, end: End) -> None:
     """PINGRESP answers the oldest PINGREQ."""
     state.counts[ASKED] += 1
     if end.peer.pings:
-        number, _ = end.peer.pings.popleft()
+        number, _ = end.peer.pings.pop(0)
         if state.spoiled:
             went_on(state, packet.name, number)
         state.counts[ANSWERED] += 1

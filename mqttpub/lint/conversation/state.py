@@ -1,6 +1,6 @@
 """What is known of a connection: its two ends, what each may send, what is in flight."""
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from typing import Any
 
 from ...spec.limits import Law
@@ -88,32 +88,42 @@ class Identifiers:
     FEW = 128
 
     def __init__(self) -> None:
-        self._few: set[int] = set()
+        self._few: set[int] | None = None
         self._many: bytearray | None = None
 
     def add(self, id: int) -> None:
         """Take one in."""
         if self._many is not None:
             self._many[id >> 3] |= 1 << (id & 7)
-            return
-        self._few.add(id)
-        if len(self._few) > self.FEW:
-            self._many = bytearray(8192)
-            for each in self._few:
-                self.add(each)
-            self._few.clear()
+        elif self._few is None:
+            # Most connections have none, and a set takes memory even when it is empty.
+            self._few = {id}
+        else:
+            self._few.add(id)
+            if len(self._few) > self.FEW:
+                self._many = bytearray(8192)
+                for each in self._few:
+                    self.add(each)
+                self._few = None
 
     def __contains__(self, id: int) -> bool:
         if self._many is not None:
             return bool(self._many[id >> 3] & 1 << (id & 7))
-        return id in self._few
+        return self._few is not None and id in self._few
 
     def __bool__(self) -> bool:
-        return bool(self._few) or self._many is not None
+        return self._few is not None or self._many is not None
 
 
 class End:
     """One end of a connection and what it sent."""
+
+    __slots__ = (
+        "acked", "alias_room", "aliases", "closed", "direction", "disconnect", "exchanges", "in_flight", "keep_alive",
+        "last", "late", "leaving", "limits", "muddled", "name", "over", "packets", "peer", "pings", "plain", "quiet",
+        "range_kept", "reason", "refused", "refused_ids", "released", "requests_over", "several_over", "side",
+        "silence", "special",
+    )  # fmt: skip
 
     peer: "End"
 
@@ -172,7 +182,7 @@ class End:
         """Characters of topics that may still be remembered for aliases."""
         self.range_kept = True
         """Whether every Topic Alias that it sent was in range and set."""
-        self.pings: deque[tuple[int, int | None]] = deque()
+        self.pings: list[tuple[int, int | None]] = []
         """PINGREQ packets without an answer, by packet and time."""
         self.last = None
 
@@ -201,6 +211,13 @@ class End:
 
 class State:
     """One connection as its rules see it."""
+
+    __slots__ = (
+        "client", "complete", "connack", "connack_number", "connack_time", "connect", "connect_number", "counts",
+        "data", "early", "ends", "faults", "fresh", "held", "history", "judged", "keep_alive_told", "method",
+        "number", "over_at", "pending", "problem_information", "renewing", "retained", "server", "size", "spoiled",
+        "subscriptions", "time", "topic", "version", "watched", "wrong",
+    )  # fmt: skip
 
     def __init__(self, version: Version, *, complete: bool) -> None:
         self.version = version
@@ -256,6 +273,10 @@ class State:
         """For each side, whether what it left undone was reported."""
         self.faults: list[Fault] = []
         self.counts: defaultdict[Occasion, int] = defaultdict(int)
+
+    def __del__(self) -> None:
+        # Each end knows the other. Without that circle the memory of a connection is free as soon as it is over.
+        del self.client.peer, self.server.peer
 
     def fault(self, law: Law, path: str, message: str, *also: Law, severity: str = "") -> None:
         """Note that a rule is broken, if this version has it."""

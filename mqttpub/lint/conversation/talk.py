@@ -30,6 +30,8 @@ class Conversation:
     nothing of it was missed. Times are nanoseconds of any clock.
     """
 
+    __slots__ = ("_broken", "_state", "_told")
+
     def __init__(self, version: Version | None = None, *, complete: bool = True) -> None:
         self._state = State(version or Version.V5, complete=complete)
         self._told = version is not None
@@ -133,6 +135,8 @@ class Conversation:
             if last is not None and time - last > state.client.silence:
                 (keepalive.borne if side else keepalive.silent)(state, packet, end)
             end.last = time
+        # Thousands of conversations may be open, and the packets of some are long.
+        state.data, state.topic = b"", None
         return state.faults
 
     def _unreadable(self, kind: type[Packet] | None, end: End) -> None:

@@ -1,0 +1,161 @@
+"""What `lint` does: inputs to packets, packets to findings, findings to the screen."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from ..conversation.events import Event, GapSeen, PacketSeen, Remark
+from ..view.cells import Line
+from ..view.findings import Case
+from ..view.terminal import show
+from .captures import Events
+from .cases import Cases
+from .decoding import inputs
+from .origins import Origin
+from .report import note
+from .selecting import selection_of
+from .value_types import DIRECTIONS
+from .verdicts import Manner, Rows, summary, width_of, writer_of
+from .viewing import choice_of, filter_of
+
+MOST_REMARKS = 10
+"""Remarks about connections that are shown; the others are counted."""
+
+
+def lint(given: dict[str, Any]) -> int:
+    """Judge the inputs and return the exit status; raises UsageError."""
+    if given["sarif"] and (given["as_json"] or given["report"]):
+        raise click.UsageError(f"--sarif and {'--json' if given['as_json'] else '--report'} do not go together")
+    with ExitStack() as stack:
+        linting = Linting(given, [Origin(each) for each in inputs(given, stack, "lint")])
+        stack.callback(linting.close)
+        return linting.run()
+
+
+def manner_of(given: dict[str, Any], *, several: bool) -> Manner:
+    """Return how findings are shown."""
+    return Manner(
+        given["as_json"], given["sarif"], given["show_secrets"], given["full"], given["absolute_time"],
+        given["explain"], several,
+    )  # fmt: skip
+
+
+class Linting:
+    """One run over inputs that are opened already."""
+
+    def __init__(self, given: dict[str, Any], origins: list[Origin]) -> None:
+        self.given = given
+        self.origins = origins
+        self.cases = Cases()
+        self.selection = selection_of(given)
+        self.picked = filter_of({**given, "follow": None})
+        self.writer = writer_of(manner_of(given, several=len(origins) > 1))
+        self.remarks: list[str] = []
+        self.unshown = 0
+        self.now = origins[0]
+        self.progress = self._progress()
+
+    def run(self) -> int:
+        """Judge all and return the exit status; raises UsageError for what cannot be read."""
+        given = self.given
+        choice = choice_of({**given, "direction": given["direction"] if given["direction"] in DIRECTIONS else None})
+        events = Events(self._reading(), choice, self._tick if self.progress else None)
+        for event in events:
+            if isinstance(event, PacketSeen):
+                self._packet(event)
+            else:
+                self._other(event)
+        self.close()
+        return self._end(events)
+
+    def close(self) -> None:
+        """Leave the screen as a program should."""
+        if self.progress:
+            self.progress.close()
+
+    def _reading(self) -> Iterator[Any]:
+        for each in self.origins:
+            self.now = each
+            yield each
+
+    # events
+
+    def _packet(self, event: PacketSeen) -> None:
+        if not self.cases.packets and event.time is not None:
+            self.writer.begin(event.time)
+        known = self.cases.packet(event)
+        if not known.findings or (self.picked and not self.picked.matches(*known)):
+            return
+        if shown := self.selection.pick(known.findings):
+            self.writer.take(self.cases.case(known, shown, self.now.source))
+
+    def _other(self, event: Event) -> None:
+        case = self.cases.other(event, self.now.whole)
+        if case is None:
+            self._remark(event)
+        elif not self.picked or self.picked.matches(event, client=case.client, findings=case.findings):
+            self._take(case)
+
+    def _take(self, case: Case) -> None:
+        if shown := self.selection.pick(case.findings):
+            self.writer.take(case._replace(findings=shown))
+
+    def _remark(self, event: Event) -> None:
+        """Keep what has to be known about a connection to believe what is said of it."""
+        if isinstance(event, GapSeen | Remark):
+            if len(self.remarks) < MOST_REMARKS:
+                self.remarks.append(f"{self.now.name}: connection {event.ends.number}: {event.message}")
+            else:
+                self.unshown += 1
+
+    # the end
+
+    def _end(self, events: Events) -> int:
+        fared = self._fared()
+        if self.given["report"]:
+            self.writer.report(fared)
+        remarks = [*self.remarks, *events.remarks]
+        if self.unshown:
+            remarks.insert(len(self.remarks), f"{self.unshown:,} more remarks about connections")
+        self.writer.end(events.faults, remarks)
+        for remark in remarks:
+            note(remark)
+        if self.cases.packets:
+            self._sum_up(fared)
+        elif not events.faults:
+            note("no MQTT packet was found")
+        if events.faults:
+            for fault in events.faults[:-1]:
+                note(fault)
+            raise click.UsageError(events.faults[-1])
+        return 1 if self.selection.counts["error"] else 0
+
+    def _sum_up(self, fared: list[Rows]) -> None:
+        lines = summary(self.cases.packets, self.cases.connections, self.selection, fared, width_of(sys.stderr))
+        together = sys.stdout.isatty() and sys.stderr.isatty()
+        apart: list[Line] = [[]] if together and any(self.selection.counts.values()) else []
+        show([*apart, *lines], sys.stderr)
+
+    def _fared(self) -> list[Rows]:
+        return [
+            (version, [row for row in rows if self.selection.covers(row.statement)])
+            for version, rows in self.cases.end()
+        ]
+
+    # progress
+
+    def _progress(self) -> Any:
+        """Return a bar for the files, where it can be drawn without getting in the way of the output."""
+        total = sum(each.size for each in self.origins)
+        if not total or not sys.stderr.isatty() or sys.stdout.isatty():
+            return None
+        from ..view.reading_progress import ReadingProgress
+
+        return ReadingProgress(sys.stderr, total)
+
+    def _tick(self, now: Origin) -> None:
+        before = self.origins[: self.origins.index(now)]
+        self.progress.update(sum(each.size for each in before) + now.position)

@@ -1,0 +1,187 @@
+"""Which statements packets put to the test each by itself: what the table of packets and the rules look at."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
+
+from ..conversation.events import PacketSeen
+from ..spec import structure
+from ..spec.fields import PACKETS, Field, Packet
+from ..spec.limits import Law
+from ..spec.packets import Connect
+from ..spec.properties import PROPERTIES, WILL
+from ..spec.statements import Statement, statements
+from ..spec.terms import Direction, Version
+from ..wire.types import PAIR, STRING
+from .conversation import checkable
+from .exact import ABSENT, LEFT_OVER, LENGTHS
+from .reading import OF_SERVER
+from .rule import RULES
+from .values import demands
+
+Key = tuple[int, str | int]
+"""A packet type with the end that sent it (empty when unknown), with an optional field, or with a property."""
+
+_KNOWN = tuple(end.value for end in Direction)
+_SIDES = ("", *_KNOWN)
+_UNREAD = "unread"
+"""In the place of the sender, for packets whose bytes do not hold what they should."""
+_EVERY_PACKET = (structure.SHORT, structure.TRAILING, structure.LENGTH, structure.SHORTEST, structure.TYPE)
+_PROPERTY_LISTS = (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN, structure.PROPERTY_PLACE)
+
+
+class Fared(NamedTuple):
+    """How one statement fared."""
+
+    statement: Statement
+    exercised: int
+    """How often it was put to the test."""
+    broken: int
+
+    @property
+    def kept(self) -> int:
+        """How often it was tested and not broken."""
+        return self.exercised - self.broken
+
+    @property
+    def word(self) -> str:
+        """`broken`, `kept` or `not exercised`."""
+        return "broken" if self.broken else "kept" if self.exercised else "not exercised"
+
+
+class Coverage:
+    """Counts what could have broken a statement; one for all packets that are judged."""
+
+    def __init__(self) -> None:
+        self._sent: dict[Version, Counter[Key]] = {}
+        self._last: tuple[Version | None, Counter[Key]] = (None, Counter())
+
+    @property
+    def versions(self) -> list[Version]:
+        """The versions of the packets that came, newest first."""
+        return sorted(self._sent, reverse=True)
+
+    def packet(self, event: PacketSeen, packet: Packet | None) -> None:
+        """Count a packet; `packet` is what its bytes hold, None where they do not hold it."""
+        version, counts = self._last
+        if version is not event.version:
+            version = event.version
+            counts = self._sent.setdefault(version, Counter())
+            self._last = (version, counts)
+        code = event.data[0] >> 4 if event.data else 0
+        sender = event.direction.value if event.direction else ""
+        if packet is None:
+            counts[code, _UNREAD] += 1
+            return
+        counts[code, sender] += 1
+        for key in _OPTIONAL[code]:
+            if getattr(packet, key) is not None:
+                counts[code, _with(sender, key)] += 1
+        for id, _ in getattr(packet, "properties", None) or ():
+            counts[code, id] += 1
+        for id, _ in packet.will.properties if isinstance(packet, Connect) and packet.will else ():
+            counts[code, f"{WILL}.{id}"] += 1
+
+    def rows(self, version: Version, exercised: Counter[str], broken: Counter[str]) -> Iterator[Fared]:
+        """Yield every statement of a version that can be checked, in the order of the text.
+
+        `exercised` and `broken` are what conversations tell of themselves, `broken` with the
+        faults of packets by themselves.
+        """
+        sent = self._sent.get(version, Counter())
+        alone, together = concerned(version), set(checkable(version))
+        for row in statements(version.label):
+            keys = alone.get(row.id)
+            if keys is None and row.id not in together:
+                continue
+            tested = sum(sent[key] for key in keys or ()) + exercised[row.id]
+            yield Fared(row, max(tested, broken[row.id]), broken[row.id])
+
+
+@cache
+def _with(sender: str, key: str) -> str:
+    """Return what counts the packets from one end that have an optional field."""
+    return f"{sender}.{key}"
+
+
+@cache
+def concerned(version: Version) -> dict[str, frozenset[Key]]:
+    """Return, for each statement that a packet by itself can break, what has to come to put it to the test."""
+    found: dict[str, set[Key]] = {}
+    for law, keys in _laws(version):
+        if id := law.id(version):
+            for key in keys:
+                own = OF_SERVER.get(id, id) if str(key[1]).startswith(Direction.SERVER.value) else id
+                found.setdefault(own, set()).add(key)
+    return {id: frozenset(keys) for id, keys in found.items()}
+
+
+def _laws(version: Version) -> Iterator[tuple[Law, set[Key]]]:
+    for law in _EVERY_PACKET:
+        yield law, {key for code in range(16) for key in (*_sent(code), (code, _UNREAD))}
+    for each in RULES:
+        sides = (each.sender.value,) if each.sender else _KNOWN if each.law == structure.DIRECTION else _SIDES
+        yield each.law, {(kind.code, side) for kind in each.packets for side in sides}
+    for kind, (_, law) in LENGTHS.items():
+        yield law, _sent(kind.code)
+    for *_, law, _ in LEFT_OVER:
+        yield law, _sent(1)
+    for path, law in ABSENT.items():
+        kind = next(kind for kind in PACKETS.values() if kind.name == path.partition(".")[0].upper())
+        yield law, _keys(kind, kind.fields[path.split(".")[1]])
+    for kind in PACKETS.values():
+        for field in kind.layout:
+            yield from _field_laws(kind, field, version)
+    if version is Version.V5:
+        yield from _property_laws()
+
+
+def _sent(code: int) -> set[Key]:
+    return {(code, side) for side in _SIDES}
+
+
+def _keys(kind: type[Packet], field: Field) -> set[Key]:
+    """Return what counts the packets that have a field."""
+    if field.key in _OPTIONAL[kind.code]:
+        return {(kind.code, _with(side, field.key)) for side in _SIDES}
+    return _sent(kind.code)
+
+
+def _field_laws(kind: type[Packet], field: Field, version: Version) -> Iterator[tuple[Law, set[Key]]]:
+    if not field.spoken(version):
+        return
+    keys = _keys(kind, field)
+    if field.shape == "properties":
+        yield structure.NO_PROPERTIES, keys
+    nested = getattr(field.item, "layout", ())
+    for each in (field, *(inner for inner in nested if inner.spoken(version))):
+        text = each.type is STRING or each.item is STRING
+        if each.shape == "list":
+            yield from ((limit.law, keys) for limit in demands(each.limits, version, text=False))
+        limits = each.each if each.shape == "list" else each.limits
+        yield from ((limit.law, keys) for limit in demands(limits, version, text=text))
+
+
+def _property_laws() -> Iterator[tuple[Law, set[Key]]]:
+    for row in PROPERTIES.values():
+        holders: set[Key] = {(kind.code, row.id) for kind in PACKETS.values() if kind.name in row.packets}
+        if WILL in row.packets:
+            holders.add((Connect.code, f"{WILL}.{row.id}"))
+        for limit in demands(row.limits, Version.V5, text=row.type in (STRING, PAIR)):
+            yield limit.law, holders
+    # A property stands where it may or where it may not; both put these to the test.
+    anywhere: set[Key] = {(code, id) for code in range(16) for id in PROPERTIES}
+    for law in _PROPERTY_LISTS:
+        yield law, anywhere
+    once: set[Key] = {(kind.code, row.id) for kind in PACKETS.values() for row in PROPERTIES.values()
+                      if kind.name not in row.repeatable}  # fmt: skip
+    yield structure.PROPERTY_TWICE, once
+
+
+_OPTIONAL: list[tuple[str, ...]] = [()] * 16
+"""For each packet type the fields that are not in all packets of it."""
+for _kind in PACKETS.values():
+    _OPTIONAL[_kind.code] = tuple(
+        field.key for field in _kind.layout if (field.when or field.tail) and field.shape != "properties"
+    )

@@ -1,0 +1,110 @@
+"""Packets and connections in the hands of one judge."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.codec.decode import decode
+from mqttpub.codec.encode import encode
+from mqttpub.conversation.events import Closed, Ends, GapSeen, PacketSeen
+from mqttpub.lint.judge import Judge
+from mqttpub.lint.packet import lint
+from mqttpub.spec.fields import Packet
+from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
+from mqttpub.spec.terms import Direction, Version
+from tests.strategies import encoded, versions
+
+C, S = Direction.CLIENT, Direction.SERVER
+
+
+def seen(
+    packet: Packet | bytes, direction: Direction = C, *, connection: int = 1, offset: int = 0, record: int = 1
+) -> PacketSeen:
+    """Return the event of a packet of MQTT 5.0."""
+    data = packet if isinstance(packet, bytes) else encode(packet, Version.V5)
+    return PacketSeen(Ends(connection, "", ""), 0, record, data, offset, direction, Version.V5, False)
+
+
+def closed(direction: Direction | None, how: str = "FIN") -> Closed:
+    """Return the event of an end that closes."""
+    return Closed(Ends(1, "", ""), 0, 9, direction, how)
+
+
+OPEN = (seen(Connect(client_id="c")), seen(Connack(), S))
+WRONG = seen(Publish(topic="a", dup=True))
+
+
+@settings(max_examples=40)
+@given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version, False))))
+def test_a_packet_gets_at_least_the_findings_that_it_has_by_itself(given: tuple[Version, bytes]) -> None:
+    version, data = given
+    event = seen(data)._replace(version=version)
+    _, found = Judge().packet(event)
+    alone = lint(decode(data, version, direction=C), C)
+    assert {(each.statement, each.span) for each in found} >= {(each.statement, each.span) for each in alone}
+
+
+def test_what_is_wrong_is_counted_when_asked_for() -> None:
+    for tally in (True, False):
+        judge = Judge(tally=tally)
+        for event in (*OPEN, WRONG, WRONG, seen(Puback(packet_id=9), S)):
+            judge.packet(event)
+        judge.finish()
+        assert judge.broken["MQTT5-3.3.1-2"] == 2 * tally
+        assert judge.broken["MQTT5-3.3.4-1"] == tally
+        assert (judge.exercised["MQTT5-3.1.0-1"] == 1) is tally
+
+
+@pytest.mark.parametrize(
+    "ends", [(closed(C), closed(S)), (closed(S), closed(C)), (closed(C, "RST"),), (closed(None, "end"),)]
+)
+def test_a_connection_that_both_ends_closed_is_counted_and_forgotten(ends: tuple[Closed, ...]) -> None:
+    judge = Judge(tally=True)
+    for event in OPEN:
+        judge.packet(event)
+    for end in ends[:-1]:
+        judge.event(end)
+        assert judge.exercised["MQTT5-3.1.0-1"] == 0
+    judge.event(ends[-1])
+    assert judge.exercised["MQTT5-3.1.0-1"] == 1
+    judge.finish()
+    assert judge.exercised["MQTT5-3.1.0-1"] == 1
+
+
+def test_the_version_of_a_connection_is_known() -> None:
+    judge = Judge()
+    assert judge.version(1) is Version.V5
+    judge.packet(OPEN[0]._replace(version=Version.V31, data=encode(Connect(client_id="c"), Version.V31)))
+    assert judge.version(1) is Version.V31
+    assert judge.version(2) is Version.V5
+
+
+@pytest.mark.parametrize(("record", "complete"), [(0, True), (7, False)])
+def test_where_a_connect_stands_tells_of_streams_only(record: int, complete: bool) -> None:
+    judge = Judge(tally=True)
+    judge.packet(seen(Connect(client_id="c"), offset=100, record=record))
+    judge.finish()
+    assert bool(judge.exercised["MQTT5-3.1.0-1"]) is complete
+
+
+def test_bytes_that_are_no_packet_break_a_statement_of_the_version() -> None:
+    judge = Judge(tally=True)
+    judge.packet(OPEN[0]._replace(version=Version.V311, data=encode(Connect(client_id="c"), Version.V311)))
+    message = "Remaining Length does not end at its fourth byte; nothing behind it is read"
+    gap = GapSeen(Ends(1, "", ""), 0, 3, 14, C, None, bytes.fromhex("30ffffffff7f"), message, True)
+    assert judge.event(gap) == ()
+    found = judge.unread(gap)
+    assert (found.severity, found.statement, tuple(found.span)) == ("error", "MQTT311-2.2.3/length", (1, 5))
+    assert judge.broken["MQTT311-2.2.3/length"] == 1
+
+
+def test_acks_that_were_seen_before_are_judged_alike() -> None:
+    judge = Judge()
+    kinds = product((Puback, Pubrec, Pubrel, Pubcomp), (0x00, 0x10, 0x42, 0x87), Version, [*Direction] * 2, (1, 0, 2))
+    for connection, (kind, code, version, direction, id) in enumerate(kinds):
+        data = bytes((kind.code << 4 | (2 if kind is Pubrel else 0), 3, 0, id, code))
+        _, found = judge.packet(seen(data, direction, connection=connection)._replace(version=version))
+        alone = lint(decode(data, version, direction=direction), direction)
+        assert {(each.statement, each.span) for each in alone} <= {(each.statement, each.span) for each in found}
