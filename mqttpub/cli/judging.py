@@ -21,7 +21,6 @@ TOLD = "mqttpub.told"
 """Where a context keeps the statements that were told about."""
 
 SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
-TEXT = BY_KEY["payload_format_indicator"].id
 EXPIRY = Law("3.14.2.2.2/expiry")
 
 Warn = Callable[[str], None]
@@ -47,7 +46,7 @@ def judge(packet: Packet, version: Version, *, force: bool | None, warn: Warn = 
         data = encode(packet, version)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    if force or (sound(packet, version) and not _no_text(packet)):
+    if force or sound(packet, version, Direction.CLIENT):
         return
     from ..codec.decode import decode
     from ..lint.packet import lint
@@ -76,17 +75,6 @@ def _expiry(properties: tuple[Property, ...] | None) -> int:
 def _forbidden(message: str, statement: str, force: bool | None) -> click.UsageError:
     hint = "" if force is None else "; --force sends it all the same"
     return click.UsageError(f"{message} ({statement}){hint}")
-
-
-def _no_text(packet: Packet) -> bool:
-    """Whether a payload is said to be text but is none, which is no error."""
-    if not isinstance(packet, Publish) or (TEXT, 1) not in packet.properties:
-        return False
-    try:
-        packet.payload.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 def _is_new(finding: "Finding") -> bool:

@@ -44,6 +44,8 @@ class _Reader:
         self.broken = False
         self.clipped = False
         """Whether a length that leaves its window was reported; what it cuts off needs no second finding."""
+        self.lost = False
+        """Whether a wrong Property Length was reported; nobody knows where what follows begins."""
         self.cls = declared(data[0] >> 4, version) if data else None
         self.name = self.cls.name.lower() if self.cls else f"type_{data[0] >> 4}" if data else "nothing"
 
@@ -67,6 +69,9 @@ class _Reader:
     # findings
 
     def found(self, law: Law, path: str, span: Span, message: str, mask: int = 0) -> None:
+        if self.lost:
+            return
+        self.lost = law is structure.PROPERTY_SHORT
         self.findings.append(finding(law.id(self.version), path, span, message, mask=mask, reason=self.answer))
 
     def short(self, error: Short, law: Law, path: str, label: str) -> None:

@@ -37,6 +37,7 @@ ABSENT = {
     "publish.packet_id": _ID,
     "subscribe.packet_id": _ID,
     "unsubscribe.packet_id": _ID,
+    "suback.packet_id": Law(v31="2.4/present"),
 }
 """Statements that a field is there, broken when the packet ends before its first byte."""
 

@@ -18,6 +18,7 @@ def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
     reading = Reading(decoded, direction)
     ruled = list(broken(reading))
     replaced = {found.path for rule, found in ruled if rule.instead}
-    found = [*refined(reading), *(each for each in judged(reading) if each.path not in replaced)]
+    found = [each for each in judged(reading) if each.path not in replaced]
     found.extend(each for _, each in ruled)
+    found = [*refined(reading), *(each for each in found if each.span.start < reading.sure)]
     return sorted(found, key=lambda each: (each.span.start, each.span.stop, -each.mask))

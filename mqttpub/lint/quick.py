@@ -7,17 +7,20 @@ from ..spec.fields import Field, Packet, Property
 from ..spec.limits import InTable, Limit
 from ..spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from ..spec.properties import BY_KEY, PROPERTIES
-from ..spec.terms import Version
+from ..spec.terms import Direction, Version
 
 
-def sound(packet: Packet, version: Version) -> bool:
-    """Return True only for a packet in which `lint` finds no error.
+def sound(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
+    """Return True only for a packet in which `lint` finds no error and no warning.
 
     The packet was built, or was read from bytes that the decoder had no finding for. False
-    means no more than that the full look is needed.
+    means no more than that the full look is needed. Without `direction` it is taken for granted
+    that an end sends the packet that may.
     """
     check = _CHECKS.get(type(packet))
-    return check is not None and all(_field(packet, each, version) for each in packet.layout) and check(packet)
+    if check is None or (direction and not packet.may_send(direction, version)):
+        return False
+    return all(_field(packet, each, version) for each in packet.layout) and check(packet, direction)
 
 
 def _field(packet: Packet, field: Field, version: Version) -> bool:
@@ -61,17 +64,33 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
 
 _ALIAS = BY_KEY["topic_alias"].id
 _AUTHENTICATION_DATA = BY_KEY["authentication_data"].id
+_REFERENCE = BY_KEY["server_reference"].id
 _SUBSCRIPTION = BY_KEY["subscription_identifier"].id
+_TEXT = (BY_KEY["payload_format_indicator"].id, 1)
+_NOBODY = 0x10
+"""Reason Code No matching subscribers, which only a server knows."""
 
 
-def _publish(packet: Any) -> bool:
+def _publish(packet: Any, direction: Direction | None) -> bool:
     ids = {id for id, _ in packet.properties}
     if _SUBSCRIPTION in ids or (packet.dup and not packet.qos):
         return False
-    return bool(packet.topic or _ALIAS in ids) and not (packet.qos and packet.packet_id is None)
+    if not (packet.topic or _ALIAS in ids) or (packet.qos and packet.packet_id is None):
+        return False
+    if direction is Direction.CLIENT and packet.topic[:1] == "$":
+        return False
+    return _TEXT not in packet.properties or _is_text(packet.payload)
 
 
-def _connect(packet: Any) -> bool:
+def _is_text(payload: bytes) -> bool:
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _connect(packet: Any, direction: Direction | None) -> bool:
     derived = (
         packet.username_flag,
         packet.password_flag,
@@ -85,23 +104,28 @@ def _connect(packet: Any) -> bool:
     )
 
 
-def _connack(packet: Any) -> bool:
-    alone = any(id == _AUTHENTICATION_DATA for id, _ in packet.properties)
+def _connack(packet: Any, direction: Direction | None) -> bool:
+    alone = any(id in (_AUTHENTICATION_DATA, _REFERENCE) for id, _ in packet.properties)
     return not (packet.session_present and packet.reason_code) and not alone
 
 
-def _disconnect(packet: Any) -> bool:
+def _disconnect(packet: Any, direction: Direction | None) -> bool:
     return not packet.reason_code and not packet.properties
 
 
-def _ack(packet: Any) -> bool:
+def _message_ack(packet: Any, direction: Direction | None) -> bool:
+    return direction is not Direction.CLIENT or packet.reason_code != _NOBODY
+
+
+def _ack(packet: Any, direction: Direction | None) -> bool:
     return True
 
 
-_CHECKS: dict[type[Packet], Callable[[Any], bool]] = {
+_CHECKS: dict[type[Packet], Callable[[Any, Direction | None], bool]] = {
     Publish: _publish,
     Connect: _connect,
     Connack: _connack,
     Disconnect: _disconnect,
-    **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp, Suback), _ack),
+    **dict.fromkeys((Puback, Pubrec), _message_ack),
+    **dict.fromkeys((Pubrel, Pubcomp, Suback), _ack),
 }

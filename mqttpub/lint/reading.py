@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..codec.nodes import Decoded, Finding, Node, finding
+from ..spec import structure
 from ..spec.limits import Law
 from ..spec.properties import WILL
 from ..spec.terms import Direction
@@ -52,8 +53,10 @@ class Reading:
         self.decoded = decoded
         self.version = decoded.version
         self.direction = direction or decoded.direction
-        self.whole = decoded.packet is not None
-        """Whether every field was read, so that what is not there was not sent."""
+        self.whole = decoded.packet is not None and not self._lost(structure.PROPERTY_UNKNOWN)
+        """Whether every field and property was read, so that what is not there was not sent."""
+        self.sure = min(self._lost(structure.PROPERTY_SHORT), default=len(decoded.data) + 1)
+        """Where the bytes end that are what they seem to be; behind a wrong Property Length nobody knows."""
         self.properties = self._index("properties")
         """The properties by name."""
         self.will_properties = self._index("will.properties")
@@ -86,6 +89,11 @@ class Reading:
         span = node.span if fault.span is None else fault.span
         mask = node.mask if fault.mask is None else fault.mask
         return finding(id, path, span, fault.message, mask=mask, reason=ANSWERS.get(id))
+
+    def _lost(self, law: Law) -> list[int]:
+        """Return where the places end at which the decoder found a statement broken."""
+        id = law.id(self.version)
+        return [each.span.stop for each in self.decoded.findings if each.statement == id]
 
     def _index(self, path: str) -> dict[str, list[Place]]:
         index: dict[str, list[Place]] = {}

@@ -250,14 +250,16 @@ _UTF8 = WellFormed(Law("3.3.2.3.2/utf8"))
 @rule((Publish, Connect), _UTF8.law)
 def payload_no_text(packet: Reading) -> Iterator[Fault]:
     """The payload is not the text that the Payload Format Indicator says it is."""
-    for index, path in ((packet.properties, "payload"), (packet.will_properties, "will.payload")):
-        place, format = packet.at(path), index.get("payload_format_indicator")
-        if not place or not format or format[0].node.value != 1:
-            continue
-        text = place.node.value.decode("utf-8", "surrogateescape")
-        if within := _UTF8.at(text):
-            says = f"{place.path} {_UTF8.broken(text)}, but payload_format_indicator is 1"
-            yield Fault(place, says, place.part(text, within))
+    in_will = packet.decoded.type is Connect
+    place = packet.at("will.payload" if in_will else "payload")
+    format = (packet.will_properties if in_will else packet.properties).get("payload_format_indicator")
+    # The end of a payload that is cut off may be half a character.
+    if not packet.whole or not place or not format or format[0].node.value != 1:
+        return
+    text = place.node.value.decode("utf-8", "surrogateescape")
+    if within := _UTF8.at(text):
+        says = f"{place.path} {_UTF8.broken(text)}, but payload_format_indicator is 1"
+        yield Fault(place, says, place.part(text, within))
 
 
 @rule(Puback, Law("3.4.2-1"), sender=Direction.CLIENT, severity="warning")

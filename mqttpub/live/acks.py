@@ -40,7 +40,7 @@ def read(data: bytes, version: Version) -> Packet:
         packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
     except (Irregular, IndexError):
         return _judged(data, version)
-    return packet if sound(packet, version) else _judged(data, version)
+    return packet if sound(packet, version, Direction.SERVER) else _judged(data, version)
 
 
 def _header(data: bytes) -> int:

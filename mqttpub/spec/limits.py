@@ -150,6 +150,10 @@ class ShareFilter(Limit):
             return "has a wildcard in its ShareName"
         return "" if slash and rest else "has no filter behind its ShareName"
 
+    def at(self, value: Any) -> tuple[int, int] | None:
+        found = re.compile("[^/]*?([+#])").match(value, len(SHARE))
+        return found.span(1) if found else None
+
 
 class Ascii(Limit):
     """Only 7-bit characters (3.1: 3.1)."""
