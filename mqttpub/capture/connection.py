@@ -127,6 +127,8 @@ class Guessing:
             connection.tell(guess.version, self.settings.version is None, client)
             if not self.released or (told and client is not None):
                 text = f"no CONNECT was captured: {self._why()}; {because}"
+                first = self.held[0][1] if self.held else None
+                time, record = (first.time, first.record) if first else (time, record)
                 yield Remark(connection.ends, time, record, None, text)
         self.released = True
         held, self.held = self.held, []

@@ -8,6 +8,7 @@ from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Rema
 from ..conversation.filters import Filter
 from ..conversation.known import Conversations, Known, KnownPacket
 from ..lint.judge import Judge
+from ..view.clock import Zero
 
 
 class Following:
@@ -20,6 +21,8 @@ class Following:
         self.judge = Judge()
         self.errors = False
         self.packets = 0
+        self.zero = Zero()
+        """The first time of all events, picked or not."""
         self._events = events
         self._picked = picked
         self._conversations = Conversations()
@@ -29,6 +32,8 @@ class Following:
         """Yield packets with what is known about them, and the other events as they are."""
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
         for event in self._events:
+            if self.zero.time is None:
+                self.zero.time = event.time
             if not isinstance(event, PacketSeen):
                 yield from self._other(event)
                 continue

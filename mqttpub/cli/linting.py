@@ -126,7 +126,7 @@ class Linting:
         if self.cases.packets:
             self._sum_up(fared)
         elif not events.faults:
-            note("no MQTT packet was found")
+            raise click.UsageError("no MQTT packet was found")
         if events.faults:
             for fault in events.faults[:-1]:
                 note(fault)
@@ -134,7 +134,14 @@ class Linting:
         return 1 if self.selection.counts["error"] else 0
 
     def _sum_up(self, fared: list[Rows]) -> None:
-        lines = summary(self.cases.packets, self.cases.connections, self.selection, fared, width_of(sys.stderr))
+        lines = summary(
+            self.cases.packets,
+            self.cases.connections,
+            self.selection,
+            fared,
+            width_of(sys.stderr),
+            picked=any(self.given[name] for name in ("select", "ignore", "filter")),
+        )
         together = sys.stdout.isatty() and sys.stderr.isatty()
         apart: list[Line] = [[]] if together and any(self.selection.counts.values()) else []
         show([*apart, *lines], sys.stderr)

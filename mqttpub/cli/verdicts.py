@@ -216,7 +216,7 @@ def explained(id: str, width: int) -> Iterator[Line]:
 
 
 def summary(
-    packets: int, connections: int, selection: Selection, fared: Iterable[Rows], width: int
+    packets: int, connections: int, selection: Selection, fared: Iterable[Rows], width: int, *, picked: bool = False
 ) -> Iterator[Line]:  # fmt: skip
     """Yield what is said at the end: what was judged and how it ended."""
     judged = f"{packets:,} packet{'s' if packets != 1 else ''}"
@@ -227,7 +227,9 @@ def summary(
     for at, segment in enumerate(counts):
         line += [(", ", "")] if at else []
         line.append(segment)
-    yield from wrap(line if counts else [*line, ("nothing is wrong", "")], width)
+    yield from wrap(
+        line if counts else [*line, ("nothing that was picked is wrong" if picked else "nothing is wrong", "")], width
+    )
     for version, rows in fared:
         words = [row.word for row in rows]
         told = (f"{words.count(word):,} {word}" for word in ("broken", "kept", "not exercised"))

@@ -60,6 +60,19 @@ def filter_of(given: dict[str, Any]) -> Filter | None:
     return Filter.parse(" ".join(terms)) if terms else None
 
 
+def check_page(path: str, inputs: list[Input | Words]) -> None:
+    """Raise UsageError for a page that would take the place of something that is no page."""
+    if os.path.isdir(path):
+        raise click.UsageError(f"--html: '{path}' is a directory")
+    for each in inputs:
+        if os.path.exists(path) and os.path.exists(each.name) and os.path.samefile(path, each.name):
+            raise click.UsageError(f"--html: '{path}' is an input as well; the page needs a name of its own")
+    if os.path.isfile(path) and os.path.getsize(path):
+        with open(path, "rb") as file:
+            if not file.read(16).lower().startswith(b"<!doctype html"):
+                raise click.UsageError(f"--html: '{path}' exists and is no page; remove it, or choose another name")
+
+
 class Viewing:
     """One run over inputs that are opened already."""
 
@@ -67,6 +80,8 @@ class Viewing:
         self.given = given
         self.inputs = inputs
         self.progress = self._progress(stack)
+        if given["html"] is not None:
+            check_page(given["html"], inputs)
 
     def run(self) -> int:
         """Show the inputs and return the exit status."""
@@ -74,6 +89,7 @@ class Viewing:
         events = Events(self.inputs, choice_of(given), self._tick if self.progress else None)
         following = Following(events, filter_of(given))
         settings = Settings({**given, "title": ", ".join(os.path.basename(each.name) for each in self.inputs)})
+        settings.zero = following.zero
         view = asked_view(given)
         if view == "html":
             views.page(following, settings, given["html"])
@@ -90,7 +106,9 @@ class Viewing:
         for remark in events.remarks:
             note(remark)
         if not following.packets and not events.faults:
-            note("nothing that was picked was found" if filter_of(self.given) else "no MQTT packet was found")
+            if not filter_of(self.given):
+                raise click.UsageError("no MQTT packet was found")
+            note("nothing that was picked was found")
         if events.faults:
             for fault in events.faults[:-1]:
                 note(fault)

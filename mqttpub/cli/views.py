@@ -10,6 +10,7 @@ from ..conversation.clients import called
 from ..conversation.events import Closed, GapSeen, PacketSeen, Remark
 from ..conversation.exchanges import Exchange, Exchanges
 from ..conversation.known import Known, KnownPacket
+from ..view.clock import Zero
 from ..view.terminal import show
 from .following import OpenConnections, by_connection, packets_of
 from .showing import Show
@@ -32,6 +33,7 @@ class Settings:
         self.absolute: bool = given["absolute_time"]
         self.width = screen_width()
         self.title: str = given["title"]
+        self.zero = Zero()
 
 
 def decoded_of(known: KnownPacket) -> Decoded:
@@ -67,7 +69,7 @@ def annotated(events: Iterable[Known], settings: Settings) -> None:
     from ..view.clock import Clock
 
     screen = Show(secrets=settings.secrets, full=settings.full)
-    clock, connection = Clock(absolute=settings.absolute), 0
+    clock, connection = Clock(absolute=settings.absolute, zero=settings.zero), 0
     for known in events:
         event = known.event if isinstance(known, KnownPacket) else known
         if event.ends.number != connection:
@@ -145,7 +147,7 @@ def summary(events: Iterable[Known], settings: Settings) -> None:
         return
     from ..view.summary import SummaryLines
 
-    lines = SummaryLines(width=settings.width, absolute=settings.absolute)
+    lines = SummaryLines(width=settings.width, absolute=settings.absolute, zero=settings.zero)
     show(map(lines.line, events), sys.stdout)
 
 
@@ -178,7 +180,7 @@ def flows(events: Iterable[Known], settings: Settings) -> None:
 
         text(dumps(exchange_record(each)) for each in found)
         return
-    lines = ExchangeLines(width=settings.width, absolute=settings.absolute)
+    lines = ExchangeLines(width=settings.width, absolute=settings.absolute, zero=settings.zero)
     show((line for each in found for line in lines.lines(each)), sys.stdout)
 
 
@@ -213,7 +215,11 @@ def ladder(events: Iterable[Known], settings: Settings) -> None:
     from ..view.ladder import ladder as drawn
 
     lines = drawn(
-        by_connection(events, MOST_HELD), width=settings.width, absolute=settings.absolute, ascii=not _boxes()
+        by_connection(events, MOST_HELD),
+        width=settings.width,
+        absolute=settings.absolute,
+        zero=settings.zero,
+        ascii=not _boxes(),
     )
     show(lines, sys.stdout)
 
@@ -222,14 +228,14 @@ def svg(events: Iterable[Known], settings: Settings) -> None:
     """Write the sequence diagram as SVG."""
     from ..view.ladder_svg import ladder_svg
 
-    text(ladder_svg(by_connection(events, MOST_HELD), absolute=settings.absolute))
+    text(ladder_svg(by_connection(events, MOST_HELD), absolute=settings.absolute, zero=settings.zero))
 
 
 def mermaid(events: Iterable[Known], settings: Settings) -> None:
     """Write the sequence diagram as Mermaid."""
     from ..view.mermaid import mermaid as drawn
 
-    text(drawn(by_connection(events, MOST_HELD), absolute=settings.absolute))
+    text(drawn(by_connection(events, MOST_HELD), absolute=settings.absolute, zero=settings.zero))
 
 
 def _boxes() -> bool:

@@ -67,6 +67,8 @@ class Watch:
         fared = list(self._cases.end())
         self.aside()
         width = width_of(sys.stderr)
+        if not self._cases.packets:
+            return
         show(summary(self._cases.packets, self._cases.connections, self._selection, fared, width), sys.stderr)
         if self.peer_errors:
             errors = plural(self.peer_errors, "error")

@@ -9,13 +9,26 @@ ABSOLUTE = 27
 """Cells that times take."""
 
 
-class Clock:
-    """Writes times in seconds since the first one, or `absolute` as date and time in UTC."""
+class Zero:
+    """Where seconds are counted from, for all views of one capture."""
 
-    def __init__(self, *, absolute: bool = False) -> None:
+    __slots__ = ("time",)
+
+    def __init__(self) -> None:
+        self.time: int | None = None
+        """Nanoseconds since 1970; None until the first time was seen."""
+
+
+class Clock:
+    """Writes times in seconds since `zero`, or `absolute` as date and time in UTC.
+
+    Without a zero of somebody else's, the first time that is written is it.
+    """
+
+    def __init__(self, *, absolute: bool = False, zero: Zero | None = None) -> None:
         self.absolute = absolute
         self.width = ABSOLUTE if absolute else RELATIVE
-        self._first: int | None = None
+        self._zero = Zero() if zero is None else zero
 
     def show(self, time: int | None) -> str:
         """Return a time in nanoseconds since 1970, right-aligned; a dash for None.
@@ -31,9 +44,9 @@ class Clock:
         """Return the same without spaces in front."""
         if time is None:
             return "-"
-        if self._first is None:
-            self._first = time
-        return iso(time) if self.absolute else seconds(time - self._first)
+        if self._zero.time is None:
+            self._zero.time = time
+        return iso(time) if self.absolute else seconds(time - self._zero.time)
 
 
 def iso(time: int) -> str:

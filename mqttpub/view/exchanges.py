@@ -8,7 +8,7 @@ from ..conversation.exchanges import Exchange, Leg
 from ..conversation.statistics import kind_of
 from ..spec.fields import PACKETS
 from .cells import Line, measure, wrap
-from .clock import Clock, duration, iso
+from .clock import Clock, Zero, duration, iso
 from .escape import escape
 from .facts import Fact, clip, fit, reach, reason_fact, reason_name, topic_facts
 
@@ -34,8 +34,8 @@ class ExchangeLines:
     long goes on below, indented; with None it is always one line.
     """
 
-    def __init__(self, *, width: int | None = 80, absolute: bool = False) -> None:
-        self.clock = Clock(absolute=absolute)
+    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
+        self.clock = Clock(absolute=absolute, zero=zero)
         self.width = None if width is None else max(width, NARROWEST)
         self.client = 12 if width is None or width < WIDE else 20
         self.gap = 1 if width is not None and width < WIDE else 2

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ..conversation.known import Known
 from ..spec.terms import Direction
 from .cells import Line, cells, measure
-from .clock import Clock
+from .clock import Clock, Zero
 from .escape import escape
 from .facts import Fact, clip, fit
 from .marks import sentence
@@ -31,14 +31,20 @@ ASCII = Strokes("|", "-", ">", "<", "~", "x")
 
 
 def ladder(
-    events: Iterable[Known], *, width: int = 80, absolute: bool = False, ascii: bool = False, squeeze: bool = True
+    events: Iterable[Known],
+    *,
+    width: int = 80,
+    absolute: bool = False,
+    ascii: bool = False,
+    squeeze: bool = True,
+    zero: Zero | None = None,
 ) -> Iterator[Line]:
     """Yield the lines of the diagram, none wider than `width` (60 or more).
 
     Where the events of several connections alternate, each change draws a new head. `ascii` does
     without box characters; `squeeze` shows of long repeats the first, their number and the last.
     """
-    drawing = _Drawing(max(width, NARROWEST), Clock(absolute=absolute), ASCII if ascii else BOX)
+    drawing = _Drawing(max(width, NARROWEST), Clock(absolute=absolute, zero=zero), ASCII if ascii else BOX)
     connection = 0
     for step in steps(events, squeeze=squeeze):
         if step.ends.number != connection:

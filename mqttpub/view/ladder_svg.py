@@ -6,7 +6,7 @@ from html import escape as entities
 from ..conversation.known import Known
 from ..spec.terms import Direction
 from .cells import Line, wrap
-from .clock import Clock
+from .clock import Clock, Zero
 from .escape import escape, remark
 from .facts import Fact, clip, fit
 from .steps import Step, left_out, name, steps
@@ -40,10 +40,15 @@ _CLASSES = {
 
 
 def ladder_svg(
-    events: Iterable[Known], *, absolute: bool = False, squeeze: bool = True, limit: int = MOST_STEPS
+    events: Iterable[Known],
+    *,
+    absolute: bool = False,
+    squeeze: bool = True,
+    limit: int = MOST_STEPS,
+    zero: Zero | None = None,
 ) -> Iterator[str]:
     """Yield the lines of the file; of `limit` steps and their findings the drawing is kept in memory."""
-    drawing = _Drawing(Clock(absolute=absolute))
+    drawing = _Drawing(Clock(absolute=absolute, zero=zero))
     left = 0
     for number, step in enumerate(steps(events, squeeze=squeeze)):
         if number < limit:

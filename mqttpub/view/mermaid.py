@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from ..conversation.known import Known
 from ..spec.terms import Direction
-from .clock import Clock
+from .clock import Clock, Zero
 from .escape import escape, remark
 from .facts import clip
 from .steps import Step, left_out, name, steps
@@ -18,9 +18,11 @@ _KEYWORD = re.compile(r"\b(e)(?=nd\b)", re.IGNORECASE)
 _ARROWS = {"packet": "->>", "closed": "-x", "more": "-->>"}
 
 
-def mermaid(events: Iterable[Known], *, absolute: bool = False, squeeze: bool = True) -> Iterator[str]:
+def mermaid(
+    events: Iterable[Known], *, absolute: bool = False, squeeze: bool = True, zero: Zero | None = None
+) -> Iterator[str]:
     """Yield the lines of a `sequenceDiagram`; when it grows too long the last one says how much is left out."""
-    clock, seen, size, left = Clock(absolute=absolute), set[int](), 0, 0
+    clock, seen, size, left = Clock(absolute=absolute, zero=zero), set[int](), 0, 0
     last: Step | None = None
     yield "sequenceDiagram"
     for step in steps(events, squeeze=squeeze):

@@ -5,7 +5,7 @@ from ..conversation.events import Closed, GapSeen, Remark
 from ..conversation.known import Known, KnownPacket
 from ..conversation.tables import Table
 from .cells import Line, measure
-from .clock import Clock
+from .clock import Clock, Zero
 from .escape import escape, remark
 from .facts import Fact, clip, facts, fit, name_of, reach
 from .verdict import verdict, worst
@@ -24,8 +24,8 @@ class SummaryLines:
     in seconds since the first line, or `absolute` in UTC.
     """
 
-    def __init__(self, *, width: int | None = 80, absolute: bool = False) -> None:
-        self.clock = Clock(absolute=absolute)
+    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
+        self.clock = Clock(absolute=absolute, zero=zero)
         self.width = None if width is None else max(width, NARROWEST)
         self.client = 12 if width is None or width < _WIDE else 20
         """Cells for the name of the client."""

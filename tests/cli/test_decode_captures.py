@@ -78,7 +78,7 @@ def test_what_is_no_mqtt_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "http.pcap"
     path.write_bytes(written([c(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")]).replace(b"\x07\x5b", b"\x00\x50"))
     done = run(path, "--summary")
-    assert done.returncode == 0
+    assert done.returncode == 2
     assert b"is not MQTT: 1 HTTP" in done.stderr
     assert b"no MQTT packet was found" in done.stderr
 
@@ -126,3 +126,46 @@ def test_a_transcript_of_ours_is_a_capture_too(capsys: pytest.CaptureFixture[str
     told = ("record", "connection", "client", "address", "server", "direction", "type", "topic", "verdict", "event")
     again, before = rows(capsys, path), rows(capsys, QOS2)
     assert [[row.get(key) for key in told] for row in again] == [[row.get(key) for key in told] for row in before]
+
+
+def test_a_page_takes_the_place_of_nothing_but_a_page(tmp_path: Path) -> None:
+    copy, page = tmp_path / "copy.pcapng", tmp_path / "page.html"
+    copy.write_bytes(QOS2.read_bytes())
+    for line in (["--html", copy], [copy, "--html", copy], [QOS2, "--html", copy], [QOS2, "--html", tmp_path]):
+        done = run(*line)
+        assert done.returncode == 2
+        assert done.stderr.startswith(b"mqttpub decode: --html: ")
+        assert copy.read_bytes() == QOS2.read_bytes()
+    assert run(copy, "--html", page).returncode == 0
+    assert run(copy, "--html", page).returncode == 0
+
+
+def test_all_views_count_seconds_from_the_same_time(capsys: pytest.CaptureFixture[str]) -> None:
+    for view in (["--summary"], ["--flows"], ["--ladder"], []):
+        assert main(["decode", str(QOS2), *view, "--filter", "connection=6 id=1"]) == 0
+        assert "0.114719" in capsys.readouterr().out
+
+
+def test_what_began_before_the_capture_has_no_negative_times(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "late.pcap"
+    whole = written([*opening(), c(publish(1, 1)), c(publish(1, 2), after=5.0)])
+    records, at = [], 24
+    while at < len(whole):
+        size = 16 + int.from_bytes(whole[at + 8 : at + 12], "little")
+        records.append(whole[at : at + size])
+        at += size
+    path.write_bytes(whole[:24] + b"".join(records[5:]))
+    assert main(["decode", str(path), "--summary"]) in (0, 1)
+    times = [float(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert times == sorted(times)
+    assert times[0] == 0
+
+
+def test_a_capture_without_packets_does_not_pass(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.pcap"
+    path.write_bytes(written([])[:24])
+    for command in (["decode", "--summary"], ["lint"]):
+        assert main([command[0], str(path), *command[1:]]) == 2
+        assert "no MQTT packet was found" in capsys.readouterr().err

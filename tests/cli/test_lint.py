@@ -196,7 +196,7 @@ def test_a_broken_file_does_not_hide_what_is_good(capsys: Screen, wrong: str, tm
 def test_without_mqtt_it_says_so(capsys: Screen, tmp_path: Path) -> None:
     path = tmp_path / "empty.pcap"
     path.write_bytes(capture([])[:24])
-    assert said(capsys, str(path), status=0) == ("", "mqttpub: no MQTT packet was found\n")
+    assert said(capsys, str(path), status=2) == ("", "mqttpub lint: no MQTT packet was found\n")
 
 
 # which findings
@@ -228,7 +228,7 @@ def test_an_id_is_no_beginning_of_a_longer_one() -> None:
 
 def test_what_is_ignored_is_no_error_and_is_not_counted(capsys: Screen) -> None:
     _, err = said(capsys, "-V", "3.1.1", "--ignore", "3.3.1-2", "--report", DUP, status=0)
-    assert "1 packet: nothing is wrong\nstatements of MQTT 3.1.1: 0 broken" in err
+    assert "1 packet: nothing that was picked is wrong\nstatements of MQTT 3.1.1: 0 broken" in err
 
 
 def test_the_severity_has_a_threshold(capsys: Screen) -> None:

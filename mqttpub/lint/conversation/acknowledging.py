@@ -88,6 +88,10 @@ def pubrec(state: State, packet: Pubrec, end: End) -> None:
 
 
 def _received_again(state: State, packet: Pubrec, end: End, exchange: Exchange) -> None:
+    if not exchange.received:
+        # PUBREL came too early, which was told; this is the PUBREC that it should have waited for.
+        exchange.received = state.number
+        return
     if exchange.again:
         state.counts[AGAIN] += 1
         exchange.again -= 1
@@ -135,7 +139,7 @@ def _released_again(state: State, packet: Pubrel, end: End, exchange: Exchange) 
         exchange.again += 1
         return
     state.counts[NOT_REPEATED] += 1
-    message = f"PUBREL for Packet Identifier {id} is sent again, but only a new connection is a reason to"
+    message = f"PUBREL for Packet Identifier {id} is sent again, but on the same connection nothing is sent twice"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if state.version == Version.V31 and not packet.dup and id not in end.muddled:
         state.fault(_DUP, "dup", f"pubrel.dup is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)

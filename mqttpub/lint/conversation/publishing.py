@@ -89,7 +89,7 @@ def _again(state: State, packet: Publish, exchange: Exchange) -> None:
         state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
         return
     state.counts[NOT_REPEATED] += 1
-    message = f"{what} (first in packet {exchange.number}), but only a new connection is a reason to"
+    message = f"{what} (first in packet {exchange.number}), but on the same connection nothing is sent twice"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
