@@ -48,7 +48,8 @@ class Decompressed:
 
     `read` gives what `source` gives, uncompressed: at most `size` bytes or, with one of the
     libraries, what 256 compressed ones become; none at the end. Raises BadCapture, with a
-    place in the uncompressed bytes, when all before it has been returned.
+    place in the uncompressed bytes, when all before it has been returned; damaged Zstandard
+    takes up to `size` bytes in front of the place with it, as its libraries do not give them.
     """
 
     def __init__(self, form: str, source: Callable[[int], bytes]) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from .buffer import Buffer
 from .chunks import BadCapture, Record
 
-LARGEST = 256 << 20
+LARGEST = 16 << 20
 """Bytes of a record above which nothing but a broken length explains it."""
 _USUAL_LARGEST = 262_144
 """Bytes of a record that a snap length, which is often wrong, does not forbid."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from .buffer import Buffer
 from .chunks import BadCapture, Record
 
-LARGEST = 256 << 20
+LARGEST = 16 << 20
 """Bytes of a block with a packet above which nothing but a broken length explains it."""
 LARGEST_DESCRIPTION = 1 << 20
 """The same for the description of an interface."""

@@ -1,0 +1,1 @@
+"""Fuzzing: targets that take any bytes, seeds to begin with, and ways to mutate and to grow them."""

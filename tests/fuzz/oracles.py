@@ -1,0 +1,228 @@
+"""What must hold whatever the bytes are: of a tree, of events, and of all that is shown of them."""
+
+import io
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from xml.etree import ElementTree as Xml
+
+from mqttpub.capture.chunks import Chunk, End, Missing, Piece
+from mqttpub.codec.decode import decode
+from mqttpub.codec.encode import encode
+from mqttpub.codec.nodes import Decoded, Finding
+from mqttpub.codec.values import values
+from mqttpub.conversation.clients import called
+from mqttpub.conversation.events import Closed, Event, GapSeen, PacketSeen
+from mqttpub.conversation.exchanges import Exchanges
+from mqttpub.conversation.known import Known, KnownPacket
+from mqttpub.conversation.statistics import Statistics
+from mqttpub.spec.terms import Direction
+from mqttpub.view.cells import Line, measure
+from mqttpub.view.dump import annotate, headline
+from mqttpub.view.exchanges import ExchangeLines, exchange_record
+from mqttpub.view.ladder import ladder
+from mqttpub.view.ladder_svg import ladder_svg
+from mqttpub.view.mermaid import mermaid
+from mqttpub.view.page import Page
+from mqttpub.view.pdml import pdml
+from mqttpub.view.record import dumps, packet_of, record
+from mqttpub.view.statistics import record as counts
+from mqttpub.view.statistics import screen
+from mqttpub.view.summary import SummaryLines
+from mqttpub.view.summary_json import JsonLines
+from mqttpub.view.tshark_json import tshark_json
+
+WIDTH = 80
+
+
+# one packet
+
+
+def check_tree(decoded: Decoded) -> None:
+    """The leaves cover every bit once, in order, and findings lie within."""
+    at = bits = 0
+    for leaf in decoded.root.leaves():
+        start, stop = leaf.span
+        if leaf.mask:
+            assert stop == start + 1 == at + 1, leaf
+            assert not bits & leaf.mask, leaf
+            bits |= leaf.mask
+            if bits == 0xFF:
+                at, bits = stop, 0
+        else:
+            assert start == at <= stop, leaf
+            assert not bits, leaf
+            at = stop
+    assert (at, bits) == (len(decoded.data), 0)
+    check_findings(decoded.findings, len(decoded.data))
+
+
+def check_findings(findings: Iterable[Finding], size: int) -> None:
+    """Findings lie within a packet, in the order of its bytes."""
+    places = [(each.span.start, each.span.stop) for each in findings]
+    assert all(0 <= start <= stop <= size for start, stop in places), findings
+    assert all(each.message and each.severity in ("note", "warning", "error") for each in findings)
+
+
+def check_values(decoded: Decoded) -> None:
+    """The fast reader agrees with the tree, and a packet without fault is written as it came."""
+    assert values(decoded.data, decoded.version) == decoded.packet
+    if decoded.packet is not None and not decoded.findings:
+        assert encode(decoded.packet, decoded.version) == decoded.data
+
+
+def check_shown(decoded: Decoded) -> None:
+    """The dump obeys the width and a terminal; record, PDML and JSON can be read by others."""
+    check_lines([headline(decoded, width=WIDTH)], WIDTH)
+    check_lines(annotate(decoded, width=WIDTH), WIDTH)
+    line = dumps(record(decoded, secrets=True))
+    assert line.isprintable(), line
+    read = json.loads(line)
+    if decoded.packet is not None:
+        assert packet_of(read) == (decoded.packet, decoded.version)
+    check_for_tshark([(decoded, None)])
+
+
+def check_for_tshark(packets: Sequence[tuple[Decoded, PacketSeen | None]]) -> None:
+    """PDML is XML and the other one JSON."""
+    Xml.fromstring("\n".join(pdml(packets)))
+    assert len(json.loads("\n".join(tshark_json(packets)))) == len(packets)
+
+
+def check_lines(lines: Iterable[Line], width: int) -> None:
+    """No line is too wide or holds what a terminal would obey."""
+    for line in lines:
+        assert measure(line) <= width, line
+        assert all(text.isprintable() for text, _ in line), line
+
+
+# connections
+
+
+def check_pieces(made: Iterable[Piece]) -> None:
+    """A side that has ended is quiet, but for a reset, and all flows end."""
+    ended: dict[int, set[int]] = {}
+    open: set[int] = set()
+    for piece in made:
+        number = piece.flow.number
+        sides = ended.setdefault(number, set())
+        if isinstance(piece, End) and piece.side is None:
+            open.discard(number)
+            sides |= {0, 1}
+            continue
+        assert piece.side in (0, 1)
+        assert piece.side not in sides or (isinstance(piece, End) and piece.how == "RST"), piece
+        open.add(number)
+        if isinstance(piece, Chunk):
+            assert piece.data
+        elif isinstance(piece, Missing):
+            assert piece.length > 0, piece
+        else:
+            sides.add(piece.side)
+            if sides == {0, 1}:
+                open.discard(number)
+    assert not open
+
+
+def check_events(events: Iterable[Event]) -> None:
+    """Packets and gaps of a direction follow one another without a hole, and nothing follows a gap without end."""
+    places: dict[tuple[int, object], int | None] = {}
+    client: dict[int, str] = {}
+    for event in events:
+        if not isinstance(event, PacketSeen | GapSeen) or event.direction is None:
+            continue
+        key = event.ends.number, event.direction
+        if client.setdefault(event.ends.number, event.ends.client) != event.ends.client:
+            # What came so far told that the ends are the other way round.
+            client[event.ends.number] = event.ends.client
+            there, back = (places.pop((key[0], end), 0) for end in Direction)
+            places |= {(key[0], Direction.CLIENT): back, (key[0], Direction.SERVER): there}
+        assert places.get(key, 0) == event.offset, event
+        if isinstance(event, PacketSeen):
+            assert len(event.data) >= 2
+            places[key] = event.offset + len(event.data)
+        else:
+            places[key] = None if event.length is None else event.offset + event.length
+
+
+def packets_in(events: Iterable[Event]) -> Counter[tuple[int, int, bytes]]:
+    """Return the packets by connection, offset and bytes."""
+    return Counter((each.ends.number, each.offset, each.data) for each in events if isinstance(each, PacketSeen))
+
+
+def decoded_of(known: KnownPacket) -> Decoded:
+    """Return the tree of a packet, with the findings that are known."""
+    event = known.event
+    decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
+    decoded.findings = list(known.findings or ())
+    return decoded
+
+
+def check_views(known: Sequence[Known]) -> None:
+    """Every view of a conversation can be drawn, and holds nothing that it should not."""
+    summary, lines = SummaryLines(width=WIDTH), JsonLines()
+    check_lines(map(summary.line, known), WIDTH)
+    for each in known:
+        line = lines.line(each)
+        assert line.isprintable(), line
+        json.loads(line)
+    check_lines(ladder(known, width=WIDTH), WIDTH)
+    Xml.fromstring("\n".join(ladder_svg(known)))
+    assert all(line.isprintable() for line in mermaid(known))
+    _check_exchanges(known)
+    trees = [(decoded_of(each), each.event) for each in known if isinstance(each, KnownPacket)]
+    for decoded, _ in trees:
+        check_findings(decoded.findings, len(decoded.data))
+        check_lines(annotate(decoded, width=WIDTH), WIDTH)
+        dumps(record(decoded))
+    check_for_tshark(trees)
+    _check_page(known)
+
+
+def _check_exchanges(known: Sequence[Known]) -> None:
+    exchanges, statistics, drawn = Exchanges(), Statistics(), ExchangeLines(width=WIDTH)
+    ended = []
+    for each in known:
+        if isinstance(each, KnownPacket):
+            statistics.packet(*each[:4])
+            if exchange := exchanges.packet(each.event, each.packet, each.topic, each.client):
+                ended.append(exchange)
+        else:
+            statistics.event(each)
+            if isinstance(each, Closed):
+                ended += exchanges.finish(each.ends)
+    for exchange in ended:
+        statistics.exchange(exchange)
+        check_lines(drawn.lines(exchange), WIDTH)
+        json.dumps(exchange_record(exchange), allow_nan=False)
+    check_lines(screen(statistics, width=WIDTH), WIDTH)
+    json.dumps(counts(statistics), allow_nan=False)
+
+
+def _check_page(known: Sequence[Known]) -> None:
+    out = io.StringIO()
+    page = Page(out, "x")
+    for each in known:
+        if isinstance(each, KnownPacket):
+            event, _, topic, client, _ = each
+            named = topic.name if topic and topic.name else None
+            page.packet(event, decoded_of(each), client=called(client, event.ends), topic=named)
+        elif isinstance(each, GapSeen):
+            page.gap(each)
+        elif isinstance(each, Closed):
+            page.closed(each)
+        else:
+            page.remark(each)
+    page.close()
+    check_page(out.getvalue())
+
+
+def check_page(text: str) -> None:
+    """Scripts and comments are opened and closed by the page alone, and its data is JSON."""
+    blocks = text.split('<script type="application/json"')[1:]
+    for block in blocks:
+        data = block.partition(">")[2].partition("</script>")[0]
+        assert "<" not in data, data
+        for line in data.strip().splitlines():
+            json.loads(line)
+    text.encode()

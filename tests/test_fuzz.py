@@ -1,0 +1,117 @@
+"""The short form of fuzzing: seeds and some mutations of each through every target, with the same choices in each run.
+
+The long form, guided by coverage, is tests/fuzz/atheris_run.py.
+"""
+
+import time
+from functools import cache
+from random import Random
+
+import pytest
+
+from mqttpub.capture.records import Reader
+from tests.fuzz.growth import GROWTHS
+from tests.fuzz.memory import MEMORIES, peak
+from tests.fuzz.mutated import mutated, scratched
+from tests.fuzz.seeds import captures, seeds
+from tests.fuzz.targets import TARGETS, VIEWS, Dribble, show
+
+QUICK = {
+    "packet": 60, "stream": 500, "talk": 8, "file": 50, "segments": 150, "connection": 8, "websocket": 8, "text": 400,
+    "transcript": 100, "picked": 1000, "program": 20,
+}  # fmt: skip
+"""Inputs of each target in the quick part, a quarter of a second or so each."""
+FILES = ("file", "program")
+LARGEST = 20_000
+"""Bytes of a seed above which its views are not drawn again and again."""
+STEEPEST = 2.5
+"""How many times as much as the size the time may grow; that would be 4 if it grew with the square."""
+
+TOTAL = ((), ("--json",), ("--summary",), ("--ladder",), ("--pdml",))
+"""Views that show something of every capture that holds packets."""
+
+each_target = pytest.mark.parametrize("name", TARGETS)
+
+
+@cache
+def known(name: str) -> list[bytes]:
+    """Return the seeds of a target that are not too large to be used often."""
+    return [each for each in seeds()[name] if len(each) <= LARGEST]
+
+
+def run(name: str, count: int, seed: int) -> None:
+    """Run a target on seeds that were changed, and name the input if it finds something."""
+    random = Random(f"{name} {seed}")
+    for _ in range(count):
+        data = random.choice(known(name))
+        data = random.randbytes(2) + mutated(random, data[2:]) if name in FILES else scratched(random, data)
+        try:
+            TARGETS[name](data)
+        except Exception as error:
+            error.add_note(f"{name}: bytes.fromhex({data.hex()!r})")
+            raise
+
+
+def test_every_target_has_seeds() -> None:
+    assert set(QUICK) == set(TARGETS) == set(seeds())
+    assert all(seeds().values())
+
+
+@each_target
+def test_mutations(name: str) -> None:
+    run(name, QUICK[name], seed=0)
+
+
+@pytest.mark.slow
+@each_target
+def test_more_mutations(name: str) -> None:
+    for seed in known(name):
+        TARGETS[name](seed)
+    run(name, QUICK[name] * 20, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("view", VIEWS, ids=lambda view: " ".join(view) or "annotated")
+def test_every_view_of_every_capture_and_of_mutated_ones(view: tuple[str, ...]) -> None:
+    random = Random(" ".join(view))
+    for name, raw in captures().items():
+        shown = show(raw, view)
+        assert shown.out or view not in TOTAL or name == "kinds.pcapng", shown
+        show(mutated(random, raw), view, random.choice(("utf-8", "ascii", "latin-1")))
+
+
+def test_captures_among_the_seeds_are_whole() -> None:
+    for name, raw in captures().items():
+        assert list(Reader(Dribble(raw))), name
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", GROWTHS)
+def test_time_is_linear(name: str) -> None:
+    growth = GROWTHS[name]
+    inputs = [growth.make(growth.size * times) for times in (1, 4)]
+    grown = max(4, len(inputs[1]) / len(inputs[0]))
+    # What was slow because the machine was busy is tried again.
+    for attempt in range(4):
+        one, four = (_seconds(growth.use, data, attempt + 1) for data in inputs)
+        if four <= STEEPEST * grown * max(one, 0.005):
+            return
+    pytest.fail(f"{one * 1000:.0f} ms for {len(inputs[0])} bytes, {four * 1000:.0f} ms for {len(inputs[1])}")
+
+
+def _seconds(use: object, data: bytes, times: int) -> float:
+    """Return the least processor time of a few runs."""
+    taken = []
+    for _ in range(times):
+        begun = time.process_time()
+        use(data)  # type: ignore[operator]
+        taken.append(time.process_time() - begun)
+    return min(taken)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MEMORIES)
+def test_memory_has_bounds(name: str) -> None:
+    memory = MEMORIES[name]
+    used = peak(memory.written())
+    assert used < 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"
