@@ -29,7 +29,7 @@ _mqttpub() {
         'encode pingresp') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode disconnect') options='--flags --reason-code -x -se --session-expiry-interval --server-reference --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
+        'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
         'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --help' words='' files=1 ;;
         'explain') options='--json --help' words='' files=1 ;;
         'pipeline') options='-o --out --format --mode --partition-by --resume --json --since --until --topic --payload --lint --port --master --conf --partitions --verbose --warm --help' words='' files=1 ;;
@@ -299,6 +299,8 @@ _mqttpub() {
         'decode --port') values='' ;;
         'decode --key-log') values='=files' ;;
         'decode --html') values='=files' ;;
+        'decode --parquet') values='=files' ;;
+        'decode --arrow') values='=files' ;;
         'decode --filter') values='' ;;
         'decode --follow') values='' ;;
         'lint -f'|'lint --file') values='=files' ;;

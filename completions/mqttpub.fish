@@ -386,6 +386,8 @@ complete -c mqttpub -n '__mqttpub_at decode' -l ladder -d 'Draw the sequence dia
 complete -c mqttpub -n '__mqttpub_at decode' -l svg -d 'Write the sequence diagram as SVG.'
 complete -c mqttpub -n '__mqttpub_at decode' -l mermaid -d 'Write the sequence diagram as Mermaid.'
 complete -c mqttpub -n '__mqttpub_at decode' -l html -r -F -d 'Write a page that shows every byte, to open in a browser.'
+complete -c mqttpub -n '__mqttpub_at decode' -l parquet -r -F -d 'Write a table, one row per packet.'
+complete -c mqttpub -n '__mqttpub_at decode' -l arrow -r -F -d 'Write the same as an Arrow stream; - is standard output.'
 complete -c mqttpub -n '__mqttpub_at decode' -l pdml -d 'Write PDML with tshark\'s field names.'
 complete -c mqttpub -n '__mqttpub_at decode' -l tshark-json -d 'Write JSON as `tshark -T json -x` does.'
 complete -c mqttpub -n '__mqttpub_at decode' -l filter -x -d 'Only packets with these: type=PUBLISH topic=a/+/# client=ID id=42 qos=1 finding severity=error; a space is and, a comma or, ! not.'

@@ -39,7 +39,7 @@ def complete(*words: str) -> list[str]:
 
 
 def test_bash_offers_subcommands() -> None:
-    assert complete("mqttpub", "p") == ["pub", "profile"]
+    assert complete("mqttpub", "p") == ["pub", "pipeline", "profile"]
     assert complete("mqttpub", "encode", "pub") == ["publish", "puback", "pubrec", "pubrel", "pubcomp"]
 
 

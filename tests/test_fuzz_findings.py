@@ -1,4 +1,4 @@
-"""What fuzzing found, each under the name of what it was; those that are not mended yet are expected to fail."""
+"""What fuzzing found, each under the name of what it was."""
 
 import gc
 import struct
@@ -12,7 +12,7 @@ from mqttpub.capture import pcap, pcapng
 from mqttpub.capture.buffer import Buffer
 from mqttpub.capture.chunks import BadCapture, Chunk, Flow
 from mqttpub.capture.mqtt import Streams
-from mqttpub.capture.websocket import LONGEST_HEAD
+from mqttpub.capture.upgrade import LONGEST_HEAD
 from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Closed, Ends, PacketSeen
 from mqttpub.lint.conversation import Conversation
@@ -152,7 +152,7 @@ def test_an_upgrade_whose_answer_comes_byte_by_byte() -> None:
     assert time.process_time() - begun < 0.1
 
 
-# not mended yet
+# memory of very many connections
 
 
 def streams(port: int, first: bytes, more: bytes, *, side: int = 0) -> int:
@@ -173,25 +173,21 @@ def streams(port: int, first: bytes, more: bytes, *, side: int = 0) -> int:
         tracemalloc.stop()
 
 
-@pytest.mark.xfail(reason="packets that are not whole yet have a limit for each connection only, not for all together")
 def test_unfinished_packets_of_many_connections() -> None:
     assert streams(1883, CONNECT + b"\x30\xff\xff\xff\x7f\0\1a", bytes(3000)) < 48 * MB
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="what is held of connections that may be MQTT has no limit for all together")
 def test_connections_of_which_it_is_open_what_they_are() -> None:
     assert streams(4711, b"\xfe", b"\xfe" * 3000, side=1) < 48 * MB
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="the heads of HTTP have a limit for each connection only, not for all together")
 def test_upgrades_of_many_connections() -> None:
     assert streams(80, request()[:-2], b"a: b\r\n" * 500) < 48 * MB
 
 
 @pytest.mark.slow
-@pytest.mark.xfail(reason="65,536 connections are remembered, each of them takes 8 kB, and 3 kB without a packet")
 @pytest.mark.parametrize("data", [b"", CONNECT])
 def test_many_open_connections(data: bytes) -> None:
     def packets() -> Iterator[bytes]:

@@ -17,8 +17,8 @@ LAYERS = ["wire", "spec", "codec", "conversation", "lint", "capture", "view", "l
 ALONE = {"live", "capture", "view", "columns"}
 """Layers that do not import one another, but that columns scans what capture reads."""
 SCANS = {"capture"}
-NOT_ON = {"columns": {"lab"}, "spark": {"lab", "live", "view"}}
-"""Layers below that a layer does without: spark stands on columns and capture."""
+NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
+"""Layers below that a layer does without: spark stands on columns and capture, its source and sink on live."""
 STANDARD_ONLY = {"wire", "spec", "codec", "conversation", "lint", "capture"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {

@@ -22,14 +22,17 @@ MOST_LOOKED_AT = 1000
 class Connection:
     """Both sides of a connection; the version that a CONNECT tells holds for both."""
 
+    __slots__ = ("client", "connected", "ends", "flow", "reset", "senders", "version")
+
     def __init__(self, flow: Flow, settings: Settings, client: int | None = None) -> None:
         self.flow = flow
         self.connected = False
         """Whether a CONNECT told the version."""
         self.reset = False
+        told = self.connect
         self.senders = (
-            Sender(0, settings.max_packet, self.connect),
-            Sender(1, settings.max_packet, self.connect),
+            Sender(0, settings.max_packet, told, settings.held),
+            Sender(1, settings.max_packet, told, settings.held),
         )
         self.tell(settings.version or Version.V5, settings.version is None, client)
 

@@ -27,7 +27,8 @@ class Flows:
         self._old: dict[bytes, Side] = {}
         self._closed: OrderedDict[bytes, Side] = OrderedDict()
         self._counts = counts
-        self._number = 0
+        self.number = 0
+        """How many flows have begun."""
 
     def __len__(self) -> int:
         """Return how many flows are open."""
@@ -47,13 +48,21 @@ class Flows:
         # An end can connect to itself: then all it sends has one key, and acknowledges itself.
         side.peer = Side(1, second, self._counts) if second != first else side
         side.peer.peer = side
-        self._number += 1
+        self.number += 1
         half = len(first) // 2 - 2
         ports = int.from_bytes(first[-4:-2], "big"), int.from_bytes(first[-2:], "big")
         ends = address(first[:half], ports[0]), address(first[half:-4], ports[1])
-        side.flow = side.peer.flow = Flow(self._number, ends, ports, opened)
+        side.flow = side.peer.flow = Flow(self.number, ends, ports, opened)
         self._keep(side)
         return side
+
+    def room(self) -> int:
+        """Return how many flows can surely begin, or be found again, without one being forgotten or becoming old."""
+        return (self.max_flows - len(self.recent)) // 2
+
+    def numbers(self) -> set[int]:
+        """Return the numbers of all flows that are remembered."""
+        return {side.flow.number for table in (self._closed, self._old, self.recent) for side in table.values()}
 
     def close(self, side: Side) -> None:
         """Keep a flow for a while only, as nothing but latecomers can follow."""

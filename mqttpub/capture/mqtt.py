@@ -1,6 +1,7 @@
 """The pieces of TCP connections in, MQTT packets out."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from ..codec.framing import connect_version
@@ -12,14 +13,16 @@ from .connection import Connection, Guessing
 from .evidence import VERSIONS
 from .opening import LONGEST, Opening, hello_length, opening, server_name
 from .search import Search
-from .stage import Ignored, Settings, Skipped, Slot, ends_of
-from .websocket import Upgrade
+from .stage import ENTRY, UNCOUNTED, Held, Ignored, Settings, Skipped, Slot, Stage, ends_of
+from .upgrade import Upgrade
 
 __all__ = ["PORT", "Skipped", "Streams"]
 
 PORT = 1883
 UNKNOWN_PROOF = 8
 """Packets that have to follow one another within segments, where nothing else speaks for MQTT."""
+FIRST = 32
+"""Bytes that `opening` looks at, at most."""
 MOST_NAMES = 100
 """Servers on TLS that are named, at most."""
 
@@ -32,7 +35,8 @@ class Streams:
     error. `version` is for connections without a CONNECT; when it is not given it is guessed.
 
     Offsets count the bytes of each direction, those that are missing included; on WebSocket and
-    TLS the bytes that these carry. What `feed` returns has to be used up before the next call.
+    TLS the bytes that these carry. What `feed` returns has to be used up before the next call;
+    between two calls all can be pickled.
     """
 
     def __init__(
@@ -40,7 +44,7 @@ class Streams:
     ) -> None:
         self.skipped = Skipped()
         """What was not MQTT so far."""
-        self._settings = Settings(frozenset((PORT, *ports)), version, max_packet, self.skipped)
+        self._settings = Settings(frozenset((PORT, *ports)), version, max_packet, self.skipped, Held())
         self._slots: dict[int, Slot] = {}
         self._closing: dict[int, int] = {}
         self._secured = Security()
@@ -63,10 +67,20 @@ class Streams:
         stage = self._secured.find(source, target)
         return stage.decrypted(source, time, record, data) if stage else ()
 
+    def connection(self, flow: Flow) -> Connection | None:
+        """Return a connection that is MQTT for certain, its version and its client known; else None."""
+        slot = self._slots.get(flow.number)
+        return slot.stage if slot and type(slot.stage) is Connection else None
+
+    def numbers(self) -> Iterable[int]:
+        """Return the numbers of the flows that are not at their end."""
+        return self._slots.keys()
+
     def finish(self) -> Iterator[Event]:
         """Yield what is left of connections that have not come to their end."""
         for number in sorted(self._slots):
             yield from self._slots[number].stage.end(None, None, 0, "end")
+            self._slots[number].close()
         self._slots.clear()
         self._closing.clear()
 
@@ -84,6 +98,7 @@ class Streams:
         self._closing.pop(flow.number, None)
         self._slots.pop(flow.number, None)
         self._secured.forget(flow)
+        slot.close()
 
 
 class Security:
@@ -136,8 +151,11 @@ class Undecided:
         self.unknown = unknown
         self.forced = sure or not settings.ports.isdisjoint(flow.ports)
         self.held: list[tuple[Any, ...]] = []
-        self.first = (bytearray(), bytearray())
-        self.size = 0
+        self.first = [b"", b""]
+        """As much of each side as is needed to tell what it is."""
+        self.sizes = [0, 0]
+        self.cost = 0
+        """Bytes of memory that are held."""
         self.ended: set[int | None] = set()
         self.searches: tuple[Search, ...] = ()
         if opener is None and not self.forced:
@@ -146,21 +164,24 @@ class Undecided:
     def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
         """Take the next bytes of a side."""
         self.held.append(("chunk", side, time, record, data))
-        self.size += len(data)
-        self.first[side].extend(data)
+        self.sizes[side] += len(data)
+        self._grow(len(data))
+        if len(self.first[side]) < FIRST:
+            self.first[side] += data[: FIRST - len(self.first[side])]
         found = bool(self.searches and self.searches[side].feed(data, time, record))
         return self._decide(side, found)
 
     def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterator[Event]:
         """Pass over bytes of a side that were not captured; what they were nothing else can tell than what follows."""
         self.held.append(("missing", side, time, record, length, message))
+        self._grow(0)
         if self.searches:
             self.searches[side].missing(length)
         elif self.forced:
             return self._mqtt(None)
         else:
             self._search()
-        return iter(())
+        return self._wait()
 
     def lost(
         self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
@@ -175,7 +196,9 @@ class Undecided:
         self.ended.add(side)
         if side is not None and len(self.ended) < 2:
             return iter(())
-        if not self.size:
+        if not any(self.sizes):
+            self.settings.held.release(self)
+            self.slot.close()
             return iter(())
         if any(opening(first) is Opening.TLS for first in self.first):
             return self._skip(Opening.TLS.value)
@@ -190,6 +213,7 @@ class Undecided:
     def _search(self) -> None:
         """Look for packets in what comes, as nothing else can tell."""
         self.searches = tuple(Search(0, VERSIONS, anywhere=UNKNOWN_PROOF, filling=False) for _ in (0, 1))
+        self.cost += sum(self.sizes)
         for method, side, *rest in self.held:
             if method == "chunk":
                 self.searches[side].feed(rest[2], rest[0], rest[1])
@@ -203,32 +227,56 @@ class Undecided:
         if kind is Opening.TLS:
             return self._tls(side)
         if kind is Opening.HTTP and not self.first[side].startswith(b"HTTP/"):
-            stage = Upgrade(self.flow, side, self.slot, self._carried(side), self._ignored)
-            return self.slot.become(stage, self.held)
+            stage = Upgrade(self.flow, side, self.slot, self._carried(side), self._ignored, self.settings.held)
+            return self._become(stage)
         if kind is Opening.UNKNOWN and (found or self.forced):
             return self._mqtt(None)
         if kind in (Opening.HTTP, Opening.SSH):
             return self._skip(kind.value)
         speaks_first = kind is Opening.UNKNOWN and side == self.opener and not self.searches
-        if speaks_first or self.size > LONGEST or any(search.tired for search in self.searches):
+        if speaks_first or sum(self.sizes) > LONGEST or any(search.tired for search in self.searches):
             return self._skip(self.unknown)
+        return self._wait()
+
+    def let_go(self) -> None:
+        """Do without what is held: it stays unknown what this is, unless it begins as TLS does."""
+        tls = any(opening(first) is Opening.TLS for first in self.first)
+        for _ in self._skip(Opening.TLS.value if tls else self.unknown):
+            raise AssertionError("what is skipped has no events")
+
+    def _grow(self, size: int) -> None:
+        """Count bytes that are held, and those that are searched once more, as the search has its own."""
+        self.cost += ENTRY + (2 * size if self.searches else size)
+
+    def _wait(self) -> Iterator[Event]:
+        """Go on holding what came."""
+        if self.cost > UNCOUNTED:
+            self.settings.held.hold(self, self.cost)
         return iter(())
+
+    def _become(self, stage: Stage) -> Iterator[Event]:
+        """Let a stage follow that takes what is held."""
+        self.settings.held.release(self)
+        return self.slot.become(stage, self.held)
+
+    def _said(self, side: int) -> bytes:
+        """Return all bytes of a side."""
+        return b"".join(rest[2] for method, of, *rest in self.held if method == "chunk" and of == side)
 
     def _mqtt(self, client: int | None) -> Iterator[Event]:
         connection = Connection(self.flow, self.settings, client)
         if client is not None:
-            connection.connect(connect_version(bytes(self.first[client])) or connection.version, client)
-            return self.slot.become(connection, self.held)
+            connection.connect(connect_version(self._said(client)) or connection.version, client)
+            return self._become(connection)
         if self.opener is None:
             for sender in connection.senders:
                 sender.begin_within()
-        return self.slot.become(Guessing(connection, self.slot, self.settings, self.opener), self.held)
+        return self._become(Guessing(connection, self.slot, self.settings, self.opener))
 
     def _tls(self, side: int) -> Iterator[Event]:
-        first = self.first[side]
-        if len(first) < hello_length(first) and not self.ended:
-            return iter(())
-        return self._become_secured(side, server_name(bytes(first)))
+        if self.sizes[side] < hello_length(self.first[side]) and not self.ended:
+            return self._wait()
+        return self._become_secured(side, server_name(self._said(side)))
 
     def _become_secured(self, side: int, name: str) -> Iterator[Event]:
         """Go on as TLS, and say so unless it was said of this server, or the keys are there."""
@@ -240,14 +288,15 @@ class Undecided:
         if not self.secured.keys and self.secured.first(server):
             _, _, time, record, *_ = self.held[-1]
             yield Remark(ends, time, record, None, f"TLS to {server}: give --key-log FILE to read it")
-        yield from self.slot.become(stage, self.held)
+        yield from self._become(stage)
 
     def _greeter(self, side: int) -> int | None:
         """Return the side that sent a ClientHello, if one did."""
-        return side if hello_length(self.first[side]) and server_name(bytes(self.first[side])) else None
+        return side if hello_length(self.first[side]) and server_name(self._said(side)) else None
 
     def _carried(self, client: int) -> Any:
-        return lambda sure: self._slot(client, sure, "WebSocket")
+        # No lambda, as what is known of a connection has to be picklable.
+        return partial(self._slot, client, unknown="WebSocket")
 
     def _slot(self, client: int | None, sure: bool, unknown: str) -> Slot:
         """Return a slot for what this connection carries, which begins with its first byte."""
@@ -262,7 +311,7 @@ class Undecided:
         return Ignored(Opening.HTTP.value, self.settings.skipped)
 
     def _skip(self, kind: str) -> Iterator[Event]:
-        return self.slot.become(Ignored(kind, self.settings.skipped), self.held)
+        return self._become(Ignored(kind, self.settings.skipped))
 
 
 class Secured:

@@ -9,6 +9,7 @@ from ..spec.terms import Direction, Version
 from ..wire.cursor import Overlong
 from .evidence import VERSIONS
 from .search import Found, Search
+from .stage import UNCOUNTED, Held
 
 SHOWN = 64
 """Bytes of a gap that are handed on."""
@@ -21,6 +22,12 @@ WITHIN = "the capture begins within the connection"
 
 FRAMING, WAITING, SKIPPING, SEEKING, STOPPED = range(5)
 """At the start of a packet; within one; on the way to the end of one; looking for one; no more."""
+_NOTHING = bytearray()
+"""What is pending between packets, in all senders; it never changes."""
+
+
+def _nobody(version: Version, side: int) -> None:
+    """Stand where nobody is told any longer."""
 
 
 class Gap:
@@ -61,11 +68,11 @@ class Sender:
     """
 
     __slots__ = (
-        "_due", "_gap", "_mode", "_pending", "_search", "_until", "direction", "ends", "guessed", "max_packet",
+        "_due", "_gap", "_held", "_mode", "_pending", "_search", "_until", "direction", "ends", "guessed", "max_packet",
         "offset", "side", "told", "version",
     )  # fmt: skip
 
-    def __init__(self, side: int, max_packet: int, told: Callable[[Version, int], None]) -> None:
+    def __init__(self, side: int, max_packet: int, told: Callable[[Version, int], None], held: Held) -> None:
         self.ends = Ends(0, "", "")
         self.direction: Direction | None = None
         self.version = Version.V5
@@ -77,11 +84,29 @@ class Sender:
         self.offset = 0
         """Where the next packet begins; while skipping or seeking, where the next chunk does."""
         self._mode = FRAMING
-        self._pending = bytearray()
+        self._pending = _NOTHING
+        self._held = held
+        """Knows how much is pending, where that is more than UNCOUNTED."""
         self._due = 2
         self._gap: Gap | None = None
         self._until = 0
         self._search: Search | None = None
+
+    @property
+    def begun(self) -> bytearray | None:
+        """The packet that has begun, empty between packets; None when packets do not follow one another."""
+        return self._pending if self._mode in (FRAMING, WAITING) else None
+
+    def leap(self, offset: int, begun: bytearray, due: int) -> None:
+        """Go on behind packets that were read elsewhere, with what has begun there, and how long that has to become."""
+        self._forget_pending()
+        self.offset = offset
+        self._gap = None
+        self._pending = begun
+        self._due = due if begun else 2
+        self._mode = WAITING if begun else FRAMING
+        if len(begun) > UNCOUNTED:
+            self._held.hold(self, len(begun))
 
     def begin_within(self) -> None:
         """Take what comes as the middle of a stream whose beginning was not captured."""
@@ -118,8 +143,10 @@ class Sender:
             start = stop
         self.offset = offset
         if start < size:
-            self._pending += data[start:]
+            self._pending = bytearray(data[start:])
             self._mode = WAITING
+            if size - start > UNCOUNTED:
+                self._held.hold(self, size - start)
         return events
 
     def missing(self, length: int, message: str, time: int | None, record: int) -> list[Event]:
@@ -130,8 +157,12 @@ class Sender:
         """Return what is left when no more bytes come; `how` is that of Closed."""
         mode, gap, search = self._mode, self._gap, self._search
         self._mode = STOPPED
+        # Without the circle the memory of a connection is free at once.
+        self.told = _nobody
         if mode == WAITING:
-            return [self._cut_short(time, record, how)]
+            cut = self._cut_short(time, record, how)
+            self._forget_pending()
+            return [cut]
         if mode == SKIPPING and gap:
             return [
                 self._gap_seen(gap, self.offset, f"{gap.cause}{gap.then}, but the stream ends before", time, record)
@@ -153,17 +184,40 @@ class Sender:
         start = self._gap.start if self._gap else self.offset
         head = self._gap.head if self._gap else bytes(self._pending[:SHOWN])
         self._mode = STOPPED
+        self._forget_pending()
         shown = (head + data)[:SHOWN]
         return [GapSeen(self.ends, time, record, start, self.direction, None, shown, message, malformed)]
+
+    def let_go(self) -> None:
+        """Pass over the packet that has begun, as there is no room for it."""
+        self._until = self._end()
+        gap = Gap(self.offset, bytes(self._pending[:SHOWN]))
+        packet = _packet(gap.head, self._until - gap.start)
+        gap.message = f"no room for {packet}: more than {self._held.limit:,} bytes wait for others in all connections"
+        gap.then = "; reading goes on at its end"
+        self.offset += len(self._pending)
+        self._pending = _NOTHING
+        self._due = 2
+        self._mode, self._gap = SKIPPING, gap
+
+    def _forget_pending(self) -> None:
+        if len(self._pending) > UNCOUNTED:
+            self._held.release(self)
+        self._pending = _NOTHING
 
     # how the modes take the next bytes
 
     def _wait(self, data: bytes, time: int | None, record: int) -> list[Event]:
         self._pending += data
-        if len(self._pending) < self._due:
+        size = len(self._pending)
+        if size < self._due:
+            if size > UNCOUNTED:
+                self._held.hold(self, size)
             return []
         whole = bytes(self._pending)
-        self._pending = bytearray()
+        self._pending = _NOTHING
+        if size - len(data) > UNCOUNTED:
+            self._held.release(self)
         self._due = 2
         self._mode = FRAMING
         return self.feed(whole, time, record)
@@ -206,7 +260,7 @@ class Sender:
         self.offset += len(self._pending) + length
         if self._pending:
             gap.then = f", within {_packet(gap.head, self._until - gap.start)}; reading goes on at its end"
-        self._pending.clear()
+        self._forget_pending()
         self._due = 2
         self._mode, self._gap = SKIPPING, gap
         return self._passed(time, record)

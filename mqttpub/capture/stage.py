@@ -1,12 +1,54 @@
 """What all stages of understanding a connection share."""
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ..conversation.events import Ends, Event
 from ..spec.terms import Version
 from .chunks import Flow
+
+MOST_TOGETHER = 32 << 20
+"""Bytes that all connections hold together of what is not whole yet; one of them may hold more than that besides."""
+UNCOUNTED = 512
+"""Bytes that a holder need not tell of."""
+ENTRY = 200
+"""Bytes of memory that a call takes which is held, besides its data."""
+
+
+class Holder(Protocol):
+    """What holds bytes until more of them come."""
+
+    def let_go(self) -> None:
+        """Do without the bytes; it is not to be told to `Held`, which knows."""
+
+
+class Held:
+    """How many bytes all connections hold together of what is not whole yet.
+
+    Above the limit those let go that have not grown for longest. No holder counts for more than three
+    quarters of it: so the packet that is larger than all of the limit can be read, one at a time, and
+    others need not make room for all of it.
+    """
+
+    def __init__(self, limit: int = MOST_TOGETHER) -> None:
+        self.limit = limit
+        self.size = 0
+        self._shares: OrderedDict[Holder, int] = OrderedDict()
+
+    def hold(self, holder: Holder, size: int) -> None:
+        """Learn how many bytes a holder that has grown has now."""
+        share = min(size, self.limit // 4 * 3)
+        self.size += share - self._shares.pop(holder, 0)
+        self._shares[holder] = share
+        while self.size > self.limit:
+            oldest = next(iter(self._shares))
+            self.release(oldest)
+            oldest.let_go()
+
+    def release(self, holder: Holder) -> None:
+        """Learn that a holder has no bytes any longer."""
+        self.size -= self._shares.pop(holder, 0)
 
 
 class Skipped:
@@ -40,6 +82,7 @@ class Settings(NamedTuple):
     """Of connections without a CONNECT."""
     max_packet: int
     skipped: Skipped
+    held: Held
 
 
 class Stage(Protocol):
@@ -73,18 +116,18 @@ class Slot:
         for method, *arguments in held:
             yield from getattr(self.stage, method)(*arguments)
 
+    def close(self) -> None:
+        """Let the last stage go, which may know this slot: without the circle its memory is free at once."""
+        self.stage = _OVER
 
-class Ignored:
-    """A connection that is not MQTT; its bytes are counted."""
 
-    def __init__(self, kind: str, skipped: Skipped) -> None:
-        self.kind = kind
-        self.skipped = skipped
-        skipped.add(kind, 0, connections=1)
+class Over:
+    """A connection of which nothing more is of interest."""
+
+    __slots__ = ()
 
     def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
-        """Count the next bytes."""
-        self.skipped.bytes[self.kind] += len(data)
+        """Do nothing."""
         return ()
 
     def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterable[Event]:
@@ -99,6 +142,25 @@ class Ignored:
 
     def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterable[Event]:
         """Do nothing."""
+        return ()
+
+
+_OVER = Over()
+
+
+class Ignored(Over):
+    """A connection that is not MQTT; its bytes are counted."""
+
+    __slots__ = ("kind", "skipped")
+
+    def __init__(self, kind: str, skipped: Skipped) -> None:
+        self.kind = kind
+        self.skipped = skipped
+        skipped.add(kind, 0, connections=1)
+
+    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
+        """Count the next bytes."""
+        self.skipped.bytes[self.kind] += len(data)
         return ()
 
 

@@ -12,7 +12,7 @@ from .ip import Internet, Packet
 from .link import Skipped
 from .reassembly import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, Side
 
-MAX_FLOWS = 65_536
+MAX_FLOWS = 8192
 MAX_HELD = 8 << 20
 MAX_HELD_TOGETHER = 32 << 20
 
@@ -34,6 +34,9 @@ class _Shape(NamedTuple):
     """Where the TCP header begins."""
     origin: int
     """From where the length in the IP header counts."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _shape, (self.tcp - (20 if self.mark[-1] >> 4 == 4 else 40), self.mark)
 
 
 @lru_cache(64)
@@ -60,7 +63,7 @@ class Reassembler:
 
     A flow without SYN begins with the first payload that is seen; what then comes from before is
     left out, and so is a keep-alive probe: a byte that was acknowledged before, or a lone zero.
-    After RST, what the other side still sends is yielded.
+    After RST, what the other side still sends is yielded. Between two records it can be pickled.
     """
 
     def __init__(
@@ -79,6 +82,10 @@ class Reassembler:
         self._held: OrderedDict[Side, int] = OrderedDict()
         self._together = 0
         self._last: Record | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the bytes of the last record, which nothing looks at again."""
+        return {**vars(self), "_last": self._last and self._last._replace(data=b"")}
 
     def feed(self, record: Record) -> tuple[Piece, ...]:
         """Take the next record and return what it adds, for each side in the order of its bytes."""
@@ -113,6 +120,15 @@ class Reassembler:
         except (KeyError, error):
             pass
         return tuple(self._look(record))
+
+    @property
+    def flows(self) -> Flows:
+        """The connections that are remembered."""
+        return self._flows
+
+    def passed(self, number: int, time: int | None) -> None:
+        """Learn of a later record that is no part of a connection, or was read elsewhere."""
+        self._last = Record(number, time, 0, b"", 0)
 
     def finish(self) -> Iterator[Piece]:
         """Yield what still waits, and the end of all flows that have not come to their end."""
@@ -203,9 +219,11 @@ class Reassembler:
             yield from self._weighed(each, each.give_up(time, record))
         if not (side.ended and side.peer.ended):
             yield End(side.flow, None, time, record, "end")
-        # Without the cycle the memory is free at once.
-        side.peer.peer = side.peer
-        side.peer = side
+        # Without the circle the memory is free at once.
+        peer = side.peer
+        del side.peer
+        if peer is not side:
+            del peer.peer
 
     def _weighed(self, side: Side, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """Yield the pieces that a side has, and then count what still waits there."""

@@ -1,15 +1,13 @@
-"""WebSocket (RFC 6455): the upgrade, frames, masks, fragments and compression (RFC 7692)."""
+"""WebSocket (RFC 6455): frames, masks, fragments and compression (RFC 7692)."""
 
 import zlib
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any
 
 from ..conversation.events import Event, Remark
 from .chunks import Flow
-from .stage import Ignored, Slot, ends_of
+from .stage import Slot, ends_of
 
-LONGEST_HEAD = 1 << 16
-"""Bytes of HTTP headers, at most."""
 PIECE = 1 << 16
 """Bytes that are inflated at a time."""
 FREE = 16 << 20
@@ -17,6 +15,10 @@ FREE = 16 << 20
 LARGEST_RATIO = 200
 """How many times its size a message above that may inflate to."""
 SHOWN = 64
+WINDOW = 1 << zlib.MAX_WBITS
+"""Bytes that were inflated last, to which DEFLATE data can refer."""
+MOST_REPEATED = 1 << 20
+"""Bytes of a compressed message that are kept so that they can be inflated again."""
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 FIN, COMPRESSED, RESERVED, OPCODE, CONTROL = 0x80, 0x40, 0x30, 0x0F, 0x08
@@ -35,121 +37,6 @@ class Fault(Exception):
         self.message = message
         self.malformed = malformed
         """Whether the peer is to blame, and not the capture."""
-
-
-# the upgrade
-
-
-class Head(NamedTuple):
-    """The first line and the headers of an HTTP request or answer."""
-
-    first: list[str]
-    headers: dict[str, str]
-    """By names in lower case; the values of a repeated name are joined by commas."""
-    size: int
-    """Bytes up to the body."""
-
-
-def head(data: bytes | bytearray) -> Head | None:
-    """Return the head of an HTTP message; None while its end is not there."""
-    end = data.find(b"\r\n\r\n")
-    if end < 0:
-        return None
-    first, *lines = data[:end].decode("latin-1").split("\r\n")
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, _, value = line.partition(":")
-        name, value = name.strip().lower(), value.strip()
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Head(first.split(" ", 2), headers, end + 4)
-
-
-class Upgrade:
-    """An HTTP connection until it is clear whether it becomes a WebSocket.
-
-    `carried` makes the slot of what the WebSocket carries; its argument says whether the
-    sub-protocol is MQTT.
-    """
-
-    def __init__(
-        self, flow: Flow, client: int, slot: Slot, carried: Callable[[bool], Slot], skip: Callable[[], Ignored]
-    ) -> None:
-        self.flow = flow
-        self.client = client
-        self.slot = slot
-        self.carried = carried
-        self.skip = skip
-        self.held: list[tuple[Any, ...]] = []
-        self.first = (bytearray(), bytearray())
-
-    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
-        """Take the next bytes of a side."""
-        self.held.append(("chunk", side, time, record, data))
-        self.first[side].extend(data)
-        asked, answered = head(self.first[self.client]), head(self.first[1 - self.client])
-        if asked and "websocket" not in asked.headers.get("upgrade", "").lower():
-            return self.slot.become(self.skip(), self.held)
-        if asked and answered:
-            return self._answered(asked, answered, time, record)
-        if max(map(len, self.first)) > LONGEST_HEAD:
-            return self.slot.become(self.skip(), self.held)
-        return iter(())
-
-    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterator[Event]:
-        """Give up: without the whole upgrade there is no telling what follows."""
-        text = f"{message}, within the upgrade to WebSocket; the connection is not read"
-        return self._refused(time, record, text)
-
-    def lost(
-        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
-    ) -> Iterator[Event]:
-        """Give up."""
-        return self._refused(time, record, f"{message}, within the upgrade to WebSocket")
-
-    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
-        """Take the end of a side; without an answer there is no WebSocket."""
-        self.held.append(("end", side, time, record, how))
-        if side == self.client and how == "FIN":
-            return iter(())
-        return self._refused(time, record, "the upgrade to WebSocket was not answered")
-
-    def _answered(self, asked: Head, answered: Head, time: int | None, record: int) -> Iterator[Event]:
-        line = f"WebSocket: GET {asked.first[1]} -> {' '.join(answered.first[1:])}"
-        if answered.first[1:2] != ["101"]:
-            yield from self._refused(time, record, f"{line}; the upgrade was refused")
-            return
-        protocol = answered.headers.get("sec-websocket-protocol", "")
-        extensions = answered.headers.get("sec-websocket-extensions", "")
-        told = f"sub-protocol {protocol}" if protocol else "no sub-protocol"
-        text = ", ".join(filter(None, (line, told, extensions and f"with {extensions}")))
-        remark = Remark(ends_of(self.flow, self.client), time, record, None, text)
-        mqtt = protocol.lower().startswith("mqtt")
-        if mqtt:
-            yield remark
-        stage = WebSocket(self.flow, self.client, self.carried(mqtt), extensions, None if mqtt else remark)
-        yield from self.slot.become(stage, _behind(self.held, self._sizes(asked, answered)))
-
-    def _sizes(self, asked: Head, answered: Head) -> list[int]:
-        return [asked.size, answered.size] if self.client == 0 else [answered.size, asked.size]
-
-    def _refused(self, time: int | None, record: int, text: str) -> Iterator[Event]:
-        asked = head(self.first[self.client])
-        if asked and "mqtt" in asked.headers.get("sec-websocket-protocol", "").lower():
-            yield Remark(ends_of(self.flow, self.client), time, record, None, text)
-        yield from self.slot.become(self.skip(), self.held)
-
-
-def _behind(held: list[tuple[Any, ...]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
-    """Yield what is held, without the first bytes of each side."""
-    for method, side, *rest in held:
-        if method == "chunk":
-            data = rest[-1]
-            skipped = min(len(data), sizes[side])
-            sizes[side] -= skipped
-            if skipped == len(data):
-                continue
-            rest[-1] = data[skipped:]
-        yield (method, side, *rest)
 
 
 class WebSocket:
@@ -399,37 +286,95 @@ def unmasked(data: bytes, key: bytes, turn: int) -> bytes:
 
 
 class Inflater:
-    """Inflates the messages of one direction (RFC 7692, section 7.2.2), a piece at a time."""
+    """Inflates the messages of one direction (RFC 7692, section 7.2.2), a piece at a time.
+
+    When it is pickled, what the message that has begun was so far goes along; of more than
+    MOST_REPEATED bytes nothing more can be inflated afterwards.
+    """
 
     def __init__(self, keeps_context: bool) -> None:
         self.keeps_context = keeps_context
-        self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+        self._begin(b"")
         self._taken = 0
         self._given = 0
+
+    def _begin(self, window: bytes) -> None:
+        """Begin with a message, or with what is the beginning of DEFLATE data; `window` is what was inflated before."""
+        self._inflate: Any = _inflate(window)
+        self._window = window
+        self._compressed = bytearray()
+        self._inflated = bytearray()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the object of zlib, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "_inflate"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Inflate again what there was of the message."""
+        vars(self).update(state)
+        self._inflate = _inflate(self._window)
+        data = bytes(self._compressed)
+        if len(data) > MOST_REPEATED:
+            self._inflate = _Forgotten()
+            return
+        while data:
+            self._inflate.decompress(data, PIECE)
+            data = self._inflate.unconsumed_tail
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         """Yield what the next bytes of a message inflate to; raises Fault for what is no DEFLATE data, or a bomb."""
         self._taken += len(data)
+        self._remember(data)
         while data or self._inflate.unconsumed_tail:
             try:
                 piece = self._inflate.decompress(data, PIECE)
             except zlib.error as error:
-                raise Fault(f"WebSocket message that cannot be inflated: {error}") from None
+                raise self._fault(f"WebSocket message that cannot be inflated: {error}") from None
             self._given += len(piece)
             if self._given > max(FREE, LARGEST_RATIO * self._taken):
-                raise Fault(
+                raise self._fault(
                     f"WebSocket message of {self._taken:,} bytes that inflates to more than {LARGEST_RATIO} times that"
                 )
             if piece:
+                self._inflated += piece
                 yield piece
             data = self._inflate.unconsumed_tail
             if self._inflate.eof:
                 data = self._inflate.unused_data
-                self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+                self._begin(b"")
+                self._remember(data)
+            elif len(self._inflated) > 2 * PIECE:
+                del self._inflated[:-WINDOW]
+
+    def _remember(self, data: bytes) -> None:
+        # One byte more than the most says that it were too many.
+        self._compressed += data[: MOST_REPEATED + 1 - len(self._compressed)]
+
+    def _fault(self, message: str) -> Fault:
+        self._begin(b"")
+        return Fault(message)
 
     def finish(self) -> Iterator[bytes]:
         """Yield the rest of a message."""
         yield from self.feed(_TAIL)
         self._taken = self._given = 0
         if not self.keeps_context:
-            self._inflate = zlib.decompressobj(-zlib.MAX_WBITS)
+            self._begin(b"")
+            return
+        # The message ends with a whole block, so that its bytes are of use to the next one only as a window.
+        self._window = (self._window + bytes(self._inflated[-WINDOW:]))[-WINDOW:]
+        self._compressed.clear()
+        self._inflated.clear()
+
+
+class _Forgotten:
+    """Stands where a message cannot be inflated any further."""
+
+    unconsumed_tail = b""
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        raise zlib.error(f"more than {MOST_REPEATED:,} bytes of it came before a pause")
+
+
+def _inflate(window: bytes) -> Any:
+    return zlib.decompressobj(-zlib.MAX_WBITS, zdict=window) if window else zlib.decompressobj(-zlib.MAX_WBITS)

@@ -40,6 +40,11 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
 @flag("--svg", is_flag=True, help="Write the sequence diagram as SVG.")
 @flag("--mermaid", is_flag=True, help="Write the sequence diagram as Mermaid.")
 @flag("--html", type=click.Path(), metavar="PATH", help="Write a page that shows every byte, to open in a browser.")
+@flag("--parquet", type=click.Path(dir_okay=False), metavar="PATH", help="Write a table, one row per packet.")
+@flag(
+    "--arrow", type=click.Path(dir_okay=False, allow_dash=True), metavar="PATH",
+    help="Write the same as an Arrow stream; - is standard output.",
+)  # fmt: skip
 @flag("--pdml", is_flag=True, help="Write PDML with tshark's field names.")
 @flag("--tshark-json", is_flag=True, help="Write JSON as `tshark -T json -x` does.")
 @flag(

@@ -34,6 +34,10 @@ def decode(given: dict[str, Any]) -> int:
     """Show the inputs and return the exit status; raises UsageError."""
     with ExitStack() as stack:
         named = list(inputs(given, stack, "decode"))
+        if given["parquet"] is not None or given["arrow"] is not None:
+            from .tabling import table
+
+            return table(given, named, stack)
         if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in named):
             from .viewing import Viewing
 

@@ -78,5 +78,6 @@ def of_events(events: Any) -> Frames:
         )  # fmt: skip
     columns = list(zip(*rows, strict=True)) if rows else [()] * 9
     kinds = (np.int64, np.int64, np.int64, np.int64, np.int32, np.uint8, np.int64, np.uint8, np.bool_)
-    arrays: list[Any] = [np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)]
-    return Frames(bytes(buffer), *arrays, connections, others)
+    names = ("start", "end", "time", "record", "connection", "direction", "offset", "version", "guessed")
+    arrays: Any = {name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
+    return Frames(buffer=bytes(buffer), connections=connections, others=others, **arrays)

@@ -16,7 +16,7 @@ from .gaps import wrong
 from .packet import lint
 from .quick import sound
 
-MOST_CONNECTIONS = 65_536
+MOST_CONNECTIONS = 2048
 """Connections that are judged at the same time; the oldest makes room."""
 MOST_TOPICS = 10_000
 LONGEST_TOPIC = 256

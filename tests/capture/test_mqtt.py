@@ -1,5 +1,6 @@
 """Pieces of connections in, packets out."""
 
+import pickle
 import random
 from collections import Counter
 from typing import Any
@@ -225,6 +226,46 @@ def test_a_large_packet_is_put_together_once() -> None:
         list(streams.feed(piece))
     sender = streams._slots[1].stage.senders[0]  # type: ignore[attr-defined]
     assert (sender._due, len(sender._pending)) == (len(packet), 2000)
+
+
+def crowded(limit: int, *steps: tuple[int, bytes]) -> list[Event]:
+    """Return the events of connections on which bytes come in turn, where few may wait for others in all of them."""
+    streams = Streams()
+    streams._settings.held.limit = limit
+    found: list[Event] = []
+    for number in sorted({number for number, _ in steps}):
+        for piece in opened(number=number).pieces:
+            found += streams.feed(piece)
+    for number, data in steps:
+        for piece in Script(flow(number=number)).send(CLIENT, data).pieces:
+            found += streams.feed(piece)
+        streams = pickle.loads(pickle.dumps(streams))
+    found += streams.finish()
+    assert streams._settings.held.size == 0
+    assert not streams._settings.held._shares
+    return found
+
+
+def test_the_packet_that_waits_longest_makes_room_for_others_and_what_follows_is_read() -> None:
+    long, more = publish(bytes(9000)), publish(bytes(3000))
+    steps = [(1, long[:7000]), (2, more[:2000]), (3, more[:2500]), (1, long[7000:] + publish()), (2, more[2000:])]
+    found = crowded(10_000, *steps, (3, more[2500:]))
+    gaps = [each for each in found if isinstance(each, GapSeen)]
+    assert [(each.ends.number, each.length, each.malformed) for each in gaps] == [(1, len(long), False)]
+    assert gaps[0].message == (
+        f"no room for a PUBLISH of {len(long):,} bytes: more than 10,000 bytes wait for others in all connections; "
+        f"reading goes on at its end, offset {gaps[0].offset + len(long):,}"
+    )
+    for number, last in ((1, publish()), (2, more), (3, more)):
+        assert seen([each for each in found if each.ends.number == number], CLIENT)[-1] == last
+
+
+def test_a_packet_larger_than_all_may_wait_for_is_read() -> None:
+    long, other = publish(bytes(50_000)), publish(bytes(1500))
+    found = crowded(10_000, (1, long[:20_000]), (2, other[:900]), (1, long[20_000:40_000]), (2, other[900:]),
+                    (1, long[40_000:]))  # fmt: skip
+    assert seen(found, CLIENT)[-2:] == [other, long]
+    assert not [each for each in found if isinstance(each, GapSeen)]
 
 
 # ends

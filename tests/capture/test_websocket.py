@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqttpub.capture.chunks import Chunk
 from mqttpub.capture.mqtt import Streams
-from mqttpub.capture.websocket import PIECE, Fault, Frames, Inflater, head, unmasked
-from mqttpub.conversation.events import Closed, GapSeen, PacketSeen, Remark
+from mqttpub.capture.upgrade import head
+from mqttpub.capture.websocket import PIECE, Fault, Frames, Inflater, unmasked
+from mqttpub.conversation.events import Closed, Event, GapSeen, PacketSeen, Remark
 from mqttpub.spec.terms import Direction
 from tests.capture.pieces import (
     CLIENT,
@@ -207,6 +209,20 @@ def test_an_upgrade_that_was_refused() -> None:
 def test_an_upgrade_that_was_not_answered() -> None:
     script = Script(flow()).send(CLIENT, request()).end("FIN", CLIENT, SERVER)
     assert remarks(script.events()) == ["the upgrade to WebSocket was not answered"]
+
+
+def test_an_upgrade_for_which_there_is_no_room() -> None:
+    streams, found = Streams(), list[Event]()
+    streams._settings.held.limit = 1000
+    asked = request()[:-2] + b"a: b\r\n" * 200 + b"\r\n"
+    first, *rest = Script(flow()).send(CLIENT, asked).send(SERVER, answer()).pieces
+    for piece in (first, first._replace(flow=first.flow._replace(number=2)), *rest):
+        found += streams.feed(piece)
+    assert remarks(found) == [
+        "no room for the upgrade to WebSocket: more than 1,000 bytes wait for others in all connections"
+    ]
+    assert streams.skipped.connections == {"HTTP": 1}
+    assert streams.skipped.bytes["HTTP"] == sum(len(each.data) for each in (first, *rest) if isinstance(each, Chunk))
 
 
 def test_an_upgrade_of_which_something_is_missing() -> None:

@@ -102,7 +102,8 @@ def test_bytes_that_are_no_packet_break_a_statement_of_the_version() -> None:
 
 def test_acks_that_were_seen_before_are_judged_alike() -> None:
     judge = Judge()
-    kinds = product((Puback, Pubrec, Pubrel, Pubcomp), (0x00, 0x10, 0x42, 0x87), Version, [*Direction] * 2, (1, 0, 2))
+    acks: tuple[type[Packet], ...] = (Puback, Pubrec, Pubrel, Pubcomp)
+    kinds = product(acks, (0x00, 0x10, 0x42, 0x87), Version, [*Direction] * 2, (1, 0, 2))
     for connection, (kind, code, version, direction, id) in enumerate(kinds):
         data = bytes((kind.code << 4 | (2 if kind is Pubrel else 0), 3, 0, id, code))
         _, found = judge.packet(seen(data, direction, connection=connection)._replace(version=version))

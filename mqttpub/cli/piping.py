@@ -1,0 +1,195 @@
+"""What `pipeline` does: flags to a run of Spark, its progress and its end to the screen."""
+
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .report import note
+
+if TYPE_CHECKING:
+    from ..spark.pipeline import Asked, Result, Stage
+
+NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")
+MOST_NAMED = 20
+"""Bad sources that are named one by one; the others are counted."""
+
+
+def pipe(given: dict[str, Any]) -> int:
+    """Run the pipeline and return the exit status; raises UsageError."""
+    _check_packages()
+    if given["warm"]:
+        _warm()
+        if not given["source"]:
+            return 0
+    from ..spark.pipeline import run
+
+    asked = _asked(given)
+    progress = _Progress() if sys.stderr.isatty() and not given["verbose"] else None
+    try:
+        result = run(asked, tell=progress.stage if progress else None)
+    finally:
+        if progress:
+            progress.close()
+    return _end(result, asked, given["as_json"])
+
+
+def _check_packages() -> None:
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[spark]'")
+
+
+def _asked(given: dict[str, Any]) -> "Asked":
+    """Return what the flags ask for; raises UsageError."""
+    from ..spark.choosing import Choice
+    from ..spark.pipeline import Asked
+
+    if not given["source"]:
+        raise click.UsageError("nothing to read: give files, folders, globs or URLs")
+    if not given["out"]:
+        raise click.UsageError("--out is missing: the folder for the tables")
+    if given["resume"] and given["mode"] == "overwrite":
+        raise click.UsageError("--resume adds to what there is, and --mode overwrite replaces it")
+    since, until = (_moment(given[name], f"--{name}") for name in ("since", "until"))
+    return Asked(
+        sources=tuple(given["source"]), out=Path(given["out"]), mode="resume" if given["resume"] else given["mode"],
+        form=given["format"], divided=tuple(_columns(given["partition_by"])), lint=given["lint"],
+        choice=Choice(since, until, tuple(map(_filter, given["topic"])), given["payload"]), ports=tuple(given["port"]),
+        partitions=given["partitions"], settings=_settings(given),
+    )  # fmt: skip
+
+
+def _settings(given: dict[str, Any]) -> Any:
+    from ..spark.session import Settings
+    from ..spark.warm import options
+
+    conf = {}
+    for text in given["conf"]:
+        name, found, value = text.partition("=")
+        if not found or not name.startswith("spark."):
+            raise click.UsageError(f"--conf: '{text}' is no setting of Spark such as spark.driver.memory=2g")
+        conf[name] = value
+    return Settings(given["master"], conf, given["verbose"], options())
+
+
+def _columns(given: tuple[str, ...]) -> Iterator[str]:
+    """Yield the columns to divide by; raises UsageError for one that no table has."""
+    from ..columns.schema import TABLES
+    from ..spark.writers import DERIVED
+
+    known = {column.name for columns in TABLES.values() for column in columns} | set(DERIVED)
+    for name in (part.strip() for text in given for part in text.split(",")):
+        if name not in known:
+            raise click.UsageError(f"--partition-by: no table has a column '{name}'")
+        yield name
+
+
+def _filter(text: str) -> str:
+    """Return a Topic Filter; raises UsageError for one that breaks the rules of wildcards (5.0: 4.7.1)."""
+    levels = text.split("/")
+    fault = ""
+    if "#" in levels[:-1]:
+        fault = "# is not its last level"
+    elif any(len(level) > 1 and ("#" in level or "+" in level) for level in levels):
+        fault = "a wildcard is a whole level"
+    if fault or not text:
+        raise click.UsageError(f"--topic: '{text}' is no Topic Filter: {fault or 'it is empty'}")
+    return text
+
+
+def _moment(text: str | None, flag: str) -> int | None:
+    """Return microseconds since 1970 of a time as people write it; raises UsageError."""
+    if text is None:
+        return None
+    try:
+        return round(float(text) * 1_000_000)
+    except ValueError:
+        pass
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise click.UsageError(f"{flag}: '{text}' is no time such as 2026-01-31T12:00:00Z") from None
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1_000_000)
+
+
+def _warm() -> None:
+    from ..spark.warm import warm
+
+    path, size = warm()
+    note(f"Spark starts from {path} ({size / 1e6:,.0f} MB) from now on")
+
+
+# the end
+
+
+def _end(result: "Result", asked: "Asked", as_json: bool) -> int:
+    """Say what was done and return the exit status."""
+    for name, problem in result.problems[:MOST_NAMED]:
+        note(f"{name}: {problem}")
+    if len(result.problems) > MOST_NAMED:
+        note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
+    if as_json:
+        _record(result)
+    else:
+        _summary(result, asked)
+    return 1 if result.problems else 0
+
+
+def _record(result: "Result") -> None:
+    import json
+
+    click.echo(json.dumps(result.record(), separators=(",", ":")))
+
+
+def _summary(result: "Result", asked: "Asked") -> None:
+    if result.known:
+        note(f"{_counted(result.known, 'source')} had been read before")
+    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items())
+    read = _counted(result.read, "source")
+    click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {asked.out}" if result.read else "nothing new to read")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+class _Progress:
+    """The stages of a run on a terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from ..view.terminal import wants_color
+
+        color = wants_color(sys.stderr)
+        console = Console(
+            file=sys.stderr, force_terminal=True, color_system="standard" if color else None, no_color=not color,
+            legacy_windows=False,
+        )  # fmt: skip
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[amount]}"))
+        self._bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._name = ""
+        self._task = self._bar.add_task("", total=None, amount="")
+        self._bar.start()
+
+    def stage(self, stage: "Stage") -> None:
+        """Take how far the run has come."""
+        from ..view.progress import size
+
+        if stage.name != self._name:
+            self._name = stage.name
+            self._bar.reset(self._task, description=stage.name, total=None, amount="")
+        if stage.total:
+            amount = f"{size(stage.done)} of {size(stage.total)}"
+            self._bar.update(self._task, completed=stage.done, total=stage.total, amount=amount)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self._bar.stop()

@@ -1,0 +1,102 @@
+"""What `decode --parquet` and `decode --arrow` do: the table `packets` of captures, on one machine."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from typing import Any, BinaryIO
+
+import click
+
+from ..capture.chunks import BadCapture
+from .captures import Input, Words
+from .report import note
+
+BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
+          "keylog", "as_json")  # fmt: skip
+"""Parameters that a table does not know."""
+
+
+def table(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> int:
+    """Write the table and return the exit status; raises UsageError."""
+    flag = "--parquet" if given["parquet"] is not None else "--arrow"
+    for name in BEYOND:
+        if given[name]:
+            raise click.UsageError(f"{flag} writes all packets as rows; --{_flag(name)} does not go with it")
+    if not (find_spec("numpy") and find_spec("pyarrow")):
+        raise click.UsageError(f"{flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
+    if given["parquet"] is not None and given["arrow"] is not None:
+        raise click.UsageError("--parquet and --arrow are different files; give one of them")
+    write = _writer(given, stack)
+    rows = 0
+    faults: list[str] = []
+    for batch in _batches(given, inputs, faults.append):
+        rows += batch.num_rows
+        write(batch)
+    for fault in faults[:-1]:
+        note(fault)
+    if not rows and not faults:
+        raise click.UsageError("no MQTT packet was found")
+    if faults:
+        # What was read stays written; the status tells that it is not all.
+        stack.close()
+        raise click.UsageError(faults[-1])
+    return 0
+
+
+def _flag(name: str) -> str:
+    return {"keylog": "key-log", "as_json": "json"}.get(name, name.replace("_", "-"))
+
+
+def _batches(given: dict[str, Any], inputs: list[Input | Words], fault: Callable[[str], None]) -> Iterator[Any]:
+    from ..columns.decode import decode
+    from ..columns.memory import Memory
+    from ..columns.read import finish, read
+    from ..columns.state import State
+
+    state, memory = State(ports=given["port"], version=given["mqtt_version"]), Memory()
+    name = ""
+    for each in inputs:
+        name = os.path.basename(each.name)
+        if not isinstance(each, Input) or not each.is_capture:
+            raise click.UsageError(f"{each.name} is no capture; --parquet and --arrow read pcap and pcapng")
+        try:
+            for batch in read([each.file], state=state):
+                yield decode(batch, capture=name, keys=batch.keys, memory=memory)
+        except BadCapture as error:
+            fault(f"{each.name}: offset {error.offset}: {error.message}")
+    last = finish(state)
+    yield decode(last, capture=name, keys=last.keys, memory=memory)
+
+
+def _writer(given: dict[str, Any], stack: ExitStack) -> Callable[[Any], Any]:
+    from ..columns.files import arrow, parquet
+
+    if given["parquet"] is not None:
+        return stack.enter_context(parquet(stack.enter_context(_replacing(given["parquet"]))))
+    return stack.enter_context(arrow(stack.enter_context(_replacing(given["arrow"]))))
+
+
+@contextmanager
+def _replacing(path: str) -> Iterator[BinaryIO]:
+    """Give a binary file that takes the place of `path` when all went well; `-` is standard output."""
+    if path == "-":
+        if sys.stdout.isatty():
+            raise click.UsageError("a table is not for a terminal; name a file")
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=".mqttpub-", dir=os.path.dirname(os.path.abspath(path)))
+    except OSError as error:
+        raise click.UsageError(f"cannot write '{path}': {error.strerror}") from None
+    try:
+        with open(handle, "wb") as out:
+            yield out
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

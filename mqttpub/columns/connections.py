@@ -1,0 +1,173 @@
+"""Rows of `packets` to rows of `connections`: who talked to whom, how much, and how it began and ended."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from ..conversation.events import Closed, Ends, GapSeen
+from ..spec.packets import Connack, Connect, Disconnect, Publish
+from ..spec.terms import Direction
+from .arrow import Mask, Rows, numbers
+from .decode import key
+from .frames import Frames
+from .legs import integers
+from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
+
+MOST = 1_000_000
+"""Connections that are remembered; the oldest make room and are reported as they are."""
+NO_TIME = np.iinfo(np.int64).min
+_SUMS = ("packets", "bytes", "client_packets", "client_bytes", "server_packets", "server_bytes", "publishes", "dups",
+         "gaps")  # fmt: skip
+_NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}
+_ABOUT = ("capture", "connection", "client", "server", "version", "version_guessed")
+_TOLD = ("keep_alive", "clean_start", "will_flag", "username", "session_present")
+_READ = ("type_code", "connection", "direction", "reason_code", *_TOLD)
+
+
+class Connections:
+    """Adds up the packets of batches that follow one another; it can be pickled between them."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Any]] = {}
+        self._closing: dict[str, set[Direction | None]] = {}
+        """The ends that closed, of connections that are not over."""
+
+    def add(
+        self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Ends], str] = key
+    ) -> pa.RecordBatch:
+        """Take rows of `packets`, and what is no packet from `frames`; return the connections that are over.
+
+        `name` gives the keys of connections.
+        """
+        if len(packets):
+            self._count(packets)
+            self._tell(packets)
+        over = [
+            each
+            for event in (() if frames is None else frames.others)
+            if (each := self._other(event, name(event.ends)))
+        ]
+        over += list(self._rows)[: max(len(self._rows) - MOST, 0)]
+        return _table(self._end(over))
+
+    def finish(self) -> pa.RecordBatch:
+        """Return all others."""
+        return _table(self._end(list(self._rows)))
+
+    def _end(self, over: Iterable[str]) -> Iterator[dict[str, Any]]:
+        for each in over:
+            self._closing.pop(each, None)
+            if row := self._rows.pop(each, None):
+                yield row
+
+    # packets
+
+    def _count(self, packets: pa.RecordBatch) -> None:
+        told = packets["connection"].dictionary_encode()
+        number, names = integers(told.indices), told.dictionary.to_pylist()
+        _, first = np.unique(number, return_index=True)
+        columns = _sums(packets, number, len(names))
+        about = packets.take(numbers(first.astype(np.int64))).select(_ABOUT).to_pylist()
+        last = np.zeros(len(names), np.int64)
+        last[number] = np.arange(len(number))
+        clients = packets["client_id"].take(numbers(last)).to_pylist()
+        for index, connection in enumerate(names):
+            row = self._rows.setdefault(connection, {**_NEW, **about[index]})
+            row["client_id"] = clients[index] or row["client_id"]
+            for each in columns:
+                row[each] = _MERGED.get(each, _added)(row[each], columns[each][index])
+
+    def _tell(self, packets: pa.RecordBatch) -> None:
+        """Take what CONNECT, CONNACK and DISCONNECT say."""
+        rows = np.flatnonzero(np.isin(integers(packets["type_code"]), [Connect.code, Connack.code, Disconnect.code]))
+        for told in packets.select(_READ).take(numbers(rows)).to_pylist():
+            row = self._rows[told["connection"]]
+            for each in _TOLD:
+                if row[each] is None:
+                    row[each] = told[each]
+            if told["type_code"] == Connack.code and row["connack_reason_code"] is None:
+                row["connack_reason_code"] = told["reason_code"]
+            if told["type_code"] == Disconnect.code and row["disconnected_by"] is None:
+                row["disconnected_by"] = told["direction"]
+                row["disconnect_reason_code"] = told["reason_code"]
+
+    # others
+
+    def _other(self, event: Any, connection: str) -> str | None:
+        """Take a gap or a close; return the connection if it is over."""
+        row = self._rows.get(connection)
+        if row is None:
+            return None
+        if isinstance(event, GapSeen):
+            row["gaps"] += 1
+        if not isinstance(event, Closed):
+            return None
+        if row["closed_how"] is None:
+            row["closed_by"], row["closed_how"] = event.direction.value if event.direction else None, event.how
+        row["end"] = _latest(row["end"], None if event.time is None else event.time // 1000)
+        closed = self._closing.setdefault(connection, set())
+        closed.add(event.direction)
+        return connection if event.direction is None or event.how == "RST" or len(closed) > 1 else None
+
+
+def _sums(packets: pa.RecordBatch, number: Rows, count: int) -> dict[str, list[Any]]:
+    """Return what is added up of each connection, and its first and last times and records."""
+    size, code, qos = integers(packets["length"]), integers(packets["type_code"]), integers(packets["qos"])
+    client = _flags(packets["direction"], "client")
+    server = _flags(packets["direction"], "server")
+    publish = (code == Publish.code) & ((qos == 1) | (qos == 2))
+    dup = integers(packets["dup"], 0)
+    weights: dict[str, NDArray[Any]] = {
+        "packets": np.ones(len(number)), "bytes": size, "client_packets": client, "client_bytes": client * size,
+        "server_packets": server, "server_bytes": server * size, "publishes": publish, "dups": publish * dup,
+    }  # fmt: skip
+    sums = {name: np.bincount(number, weight, count).astype(np.int64).tolist() for name, weight in weights.items()}
+    time, frame = integers(packets["time"].cast(pa.int64()), NO_TIME), integers(packets["frame"])
+    known = time != NO_TIME
+    return {
+        **sums,
+        "begin": _extremes(np.minimum, number[known], time[known], count),
+        "end": _extremes(np.maximum, number[known], time[known], count),
+        "first_frame": _extremes(np.minimum, number, frame, count),
+        "last_frame": _extremes(np.maximum, number, frame, count),
+    }
+
+
+def _flags(direction: pa.Array, name: str) -> Mask:
+    flags: Mask = pc.equal(direction, name).fill_null(False).to_numpy(zero_copy_only=False)
+    return flags
+
+
+def _extremes(which: Any, number: Rows, values: Rows, count: int) -> list[int | None]:
+    """Return the least or the greatest value of each connection, None where there is none."""
+    found: list[int | None] = [None] * count
+    if len(number):
+        order = np.argsort(number, kind="stable")
+        begin = np.flatnonzero(np.concatenate(([True], np.diff(number[order]) != 0)))
+        reduced = which.reduceat(values[order], begin)
+        for index, value in zip(number[order[begin]].tolist(), reduced.tolist(), strict=True):
+            found[index] = value
+    return found
+
+
+def _added(one: int | None, other: int) -> int:
+    return (one or 0) + other
+
+
+def _earliest(one: int | None, other: int | None) -> int | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _latest(one: int | None, other: int | None) -> int | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+_MERGED: dict[str, Any] = {"begin": _earliest, "end": _latest, "first_frame": _earliest, "last_frame": _latest}
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(list(rows), schema=CONNECTIONS)

@@ -1,0 +1,70 @@
+"""From capture files to control packets in columns."""
+
+from collections.abc import Callable, Iterable, Iterator
+from os import PathLike
+from typing import BinaryIO
+
+from ..capture.chunks import BadCapture
+from ..spec.terms import Version
+from .assembly import Assembly, Batch
+from .reassemble import reassemble
+from .scan import BLOCK, END, reader, records
+from .splits import Split
+from .state import State
+
+Source = BinaryIO | str | PathLike[str] | Split
+
+
+def read(
+    sources: Iterable[Source], *, ports: Iterable[int] = (), version: Version | None = None,
+    state: State | None = None, block: int = BLOCK, bucket: tuple[int, int] = (0, 1),
+    bad: Callable[[Source, BadCapture | OSError], None] | None = None,
+) -> Iterator[Batch]:  # fmt: skip
+    """Yield the packets of captures that follow one another, such as rotated files, as if they were one.
+
+    The packets, in batches of about `block` bytes of a file, are those of `capture.reading.events` of all
+    records together, in the same order; a batch is of one source. `bucket`, (k, n), takes the k-th of n parts of
+    all connections. A `state` is left as it is behind the last record, for the captures to come, and tells
+    ports, version and bucket; without one the end of the last source is that of the capture.
+
+    `bad` is told of each source that is broken, after its whole records, and the next is read; without it
+    BadCapture or OSError is raised, behind what is left if there is no `state`.
+    """
+    goes_on = state is not None
+    state = state or State(ports=ports, version=version, bucket=bucket)
+    for source in sources:
+        try:
+            yield from _source(source, state, block)
+        except (BadCapture, OSError) as error:
+            if bad is None:
+                if not goes_on:
+                    yield finish(state)
+                raise
+            bad(source, error)
+    if not goes_on:
+        yield finish(state)
+
+
+def finish(state: State) -> Batch:
+    """Return what is left at the end of the last capture."""
+    assembly = Assembly(END, state)
+    for event in state.finish():
+        assembly.add(event, 0)
+    return assembly.finish()
+
+
+def _source(source: Source, state: State, block: int) -> Iterator[Batch]:
+    if isinstance(source, Split):
+        if source.first == 1:
+            state.before = state.records
+        elif not state.records:
+            state.records = source.first - 1
+        for found in source.records(block=block):
+            yield reassemble(found, state)
+    elif isinstance(source, (str, PathLike)):
+        with open(source, "rb") as file:
+            yield from _source(file, state, block)
+    else:
+        state.before = state.records
+        for found in records(reader(source), state.secrets, block=block):
+            yield reassemble(found, state)

@@ -1,0 +1,194 @@
+"""The records of a capture as columns, a block of the file at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..capture import compressed, pcap, pcapng
+from ..capture.buffer import Buffer
+from ..capture.chunks import BadCapture
+from ..capture.pcap import _File as File
+from ..capture.pcapng import _HEAD, _Blocks
+from ..capture.records import DEEPEST, LOOK
+from .frames import NO_TIME
+
+BLOCK = 8 << 20
+"""Bytes of a capture that are taken at a time."""
+
+LATEST = 1 << 63
+"""Times at or behind it, in nanoseconds since 1970, that is from the year 2262 on, have no place in columns."""
+
+Integers = NDArray[np.int64]
+
+
+@dataclass
+class Records:
+    """Records that follow one another; all arrays have one element for each."""
+
+    data: bytes
+    """Holds what was captured of all of them, and other bytes between."""
+    start: Integers
+    """Where each begins in `data`."""
+    end: Integers
+    length: Integers
+    """On the wire."""
+    time: Integers
+    """Nanoseconds since 1970, or NO_TIME."""
+    link: Integers
+    """LINKTYPE_ value."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+_ZERO = np.zeros(1, np.int64)
+END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
+"""Stands for a record behind the last one."""
+
+
+def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the records of a capture in order, each block of about so many bytes in one piece.
+
+    `read` is that of capture.buffer.Buffer. Raises BadCapture for a broken file, after all whole records.
+    """
+    buffer = Buffer(read)
+    depth = 0
+    while form := compressed.form(_first(buffer)):
+        if depth == DEEPEST:
+            raise BadCapture(f"the file is compressed more than {DEEPEST} times")
+        depth += 1
+        buffer = Buffer(compressed.Decompressed(form, buffer.read).read)
+    first = _first(buffer)
+    if pcap.begins(first):
+        return pcap_records(buffer, block=block)
+    if pcapng.begins(first):
+        return pcapng_records(buffer, secrets, block=block)
+    raise BadCapture(f"no capture begins with {first[:4].hex(' ')}" if first else "the file is empty")
+
+
+def reader(stream: BinaryIO) -> Callable[[int], bytes]:
+    """Return what reads pieces of a file or a pipe as they come."""
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+    return read
+
+
+def _first(buffer: Buffer) -> bytes:
+    buffer.need(LOOK)
+    return buffer.data[buffer.at : buffer.at + LOOK]
+
+
+def integers(data: bytes, kind: str) -> NDArray[Any]:
+    """Return the integers that begin at each byte, such as kind `>u2`, without a copy."""
+    size = np.dtype(kind).itemsize
+    return np.ndarray((max(len(data) - size + 1, 0),), kind, data, strides=(1,))
+
+
+# pcap
+
+
+def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the records of a pcap file."""
+    file, number = File(buffer), 0
+    while file.fetch(number + 1):
+        buffer.need(block)
+        data = buffer.data
+        starts, buffer.at = walk(data, buffer.at, file)
+        number += len(starts)
+        yield _of_pcap(data, starts, file)
+
+
+def walk(data: bytes, at: int, file: File) -> tuple[list[int], int]:
+    """Return where the headers of the whole records in `data` stand, from `at` on, and where the rest begins."""
+    captured, header, limit = Struct(f"{file.layout.order}I").unpack_from, file.layout.header, file.limit
+    starts: list[int] = []
+    size = len(data)
+    add, last = starts.append, size - header
+    while at <= last:
+        # This loop runs once for each record of a capture.
+        (count,) = captured(data, at + 8)
+        end = at + header + count
+        if end > size or count > limit:
+            break
+        add(at)
+        at = end
+    return starts, at
+
+
+def _of_pcap(data: bytes, starts: list[int], file: File) -> Records:
+    at = np.array(starts, np.int64)
+    words = integers(data, file.layout.order + "u4")
+    start = at + file.layout.header
+    end = start + words[at + 8]
+    time = words[at].astype(np.int64) * 1_000_000_000 + words[at + 4].astype(np.int64) * file.layout.nanoseconds
+    length = np.maximum(words[at + 12], end - start)
+    return Records(data, start, end, length, time, np.full(len(at), file.link, np.int64))
+
+
+# pcapng
+
+
+def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the packets of a pcapng file; count in `secrets` the lines of keys by their kind."""
+    blocks, more = _Blocks(buffer, secrets), True
+    while buffer.need(1):
+        # Half of a block is kept at most, so that bytes are not moved for each block that is not usual.
+        if more and buffer.left < block // 2 + 1:
+            more = buffer.need(block)
+        data = buffer.data
+        starts, stop = enhanced(data, buffer.at, blocks.order)
+        found, buffer.at = _of_pcapng(data, starts, stop, blocks)
+        if len(found):
+            yield found
+        # What is not usual, and the last block that is there, is read one by one.
+        if packet := blocks.next():
+            time, link, captured, length = packet
+            yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
+
+
+def enhanced(data: bytes, at: int, order: str) -> tuple[list[int], int]:
+    """Return where whole Enhanced Packet Blocks stand that follow one another from `at` on, and what comes behind."""
+    head = Struct(f"{order}II").unpack_from
+    starts: list[int] = []
+    size = len(data)
+    add, last = starts.append, size - _HEAD - 4
+    while at <= last:
+        kind, total = head(data, at)
+        end = at + total
+        if kind != pcapng.ENHANCED or total & 3 or total < _HEAD + 4 or end > size:
+            break
+        add(at)
+        at = end
+    return starts, at
+
+
+def _of_pcapng(data: bytes, starts: list[int], stop: int, blocks: _Blocks) -> tuple[Records, int]:
+    """Return the packets of blocks up to the first that is not usual, and where that begins."""
+    at = np.array(starts, np.int64)
+    words = integers(data, blocks.order + "u4")
+    total, index, high, low, captured, length = (words[at + 4 * n].astype(np.int64) for n in (1, 2, 3, 4, 5, 6))
+    link, multiplier, begun = _shared(index, high, blocks)
+    usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (words[at + total - 4] == total)
+    count = len(at) if usual.all() else int(usual.argmin())
+    start = at[:count] + _HEAD
+    time = begun[:count] + low[:count] * multiplier[:count]
+    found = Records(data, start, start + captured[:count], length[:count], time, link[:count])
+    return found, stop if count == len(at) else starts[count]
+
+
+def _shared(index: Integers, high: Integers, blocks: _Blocks) -> tuple[Integers, Integers, Integers]:
+    """Return link types, nanoseconds of a tick and times of the upper halves of the ticks."""
+    pairs, inverse = np.unique(index << 32 | high, return_inverse=True)
+    each = [blocks.shared(pair >> 32, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
+    told = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
+    table = np.array(told, np.int64).reshape(-1, 3)[inverse]
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _single(time: int, link: int, data: bytes, length: int) -> Records:
+    start, end, lengths, times, links = np.array([[0], [len(data)], [length], [time], [link]], np.int64)
+    return Records(data, start, end, lengths, times, links)

@@ -1,0 +1,233 @@
+"""The four tables: their columns, types and meaning; what the specification declares is taken from its table."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ..spec.fields import Field, Group
+from ..spec.packets import Connack, Connect, Publish, Subscription, Will
+from ..spec.properties import BY_KEY
+from ..wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
+
+
+class Column(NamedTuple):
+    """One column of a table."""
+
+    name: str
+    type: Any
+    """Its Arrow type."""
+    doc: str
+    """What it holds, in one sentence."""
+
+
+TIME = pa.timestamp("us", tz="UTC")
+PROPERTY = pa.struct([("id", pa.int32()), ("name", pa.string()), ("key", pa.string()), ("value", pa.string())])
+"""One property; `key` is the name that the application gave to a User Property, null in all others."""
+TYPES: dict[WireType, Any] = {
+    BYTE: pa.int16(), U16: pa.int32(), U32: pa.int64(), STRING: pa.string(), BINARY: pa.binary(), REST: pa.binary(),
+}  # fmt: skip
+"""Arrow types wide enough for what a data type can hold."""
+
+
+def type_of(field: Field) -> Any:
+    """Return the Arrow type of a declared field that is a number, a flag, a text or bytes."""
+    if field.mask:
+        return pa.bool_() if field.single else pa.int8()
+    assert field.type is not None
+    return TYPES[field.type]
+
+
+OPTIONS = pa.struct(
+    [(key, type_of(field)) for key, field in Subscription.fields.items() if field.mask and field.label != "Reserved"]
+)
+"""How one Topic Filter is to be served; what the version does not have is null."""
+
+
+def _declared(cls: type[Group], key: str, doc: str = "", *, prefix: str = "") -> Column:
+    field = cls.fields[key]
+    doc = doc or f"{field.label}: {field.doc}" if doc or field.doc else field.label
+    return Column(prefix + key, type_of(field), doc)
+
+
+_REASON = "Reason Code (Return Code before 5.0); null where the packet has none"
+_PROPERTIES = "in the order of the wire, repeats kept; null where the version or the packet has none"
+_ADDRESS = "Address and port of the {}; null when nothing tells it"
+
+_SOURCE = (
+    Column("capture", pa.string(), "Name of the source"),
+    Column("connection", pa.string(), "Key of the network connection, the same in all tables"),
+    Column("client_id", pa.string(), "Client Identifier, of CONNECT or as CONNACK assigned it; null until one told it"),
+)
+_ENDS = (
+    Column("client", pa.string(), _ADDRESS.format("client")),
+    Column("server", pa.string(), _ADDRESS.format("server")),
+)
+
+PACKETS_COLUMNS = (
+    _SOURCE[0],
+    Column("frame", pa.int64(), "The record of the capture that completed the packet, counted from 1"),
+    Column("pos", pa.int64(), "Where the packet begins in the bytes of its direction"),
+    Column("time", TIME, "When that record was captured; null when nothing tells it"),
+    *_SOURCE[1:],
+    *_ENDS,
+    Column("direction", pa.string(), "Which end sent it: client or server; null when nothing tells it"),
+    Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
+    Column("version_guessed", pa.bool_(), "Whether the version rests on evidence other than the CONNECT"),
+    Column("type", pa.string(), "Packet type: PUBLISH and so on; TYPE 0 where the version has no such type"),
+    Column("type_code", pa.int8(), "Packet type as a number, 0 to 15"),
+    Column("length", pa.int32(), "Bytes of the packet, fixed header included"),
+    _declared(Publish, "dup"),
+    _declared(Publish, "qos"),
+    _declared(Publish, "retain"),
+    _declared(Publish, "packet_id", "Packet Identifier"),
+    _declared(Publish, "topic", "Topic Name as it was sent; empty where only a Topic Alias stands for it"),
+    Column("topic_alias", TYPES[U16], f"{BY_KEY['topic_alias'].label}: {BY_KEY['topic_alias'].doc}"),
+    Column("resolved_topic", pa.string(), "Topic Name that is meant; null when its Topic Alias was never set"),
+    _declared(Publish, "payload", "Application message"),
+    Column("payload_length", pa.int32(), "Bytes of the payload"),
+    _declared(Connack, "reason_code", _REASON),
+    Column("reason_codes", pa.list_(TYPES[BYTE]), "Reason Codes of SUBACK and UNSUBACK, one for each Topic Filter"),
+    Column("filters", pa.list_(pa.string()), "Topic Filters of SUBSCRIBE and UNSUBSCRIBE"),
+    Column("subscription_options", pa.list_(OPTIONS), "How each Topic Filter of SUBSCRIBE is to be served"),
+    Column("properties", pa.list_(PROPERTY), f"Properties {_PROPERTIES}"),
+    _declared(Connect, "protocol_name"),
+    _declared(Connect, "protocol_level", "Protocol Version of CONNECT as a number"),
+    _declared(Connect, "clean_start"),
+    _declared(Connect, "keep_alive", "Keep Alive of CONNECT in seconds"),
+    _declared(Connect, "username"),
+    _declared(Connect, "password_flag", "Whether CONNECT has a password; no table holds it"),
+    _declared(Connect, "will_flag", "Whether CONNECT has a will"),
+    _declared(Connect, "will_qos"),
+    _declared(Connect, "will_retain"),
+    _declared(Will, "topic", prefix="will_"),
+    _declared(Will, "payload", prefix="will_"),
+    Column("will_properties", pa.list_(PROPERTY), f"Properties of the will {_PROPERTIES}"),
+    _declared(Connack, "session_present"),
+    Column("error", pa.string(), "What is wrong with the first bytes that cannot be read; null when all can"),
+    Column("error_statement", pa.string(), "The statement that these bytes break; null when they break none"),
+)
+
+EXCHANGES_COLUMNS = (
+    *_SOURCE,
+    *_ENDS,
+    Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
+    Column("sender", pa.string(), "Which end sent the request: client or server; null when nothing tells it"),
+    Column("kind", pa.string(), "QoS 1, QoS 2, SUBSCRIBE or UNSUBSCRIBE; SUBACK or UNSUBACK where only that was seen"),
+    _declared(Publish, "qos", "QoS; of acks without their PUBLISH the one that they belong to; null for subscriptions"),
+    _declared(Publish, "packet_id", "Packet Identifier"),
+    Column("topic", pa.string(), "Topic Name that is meant; null when the PUBLISH or its Topic Alias was not seen"),
+    Column("filters", pa.list_(pa.string()), "Topic Filters of SUBSCRIBE and UNSUBSCRIBE; null for messages"),
+    Column("payload_length", pa.int32(), "Bytes of the payload; null when no PUBLISH was seen"),
+    Column("outcome", pa.string(), "complete, refused, unfinished, superseded or orphan"),
+    Column("reason_code", TYPES[BYTE], "Reason Code of the last packet; of several in one SUBACK, the highest"),
+    Column("resumed", pa.bool_(), "Whether it began on an earlier connection of the same client"),
+    Column("packets", pa.int32(), "Packets that belong to it"),
+    Column("dups", pa.int32(), "Packets that had DUP: re-deliveries"),
+    Column("first_type", pa.string(), "Packet type of its first packet"),
+    Column("last_type", pa.string(), "Packet type of its last packet"),
+    Column("begin", TIME, "Time of its first packet"),
+    Column("end", TIME, "Time of its last packet"),
+    Column("latency_us", pa.int64(), "Microseconds from the request to its last packet; null when no request was seen"),
+    Column("publish_time", TIME, "Time of its first PUBLISH"),
+    Column("puback_time", TIME, "Time of its first PUBACK"),
+    Column("pubrec_time", TIME, "Time of its first PUBREC"),
+    Column("pubrel_time", TIME, "Time of its first PUBREL"),
+    Column("pubcomp_time", TIME, "Time of its first PUBCOMP"),
+    Column("first_frame", pa.int64(), "The record of its first packet"),
+    Column("first_pos", pa.int64(), "Where its first packet begins in the bytes of its direction"),
+    Column("last_frame", pa.int64(), "The record of its last packet"),
+)
+
+CONNECTIONS_COLUMNS = (
+    *_SOURCE,
+    *_ENDS,
+    Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
+    Column("version_guessed", pa.bool_(), "Whether the version rests on evidence other than the CONNECT"),
+    Column("begin", TIME, "Time of its first packet"),
+    Column("end", TIME, "Time of its last packet, or of its close where that is later"),
+    Column("first_frame", pa.int64(), "The record of its first packet"),
+    Column("last_frame", pa.int64(), "The record of its last packet"),
+    Column("closed_by", pa.string(), "Which end closed first: client or server; null when nothing tells it"),
+    Column("closed_how", pa.string(), "FIN, RST, or end where the capture ended before it; null when it is open"),
+    Column("client_packets", pa.int64(), "Packets from the client"),
+    Column("client_bytes", pa.int64(), "Their bytes"),
+    Column("server_packets", pa.int64(), "Packets from the server"),
+    Column("server_bytes", pa.int64(), "Their bytes"),
+    Column("packets", pa.int64(), "All packets, those included whose sender is not known"),
+    Column("bytes", pa.int64(), "Their bytes"),
+    Column("publishes", pa.int64(), "PUBLISH packets of QoS 1 and 2, both directions"),
+    Column("dups", pa.int64(), "Those of them that had DUP: re-deliveries"),
+    _declared(Connect, "keep_alive", "Keep Alive of its CONNECT in seconds"),
+    _declared(Connect, "clean_start"),
+    _declared(Connect, "will_flag", "Whether its CONNECT has a will"),
+    _declared(Connect, "username"),
+    _declared(Connack, "session_present"),
+    _declared(Connack, "reason_code", "Reason Code of its first CONNACK (Return Code before 5.0)")._replace(
+        name="connack_reason_code"
+    ),
+    Column("disconnected_by", pa.string(), "Which end sent DISCONNECT first: client or server"),
+    Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of that DISCONNECT; null where it has none"),
+    Column("gaps", pa.int64(), "Places where bytes are missing or are no packet"),
+)
+
+FINDINGS_COLUMNS = (
+    _SOURCE[0],
+    Column("frame", pa.int64(), "The record of the capture that completed the packet, counted from 1"),
+    Column("pos", pa.int64(), "Where the packet begins in the bytes of its direction; null for the end of one"),
+    Column("time", TIME, "When that record was captured; null when nothing tells it"),
+    *_SOURCE[1:],
+    Column("direction", pa.string(), "Which end is at fault, or sent the packet: client or server"),
+    Column("type", pa.string(), "Packet type; null where the finding is about what is no packet"),
+    Column("severity", pa.string(), "error, warning or note"),
+    Column("statement", pa.string(), "The statement that is broken, such as MQTT5-3.3.1-2; null when none is"),
+    Column("path", pa.string(), "The field at fault, such as publish.dup"),
+    Column("offset", pa.int32(), "Where the bytes at fault begin, counted from the first byte of the packet"),
+    Column("size", pa.int32(), "How many bytes are at fault"),
+    Column("mask", pa.int16(), "Which bits of a single byte; 0 for whole bytes"),
+    Column("message", pa.string(), "What is and what should be"),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "packets": PACKETS_COLUMNS,
+    "exchanges": EXCHANGES_COLUMNS,
+    "connections": CONNECTIONS_COLUMNS,
+    "findings": FINDINGS_COLUMNS,
+}
+
+
+def _schema(columns: tuple[Column, ...]) -> pa.Schema:
+    return pa.schema([(column.name, column.type) for column in columns])
+
+
+PACKETS = _schema(PACKETS_COLUMNS)
+EXCHANGES = _schema(EXCHANGES_COLUMNS)
+CONNECTIONS = _schema(CONNECTIONS_COLUMNS)
+FINDINGS = _schema(FINDINGS_COLUMNS)
+ABOUT = {
+    "packets": "One row for each control packet.",
+    "exchanges": "One row for each message of QoS 1 and 2, SUBSCRIBE and UNSUBSCRIBE, with what settled it.",
+    "connections": "One row for each network connection.",
+    "findings": "One row for each rule that was broken.",
+}
+
+
+def documentation() -> str:
+    """Return the tables as Markdown: every column with its type and what it holds."""
+    return "\n".join(line for name in TABLES for line in _documented(name))
+
+
+def _documented(name: str) -> Iterator[str]:
+    yield from (f"#### {name}", "", ABOUT[name], "", "| column | type | meaning |", "| --- | --- | --- |")
+    for column in TABLES[name]:
+        yield f"| {column.name} | {type_name(column.type)} | {column.doc} |"
+    yield ""
+
+
+def type_name(type: Any) -> str:
+    """Return an Arrow type as short as people write it."""
+    if pa.types.is_list(type):
+        return f"list<{type_name(type.value_type)}>"
+    if pa.types.is_struct(type):
+        return f"struct<{', '.join(f'{field.name}: {type_name(field.type)}' for field in type)}>"
+    return "timestamp (us, UTC)" if type == TIME else str(type)

@@ -1,0 +1,149 @@
+"""Parts of a large capture file that can be read by themselves, found exactly by a walk from record to record."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ..capture import pcap, pcapng
+from ..capture.buffer import Buffer
+from ..capture.chunks import BadCapture
+from ..capture.pcap import _FILE_HEADER
+from ..capture.pcap import _File as File
+from ..capture.pcapng import _Blocks
+from ..capture.records import LOOK
+from .scan import BLOCK, Records, enhanced, records, walk
+
+SIZE = 64 << 20
+"""Bytes of a part, about."""
+_SECTION, _INTERFACE = int.from_bytes(b"\n\r\r\n"), 1
+
+
+class Split(NamedTuple):
+    """Whole records of a file, or what is left behind the last whole record."""
+
+    path: str
+    start: int
+    """Where they begin in the file."""
+    stop: int
+    """Where they end."""
+    first: int
+    """Number of the first record in the file, counted from 1."""
+    head: bytes
+    """What a reader has to know of the file: what could stand in front of them."""
+
+    def records(self, *, block: int = BLOCK) -> Iterator[Records]:
+        """Yield the records; raises BadCapture, with a place in the part, where the file is broken."""
+        with open(self.path, "rb") as file:
+            file.seek(self.start)
+            yield from records(_Within(file, self.stop - self.start, self.head).read, Counter(), block=block)
+
+
+class _Within:
+    """Reads some bytes of a file, and others in front of them."""
+
+    def __init__(self, file: BinaryIO, left: int, head: bytes) -> None:
+        self._file = file
+        self._left = left
+        self._head = head
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        if self._head:
+            piece, self._head = self._head[:size], self._head[size:]
+            return piece
+        piece = self._file.read(min(size, self._left))
+        self._left -= len(piece)
+        return piece
+
+
+def index(path: str | PathLike[str], *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
+    """Return the parts of a file, in order, each of about `size` bytes; one part of a file that is compressed.
+
+    Read one after the other they are the file. A broken file is told by who reads the last one; raises OSError.
+    """
+    path = Path(path)
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        buffer = Buffer(file.read)
+        buffer.need(LOOK)
+        first = buffer.data[:LOOK]
+        found: list[_Place] = []
+        with suppress(BadCapture):
+            found.extend(_places(first, buffer, size, block))
+    return _splits(fspath(path), found, whole)
+
+
+_Place = tuple[int, int, bytes]
+"""Offset, number and head of a part."""
+
+
+def _places(first: bytes, buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    """Yield where parts begin; raises BadCapture where the file is broken."""
+    if pcap.begins(first):
+        return _of_pcap(buffer, size, block)
+    return _of_pcapng(buffer, size, block) if pcapng.begins(first) else iter(())
+
+
+def _splits(path: str, places: list[_Place], whole: int) -> list[Split]:
+    begins = [(0, 1, b""), *places]
+    stops = [*(start for start, _, _ in places), whole]
+    return [Split(path, start, stop, number, head) for (start, number, head), stop in zip(begins, stops, strict=True)]
+
+
+class _Cuts:
+    """Chooses records at which parts begin."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.due = size
+        self.number = 1
+        """Of the next record."""
+
+    def among(self, starts: list[int], base: int, head: bytes) -> Iterator[_Place]:
+        """Yield the places among the next records, which stand at `starts` behind `base`."""
+        index = bisect_left(starts, self.due - base)
+        while index < len(starts):
+            begin = base + starts[index]
+            yield begin, self.number + index, head
+            self.due = begin + self.size
+            index = bisect_left(starts, self.due - base)
+        self.number += len(starts)
+
+
+def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    file, cuts = File(buffer), _Cuts(size)
+    head = buffer.data[:_FILE_HEADER]
+    while file.fetch(cuts.number):
+        buffer.need(block)
+        base = buffer.offset - buffer.at
+        starts, buffer.at = walk(buffer.data, buffer.at, file)
+        yield from cuts.among(starts, base, head)
+
+
+def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    blocks, cuts, more, head = _Blocks(buffer, Counter()), _Cuts(size), True, b""
+    while buffer.need(1):
+        if more and buffer.left < block // 2 + 1:
+            more = buffer.need(block)
+        base = buffer.offset - buffer.at
+        starts, buffer.at = enhanced(buffer.data, buffer.at, blocks.order)
+        yield from cuts.among(starts, base, head)
+        head, packets = _next(blocks, head)
+        cuts.number += packets
+
+
+def _next(blocks: _Blocks, head: bytes) -> tuple[bytes, int]:
+    """Read any block; return what is known of the section behind it, and how many packets it has."""
+    buffer = blocks.buffer
+    kind = int.from_bytes(buffer.data[buffer.at : buffer.at + 4], "big" if blocks.order == ">" else "little")
+    if kind not in (_SECTION, _INTERFACE):
+        return head, int(blocks.next() is not None)
+    buffer.need(pcapng.LARGEST_DESCRIPTION)
+    data, at = buffer.data, buffer.at
+    blocks.next()
+    taken = data[at : buffer.at]
+    return (taken if kind == _SECTION else head + taken), 0

@@ -1,0 +1,113 @@
+"""What of a session has been taken already, so that what a broker brings again is taken once.
+
+At QoS 2 a message is known by its Packet Identifier until its PUBREL (5.0: 4.3.3). At QoS 1 the
+protocol leaves it to the receiver. A broker that never saw our PUBACK sends the message again on the
+next connection, with DUP and the same Packet Identifier (5.0: 4.4), and it can be one only of the
+last that we took, as many as Receive Maximum lets be unacknowledged. So a message is taken for a
+known one if it comes on a resumed session, has DUP, and has the Packet Identifier, topic and
+payload of one of those. Only a different message that is equal in all of that, and that was on its
+way at the very moment of a crash, cannot be told apart.
+"""
+
+import struct
+from collections import deque
+from hashlib import blake2b
+from typing import NamedTuple
+
+DIGEST = 8
+"""Bytes that stand for topic and payload."""
+_COUNT = struct.Struct("<I")
+_IDENTIFIER = struct.Struct("<H")
+_TAKEN = struct.Struct(f"<H{DIGEST}s")
+
+
+class Parts(NamedTuple):
+    """What of a PUBLISH with a Packet Identifier tells it from others."""
+
+    qos: int
+    dup: bool
+    packet_id: int
+    digest: bytes
+    """Stands for topic and payload; properties may change while a message waits."""
+
+
+def parts(data: bytes) -> Parts | None:
+    """Return the parts of a whole and sound PUBLISH of MQTT 5.0; None at QoS 0."""
+    qos = data[0] >> 1 & 3
+    if not qos:
+        return None
+    at = 2
+    while data[at - 1] > 0x7F:
+        at += 1
+    topic = at + 2
+    at = topic + (data[at] << 8 | data[at + 1])
+    text = data[topic:at]
+    packet_id = data[at] << 8 | data[at + 1]
+    size, at = _variable(data, at + 2)
+    digest = blake2b(text, digest_size=DIGEST, person=len(text).to_bytes(2, "big"))
+    digest.update(memoryview(data)[at + size :])
+    return Parts(qos, data[0] & 8 != 0, packet_id, digest.digest())
+
+
+def _variable(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7F) << shift
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+        shift += 7
+
+
+class Deliveries:
+    """Knows the messages that a broker may bring again; `window` is the Receive Maximum."""
+
+    def __init__(self, window: int) -> None:
+        self._open: set[int] = set()
+        """QoS 2 messages that were taken and not released."""
+        self._last: deque[tuple[int, bytes]] = deque(maxlen=window)
+        self._doubted: dict[int, bytes] = {}
+        """What may come again on this connection."""
+
+    def connected(self, session_present: bool) -> None:
+        """Begin with a new connection."""
+        if session_present:
+            self._doubted = dict(self._last)
+            return
+        self._doubted = {}
+        self._open.clear()
+        self._last.clear()
+
+    def known(self, message: Parts) -> bool:
+        """Tell whether a message has been taken before."""
+        if message.qos == 2:
+            return message.packet_id in self._open
+        return message.dup and self._doubted.get(message.packet_id) == message.digest
+
+    def take(self, message: Parts) -> None:
+        """Note a message that was taken, or that came again."""
+        if message.qos == 2:
+            self._open.add(message.packet_id)
+            return
+        if self._doubted.pop(message.packet_id, None) != message.digest or not message.dup:
+            self._last.append((message.packet_id, message.digest))
+
+    def release(self, packet_id: int) -> bool:
+        """Note a PUBREL; return whether there was a message for it."""
+        known = packet_id in self._open
+        self._open.discard(packet_id)
+        return known
+
+    def pack(self) -> bytes:
+        """Return all that has to outlive the program."""
+        open_ids = b"".join(map(_IDENTIFIER.pack, sorted(self._open)))
+        return _COUNT.pack(len(self._open)) + open_ids + b"".join(_TAKEN.pack(*each) for each in self._last)
+
+    def unpack(self, data: bytes) -> None:
+        """Take up what `pack` returned."""
+        (count,) = _COUNT.unpack_from(data)
+        rest = _COUNT.size + count * _IDENTIFIER.size
+        self._open = {id for (id,) in _IDENTIFIER.iter_unpack(data[_COUNT.size : rest])}
+        self._last.clear()
+        self._last.extend((id, digest) for id, digest in _TAKEN.iter_unpack(data[rest:]))
+        self._doubted = {}

@@ -1,0 +1,43 @@
+"""Between Arrow tables of ours and what Spark wants them to be."""
+
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+from pyspark.sql.types import StructType
+
+from .errors import OptionError
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """Return the schema by which Spark knows an Arrow schema."""
+    return from_arrow_schema(schema)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the one Arrow schema that Spark takes for a schema of its own."""
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def check(asked: StructType, offered: pa.Schema) -> None:
+    """Raise OptionError for a column that is not there, or cannot become what it is asked to be."""
+    wanted = arrow_schema(asked)
+    for field in wanted:
+        at = offered.get_field_index(field.name)
+        if at < 0:
+            raise OptionError(f"there is no column '{field.name}'; there are {', '.join(offered.names)}")
+        try:
+            pa.nulls(0, offered.field(at).type).cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise OptionError(f"column '{field.name}' is {offered.field(at).type}, not {field.type}") from None
+
+
+def fitted(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+    """Return the columns that are wanted, in their types."""
+    if batch.schema.names != wanted.names:
+        batch = batch.select(wanted.names)
+    arrays: list[Any] = [
+        array if array.type == field.type else array.cast(field.type)
+        for array, field in zip(batch.columns, wanted, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=wanted)

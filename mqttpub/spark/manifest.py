@@ -1,0 +1,282 @@
+"""The folder of tables: tasks write beside them, the driver shows all at once or nothing.
+
+Tasks write under `_staging-RUN/`. When all are done the driver writes `_commit.json`, which says
+what becomes of every file: from that moment the run counts, and whoever opens the folder next
+carries it out where the driver was stopped. Names that begin with `_` are invisible to Spark
+and to everything else that reads a folder of Parquet.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .sources import Source, same_beginning
+
+MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"
+STAGING = "_staging-"
+DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
+LAYOUT = 1
+"""Changes when a folder of before can no longer be added to."""
+
+
+class Refused(ValueError):
+    """The output folder does not allow what was asked; the message is one sentence."""
+
+    status = 2
+
+
+class Part(NamedTuple):
+    """A file that a task wrote."""
+
+    table: str
+    path: str
+    """Below the staging folder as the task wrote it, below the folder of tables in a manifest."""
+    rows: int
+    bytes: int
+    open: bool = False
+    """Whether it holds what is not over yet, and what a resumed run replaces."""
+
+
+class Read(NamedTuple):
+    """What a task found in one source."""
+
+    records: int
+    """Records of the capture, whichever connection they belong to."""
+    problem: str = ""
+    """Why not all of it was read, as a sentence."""
+
+
+class Row(NamedTuple):
+    """What a task returns: all that it wrote, and what it read for that."""
+
+    bucket: int
+    parts: tuple[Part, ...]
+    reads: tuple[Read | None, ...]
+    """For each source, in their order; None for those that another task reads."""
+    state: str = ""
+    """File below the staging folder with what a later run needs to go on."""
+    seconds: float = 0.0
+    tag: str = ""
+    """What the task calls the files that are for other tasks."""
+    places: Any = None
+    """Which source holds which record."""
+
+
+class Taken(NamedTuple):
+    """A source that is in the tables."""
+
+    name: str
+    size: int
+    head: int
+    digest: str
+    run: str
+    records: int = 0
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a folder holds."""
+
+    layout: int = LAYOUT
+    runs: tuple[dict[str, Any], ...] = ()
+    sources: tuple[Taken, ...] = ()
+    parts: tuple[Part, ...] = ()
+    buckets: int = 0
+    """Into how many buckets the state is divided; 0 without one."""
+    states: tuple[str, ...] = ()
+    """For each bucket the file with its state."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """What has to be the same in all runs."""
+
+    @classmethod
+    def load(cls, path: Path) -> "Manifest":
+        """Read a manifest; raises Refused."""
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            return cls.of(told)
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise Refused(f"cannot read {path}: {error}") from None
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> "Manifest":
+        """Return the manifest that JSON tells; raises Refused for one of another layout."""
+        if told.get("layout") != LAYOUT:
+            raise Refused("the folder was written by another version of mqttpub; write to a new one")
+        told = {**told, "runs": tuple(told["runs"]), "states": tuple(told["states"])}
+        told["sources"] = tuple(Taken(**each) for each in told["sources"])
+        told["parts"] = tuple(Part(**each) for each in told["parts"])
+        return cls(**told)
+
+    def dumps(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        told = asdict(self)
+        told["sources"] = [each._asdict() for each in self.sources]
+        told["parts"] = [each._asdict() for each in self.parts]
+        return told
+
+    def rows(self, run: str = "") -> dict[str, int]:
+        """Return the number of rows of each table."""
+        counts: dict[str, int] = {}
+        for part in self.parts:
+            if run in part.path:
+                counts[part.table] = counts.get(part.table, 0) + part.rows
+        return counts
+
+    def taken(self, source: Source) -> Taken | None:
+        """Return the entry of a source that is in the tables already, whole or shorter than it is now."""
+        for each in reversed(self.sources):
+            if each.head and each.size <= source.size and same_beginning(source, each.head, each.digest):
+                return each
+        return None
+
+
+class Output:
+    """A folder of tables, for one run; open it with `opened`."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self.folder = folder
+        self.run = run
+        self.before = Manifest()
+        """What the folder holds before the run."""
+
+    @property
+    def staging(self) -> Path:
+        """Where tasks write."""
+        return self.folder / f"{STAGING}{self.run}"
+
+    def commit(self, rows: Iterable[Row], after: Manifest, *, replaced: Iterable[Part] = ()) -> Manifest:
+        """Make what the tasks wrote visible and take away what it replaces; return what the folder then holds.
+
+        `after` is the manifest without the files of this run, whose states and parts come from `rows`.
+        """
+        rows = sorted(rows)
+        renames = [(part, part._replace(path=self._visible(row.bucket, part))) for row in rows for part in row.parts]
+        states = [(row.state, f"{STATE}/{self.run}-{row.bucket}") for row in rows if row.state]
+        gone = {part.path for part in replaced}
+        after = replace(
+            after,
+            parts=(*(part for part in after.parts if part.path not in gone), *(new for _, new in renames)),
+            states=tuple(name for _, name in states) or after.states,
+        )
+        moves = [(old.path, new.path) for old, new in renames] + states
+        dropped = [*gone, *(name for name in self.before.states if name not in after.states)]
+        journal = {
+            "manifest": after.dumps(),
+            "rename": [(f"{self.staging.name}/{old}", new) for old, new in moves],
+            "remove": sorted(dropped),
+        }
+        _write(self.folder / JOURNAL, journal)
+        _carry_out(self.folder)
+        return after
+
+    def _visible(self, bucket: int, part: Part) -> str:
+        """Return the name of a part that everybody sees: that of the task's attempt is left out."""
+        path = Path(part.path)
+        kind = "open" if part.open else "part"
+        number = path.stem.rsplit("-", 1)[-1]
+        return (path.parent / f"{kind}-{self.run}-{bucket:05}-{number}{path.suffix}").as_posix()
+
+
+@contextmanager
+def opened(folder: Path, run: str, mode: str) -> Iterator[Output]:
+    """Give a folder to write to, locked for others; raises Refused.
+
+    `mode` is error (there must be nothing yet), overwrite (what mqttpub wrote there before is
+    replaced), append or resume. Runs before that were stopped are finished or removed first.
+    """
+    output = Output(folder, run)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder):
+            _carry_out(folder)
+            _clean(folder)
+            output.before = _before(folder, mode)
+            output.staging.mkdir()
+            try:
+                yield output
+            finally:
+                shutil.rmtree(output.staging, ignore_errors=True)
+                _clean(folder)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise Refused(f"cannot write to {error.filename}: {error.strerror}") from None
+
+
+def _before(folder: Path, mode: str) -> Manifest:
+    """Return what a folder holds, if the mode allows that it holds something."""
+    path = folder / MANIFEST
+    if path.exists():
+        if mode == "error":
+            raise Refused(f"{folder} holds tables already; choose --mode overwrite or append, or --resume")
+        return Manifest.load(path)
+    foreign = sorted(name for name in os.listdir(folder) if name != LOCK)
+    if foreign:
+        raise Refused(f"{folder} holds files that are no tables of mqttpub, such as {foreign[0]}")
+    return Manifest()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other runs out; the lock ends with the process, however that ends."""
+    path = folder / LOCK
+    with open(path, "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Refused(f"another run writes to {folder}") from None
+        yield
+
+
+def _clean(folder: Path) -> None:
+    """Remove what runs left that were stopped before they counted; none is at work, as the folder is locked."""
+    for name in os.listdir(folder):
+        if name.startswith(STAGING):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        elif name in DRAFTS:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _carry_out(folder: Path) -> None:
+    """Do what the journal says, if there is one; can be repeated from any point."""
+    path = folder / JOURNAL
+    if not path.exists():
+        return
+    journal = json.loads(path.read_text(encoding="utf-8"))
+    for old, new in journal["rename"]:
+        target = folder / new
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.replace(folder / old, target)
+    for name in journal["remove"]:
+        (folder / name).unlink(missing_ok=True)
+        _remove_empty(folder, (folder / name).parent)
+    _write(folder / MANIFEST, journal["manifest"])
+    path.unlink()
+
+
+def _remove_empty(folder: Path, place: Path) -> None:
+    """Remove folders that hold nothing any more."""
+    while place != folder:
+        try:
+            place.rmdir()
+        except OSError:
+            return
+        place = place.parent
+
+
+def _write(path: Path, told: dict[str, Any]) -> None:
+    """Write JSON that is there as a whole or not at all."""
+    draft = path.with_name(f"{path.name}.new")
+    with open(draft, "w", encoding="utf-8") as file:
+        json.dump(told, file, indent=1)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(draft, path)

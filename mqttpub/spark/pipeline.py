@@ -1,0 +1,251 @@
+"""From captures to tables: the driver hands out the work, waits, and makes the result visible."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .choosing import Choice
+from .manifest import MANIFEST, Manifest, Output, Read, Row, Taken, opened
+from .session import Settings, failures, sentence, session
+from .sources import Source, expand, fetched, is_url, ordered
+from .work import Job, pair, progress_of, work
+
+MOST_TASKS = 16
+"""Tasks by default, at most. Each scans all captures for its share of the connections, which costs less than moving
+packets between tasks as long as these are few."""
+LOOK = 0.3
+"""Seconds between two looks at how far the tasks have come."""
+
+
+class Failed(RuntimeError):
+    """Spark could not do the work, and nothing was written; the message is one sentence."""
+
+    status = 2
+
+
+class Asked(NamedTuple):
+    """What a run is to do."""
+
+    sources: tuple[str, ...]
+    out: Path
+    settings: Settings = Settings()
+    mode: str = "error"
+    """error, overwrite, append or resume."""
+    form: str = "parquet"
+    divided: tuple[str, ...] = ()
+    """Columns by which tables are divided into folders."""
+    choice: Choice = Choice()
+    lint: bool = False
+    ports: tuple[int, ...] = ()
+    partitions: int | None = None
+    """Tasks; None for as many as there are cores."""
+
+
+class Stage(NamedTuple):
+    """How far a run has come."""
+
+    name: str
+    done: int = 0
+    total: int = 0
+    """Bytes; 0 where nothing is counted."""
+
+
+class Result(NamedTuple):
+    """What a run did."""
+
+    run: str
+    manifest: Path
+    rows: dict[str, int]
+    """Rows of each table that the run added."""
+    read: int
+    """Sources that were read, those included that broke off."""
+    known: int
+    """Sources that had been read before."""
+    problems: list[tuple[str, str]]
+    """Sources that were not read to their end, and why."""
+    seconds: float
+
+    def record(self) -> dict[str, Any]:
+        """Return it as values that JSON has."""
+        problems = [{"source": name, "problem": problem} for name, problem in self.problems]
+        return {**self._asdict(), "manifest": str(self.manifest), "problems": problems}
+
+
+Tell = Callable[[Stage], None]
+Then = Callable[[Any, Path], None]
+
+
+def run(asked: Asked, tell: Tell | None = None, then: Then | None = None) -> Result:
+    """Turn sources into tables; raises NoSource, Refused, NoSpark and Failed, having written nothing.
+
+    `tell` hears of the progress. `then` is called with the session and the folder once the tables are
+    there, to ask them something while Spark runs.
+    """
+    return _Run(asked, tell or (lambda stage: None)).run(then)
+
+
+class _Run:
+    def __init__(self, asked: Asked, tell: Tell) -> None:
+        self.asked = asked
+        self.tell = tell
+        self.begun = datetime.now(UTC)
+        self.clock = time.monotonic()
+        self.name = f"{self.begun:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
+
+    def run(self, then: Then | None) -> Result:
+        self.tell(Stage("looking at sources"))
+        urls = [each for each in self.asked.sources if is_url(each)]
+        found = expand(each for each in self.asked.sources if not is_url(each))
+        with opened(self.asked.out, self.name, self.asked.mode) as output:
+            sources = self._new(output.before, found)
+            if not sources and not urls:
+                return self._result([], [], len(found), {})
+            self.tell(Stage("starting Spark"))
+            with session(self.asked.settings) as spark:
+                found += fetched(spark, urls, output.staging / "sources") if urls else []
+                sources = self._new(output.before, ordered(found))
+                rows = self._work(spark, output, sources)
+                self.tell(Stage("making tables visible"))
+                manifest = self._commit(output, sources, rows)
+                if then:
+                    then(spark, self.asked.out)
+        return self._result(sources, _reads(sources, rows), len(found) - len(sources), manifest.rows(self.name))
+
+    # before
+
+    def _new(self, before: Manifest, found: list[Source]) -> list[Source]:
+        """Return the sources that are not in the tables yet; one that has grown is read from where it ended."""
+        if self.asked.mode not in ("append", "resume"):
+            return found
+        return [left for source in found if (left := self._left(source, before.taken(source)))]
+
+    def _left(self, source: Source, taken: Taken | None) -> Source | None:
+        if taken is None:
+            return source
+        if taken.size == source.size:
+            return None
+        if self.asked.mode == "resume":
+            return source._replace(skip=taken.records)
+        return source._replace(problem="the tables hold the beginning of it; --resume reads the rest")
+
+    # the work
+
+    def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[Row]:
+        """Return what the tasks wrote; raises Failed."""
+        job = self._job(spark, output, sources)
+        total = sum(source.size for source in sources)
+        # Spark is asked in a thread of its own, so that an interrupt finds nobody in the middle of a question.
+        with ThreadPoolExecutor(1) as pool:
+            done = pool.submit(_both, spark, job)
+            try:
+                while not wait((done,), LOOK).done:
+                    read = sum(progress_of(job, bucket) for bucket in range(job.buckets)) // job.buckets
+                    self.tell(Stage("reading captures", min(read, total), total))
+                return done.result()
+            except KeyboardInterrupt:
+                _cancel(spark)
+                raise
+            except failures() as error:
+                raise Failed(f"Spark could not do the work: {sentence(error)}") from None
+
+    def _job(self, spark: Any, output: Output, sources: list[Source]) -> Job:
+        asked, before = self.asked, output.before
+        resumed = asked.mode == "resume" and before.buckets
+        buckets = before.buckets if resumed else asked.partitions or min(_cores(spark), MOST_TASKS)
+        states = tuple(str((output.folder / name).absolute()) for name in before.states if resumed)
+        return Job(
+            tuple(sources), buckets, str(output.staging.absolute()), asked.form, asked.divided, asked.choice,
+            asked.lint, asked.ports, states,
+        )  # fmt: skip
+
+    # after
+
+    def _commit(self, output: Output, sources: list[Source], rows: list[Row]) -> Manifest:
+        before = output.before
+        keeps = self.asked.mode in ("append", "resume")
+        reads = _reads(sources, rows)
+        old = Manifest() if not keeps else before
+        replaced = [part for part in before.parts if not keeps or (part.open and self.asked.mode == "resume")]
+        taken = [
+            Taken(source.name, source.size, source.head, source.digest, self.name, read.records, read.problem)
+            for source, read in zip(sources, reads, strict=True)
+        ]
+        if self.asked.mode == "append" and before.states:
+            rows = [row._replace(state="") for row in rows]
+        after = replace(
+            old, runs=(*old.runs, self._about(rows)), sources=(*old.sources, *taken), parts=before.parts,
+            buckets=old.buckets or sum(bool(row.reads) for row in rows),
+        )  # fmt: skip
+        return output.commit(rows, after, replaced=replaced)
+
+    def _about(self, rows: list[Row]) -> dict[str, Any]:
+        from .. import __version__
+
+        asked = self.asked
+        return {
+            "run": self.name, "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
+            "mqttpub": __version__, "mode": asked.mode, "format": asked.form, "divided": list(asked.divided),
+            "tasks": len(rows), "seconds": [round(row.seconds, 3) for row in sorted(rows)], **asked.choice._asdict(),
+            "lint": asked.lint,
+        }  # fmt: skip
+
+    def _result(self, sources: list[Source], reads: list[Read], known: int, rows: dict[str, int]) -> Result:
+        problems = [(source.name, read.problem) for source, read in zip(sources, reads, strict=True) if read.problem]
+        seconds = time.monotonic() - self.clock
+        return Result(self.name, self.asked.out / MANIFEST, rows, len(sources), known, problems, seconds)
+
+
+def _both(spark: Any, job: Job) -> list[Row]:
+    """Let tasks read, then pair, and return what they wrote."""
+    rows = sorted(distribute(spark, job.buckets, lambda bucket: work(job, bucket)))
+    light = [row._replace(parts=(), reads=()) for row in rows]
+    return rows + distribute(spark, job.targets, lambda target: pair(job, target, light))
+
+
+def distribute(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    """Return what tasks return, each run by Spark, again where it was lost."""
+    if hasattr(spark, "_jsparkSession"):
+        return list(spark.sparkContext.parallelize(range(count), count).map(task).collect())
+    return _through_connect(spark, count, task)
+
+
+def _through_connect(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    """Do the same where there is a server that knows data frames only."""
+    import pickle
+
+    import pyarrow as pa
+
+    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            done = [pickle.dumps(task(number)) for number in batch.column(0).to_pylist()]
+            yield pa.record_batch([pa.array(done, pa.binary())], names=["row"])
+
+    frame = spark.range(0, count, 1, count).mapInArrow(rows, "row binary")
+    return [pickle.loads(row.row) for row in frame.collect()]
+
+
+def _cancel(spark: Any) -> None:
+    if hasattr(spark, "_jsparkSession"):
+        spark.sparkContext.cancelAllJobs()
+    elif spark is not None:
+        spark.interruptAll()
+
+
+def _cores(spark: Any) -> int:
+    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else MOST_TASKS
+
+
+def _reads(sources: list[Source], rows: list[Row]) -> list[Read]:
+    """Return what the tasks say of each source, on which they must agree; raises Failed."""
+    reads = []
+    for position, source in enumerate(sources):
+        told = {row.reads[position] for row in rows if row.reads} - {None}
+        if len(told) != 1:
+            raise Failed(f"{source.name} changed while it was read")
+        reads += [read for read in told if read]
+    return reads

@@ -1,0 +1,364 @@
+"""Messages on disk between a broker, which forgets what was acknowledged, and Spark, which reads again.
+
+A spool is a folder of segments, files that are named after the position at which they begin. They
+hold records: a header with length and checksum, and bytes. A position counts the bytes of all
+segments that ever were, so it means the same before and after a restart, and is Spark's offset.
+Each segment begins with what had been delivered before it, so that the last one is all that has to
+be read at a start. What one PUBLISH brought is one record; the bytes are those of the packet.
+"""
+
+import json
+import os
+import secrets
+import struct
+import time
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from .deliveries import Deliveries, parts
+from .errors import SpoolError
+
+SUFFIX = ".spool"
+SEGMENT = 64 << 20
+"""Bytes from which on a new segment is begun."""
+HEAD = struct.Struct("<IIqB")
+"""Length and CRC-32 of what follows the checksum, nanoseconds since 1970, kind."""
+_CHECKED = struct.Struct("<qB")
+MESSAGE, RELEASE, SESSION, STATE = range(4)
+"""A PUBLISH as it came; Packet Identifier of a PUBREL; a session begins anew; deliveries before a segment."""
+_IDENTIFIER = struct.Struct("<H")
+CHUNK = 1 << 20
+
+
+class Entry(NamedTuple):
+    """One record of a spool."""
+
+    position: int
+    time: int
+    """Nanoseconds since 1970."""
+    kind: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """Position behind it."""
+        return self.position + HEAD.size + len(self.data)
+
+
+class Stretch(NamedTuple):
+    """Part of a segment, from one record to another."""
+
+    path: str
+    start: int
+    """Position of the first byte."""
+    end: int
+    base: int
+    """Position at which the segment begins."""
+
+
+class Facts(NamedTuple):
+    """What is remembered of a spool beside its messages."""
+
+    id: str
+    client_id: str
+    filters: tuple[str, ...] = ()
+    """Topic Filters that the session has."""
+
+
+# reading
+
+
+def segments(folder: Path) -> list[tuple[int, Path]]:
+    """Return the segments and where they begin, in order."""
+    found = [(path.name.removesuffix(SUFFIX), path) for path in folder.glob(f"*{SUFFIX}")]
+    return sorted((int(name), path) for name, path in found if name.isdecimal())
+
+
+def stretches(folder: Path, start: int, end: int, size: int = SEGMENT) -> list[Stretch]:
+    """Return what lies between two positions, cut at segments and at about every `size` bytes."""
+    found = segments(folder)
+    if start < end and (not found or found[0][0] > start):
+        raise SpoolError(f"the spool '{folder}' no longer holds position {start}: another query has trimmed it")
+    parted: list[Stretch] = []
+    for (base, path), following in zip(found, [*(base for base, _ in found[1:]), end], strict=True):
+        low, high = max(base, start), min(following, end)
+        if low < high:
+            parted += _cut(Stretch(str(path), low, high, base), size)
+    return parted
+
+
+def _cut(whole: Stretch, size: int) -> Iterator[Stretch]:
+    start = whole.start
+    if whole.end - start > size:
+        for position, length in _heads(whole):
+            if position + length - start >= size:
+                yield whole._replace(start=start, end=position + length)
+                start = position + length
+    if start < whole.end:
+        yield whole._replace(start=start)
+
+
+def _heads(stretch: Stretch) -> Iterator[tuple[int, int]]:
+    """Yield where records begin and how long they are, without looking into them."""
+    with open(stretch.path, "rb") as file:
+        position = stretch.start
+        while position < stretch.end:
+            file.seek(position - stretch.base)
+            head = file.read(HEAD.size)
+            if len(head) < HEAD.size:
+                return
+            length = HEAD.size + HEAD.unpack(head)[0]
+            yield position, length
+            position += length
+
+
+def entries(stretch: Stretch, chunk: int = CHUNK) -> Iterator[Entry]:
+    """Yield the records of a stretch; raises SpoolError where one is broken."""
+    with open(stretch.path, "rb") as file:
+        file.seek(stretch.start - stretch.base)
+        last = stretch.start
+        for entry in _whole(file, stretch.start, stretch.end - stretch.start, chunk):
+            last = entry.end
+            yield entry
+    if last != stretch.end:
+        raise SpoolError(f"the spool is broken at position {last}, in '{stretch.path}'")
+
+
+def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iterator[Entry]:
+    """Yield records as long as they are whole."""
+    buffer, at, left = b"", 0, most
+    while True:
+        while len(buffer) - at >= HEAD.size:
+            length, checksum, stamp, kind = HEAD.unpack_from(buffer, at)
+            if len(buffer) - at - HEAD.size < length:
+                break
+            data = buffer[at + HEAD.size : at + HEAD.size + length]
+            if zlib.crc32(data, zlib.crc32(_CHECKED.pack(stamp, kind))) != checksum:
+                return
+            entry = Entry(position, stamp, kind, data)
+            at, position = at + HEAD.size + length, entry.end
+            yield entry
+        wanted = min(left, chunk)
+        more = file.read(wanted) if wanted else b""
+        if not more:
+            return
+        left -= len(more)
+        buffer, at = buffer[at:] + more, 0
+
+
+def ahead(folder: Path, start: int, end: int, *, rows: int | None = None, size: int | None = None) -> int:
+    """Return the position behind the next `rows` messages or `size` bytes, at least one message, not behind `end`."""
+    count = 0
+    for stretch in stretches(folder, start, end):
+        for entry in entries(stretch):
+            count += entry.kind == MESSAGE
+            if count and (count == rows or (size is not None and entry.end - start >= size)):
+                return entry.end
+    return end
+
+
+def trim(folder: Path, position: int) -> None:
+    """Remove the segments that end at a position or before; the last stays."""
+    for (_, path), (following, _) in pairwise(segments(folder)):
+        if following <= position:
+            path.unlink(missing_ok=True)
+
+
+# writing
+
+
+class Spool:
+    """The writer's end of a spool, of which there is one at a time.
+
+    `wait` is how many seconds to wait for the one before to end. `fsync` makes each flush reach the
+    disk, for the case that not a program but the machine dies. Raises SpoolError, and OSError.
+    """
+
+    def __init__(
+        self, folder: str, *, window: int, fsync: bool = False, segment: int = SEGMENT, client_id: str = "",
+        wait: float = 10.0,
+    ) -> None:  # fmt: skip
+        self.folder = Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.deliveries = Deliveries(window)
+        self._fsync = fsync
+        self._segment = segment
+        self._waiting: list[bytes] = []
+        self._waits = 0
+        with ExitStack() as stack:
+            self._lock = stack.enter_context(_locked(self.folder / "lock", wait))
+            self.facts = _facts(self.folder / "facts.json", client_id)
+            self._recover()
+            stack.pop_all()
+
+    def _recover(self) -> None:
+        for base, path in reversed(segments(self.folder)):
+            end = self._replayed(base, path)
+            if end is None:
+                # The program died before the first record was there: nothing was acknowledged from it.
+                path.unlink()
+                continue
+            self._base, self.position = base, end
+            self._file = open(path, "r+b", buffering=0)  # noqa: SIM115
+            self._file.truncate(end - base)
+            self._file.seek(end - base)
+            return
+        self._base = self.position = 0
+        self._begin_segment()
+
+    def _replayed(self, base: int, path: Path) -> int | None:
+        """Take up the deliveries of the last segment, and return where its whole records end."""
+        position = None
+        with open(path, "rb") as file:
+            for entry in _whole(file, base, path.stat().st_size):
+                if (entry.kind == STATE) != (entry.position == base):
+                    break
+                position = entry.end
+                self._replay(entry)
+        return position
+
+    def _replay(self, entry: Entry) -> None:
+        if entry.kind == STATE:
+            self.deliveries.unpack(entry.data)
+        elif entry.kind == RELEASE:
+            self.deliveries.release(*_IDENTIFIER.unpack(entry.data))
+        elif entry.kind == SESSION:
+            self.deliveries.connected(False)
+        elif message := parts(entry.data):
+            self.deliveries.take(message)
+
+    def _begin_segment(self) -> None:
+        self._base = self.position
+        path = self.folder / f"{self._base:020}{SUFFIX}"
+        self._file = open(path, "w+b", buffering=0)  # noqa: SIM115
+        self.append(STATE, time.time_ns(), self.deliveries.pack())
+        self._write()
+        if self._fsync:
+            _sync(self.folder)
+
+    @property
+    def first(self) -> int:
+        """The oldest position that is kept."""
+        return segments(self.folder)[0][0]
+
+    def append(self, kind: int, stamp: int, data: bytes) -> None:
+        """Add a record; it is there for readers once it is flushed."""
+        checksum = zlib.crc32(data, zlib.crc32(_CHECKED.pack(stamp, kind)))
+        self._waiting += (HEAD.pack(len(data), checksum, stamp, kind), data)
+        self._waits += HEAD.size + len(data)
+
+    def message(self, stamp: int, data: bytes) -> bool:
+        """Add a PUBLISH of MQTT 5.0; return whether it was new."""
+        message = parts(data)
+        if message:
+            known = self.deliveries.known(message)
+            self.deliveries.take(message)
+            if known:
+                return False
+        self.append(MESSAGE, stamp, data)
+        return True
+
+    def release(self, stamp: int, packet_id: int) -> bool:
+        """Add the PUBREL of a QoS 2 message; return whether there was such a message."""
+        known = self.deliveries.release(packet_id)
+        if known:
+            self.append(RELEASE, stamp, _IDENTIFIER.pack(packet_id))
+        return known
+
+    def connected(self, session_present: bool) -> None:
+        """Begin with a new connection."""
+        self.deliveries.connected(session_present)
+        if not session_present:
+            self.append(SESSION, time.time_ns(), b"")
+            self.flush()
+
+    def flush(self) -> None:
+        """Make what was added survive; only then may it be acknowledged."""
+        if not self._waiting:
+            return
+        self._write()
+        if self.position - self._base >= self._segment:
+            self._file.close()
+            self._begin_segment()
+
+    def _write(self) -> None:
+        # Should the disk be full, the rest of a record stays behind `position` and is written over.
+        self._file.seek(self.position - self._base)
+        left = memoryview(b"".join(self._waiting))
+        while left:
+            left = left[self._file.write(left) :]
+        if self._fsync:
+            os.fsync(self._file.fileno())
+        self.position += self._waits
+        self._waiting.clear()
+        self._waits = 0
+
+    def remember(self, filters: Iterable[str]) -> None:
+        """Note the Topic Filters that the session has now."""
+        self.facts = self.facts._replace(filters=tuple(filters))
+        _write_facts(self.folder / "facts.json", self.facts)
+
+    def close(self) -> None:
+        """Close the files and let another writer in."""
+        self._file.close()
+        self._lock.close()
+
+
+def _sync(folder: Path) -> None:
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _facts(path: Path, client_id: str) -> Facts:
+    """Read what is remembered, or begin; raises SpoolError where the session is another's."""
+    if not path.exists():
+        made = Facts(secrets.token_hex(8), client_id or f"mqttpub-{secrets.token_hex(6)}")
+        _write_facts(path, made)
+        return made
+    try:
+        read: dict[str, Any] = json.loads(path.read_text())
+        facts = Facts(read["id"], read["client_id"], tuple(read["filters"]))
+    except (ValueError, KeyError, TypeError):
+        raise SpoolError(f"'{path}' is broken; it names the spool and its session") from None
+    if client_id and facts.client_id != client_id:
+        raise SpoolError(
+            f"the spool '{path.parent}' belongs to the session of client_id '{facts.client_id}', not '{client_id}'"
+        )
+    return facts
+
+
+def _write_facts(path: Path, facts: Facts) -> None:
+    new = path.with_suffix(".new")
+    with open(new, "w") as file:
+        json.dump(facts._asdict(), file)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)
+
+
+def _locked(path: Path, wait: float) -> BinaryIO:
+    """Return an open file that only one program has; it lets go when it dies, whatever kills it."""
+    file = open(path, "a+b")  # noqa: SIM115
+    try:
+        import fcntl
+    except ImportError:
+        return file
+    until = time.monotonic() + wait
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                file.close()
+                raise SpoolError(f"another query is using the spool '{path.parent}'") from None
+            time.sleep(0.05)
+        else:
+            return file

@@ -1,0 +1,80 @@
+"""`decode_mqtt`: the columns of control packets that a table holds as bytes."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..codec.framing import CONNECT, connect_version
+from ..columns.decode import decode
+from ..columns.frames import NO_TIME, UNKNOWN, Frames
+from ..columns.schema import PACKETS
+from ..conversation.events import Ends
+from ..spec.terms import Version
+from .errors import OptionError
+from .fitting import arrow_schema, fitted, spark_schema
+
+OF_CAPTURES = frozenset(
+    ("capture", "frame", "pos", "time", "connection", "client_id", "client", "server", "direction", "version_guessed",
+     "resolved_topic")
+)  # fmt: skip
+"""Columns that a packet by itself says nothing about."""
+PACKET = pa.schema([field for field in PACKETS if field.name not in OF_CAPTURES])
+"""The columns of one packet."""
+SHORTEST = 2
+TOO_SHORT = "a packet has 2 bytes or more"
+
+
+def decode_mqtt(packet: Any, version: str = "5.0") -> Any:
+    """Return a struct column with what binary column `packet` holds: one whole control packet in each row.
+
+    `version` is that of the connection; a CONNECT tells its own. What cannot be read says so in
+    `error`; null stays null. Raises OptionError for a version that there is not.
+    """
+    from pyspark.sql.functions import arrow_udf
+
+    try:
+        number = Version.named(version)
+    except ValueError as error:
+        raise OptionError(str(error)) from None
+    schema = spark_schema(PACKET)
+
+    def decoded(data: pa.Array) -> pa.Array:
+        return structs(data, number, arrow_schema(schema))
+
+    decoded.__annotations__ = {"data": pa.Array, "return": pa.Array}
+    return arrow_udf(decoded, schema)(packet)
+
+
+def structs(data: pa.Array, version: Version, wanted: pa.Schema = PACKET) -> pa.StructArray:
+    """Return packets as structs; null for what is null."""
+    data = data.cast(pa.binary())
+    lengths = np.asarray(pc.binary_length(data).fill_null(-1))
+    rows = np.flatnonzero(lengths >= SHORTEST)
+    batch = decode(_frames(data, rows, version))
+    places = np.full(len(data), -1, np.int64)
+    places[rows] = np.arange(len(rows))
+    columns = fitted(batch, wanted).take(pa.array(places, mask=places < 0))
+    short = pa.array((lengths >= 0) & (lengths < SHORTEST))
+    error = wanted.get_field_index("error")
+    said = pc.if_else(short, pa.scalar(TOO_SHORT, wanted.field(error).type), columns.column(error))
+    arrays = [said if number == error else column for number, column in enumerate(columns.columns)]
+    return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(lengths < 0))
+
+
+def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
+    """Return some rows as the decoder takes them, without a copy of their bytes."""
+    _, offsets, buffer = data.buffers()
+    place = np.frombuffer(offsets or bytes(4), np.int32)[data.offset : data.offset + len(data) + 1].astype(np.int64)
+    start, end, count = place[:-1][rows], place[1:][rows], len(rows)
+    view = memoryview(buffer or b"")
+    versions = np.full(count, version, np.uint8)
+    for row in np.flatnonzero(np.frombuffer(view, np.uint8)[start] >> 4 == CONNECT).tolist() if count else ():
+        versions[row] = connect_version(bytes(view[start[row] : end[row]])) or version
+    return Frames(
+        view, start, end, time=np.full(count, NO_TIME, np.int64), record=np.zeros(count, np.int64),
+        connection=np.zeros(count, np.int32), direction=np.full(count, UNKNOWN, np.uint8),
+        offset=np.zeros(count, np.int64), version=versions, guessed=np.zeros(count, np.bool_),
+        connections=[Ends(1, "", "")], others=[],
+    )  # fmt: skip

@@ -1,0 +1,145 @@
+"""What tasks do: first all captures, from first to last, each for its share of the connections; then exchanges.
+
+Everything is scanned by every task, which costs less than moving packets between tasks as long as
+these are few. Only what takes part in exchanges crosses over, as all connections of a client have to meet.
+"""
+
+import os
+import pickle
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ..capture.chunks import BadCapture
+from ..capture.text import BadText
+from ..columns.pair import Pairing
+from .choosing import Choice
+from .crossing import LAST, Outbox, boxes, merged
+from .manifest import Read, Row
+from .reading import Piece, Reader
+from .sources import Source
+from .tables import Files, Tables
+
+MOST_TARGETS = 16
+"""Tasks that pair, at most; each task that reads writes a file for each."""
+
+
+class Job(NamedTuple):
+    """What all tasks of a run have in common."""
+
+    sources: tuple[Source, ...]
+    """In the order in which they were captured."""
+    buckets: int
+    """Into how many shares the connections are divided."""
+    staging: str
+    """The folder to write to, which all tasks and the driver reach."""
+    form: str = "parquet"
+    divided: tuple[str, ...] = ()
+    choice: Choice = Choice()
+    lint: bool = False
+    ports: tuple[int, ...] = ()
+    states: tuple[str, ...] = ()
+    """What an earlier run left: a file for each bucket, then one for each target; empty to begin anew."""
+
+    @property
+    def targets(self) -> int:
+        """How many tasks pair."""
+        return min(self.buckets, MOST_TARGETS)
+
+
+def work(job: Job, bucket: int) -> Row:
+    """Write the rows of one share and return what was written; can be done again, and by several at once."""
+    import pyarrow as pa
+
+    # Each task has one core.
+    pa.set_cpu_count(1)
+    return _Work(job, bucket).row()
+
+
+def pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
+    """Write the exchanges of one share of the clients, of what the tasks before left for it; can be done again."""
+    begun, tag, folder = time.monotonic(), _tag(target), Path(job.staging)
+    kept = Path(job.states[job.buckets + target]).read_bytes() if job.states else b""
+    pairing: Pairing = pickle.loads(kept) if kept else Pairing()
+    files, state = Files(job, rows[0].places, tag), f"pairing-{tag}"
+    for step, packets, closed in merged([boxes(folder, row.tag, job.targets)[target] for row in rows]):
+        if step == LAST:
+            (folder / state).write_bytes(pickle.dumps(pairing))
+        files.put_counted_on("exchanges", pairing.add(packets, closed), over=step != LAST)
+    files.put_counted_on("exchanges", pairing.finish(), over=False)
+    return Row(job.buckets + target, tuple(files.close()), (), state, time.monotonic() - begun)
+
+
+def _tag(bucket: int) -> str:
+    """Return a name of its own for each attempt, so that two at the same time do not write to one file."""
+    return f"{bucket:05}-{os.getpid()}-{os.urandom(4).hex()}"
+
+
+def progress_of(job: Job, bucket: int) -> int:
+    """Return how many bytes of the sources a task has read."""
+    try:
+        return int(_progress(job, bucket).read_bytes() or 0)
+    except (OSError, ValueError):
+        return 0
+
+
+def _progress(job: Job, bucket: int) -> Path:
+    return Path(job.staging, f"progress-{bucket}")
+
+
+class _Work:
+    def __init__(self, job: Job, bucket: int) -> None:
+        self.job = job
+        self.bucket = bucket
+        self.begun = time.monotonic()
+        self.tag = _tag(bucket)
+        self.read = 0
+        """Bytes of the sources before the one that is being read."""
+        if job.states:
+            self.reader, self.tables = pickle.loads(Path(job.states[bucket]).read_bytes())
+        else:
+            self.reader, self.tables = Reader(bucket, job.buckets, job.ports), Tables()
+        self.files = Files(job, self.reader.places, self.tag)
+        self.outbox = Outbox(Path(job.staging), self.tag, job.targets)
+        self.tables.begin(self.files, self.outbox, lint=job.lint)
+
+    def row(self) -> Row:
+        """Do all and return what was done."""
+        reads = tuple(self._source(source) for source in self.job.sources)
+        state = f"state-{self.tag}"
+        Path(self.job.staging, state).write_bytes(pickle.dumps((self.reader, self.tables)))
+        for piece in self.reader.finish():
+            self.tables.take(piece)
+        self.tables.end()
+        self.outbox.close()
+        parts, seconds = tuple(self.files.close()), time.monotonic() - self.begun
+        return Row(self.bucket, parts, reads, state, seconds, self.tag, self.reader.places)
+
+    def _source(self, source: Source) -> Read | None:
+        """Read one source; what is wrong with it ends it, and nothing else."""
+        if source.problem:
+            return Read(0, source.problem)
+        self.reader.begin(source)
+        if not self.reader.reads(source):
+            return None
+        problem = ""
+        try:
+            with open(source.path, "rb") as file:
+                for piece in self._watched(source, file):
+                    self.tables.take(piece)
+        except BadCapture as error:
+            problem = f"offset {error.offset}: {error.message}"
+        except BadText as error:
+            problem = f"line {error.line}, column {error.column}: {error.message}"
+        except OSError as error:
+            problem = error.strerror or str(error)
+        self.read += source.size
+        return Read(self.reader.records(), problem)
+
+    def _watched(self, source: Source, file: BinaryIO) -> Iterator[Piece]:
+        """Yield what a source holds, and note how far it was read."""
+        progress = _progress(self.job, self.bucket)
+        for piece in self.reader.pieces(source, file):
+            yield piece
+            progress.write_text(str(self.read + file.tell()))

@@ -1,0 +1,208 @@
+"""Tables as files, written by the task that has the rows, in any of three formats and divided by columns."""
+
+import json
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .manifest import Part
+
+ROWS = 131_072
+"""Rows of a row group."""
+MOST_OPEN = 64
+"""Files of one table that are written at the same time; further ones are closed and begun again."""
+SOUGHT = ("time", "begin", "frame", "type", "client_id", "connection")
+"""Columns by which readers pass over parts of a file."""
+DERIVED = {"date": 10, "hour": 13}
+"""Columns to divide by that are made of the time in UTC, with the length of `2026-01-31T23`."""
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null in the name of a folder, as Hive and Spark have it."""
+
+
+class _File(Protocol):
+    def write(self, table: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Parquet:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.parquet as pq
+
+        words = [field.name for field in schema if pa.types.is_string(field.type)]
+        sought = [name for name in SOUGHT if name in schema.names]
+        self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=words, write_statistics=sought)
+        self.write = self._writer.write_table
+        self.close = self._writer.close
+
+
+class _Csv:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.csv
+
+        self._writer = pyarrow.csv.CSVWriter(path, pa.schema([(field.name, _flat(field.type)) for field in schema]))
+        self.close = self._writer.close
+
+    def write(self, table: pa.Table) -> None:
+        columns = [_flattened(column, field.type) for column, field in zip(table.columns, table.schema, strict=True)]
+        self._writer.write_table(pa.table(columns, names=table.column_names))
+
+
+class _Json:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="ascii")  # noqa: SIM115
+        self.close = self._file.close
+
+    def write(self, table: pa.Table) -> None:
+        for batch in table.to_batches(max_chunksize=4096):
+            self._file.writelines(_line(row) for row in batch.to_pylist())
+
+
+FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": _Parquet, "csv": _Csv, "json": _Json}
+"""Formats by name, which is also the end of a file's name."""
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, default=_plain, separators=(",", ":")) + "\n"
+
+
+def _plain(value: Any) -> str:
+    """Return what JSON has no word for: bytes in hex, times in ISO 8601."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value.isoformat()).replace("+00:00", "Z")
+
+
+def _flat(kind: pa.DataType) -> pa.DataType:
+    plain = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind)
+    return kind if plain else pa.string()
+
+
+def _flattened(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
+    """Return a column that CSV can hold: bytes in hex, lists in JSON."""
+    if _flat(kind) == kind or pa.types.is_string(kind):
+        return column
+    if pa.types.is_timestamp(kind):
+        return pc.binary_join_element_wise(_iso(column), "Z", "")
+    if pa.types.is_binary(kind):
+        return pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
+    texts = [None if value is None else _line(value).rstrip() for value in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+class Writer:
+    """Writes the rows of one table, each to the file of its values in `divided`.
+
+    `tag` makes the names of the files different from those of all other writers.
+    """
+
+    def __init__(
+        self, folder: Path, table: str, schema: pa.Schema, *, form: str, divided: Sequence[str], tag: str,
+        open_rows: bool = False,
+    ) -> None:  # fmt: skip
+        self._folder = folder
+        self._table = table
+        self._divided = [name for name in divided if name in schema.names or name in DERIVED]
+        self._schema = pa.schema([field for field in schema if field.name not in self._divided])
+        self._form = form
+        self._tag = tag
+        self._open_rows = open_rows
+        self._files: OrderedDict[str, _Pending] = OrderedDict()
+        self._parts: list[Part] = []
+        self._count = 0
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Add rows, which have all columns of the schema."""
+        if not batch.num_rows:
+            return
+        for place, rows in self._shares(pa.table(batch)):
+            pending = self._files.get(place) or self._begin(place)
+            self._files.move_to_end(place)
+            pending.add(rows.select(self._schema.names))
+
+    def close(self) -> list[Part]:
+        """Write what is left and return all files."""
+        while self._files:
+            self._end(next(iter(self._files)))
+        return self._parts
+
+    def _shares(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the folders that rows belong to."""
+        if not self._divided:
+            yield "", table
+            return
+        keys = [_key(table, name) for name in self._divided]
+        text = pc.binary_join_element_wise(*keys, "/")
+        for value in pc.unique(text):
+            yield value.as_py(), table.filter(pc.equal(text, value))
+
+    def _begin(self, place: str) -> "_Pending":
+        if len(self._files) >= MOST_OPEN:
+            self._end(next(iter(self._files)))
+        path = Path(self._table, place, f"{self._tag}-{self._count}.{self._form}")
+        self._count += 1
+        whole = self._folder / path
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        self._files[place] = pending = _Pending(path, whole, FORMATS[self._form](whole, self._schema))
+        return pending
+
+    def _end(self, place: str) -> None:
+        pending = self._files.pop(place)
+        pending.close()
+        size = os.path.getsize(pending.whole)
+        self._parts.append(Part(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
+
+
+class _Pending:
+    """A file, and rows that wait until they fill a row group."""
+
+    def __init__(self, path: Path, whole: Path, file: _File) -> None:
+        self.path = path
+        self.whole = whole
+        self.total = 0
+        self._file = file
+        self._held: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._held.append(rows)
+        self._rows += rows.num_rows
+        self.total += rows.num_rows
+        if self._rows >= ROWS:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._file.close()
+
+    def _flush(self) -> None:
+        if self._held:
+            self._file.write(pa.concat_tables(self._held))
+        self._held, self._rows = [], 0
+
+
+def _key(table: pa.Table, name: str) -> pa.Array:
+    """Return the part of a folder's name that each row has from one column."""
+    if name in DERIVED and name not in table.column_names:
+        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name])
+    else:
+        column = pc.cast(table[name], pa.string())
+    encoded = column.combine_chunks().dictionary_encode()
+    values = pa.array([f"{name}={quote(value, safe=' ') or NOTHING}" for value in encoded.dictionary.to_pylist()],
+                      pa.string())  # fmt: skip
+    return pc.fill_null(values.take(encoded.indices), f"{name}={NOTHING}")
+
+
+def _iso(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times as `2026-01-31T23:59:59.123456`; needs no data base of time zones, as all are in UTC."""
+    return pc.replace_substring(pc.cast(pc.cast(times, pa.timestamp("us")), pa.string()), " ", "T")
+
+
+def _time(table: pa.Table) -> str:
+    """Return the name of the first column with a time."""
+    return str(next(field.name for field in table.schema if pa.types.is_timestamp(field.type)))

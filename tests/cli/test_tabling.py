@@ -1,0 +1,64 @@
+"""`decode --parquet` and `--arrow`: the table of packets on one machine."""
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mqttpub.cli.main import main
+from tests.cli.test_decode_captures import EVERY, QOS2, run
+
+TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": "version", "packet_id": "packet_id",
+        "length": "length", "payload_length": "payload_length"}  # fmt: skip
+
+
+def test_the_rows_are_those_of_the_summary(tmp_path: Path) -> None:
+    for capture in (QOS2, EVERY):
+        path = tmp_path / "packets.parquet"
+        done = run(capture, "--parquet", path)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        table = pq.read_table(path).to_pylist()
+        lines = [json.loads(line) for line in run(capture, "--summary", "--json").stdout.splitlines()]
+        packets = [line for line in lines if "event" not in line]
+        assert [[row[name] for name in TOLD] for row in table] == [
+            [line.get(name) for name in TOLD.values()] for line in packets
+        ]
+
+
+def test_arrow_goes_to_standard_output() -> None:
+    done = run(QOS2, "--arrow", "-")
+    assert done.returncode == 0
+    assert pa.ipc.open_stream(io.BytesIO(done.stdout)).read_all().num_rows == 54
+
+
+def test_what_was_good_is_in_the_table_of_a_broken_capture(tmp_path: Path) -> None:
+    cut, path = tmp_path / "cut.pcapng", tmp_path / "packets.parquet"
+    cut.write_bytes(QOS2.read_bytes()[:3000])
+    done = run(cut, "--parquet", path)
+    assert done.returncode == 2
+    assert b"offset 2960" in done.stderr
+    assert 0 < pq.read_table(path).num_rows < 54
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--summary"], "--summary does not go with it"),
+        (["--filter", "qos=1"], "--filter does not go with it"),
+        (["--arrow", "x"], "give one of them"),
+    ],
+)
+def test_what_a_table_does_not_know_is_refused(
+    flags: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["decode", str(QOS2), "--parquet", str(tmp_path / "x"), *flags]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_text_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", "c000", "--parquet", str(tmp_path / "x")]) == 2
+    assert "is no capture" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,76 @@
+"""Batches as the events that single records give, so that both can be compared."""
+
+import io
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from mqttpub.capture.chunks import BadCapture
+from mqttpub.capture.reading import events
+from mqttpub.columns.assembly import Batch
+from mqttpub.columns.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
+from mqttpub.columns.scan import BLOCK
+from mqttpub.conversation.events import Event, PacketSeen
+from mqttpub.spec.terms import Direction, Version
+
+DIRECTIONS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
+
+
+class Told(NamedTuple):
+    """The events of a capture, packets and others, and why it is broken if it is."""
+
+    packets: list[PacketSeen]
+    others: list[Event]
+    broken: str = ""
+
+
+def packets(batch: Frames) -> list[PacketSeen]:
+    """Return the packets of a batch."""
+    buffer = bytes(batch.buffer)
+    columns = (
+        batch.start, batch.end, batch.time, batch.record, batch.connection, batch.direction, batch.offset,
+        batch.version, batch.guessed,
+    )  # fmt: skip
+    return [
+        PacketSeen(
+            batch.connections[connection], None if time == NO_TIME else time, record, buffer[start:end], offset,
+            DIRECTIONS[direction], Version(version), guessed,
+        )
+        for start, end, time, record, connection, direction, offset, version, guessed in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]  # fmt: skip
+
+
+def told(batches: Iterable[Batch]) -> Told:
+    """Return what batches hold, and check that they fit together."""
+    found, others, broken = list[PacketSeen](), list[Event](), ""
+    try:
+        for batch in batches:
+            found += packets(batch)
+            others += batch.others
+            assert {each.number for each in batch.connections} <= batch.names.keys()
+            assert len(batch.keys) == len(set(batch.connections)) == len(batch.connections)
+            assert all(each.ends.number in batch.names for each in batch.others)
+            assert sorted(set(batch.connection.tolist())) == list(range(len(batch.connections)))
+    except BadCapture as error:
+        broken = error.message
+    return Told(found, others, broken)
+
+
+def scalar(*files: bytes, **settings: object) -> Told:
+    """Return what single records give, of files that are parts of one pcap or pcapng."""
+    joined = files[0] + b"".join(file[24:] for file in files[1:])
+    found, broken = list[Event](), ""
+    try:
+        found.extend(events(io.BytesIO(joined), **settings))  # type: ignore[arg-type]
+    except BadCapture as error:
+        broken = error.message
+    return Told(
+        [each for each in found if isinstance(each, PacketSeen)],
+        [each for each in found if not isinstance(each, PacketSeen)],
+        broken,
+    )
+
+
+BLOCKS = (1, 300, 5_000, 60_000, BLOCK)
+"""From a record at a time to everything at once."""

@@ -1,0 +1,104 @@
+"""Connections in rows: what their packets add up to, how they began and ended."""
+
+import pickle
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.codec.values import values
+from mqttpub.columns.connections import Connections
+from mqttpub.columns.decode import decode, key
+from mqttpub.columns.frames import of_events
+from mqttpub.columns.memory import Memory
+from mqttpub.columns.schema import CONNECTIONS
+from mqttpub.conversation.events import Event, PacketSeen
+from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
+from mqttpub.spec.terms import Direction
+from tests.columns.frames import batches, rows
+from tests.conversation.talk import MS, START, Talk, talks
+
+
+def added(found: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
+    """Return rows of connections, packets taken in batches; what is between two of them is pickled."""
+    connections, memory, made = Connections(), Memory(), []
+    for frames in batches(found, cuts):
+        batch = connections.add(decode(frames, memory=memory), frames)
+        assert batch.schema == CONNECTIONS
+        made += rows(batch)
+        connections = pickle.loads(pickle.dumps(connections))
+    return made + rows(connections.finish())
+
+
+def full() -> Talk:
+    """Return a connection with all that a row tells."""
+    will = None
+    talk = Talk().client(
+        Connect(client_id="c", keep_alive=30, clean_start=False, username="u", password=b"p", will=will)
+    )
+    talk.server(Connack(session_present=True))
+    said = Publish(topic="t", qos=1, packet_id=1, payload=b"12345")
+    talk.client(said, said.replace(dup=True)).server(Puback(packet_id=1)).client(Publish(topic="t", payload=b""))
+    talk.gap(Direction.SERVER, 10, "10 bytes are missing")
+    return talk.client(Disconnect(reason_code=4)).closes(Direction.CLIENT).closes(Direction.SERVER)
+
+
+def test_a_whole_connection() -> None:
+    talk = full()
+    sizes = [(len(event.data), event.direction) for event in talk.events if isinstance(event, PacketSeen)]
+    client = [size for size, direction in sizes if direction is Direction.CLIENT]
+    (row,) = added(talk.events)
+    assert row == {
+        "capture": "", "connection": key(talk.ends), "client_id": "c", "client": talk.ends.client,
+        "server": talk.ends.server, "version": "5.0", "version_guessed": False, "begin": (START + MS) // 1000,
+        "end": (START + 10 * MS) // 1000, "first_frame": 1, "last_frame": 8, "closed_by": "client", "closed_how": "FIN",
+        "client_packets": len(client), "client_bytes": sum(client), "server_packets": len(sizes) - len(client),
+        "server_bytes": sum(size for size, _ in sizes) - sum(client), "packets": len(sizes),
+        "bytes": sum(size for size, _ in sizes), "publishes": 2, "dups": 1, "keep_alive": 30, "clean_start": False,
+        "will_flag": False, "username": "u", "session_present": True, "connack_reason_code": 0,
+        "disconnected_by": "client", "disconnect_reason_code": 4, "gaps": 1,
+    }  # fmt: skip
+
+
+def test_batches_change_nothing() -> None:
+    events = full().events
+    for cut in range(len(events) + 1):
+        assert added(events, [cut]) == added(events)
+
+
+def test_a_connection_that_is_over_is_told_at_once() -> None:
+    connections = Connections()
+    frames = of_events(Talk().client(Connect(client_id="c")).closes(None, "RST").events)
+    assert connections.add(decode(frames), frames)["closed_how"].to_pylist() == ["RST"]
+    assert len(connections.finish()) == 0
+
+
+def test_a_connection_is_over_when_both_ends_closed() -> None:
+    connections = Connections()
+    frames = of_events(full().events)
+    assert len(connections.add(decode(frames), frames)) == 1
+    assert len(connections.finish()) == 0
+
+
+def test_one_end_may_close_first() -> None:
+    talk = Talk().client(Connect(client_id="c")).closes(Direction.SERVER)
+    connections = Connections()
+    frames = of_events(talk.events)
+    assert len(connections.add(decode(frames), frames)) == 0
+    (row,) = rows(connections.finish())
+    assert (row["closed_by"], row["closed_how"], row["session_present"]) == ("server", "FIN", None)
+
+
+@given(talks(), st.lists(st.integers(0, 14), max_size=2))
+@settings(max_examples=15)
+def test_all_packets_are_counted_once(found: list[Event], cuts: list[int]) -> None:
+    packets = [event for event in found if isinstance(event, PacketSeen)]
+    made = added(found, cuts)
+    assert sum(row["packets"] for row in made) == len(packets)
+    assert sum(row["bytes"] for row in made) == sum(len(event.data) for event in packets)
+    for side in Direction:
+        own = [event for event in packets if event.direction is side]
+        assert sum(row[f"{side.value}_packets"] for row in made) == len(own)
+    sent = [packet for event in packets if isinstance(packet := values(event.data, event.version), Publish)]
+    assert sum(row["dups"] for row in made) == sum(packet.dup for packet in sent if packet.qos in (1, 2))

@@ -1,0 +1,49 @@
+"""What the tests of the pipeline have in common: tasks without Spark, and tables as sorted rows."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from mqttpub.spark import pipeline
+from mqttpub.spark.manifest import MANIFEST, Manifest, Row
+from mqttpub.spark.pipeline import Asked, Result, run
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tasks run one after another in this process."""
+
+    @contextmanager
+    def nothing(settings: Any) -> Iterator[None]:
+        yield None
+
+    monkeypatch.setattr(pipeline, "session", nothing)
+    monkeypatch.setattr(pipeline, "distribute", one_by_one)
+
+
+def one_by_one(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    """Do all tasks, the last one first, as their order must not matter."""
+    return [task(number) for number in reversed(range(count))]
+
+
+def piped(*sources: Path, out: Path, **more: Any) -> Result:
+    """Run the pipeline."""
+    return run(Asked(tuple(str(source) for source in sources), out, **{"partitions": 3, **more}))
+
+
+def tables(out: Path) -> dict[str, Rows]:
+    """Return the rows of all tables in one order, wherever they stand; the files are those of the manifest."""
+    listed = {part.path for part in Manifest.load(out / MANIFEST).parts}
+    found: dict[str, Rows] = {}
+    for path in sorted(out.rglob("*.parquet")):
+        name = path.relative_to(out)
+        assert name.as_posix() in listed, name
+        # By way of the file alone: its folder may look like a column.
+        found.setdefault(name.parts[0], []).extend(pq.ParquetFile(path).read().to_pylist())
+    return {name: sorted(rows, key=repr) for name, rows in found.items()}

@@ -1,0 +1,167 @@
+"""Everything of a run becomes visible, or nothing, wherever it is stopped."""
+
+import json
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mqttpub.spark.manifest import MANIFEST, Manifest, Output, Part, Read, Refused, Row, Taken, opened
+
+READS = (Read(3),)
+
+
+def stage(output: Output, bucket: int, text: str, *, table: str = "packets", open: bool = False) -> Row:
+    """Do what a task does."""
+    path = f"{table}/type=A/{bucket}-99-x-0.parquet"
+    (output.staging / path).parent.mkdir(parents=True, exist_ok=True)
+    (output.staging / path).write_text(text)
+    (output.staging / f"state-{bucket}").write_text(f"state {text}")
+    return Row(bucket, (Part(table, path, 1, len(text), open),), READS, f"state-{bucket}")
+
+
+def visible(folder: Path) -> list[str]:
+    """Return the contents of the files that a reader of tables sees."""
+    shown = [path for path in folder.rglob("*") if path.is_file()]
+    return sorted(path.read_text() for path in shown if not any(part[0] == "_" for part in path.parts))
+
+
+def put(folder: Path, run: str, mode: str, *texts: str, open: bool = False) -> Manifest:
+    """Write some files in one run."""
+    with opened(folder, run, mode) as output:
+        rows = [stage(output, bucket, text, open=open) for bucket, text in enumerate(texts)]
+        keep = output.before if mode in ("append", "resume") else Manifest()
+        gone = [part for part in output.before.parts if mode == "overwrite" or part.open]
+        after = replace(keep, parts=output.before.parts, runs=(*keep.runs, {"run": run}), buckets=len(rows))
+        return output.commit(rows, after, replaced=gone)
+
+
+def test_nothing_is_visible_before_all_is(tmp_path: Path) -> None:
+    with opened(tmp_path, "1", "error") as output:
+        rows = [stage(output, 0, "a"), stage(output, 1, "b")]
+        assert visible(tmp_path) == []
+        after = output.commit(rows, Manifest(buckets=2))
+        assert visible(tmp_path) == ["a", "b"]
+    assert sorted(os.listdir(tmp_path)) == ["_lock", MANIFEST, "_state", "packets"]
+    assert Manifest.load(tmp_path / MANIFEST) == after
+    assert [(tmp_path / name).read_text() for name in after.states] == ["state a", "state b"]
+    assert after.rows() == {"packets": 2}
+
+
+def test_what_no_row_tells_of_is_thrown_away(tmp_path: Path) -> None:
+    with opened(tmp_path, "1", "error") as output:
+        stage(output, 7, "of a task that was killed")
+        output.commit([stage(output, 0, "a")], Manifest())
+    assert visible(tmp_path) == ["a"]
+
+
+def test_modes(tmp_path: Path) -> None:
+    put(tmp_path, "1", "error", "a", "b")
+    with pytest.raises(Refused, match="holds tables already"):
+        put(tmp_path, "2", "error", "c")
+    assert visible(tmp_path) == ["a", "b"]
+    put(tmp_path, "3", "append", "c")
+    assert visible(tmp_path) == ["a", "b", "c"]
+    put(tmp_path, "4", "overwrite", "d")
+    assert visible(tmp_path) == ["d"]
+    assert len(Manifest.load(tmp_path / MANIFEST).states) == 1
+    assert len(list((tmp_path / "_state").iterdir())) == 1
+
+
+def test_files_of_others_are_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    for mode in ("error", "overwrite", "append", "resume"):
+        with pytest.raises(Refused, match=r"no tables of mqttpub, such as mine\.txt"):
+            put(tmp_path, "1", mode, "a")
+    assert visible(tmp_path) == ["mine"]
+
+
+def test_what_is_open_is_replaced(tmp_path: Path) -> None:
+    put(tmp_path, "1", "resume", "a", open=True)
+    put(tmp_path, "2", "resume", "b", open=True)
+    assert visible(tmp_path) == ["b"]
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def kill_at(monkeypatch: pytest.MonkeyPatch, number: int) -> Callable[[], int]:
+    """Let the process end at the n-th change of the file system; return how many there were."""
+    count = 0
+
+    def counted(real: Callable[..., None]) -> Callable[..., None]:
+        def change(*given: object, **more: object) -> None:
+            nonlocal count
+            count += 1
+            if count == number:
+                raise Killed
+            real(*given, **more)
+
+        return change
+
+    monkeypatch.setattr(os, "replace", counted(os.replace))
+    monkeypatch.setattr(Path, "unlink", counted(Path.unlink))
+    # A process that is killed cleans nothing up.
+    monkeypatch.setattr(shutil, "rmtree", lambda *given, **more: None)
+    return lambda: count
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "resume"])
+def test_killed_at_any_moment_the_run_is_there_or_not(tmp_path: Path, mode: str) -> None:
+    number, seen = 0, set()
+    while True:
+        number += 1
+        folder = tmp_path / str(number)
+        put(folder, "1", "error", "a", "b", open=True)
+        with pytest.MonkeyPatch.context() as patch:
+            changes = kill_at(patch, number)
+            try:
+                put(folder, "2", mode, "c", "d", "e", open=True)
+            except Killed:
+                pass
+            else:
+                assert changes() < number
+                break
+        with opened(folder, "3", "append") as output:
+            parts = output.before.parts
+        shown = visible(folder)
+        assert shown in (["a", "b"], ["c", "d", "e"])
+        assert sorted((folder / part.path).read_text() for part in parts) == shown
+        assert all(name[0] != "_" or name in ("_lock", MANIFEST, "_state") for name in os.listdir(folder))
+        seen.add(len(shown))
+    assert seen == {2, 3}
+
+
+def test_two_runs_do_not_write_at_once(tmp_path: Path) -> None:
+    with (
+        opened(tmp_path, "1", "error"),
+        pytest.raises(Refused, match="another run writes"),
+        opened(tmp_path, "2", "error"),
+    ):
+        pass
+
+
+def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(Refused, match=r"cannot write to .*file"), opened(tmp_path / "file" / "out", "1", "error"):
+        pass
+
+
+def test_a_manifest_that_is_none_is_told(tmp_path: Path) -> None:
+    path = tmp_path / MANIFEST
+    for text, words in (("{", "cannot read"), ('{"layout": 0}', "another version"), ('{"layout": 1}', "cannot read")):
+        path.write_text(text)
+        with pytest.raises(Refused, match=words):
+            put(tmp_path, "1", "append", "a")
+
+
+def test_it_survives_json() -> None:
+    whole = Manifest(
+        runs=({"run": "1"},), sources=(Taken("a", 1, 2, "d", "1", 3, "p"),), parts=(Part("t", "p", 1, 2, True),),
+        buckets=2, states=("s",),
+    )  # fmt: skip
+    assert Manifest.of(json.loads(json.dumps(whole.dumps()))) == whole

@@ -1,0 +1,206 @@
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from paho.mqtt.client import Client
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+
+from mqttpub.spark import register
+from mqttpub.spark.errors import BrokerError, OptionError, RefusedError
+from mqttpub.spark.fitting import spark_schema
+from mqttpub.spark.mqtt_source import Mqtt
+from mqttpub.spark.publish_sink import Published, Sink
+from mqttpub.spark.rows import NAME
+from tests.spark.brokers import Broker
+
+pytestmark = [pytest.mark.slow, pytest.mark.broker]
+WITHIN = 30.0
+FORBIDDEN = "the broker refused it: 0x87 Not authorized"
+
+
+class Heard:
+    """Messages that a subscriber got."""
+
+    def __init__(self) -> None:
+        self.messages: list[Any] = []
+        self.subscribed = threading.Event()
+
+    def wait_for(self, count: int) -> list[Any]:
+        until = time.monotonic() + WITHIN
+        while len(self.messages) < count:
+            assert time.monotonic() < until, len(self.messages)
+            time.sleep(0.05)
+        time.sleep(0.2)
+        assert len(self.messages) == count
+        return self.messages
+
+
+@contextmanager
+def listening(port: int, topic: str) -> Iterator[Heard]:
+    heard = Heard()
+    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
+    client.on_message = lambda client, data, message: heard.messages.append(message)
+    client.on_subscribe = lambda *_: heard.subscribed.set()
+    client.connect("127.0.0.1", port)
+    client.loop_start()
+    until = time.monotonic() + WITHIN
+    while not client.is_connected():
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    client.subscribe(topic, 2)
+    assert heard.subscribed.wait(WITHIN)
+    try:
+        yield heard
+    finally:
+        client.disconnect()
+        client.loop_stop()
+
+
+@pytest.fixture
+def sink(spark_broker: Broker) -> Any:
+    """Publish a table without Spark, as one task would, and return what it tells."""
+
+    def publish(table: dict[str, Any] | pa.RecordBatch, **options: str) -> Published:
+        batch = pa.RecordBatch.from_pydict(table) if isinstance(table, dict) else table
+        given = {"host": "127.0.0.1", "port": str(spark_broker.port)} | options
+        made = Sink(given, spark_schema(batch.schema))
+        done = made.publish(iter([batch]))
+        made.conclude([done])
+        return done
+
+    return publish
+
+
+# without Spark
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+def test_columns_become_messages(sink: Any, spark_broker: Broker, qos: int) -> None:
+    with listening(spark_broker.port, "columns/#") as heard:
+        done = sink(
+            {
+                "topic": ["columns/ü"], "value": ["text"], "qos": [qos], "content_type": ["text/plain"],
+                "correlation_data": [b"\0\xff"], "message_expiry_interval": [60],
+                "user_properties": [[{"name": "a", "value": "1"}, {"name": "a", "value": "2"}]],
+                "properties": [[{"id": 8, "name": "Response Topic", "key": None, "value": "answers"}]],
+            },
+            properties='{"payload_format_indicator": 1, "content_type": "overruled"}',
+        )  # fmt: skip
+        (message,) = heard.wait_for(1)
+    assert (done.rows, done.refused.total()) == (1, 0)
+    assert (message.topic, message.payload, message.qos) == ("columns/ü", b"text", qos)
+    told = message.properties
+    assert (told.ContentType, told.CorrelationData, told.ResponseTopic) == ("text/plain", b"\0\xff", "answers")
+    assert told.UserProperty == [("a", "1"), ("a", "2")]
+    assert told.PayloadFormatIndicator == 1
+    assert told.MessageExpiryInterval <= 60
+
+
+def test_options_stand_in_for_columns_and_retain(sink: Any, spark_broker: Broker) -> None:
+    sink({"payload": [b"kept"]}, topic="options/a", qos="1", retain="true")
+    with listening(spark_broker.port, "options/#") as heard:
+        (message,) = heard.wait_for(1)
+    assert (message.retain, message.qos, message.payload) == (True, 1, b"kept")
+
+
+def test_a_row_names_itself(sink: Any, spark_broker: Broker) -> None:
+    with listening(spark_broker.port, "named/#") as heard:
+        sink({"payload": ["a", "b"]}, topic="named/a", qos="1", row_property="true")
+        names = [dict(message.properties.UserProperty)[NAME] for message in heard.wait_for(2)]
+    assert [name.split("/")[1:] for name in names] == [["0", "0"], ["0", "1"]]
+    assert len({name.split("/")[0] for name in names}) == 1
+
+
+@pytest.mark.parametrize("qos", ["1", "2"])
+def test_refused_rows_are_reported_with_their_reason(sink: Any, spark_broker: Broker, tmp_path: Path, qos: str) -> None:
+    topics = ["refused/a", "forbidden/a", "refused/#", None, "refused/b"]
+    table = pa.RecordBatch.from_pydict({"topic": topics, "payload": ["x", "x", "x", "x", None]})
+    done = sink(table, qos=qos, refused=str(tmp_path / "refused"))
+    assert done.rows == 1
+    reported = [json.loads(line) for line in Path(done.file).read_text().splitlines()]
+    assert sorted((line["row"], line["topic"], line["reason"]) for line in reported) == [
+        (1, "forbidden/a", FORBIDDEN),
+        (2, None, "Topic Name holds the wildcard # (MQTT5-3.3.2-2)"),
+        (3, None, "the topic is null"),
+        (4, None, "the payload is null"),
+    ]
+    with pytest.raises(RefusedError, match="4 of 5 rows were not published: 1 because"):
+        sink(table, qos=qos)
+
+
+def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
+    done = sink({"payload": ["x"], "qos": [7]}, topic="limit/a", refused=str(tmp_path))
+    assert list(done.refused) == ["QoS is 7, but there are 0, 1 and 2"]
+
+
+def test_tls(sink: Any, spark_broker: Broker) -> None:
+    secured = {"port": str(spark_broker.tls), "topic": "tls/a", "qos": "1"}
+    assert sink({"payload": ["x"]}, ca_file=str(spark_broker.authority), **secured).rows == 1
+    with pytest.raises(BrokerError, match="certificate"):
+        sink({"payload": ["x"]}, tls="true", **secured)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "sentence"),
+    [
+        ({"payload": ["x"]}, {}, "there is no topic"),
+        ({"topic": ["x"]}, {}, "there must be a column 'payload', or 'value'"),
+        ({"payload": ["x"], "value": ["x"]}, {"topic": "t"}, "and not both"),
+        ({"payload": [1]}, {"topic": "t"}, "column 'payload' is bigint, but a payload is a string or binary"),
+        ({"payload": ["x"], "colour": ["red"]}, {"topic": "t"}, "column 'colour' means nothing to MQTT"),
+        ({"payload": ["x"]}, {"topic": "t", "qso": "1"}, "no option is called 'qso'; did you mean 'qos'"),
+        ({"payload": ["x"]}, {"topic": "t", "properties": '{"topic": 1}'}, "PUBLISH has no property 'topic'"),
+        ({"payload": ["x"]}, {"topic": "t", "properties": "["}, "option 'properties' is no JSON"),
+        ({"payload": ["x"]}, {"topic": "t", "retain": "maybe"}, "option 'retain' is true or false, not 'maybe'"),
+        ({"payload": ["x"]}, {"topic": "t", "timeout": "-1"}, "option 'timeout' is a number of seconds, not '-1'"),
+        ({"payload": ["x"]}, {"topic": "t", "transport": "pigeon"}, "option 'transport' is one of tcp, websocket"),
+    ],
+)
+def test_what_cannot_be_is_told_at_once(
+    sink: Any, table: dict[str, Any], options: dict[str, str], sentence: str
+) -> None:
+    with pytest.raises(OptionError, match=sentence):
+        sink(table, **options)
+
+
+def test_only_append() -> None:
+    with pytest.raises(OptionError, match=r"use mode\('append'\)"):
+        Mqtt({}).writer(spark_schema(pa.schema([("payload", pa.string())])), overwrite=True)
+
+
+# with Spark
+
+
+def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Broker, tmp_path: Path) -> None:
+    register(spark)
+    where = {"host": "127.0.0.1", "port": str(spark_broker.port), "row_property": "true"}
+    with listening(spark_broker.port, "from-spark/#") as heard:
+        table = spark.range(1000).selectExpr("'from-spark/table' as topic", "string(id) as payload", "1 as qos")
+        table.repartition(4).write.format("mqtt").mode("append").options(**where).save()
+        heard.wait_for(1000)
+        table.write.parquet(str(tmp_path / "in"))
+        stream = spark.readStream.schema(table.schema).parquet(str(tmp_path / "in"))
+        stream.writeStream.format("mqtt").options(checkpointLocation=str(tmp_path / "checkpoint"), **where).trigger(
+            availableNow=True
+        ).start().awaitTermination()
+        messages = heard.wait_for(2000)
+    assert sorted(int(message.payload) for message in messages[1000:]) == list(range(1000))
+    names = [dict(message.properties.UserProperty)[NAME] for message in messages]
+    assert len(set(names)) == 2000
+    assert {name.split("/")[-3] for name in names[1000:]} == {"0"}, "the number of the batch"
+
+
+def test_refused_rows_fail_a_job_of_spark_in_few_words(spark: Any, spark_broker: Broker) -> None:
+    register(spark)
+    table = spark.range(30).selectExpr("if(id % 3 = 0, 'forbidden/a', 'free/a') as topic", "string(id) as payload")
+    where = {"host": "127.0.0.1", "port": str(spark_broker.port), "qos": "1"}
+    with pytest.raises(Exception, match="RefusedError: 10 of 30 rows were not published: 10 because") as caught:
+        table.write.format("mqtt").mode("append").options(**where).save()
+    assert "Traceback" not in str(caught.value)
+    assert len(str(caught.value).splitlines()) <= 3

@@ -1,0 +1,206 @@
+"""The pipeline on a real Spark: without Java on PATH, with tasks and drivers that are killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from mqttpub.spark.manifest import MANIFEST, Manifest
+from tests.spark.fleet import capture, rotated
+from tests.spark.running import one_by_one, tables
+
+pytestmark = pytest.mark.slow
+CAPTURES = Path(__file__).parent.parent / "captures"
+LONGEST = 300
+"""Seconds that a run may take on a busy machine."""
+PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline"]
+
+
+def bare(home: Path) -> dict[str, str]:
+    """Return the environment of a machine that has Python only."""
+    return {"PATH": "/nonexistent", "HOME": str(home)}
+
+
+def ran(*words: str | Path, home: Path, status: int = 0) -> "subprocess.CompletedProcess[str]":
+    """Run the program to its end."""
+    command = [*PROGRAM, *map(str, words)]
+    done = subprocess.run(command, env=bare(home), capture_output=True, text=True, timeout=LONGEST, check=False)
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def scripted(code: str, *words: str | Path, home: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the program with something changed."""
+    command = [sys.executable, "-c", f"{code}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"]
+    return subprocess.run(
+        [*command, *map(str, words)], env=bare(home), capture_output=True, text=True, timeout=LONGEST, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a rotated capture."""
+    folder = tmp_path_factory.mktemp("ring")
+    rotated(capture(5, clients=12), folder, 4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expected(ring: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the tables of it, made without Spark."""
+    from contextlib import nullcontext
+
+    from mqttpub.spark import pipeline
+    from tests.spark.running import piped
+
+    out = tmp_path_factory.mktemp("expected") / "out"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "session", nullcontext)
+        patch.setattr(pipeline, "distribute", one_by_one)
+        piped(ring, out=out, partitions=1)
+    return out
+
+
+def test_a_machine_with_nothing_but_python(tmp_path: Path) -> None:
+    done = ran(CAPTURES / "qos2-mosquitto.pcapng", "--out", tmp_path / "out", home=tmp_path)
+    assert "54 packets" in done.stdout
+    # Nothing of two languages, and nothing left behind.
+    assert done.stderr == ""
+    assert sorted(os.listdir(tmp_path)) == ["out"]
+    assert len(tables(tmp_path / "out")["packets"]) == 54
+
+
+def test_bad_sources_are_told_and_the_status_is_1(ring: Path, tmp_path: Path) -> None:
+    (tmp_path / "noise").write_bytes(bytes(100))
+    (tmp_path / "cut.pcap").write_bytes((ring / "ring-001.pcap").read_bytes()[:-1])
+    words: list[str | Path] = [
+        ring / "ring-000.pcap",
+        tmp_path / "cut.pcap",
+        tmp_path / "noise",
+        "--master",
+        "local[2]",
+    ]
+    done = ran(*words, "--out", tmp_path / "out", "--json", home=tmp_path, status=1)
+    told = json.loads(done.stdout)
+    assert [Path(each["source"]).name for each in told["problems"]] == ["cut.pcap", "noise"]
+    first, second = done.stderr.splitlines()
+    assert f"{tmp_path}/cut.pcap: offset " in first
+    assert f"{tmp_path}/noise: offset 0: neither a capture nor a text begins with 00 00 00 00" in second
+
+
+def test_a_task_that_is_killed_in_the_middle_is_done_again(ring: Path, expected: Path, tmp_path: Path) -> None:
+    killed = """
+import os, signal, sys
+from mqttpub.spark import pipeline
+from mqttpub.spark.work import work
+def deadly(job, bucket):
+    from mqttpub.spark.tables import Tables
+    real, pieces = Tables.take, []
+    def take(self, piece):
+        real(self, piece)
+        pieces.append(piece)
+        mark = f"{os.environ['HOME']}/killed-{bucket}"
+        if len(pieces) == 2 and not os.path.exists(mark):
+            open(mark, "w").close()
+            os.kill(os.getpid(), signal.SIGKILL)
+    Tables.take = take
+    try:
+        return work(job, bucket)
+    finally:
+        Tables.take = real
+pipeline.work = deadly
+"""
+    words: list[str | Path] = [ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out"]
+    done = scripted(killed, *words, home=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "killed-0").exists()
+    assert tables(tmp_path / "out") == tables(expected)
+
+
+def test_a_task_that_always_fails_is_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
+    failing = """
+import sys
+from mqttpub.spark import pipeline
+def failing(job, bucket):
+    raise RuntimeError("the disk is on fire")
+pipeline.work = failing
+"""
+    done = scripted(failing, ring, "--master", "local[1]", "--out", tmp_path / "out", home=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "mqttpub: Spark could not do the work: RuntimeError: the disk is on fire\n"
+    assert os.listdir(tmp_path / "out") == ["_lock"]
+
+
+def test_a_driver_that_is_killed_before_the_end_leaves_nothing_to_see(
+    ring: Path, expected: Path, tmp_path: Path
+) -> None:
+    killed = """
+import os, signal, sys
+from mqttpub.spark.manifest import Output
+def commit(self, *given, **more):
+    with open(f"{os.environ['HOME']}/jvm", "w") as file:
+        file.write(os.popen(f"/bin/ps -o pid= --ppid {os.getpid()}").read())
+    os.kill(os.getpid(), signal.SIGKILL)
+Output.commit = commit
+"""
+    out = tmp_path / "out"
+    done = scripted(killed, ring, "--master", "local[2]", "--out", out, home=tmp_path)
+    assert done.returncode == -signal.SIGKILL
+    assert [path for path in out.rglob("*.parquet") if "_staging" not in str(path)] == []
+    assert not (out / MANIFEST).exists()
+    jvm = int((tmp_path / "jvm").read_text().split()[0])
+    until = time.monotonic() + 30
+    while Path(f"/proc/{jvm}").exists():
+        assert time.monotonic() < until, "the JVM goes on without its driver"
+        time.sleep(0.1)
+    ran(ring, "--master", "local[2]", "--out", out, home=tmp_path)
+    assert tables(out) == tables(expected)
+    assert sorted(name for name in os.listdir(out) if name[0] == "_") == ["_lock", MANIFEST, "_state"]
+
+
+def test_an_interrupt_ends_everything(ring: Path, tmp_path: Path) -> None:
+    slow = """
+import sys, time, os
+from mqttpub.spark import pipeline
+def slow(job, bucket):
+    open(f"{os.environ['HOME']}/begun", "w").close()
+    time.sleep(600)
+pipeline.work = slow
+"""
+    code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"
+    words = [sys.executable, "-c", code, str(ring), "--master", "local[1]", "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(words, env=bare(tmp_path), stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 120
+    while not (tmp_path / "begun").exists():
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert (process.returncode, told) == (130, "\nmqttpub: interrupted\n")
+    assert os.listdir(tmp_path / "out") == ["_lock"]
+
+
+def test_resuming_by_command(ring: Path, expected: Path, tmp_path: Path) -> None:
+    files = sorted(ring.iterdir())
+    options: list[str | Path] = ["--resume", "--out", tmp_path / "out", "--json", "--master", "local[2]"]
+    first = json.loads(ran(*files[:2], *options, home=tmp_path).stdout)
+    second = json.loads(ran(*files, *options, home=tmp_path).stdout)
+    assert [(each["read"], each["known"]) for each in (first, second)] == [(2, 0), (2, 2)]
+    third = ran(*files, *options[:3], home=tmp_path)
+    assert third.stdout == "nothing new to read\n"
+    assert tables(tmp_path / "out") == tables(expected)
+    assert len(Manifest.load(tmp_path / "out" / MANIFEST).runs) == 2
+
+
+def test_a_cache_makes_a_later_start_shorter(tmp_path: Path) -> None:
+    done = ran("--warm", home=tmp_path)
+    assert "from now on" in done.stderr
+    (cache,) = (tmp_path / ".cache" / "mqttpub").iterdir()
+    assert cache.stat().st_size > 50_000_000
+    done = ran(CAPTURES / "qos2-mosquitto.pcapng", "--out", tmp_path / "out", home=tmp_path)
+    assert (done.stderr, "54 packets" in done.stdout) == ("", True)
