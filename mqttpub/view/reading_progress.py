@@ -22,7 +22,8 @@ class ReadingProgress:
             legacy_windows=False,
         )  # fmt: skip
         columns = (BarColumn(), DownloadColumn(binary_units=True), TransferSpeedColumn(), TimeRemainingColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
+        # The output has its own way, to a file; it is not to come between the bar and the terminal.
+        self._bar = Progress(*columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False)
         self._task = self._bar.add_task("", total=total)
         self._bar.start()
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -169,3 +170,28 @@ def test_a_capture_without_packets_does_not_pass(tmp_path: Path, capsys: pytest.
     for command in (["decode", "--summary"], ["lint"]):
         assert main([command[0], str(path), *command[1:]]) == 2
         assert "no MQTT packet was found" in capsys.readouterr().err
+
+
+def test_the_bar_is_drawn_on_the_terminal_and_the_output_goes_to_the_file(tmp_path: Path) -> None:
+    big, out = tmp_path / "big.pcap", tmp_path / "out"
+    one = written([*opening(), *(c(publish(0)) for _ in range(20_000))])
+    big.write_bytes(one)
+    terminal, end = pty.openpty()
+    with open(out, "wb") as file:
+        process = subprocess.Popen([*PROGRAM, str(big), "--summary", "--json"], stdout=file, stderr=end)
+    os.close(end)
+    drawn = b""
+    while chunk := _read(terminal):
+        drawn += chunk
+    os.close(terminal)
+    assert process.wait(30) == 0
+    assert b"MB/s" in drawn or b"MiB" in drawn or b"KiB" in drawn or b"%" in drawn
+    assert b'"type"' not in drawn
+    assert out.read_bytes().count(b"\n") == 20_003
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:
+        return b""
