@@ -236,3 +236,26 @@ def _senders(streams: Streams, reassembler: Reassembler) -> list[tuple[object, .
         for connection in connections
         for each in connection.senders
     ]
+
+
+def test_segments_that_the_capture_cut_off() -> None:
+    wire = Wire()
+    whole = records([*connected(wire), *spoken(wire, [publish(bytes(200))] * 40)])
+    cut = [each._replace(data=each.data[:120]) if each.number % 7 == 0 else each for each in whole]
+    file = pcap(cut)
+    found = told(read([io.BytesIO(file)]))
+    assert found == scalar(file)
+    assert [each for each in found.others if "cut off by the snap length" in str(each)]
+
+
+@pytest.mark.parametrize("link", ["Ethernet", "SNAP"])
+def test_a_connection_is_in_one_bucket_though_its_records_are_read_by_themselves(link: str) -> None:
+    packets: list[bytes] = []
+    for number in range(8):
+        wire = Wire(port=50_000 + number)
+        packets += [*connected(wire), *spoken(wire, [publish()] * 10)]
+        packets += fragments4(wire.ends[0], wire.segment(0, len(CONNECTS[V5]) + 10 * len(publish()), publish()), [8], number)
+    file = pcap(records(packets, LINKS[link]))
+    found = [told(read([io.BytesIO(file)], bucket=(number, 3))).packets for number in range(3)]
+    assert all(found)
+    assert sum(map(len, found)) == len(scalar(file).packets) == 8 * 13

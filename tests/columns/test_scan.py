@@ -218,3 +218,23 @@ def test_a_file_of_an_unknown_version_is_one_part(tmp_path: Path) -> None:
 @given(troubled(), blocks)
 def test_troubled_captures(data: bytes, block: int) -> None:
     assert read(data, block) == one_by_one(data)
+
+
+@pytest.mark.parametrize("field", [1, 5, -1], ids=["length", "captured length", "length at the end"])
+@pytest.mark.parametrize("order", "<>")
+def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
+    file = Pcapng()
+    file.section(order)
+    file.interface()
+    ends = []
+    for number in range(9):
+        file.enhanced(0, Packet(number, bytes(24)))
+        ends.append(len(file.data))
+    broken = bytearray(file.data)
+    start, stop = ends[4], ends[5]
+    place = start + 4 * field if field > 0 else stop - 4
+    broken[place : place + 4] = struct.pack(order + "I", 60)
+    found, why = read(bytes(broken), BLOCK)
+    assert (found, why) == one_by_one(bytes(broken))
+    assert len(found) == 5
+    assert why
