@@ -182,12 +182,11 @@ class _Headers:
             which, at = which[simple], at[simple]
         which, at = self._long(which, at, _IP_SIZE[4] + _TCP_SIZE)
         self._tcp(which, at + 20, at + self.u16[at + 2])
-        ends = _codes(self.u64[at + 12])
-        both = ends.indices.astype(np.int64) << 32 | self.u32[at + 20]
-        codes = _codes(both)
-        addresses = [int(each).to_bytes(8) for each in ends.values]
-        keys = [addresses[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4) for each in codes.values.tolist()]
-        self.sender[which] = self._senders(keys)[codes.indices]
+        ends, addresses = _numbered(self.u64[at + 12].astype(np.int64), pa.int64())
+        codes, both = _numbered(ends.astype(np.int64) << 32 | self.u32[at + 20], pa.int64())
+        packed = [each.to_bytes(8, signed=True) for each in addresses.to_pylist()]
+        keys = [packed[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4) for each in both.to_pylist()]
+        self.sender[which] = self._senders(keys)[codes]
 
     def _v6(self, which: Integers, at: Integers) -> None:
         protocol = self.bytes[at + 6]
@@ -198,8 +197,8 @@ class _Headers:
         which, at = self._long(which[simple], at[simple], _IP_SIZE[6] + _TCP_SIZE)
         self._tcp(which, at + 40, at + 40 + self.u16[at + 4])
         keys = self.bytes[(at + 8)[:, None] + np.arange(36)]
-        codes = _codes(pa.FixedSizeBinaryArray.from_buffers(pa.binary(36), len(at), [None, pa.py_buffer(keys)]))
-        self.sender[which] = self._senders(codes.values)[codes.indices]
+        codes, both = _numbered(keys, pa.binary(36))
+        self.sender[which] = self._senders(both.to_pylist())[codes]
 
     def _tcp(self, which: Integers, at: Integers, end: Integers) -> None:
         bits = self.u16[at + 12]
@@ -232,16 +231,9 @@ _LINKS: dict[int, _Finder] = {
 }
 
 
-@dataclass
-class _Codes:
-    indices: NDArray[Any]
-    values: Any
-
-
-def _codes(values: Any) -> _Codes:
-    """Number values in the order in which they come first."""
-    array = values if isinstance(values, pa.Array) else pa.array(values.astype(values.dtype.newbyteorder("=")))
+def _numbered(values: NDArray[Any], kind: Any) -> tuple[NDArray[np.int32], Any]:
+    """Number values in the order in which they come first; return the numbers, and the values as an Arrow array."""
+    # Not pa.array and to_numpy, which import pandas.
+    array = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
     encoded = array.dictionary_encode()
-    found = encoded.dictionary
-    kinds = found.to_pylist() if isinstance(values, pa.Array) else found.to_numpy()
-    return _Codes(encoded.indices.to_numpy(), kinds)
+    return np.frombuffer(encoded.indices.buffers()[1], np.int32, len(values)), encoded.dictionary

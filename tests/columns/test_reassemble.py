@@ -166,7 +166,7 @@ def test_what_is_no_segment_is_counted() -> None:
 # many connections
 
 
-@settings(max_examples=15)
+@settings(max_examples=6)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from((1, 400, 3_000, 1 << 20)))
 def test_few_connections_are_remembered(seed: int, most: int, block: int) -> None:
     random = Random(seed)
@@ -204,7 +204,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 # the state after it is that of single records
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
 def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -254,7 +254,9 @@ def test_a_connection_is_in_one_bucket_though_its_records_are_read_by_themselves
     for number in range(8):
         wire = Wire(port=50_000 + number)
         packets += [*connected(wire), *spoken(wire, [publish()] * 10)]
-        packets += fragments4(wire.ends[0], wire.segment(0, len(CONNECTS[V5]) + 10 * len(publish()), publish()), [8], number)
+        packets += fragments4(
+            wire.ends[0], wire.segment(0, len(CONNECTS[V5]) + 10 * len(publish()), publish()), [8], number
+        )
     file = pcap(records(packets, LINKS[link]))
     found = [told(read([io.BytesIO(file)], bucket=(number, 3))).packets for number in range(3)]
     assert all(found)

@@ -62,7 +62,7 @@ def one_by_one(data: bytes) -> tuple[list[Record], str]:
     return found, ""
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(packets, st.sampled_from(sorted(PCAP)), st.sampled_from("<>"), blocks, st.data())
 def test_pcap(given: list[Packet], kind: str, order: str, block: int, data: st.DataObject) -> None:
     written = pcap(given, kind=kind, order=order, link=101)
@@ -94,7 +94,7 @@ def sections(draw: st.DrawFn) -> Written:
     return file.written()
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(sections(), blocks, st.data())
 def test_pcapng(written: Written, block: int, data: st.DataObject) -> None:
     assert read(written.data, block) == (list(map(told, written.records)), "")
