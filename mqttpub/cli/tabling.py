@@ -2,16 +2,16 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from importlib.util import find_spec
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
 from ..capture.chunks import BadCapture
 from .captures import Input, Words
+from .replacing import replacing
 from .report import note
 
 BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
@@ -74,29 +74,7 @@ def _batches(given: dict[str, Any], inputs: list[Input | Words], fault: Callable
 def _writer(given: dict[str, Any], stack: ExitStack) -> Callable[[Any], Any]:
     from ..columns.files import arrow, parquet
 
-    if given["parquet"] is not None:
-        return stack.enter_context(parquet(stack.enter_context(_replacing(given["parquet"]))))
-    return stack.enter_context(arrow(stack.enter_context(_replacing(given["arrow"]))))
-
-
-@contextmanager
-def _replacing(path: str) -> Iterator[BinaryIO]:
-    """Give a binary file that takes the place of `path` when all went well; `-` is standard output."""
-    if path == "-":
-        if sys.stdout.isatty():
-            raise click.UsageError("a table is not for a terminal; name a file")
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-        return
-    try:
-        handle, name = tempfile.mkstemp(prefix=".mqttpub-", dir=os.path.dirname(os.path.abspath(path)))
-    except OSError as error:
-        raise click.UsageError(f"cannot write '{path}': {error.strerror}") from None
-    try:
-        with open(handle, "wb") as out:
-            yield out
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
+    form, path = (parquet, given["parquet"]) if given["parquet"] is not None else (arrow, given["arrow"])
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError("a table is not for a terminal; name a file")
+    return stack.enter_context(form(stack.enter_context(replacing(path, binary=True))))

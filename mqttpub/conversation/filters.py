@@ -12,6 +12,7 @@ from .aliases import Topic
 from .clients import called
 from .events import Closed, GapSeen, PacketSeen, Remark
 from .exchanges import filters_of
+from .matching import covers
 
 _WORD = re.compile(r'\s*(?:(?P<mark>[,!])|(?P<word>(?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -193,18 +194,6 @@ def _topic(value: str) -> Test:
     if "#" in pattern[:-1] or any(len(level) > 1 and ("#" in level or "+" in level) for level in pattern) or not value:
         raise ValueError(f"{value!r} is no Topic Filter")
     return lambda seen: any(covers(pattern, topic.split("/")) for topic in _topics(seen))
-
-
-def covers(pattern: list[str], topic: list[str]) -> bool:
-    """Whether a Topic Filter matches a Topic Name, both cut into levels (5.0: 4.7)."""
-    if topic[0].startswith("$") and pattern[0] in ("+", "#"):
-        return False
-    for index, level in enumerate(pattern):
-        if level == "#":
-            return True
-        if index == len(topic) or level not in ("+", topic[index]):
-            return False
-    return len(pattern) == len(topic)
 
 
 def _topics(seen: Seen) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..conversation.filters import covers
+from ..conversation.matching import covers
 
 PAYLOADS = ("keep", "hash", "drop")
 _BEGIN = {"packets": "time", "findings": "time", "exchanges": "begin", "connections": "begin"}

@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-from ..codec.nodes import Decoded, Finding, Node
+from ..codec.nodes import Decoded, Node
 from ..wire.span import Span
 from ..wire.types import PAIR
 from .masking import clipped, hidden
 from .payload import classify, parsed
 from .rebuild import packet_of
 from .values import describe
+from .verdict import finding_record
 
 __all__ = ["dumps", "packet_of", "record"]
 
@@ -59,7 +60,7 @@ class _Recorder:
             "hex": self.hex(Span(0, len(decoded.data))),
             "fields": [self.field(path, node) for path, node in decoded.root.walk() if _is_leaf(node)],
             **dict(self.extras(decoded.root)),
-            "findings": [_finding(each) for each in decoded.findings],
+            "findings": [finding_record(each) for each in decoded.findings],
         }
 
     def hex(self, span: Span) -> str:
@@ -134,11 +135,3 @@ def _base64(data: bytes) -> str:
     from base64 import b64encode
 
     return b64encode(data).decode("ascii")
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    place = {"offset": finding.span.start, "length": finding.span.length, "mask": finding.mask}
-    return {
-        "severity": finding.severity, "path": finding.path, **place,
-        "message": finding.message, "statement": finding.statement,
-    }  # fmt: skip

@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.conversation.events import Event, GapSeen
-from mqttpub.conversation.filters import Filter, covers
+from mqttpub.conversation.filters import Filter
 from mqttpub.conversation.known import Known, KnownPacket
+from mqttpub.conversation.matching import covers
 from mqttpub.lab.topics import covers as oracle
 from tests.conversation.talk import CLIENT, Talk, aliased, known, linted, redelivered, subscribed, talks, walkthrough
 from tests.strategies import filters

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ...conversation.matching import covers
 from ...spec.limits import SHARE
 
 MOST = 10_000
@@ -181,15 +182,3 @@ class Subscriptions:
         return topic.startswith("$") and any(
             each.live and covers(each.levels, ["", *levels[1:]]) for each in self._wild
         )
-
-
-def covers(filter: list[str], topic: list[str]) -> bool:
-    """Whether a filter matches a Topic Name, both cut into levels (5.0: 4.7)."""
-    if topic[0].startswith("$") and filter[0] in ("+", "#"):
-        return False
-    for index, level in enumerate(filter):
-        if level == "#":
-            return True
-        if index == len(topic) or level not in ("+", topic[index]):
-            return False
-    return len(filter) == len(topic)
