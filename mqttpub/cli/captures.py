@@ -15,15 +15,13 @@ from ..capture.reading import Reading
 from ..capture.records import is_capture
 from ..capture.text import BadText, Piece, read_bytes
 from ..capture.tlskeys import NoKeys
-from ..codec.stream import LostSync, Stream
-from ..conversation.events import Ends, Event, GapSeen, PacketSeen
+from ..conversation.events import Event
 from ..spec.terms import Direction, Version
 
 LOOK = 65536
 """Bytes of a file that are looked at to tell what it is."""
 ENOUGH = 12
 """Bytes that tell a capture from a text."""
-MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 
 
 class Choice(NamedTuple):
@@ -136,34 +134,10 @@ class Words:
 
 
 def text_events(pieces: Iterable[Piece], choice: Choice) -> Iterator[Event]:
-    """Yield the packets of bytes that somebody wrote down, as one connection; a CONNECT begins another."""
-    ends, version, seen = Ends(1, "", ""), choice.version, False
-    for piece in pieces:
-        direction = MARKS.get(piece.mark) or choice.direction
-        stream = Stream(direction, version)
-        try:
-            for frame in stream.feed(piece.data):
-                if frame.data[0] >> 4 == 1 and seen:
-                    ends = ends._replace(number=ends.number + 1)
-                seen, version = True, frame.version or version
-                told = frame.version or reading_of(frame.data, direction)
-                yield PacketSeen(ends, None, 0, frame.data, frame.offset, direction, told, frame.version is None)
-            left, message, malformed = stream.pending, "the packet is cut short", False
-        except LostSync as lost:
-            left, message, malformed = piece.data[lost.offset :], lost.message, True
-        if left:
-            yield GapSeen(ends, None, 0, stream.offset, direction, len(left), left[:64], message, malformed)
+    """Yield the packets of bytes that somebody wrote down; raises BadText."""
+    from ..capture.written import events
 
-
-def reading_of(data: bytes, direction: Direction | None) -> Version:
-    """Return the version in which less is wrong with a packet that nothing tells the version of."""
-    from ..codec.decode import decode
-    from ..lint.packet import lint
-
-    def errors(version: Version) -> int:
-        return sum(each.severity == "error" for each in lint(decode(data, version, direction=direction), direction))
-
-    return min((Version.V5, Version.V311), key=errors)
+    return events(pieces, version=choice.version, direction=choice.direction)
 
 
 class Events:
