@@ -26,30 +26,33 @@ def ip_start(link: int, data: bytes) -> int:
 _U16 = Struct(">H").unpack_from
 _NOT_IP = "not IP"
 
-_IP = (0x0800, 0x86DD)
-_TAGS = (0x8100, 0x88A8, 0x9100)
+IP = (0x0800, 0x86DD)
+"""EtherTypes of version 4 and 6."""
+TAGS = (0x8100, 0x88A8, 0x9100)
 """802.1Q, 802.1ad (QinQ), and what was used for QinQ before it had a number."""
-_PPPOE = 0x8864
+PPPOE = 0x8864
+"""EtherType of PPPoE sessions."""
 _PPP_IP = (0x0021, 0x0057)
-_LONGEST_LLC = 1500
-"""Up to here the field is the length of an 802.3 frame, not a type."""
-_SNAP = b"\xaa\xaa\x03\0\0\0"
+SNAP = b"\xaa\xaa\x03\0\0\0"
+"""LLC and SNAP in front of an EtherType."""
 
-_FAMILIES = (2, 10, 23, 24, 28, 30)
+FAMILIES = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS."""
 
 
 def _typed(data: bytes, at: int, payload: int) -> int:
     """Return the start of the IP packet, where the EtherType of the payload stands at `at`."""
     (kind,) = _U16(data, at)
-    while kind in _TAGS:
+    while kind in TAGS:
         (kind,) = _U16(data, payload + 2)
         payload += 4
-    if kind in _IP:
+    if kind in IP:
         return payload
-    if kind == _PPPOE and _U16(data, payload + 6)[0] in _PPP_IP:
+    if kind == PPPOE and _U16(data, payload + 6)[0] in _PPP_IP:
         return payload + 8
-    if kind <= _LONGEST_LLC and data.startswith(_SNAP, payload) and _U16(data, payload + 6)[0] in _IP:
+    # The length of an 802.3 frame stands where others have a type; segments that a card is yet to cut, and
+    # jumbo frames, go beyond the 1500 of the standard, so that it tells nothing.
+    if kind != PPPOE and data.startswith(SNAP, payload) and _U16(data, payload + 6)[0] in IP:
         return payload + 8
     raise Skipped(_NOT_IP)
 
@@ -68,7 +71,7 @@ def _cooked2(data: bytes) -> int:
 
 def _loopback(data: bytes) -> int:
     # The byte order is that of the capturing machine for type 0 and of the network for 108.
-    if int.from_bytes(data[:4], "big") in _FAMILIES or int.from_bytes(data[:4], "little") in _FAMILIES:
+    if int.from_bytes(data[:4], "big") in FAMILIES or int.from_bytes(data[:4], "little") in FAMILIES:
         return 4
     raise Skipped(_NOT_IP)
 

@@ -14,7 +14,8 @@ LARGEST = 16 << 20
 """Bytes of a record above which nothing but a broken length explains it."""
 _USUAL_LARGEST = 262_144
 """Bytes of a record that a snap length, which is often wrong, does not forbid."""
-_FILE_HEADER = 24
+FILE_HEADER = 24
+"""Bytes in front of the first record."""
 _LINK = 0xFFFF
 """What of the last field of the file header is the link type; the rest is about checksums."""
 
@@ -45,7 +46,7 @@ def begins(first: bytes) -> bool:
 
 def records(buffer: Buffer) -> Iterator[Record]:
     """Yield the records of a file; raises BadCapture where one is cut, or is longer than can be."""
-    file = _File(buffer)
+    file = File(buffer)
     unpack, header, nanoseconds = file.unpack, file.layout.header, file.layout.nanoseconds
     link, limit, new, cls = file.link, file.limit, tuple.__new__, Record
     number = second = begun = 0
@@ -70,23 +71,23 @@ def records(buffer: Buffer) -> Iterator[Record]:
         buffer.at = at
 
 
-class _File:
+class File:
     """What the header of a file says of its records."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
-        buffer.need(_FILE_HEADER)
-        head = buffer.data[buffer.at : buffer.at + _FILE_HEADER]
+        buffer.need(FILE_HEADER)
+        head = buffer.data[buffer.at : buffer.at + FILE_HEADER]
         self.layout = _LAYOUTS[head[:4]]
-        if len(head) < _FILE_HEADER:
-            raise BadCapture(f"the header of pcap has {_FILE_HEADER} bytes, but the file ends after {len(head)}")
+        if len(head) < FILE_HEADER:
+            raise BadCapture(f"the header of pcap has {FILE_HEADER} bytes, but the file ends after {len(head)}")
         major, minor, _, _, snaplen, link = Struct(self.layout.order + "HHIIII").unpack_from(head, 4)
         if major != 2:
             raise BadCapture(f"version {major}.{minor} of pcap is unknown", 4)
         self.link = link & _LINK
         self.limit = min(max(snaplen, _USUAL_LARGEST), LARGEST)
         self.unpack = Struct(self.layout.order + "IIII").unpack_from
-        buffer.at += _FILE_HEADER
+        buffer.at += FILE_HEADER
 
     def fetch(self, number: int) -> bool:
         """Have the next record in the buffer, whole; False at the end of the file."""

@@ -23,7 +23,7 @@ LATEST = 253_402_300_800_000_000_000
 
 ENHANCED = 6
 """Enhanced Packet Block."""
-_HEAD = 28
+HEAD = 28
 """Bytes of it in front of those of the packet."""
 _MAGIC = b"\n\r\r\n"
 """Type of a Section Header Block, the same in both byte orders."""
@@ -53,13 +53,13 @@ def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[Record]:
     Raises BadCapture where a block is cut, or contradicts itself. Blocks that hold neither a
     packet nor an interface are passed over.
     """
-    blocks = _Blocks(buffer, secrets)
+    blocks = Blocks(buffer, secrets)
     number, new, cls = 0, tuple.__new__, Record
     while buffer.need(1):
         # The inner loop runs once for each packet of a capture. What is not usual, and the last block that is
         # there, it leaves to `blocks`; the length at the end of a block is read along with the block behind it.
         data, at, ahead = buffer.data, buffer.at, blocks.ahead
-        last = len(data) - _HEAD
+        last = len(data) - HEAD
         current = upper = -1
         kind, total, index, high, low, captured, length = blocks.head(data, at) if at <= last else (0,) * 7
         while kind == ENHANCED:
@@ -88,7 +88,7 @@ _Packet = tuple[int | None, int, bytes, int]
 """Time, link type, bytes, length on the wire."""
 
 
-class _Blocks:
+class Blocks:
     """Reads any block, however unusual, and remembers what its section says of those to come."""
 
     def __init__(self, buffer: Buffer, secrets: Counter[str]) -> None:
@@ -280,14 +280,14 @@ class _Interface(NamedTuple):
         return cls(link, (sure >> 32) - 1, multiplier, divisor, offset, snaplen)
 
 
-_Reader = Callable[[_Blocks, int], _Packet | None]
-_OTHER: tuple[int, int, _Reader] = (0, 0xFFFFFFFF, _Blocks.other)
+_Reader = Callable[[Blocks, int], _Packet | None]
+_OTHER: tuple[int, int, _Reader] = (0, 0xFFFFFFFF, Blocks.other)
 _READERS: dict[int, tuple[int, int, _Reader]] = {
-    int.from_bytes(_MAGIC): (16, 0xFFFFFFFF, _Blocks.section),
-    1: (8, LARGEST_DESCRIPTION, _Blocks.interface),
-    2: (20, LARGEST, _Blocks.obsolete),
-    3: (4, LARGEST, _Blocks.simple),
-    ENHANCED: (20, LARGEST, _Blocks.enhanced),
-    10: (8, 0xFFFFFFFF, _Blocks.keys),
+    int.from_bytes(_MAGIC): (16, 0xFFFFFFFF, Blocks.section),
+    1: (8, LARGEST_DESCRIPTION, Blocks.interface),
+    2: (20, LARGEST, Blocks.obsolete),
+    3: (4, LARGEST, Blocks.simple),
+    ENHANCED: (20, LARGEST, Blocks.enhanced),
+    10: (8, 0xFFFFFFFF, Blocks.keys),
 }
 """Type of a block: fewest bytes of its body, most bytes in all, and how it is read."""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Rows = NDArray[np.int64]
@@ -53,13 +54,22 @@ def _buffer(values: NDArray[Any]) -> pa.Buffer:
     return pa.py_buffer(np.ascontiguousarray(values))
 
 
-def unreadable(data: pa.Array) -> Rows:
-    """Return the rows whose bytes are not UTF-8; there mostly are none, and then all are checked at once."""
+def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
+    """Return bytes as texts, and the rows that are not UTF-8; where there are such, the bytes as they are."""
     try:
-        data.cast(pa.string())
+        return data.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
-        return np.array([row for row, value in enumerate(data.to_pylist()) if value and not _is_text(value)], np.int64)
-    return np.empty(0, np.int64)
+        bad = [row for row, value in enumerate(data.to_pylist()) if value and not _is_text(value)]
+        return data, np.array(bad, np.int64)
+
+
+def coded_texts(data: pa.Array) -> tuple[pa.Array, Rows]:
+    """Do the same, but return a dictionary of texts, of which each is looked at once."""
+    encoded = data.dictionary_encode()
+    words, bad = texts(encoded.dictionary)
+    if len(bad):
+        return data, np.flatnonzero(np.isin(indices(encoded), bad))
+    return pa.DictionaryArray.from_arrays(encoded.indices, words, safe=False), bad
 
 
 def _is_text(value: bytes) -> bool:
@@ -73,6 +83,43 @@ def _is_text(value: bytes) -> bool:
 def picked(words: Sequence[str | None], places: NDArray[Any]) -> pa.Array:
     """Return the words at these places."""
     return pa.array(words, pa.string()).take(numbers(places))
+
+
+def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
+    """Return the words at these places as a dictionary, in which each is once."""
+    known: dict[str, int] = {}
+    table = [-1 if word is None else known.setdefault(word, len(known)) for word in words]
+    found = np.array(table, np.int32)[at] if len(table) else np.zeros(0, np.int32)
+    valid = found >= 0 if -1 in table else None
+    places = numbers(found if valid is None else np.where(valid, found, 0).astype(np.int32), valid)
+    return pa.DictionaryArray.from_arrays(places, strings(list(known)), safe=False)
+
+
+def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
+    """Return a column of texts as numbers and what they stand for, some of which may stand nowhere; null is -1."""
+    told = column.dictionary_encode()
+    return indices(told), told.dictionary.to_pylist()
+
+
+def indices(told: pa.DictionaryArray) -> NDArray[Any]:
+    """Return where in its dictionary each element stands; -1 for null."""
+    return values(pc.fill_null(told.indices, -1) if told.null_count else told.indices)
+
+
+def values(column: pa.Array) -> NDArray[Any]:
+    """Return a column of numbers without null, over the same memory; does not import pandas, as `to_numpy` would."""
+    size = column.type.bit_width // 8
+    if not len(column):
+        return np.zeros(0, f"i{size}")
+    return np.frombuffer(column.buffers()[1], f"i{size}", len(column), column.offset * size)
+
+
+def strings(words: Sequence[str]) -> pa.Array:
+    """Return texts as an array; does not import pandas, as `pa.array` would."""
+    data = [word.encode() for word in words]
+    offsets = np.zeros(len(data) + 1, np.int32)
+    np.cumsum([len(each) for each in data], out=offsets[1:])
+    return pa.Array.from_buffers(pa.string(), len(data), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(data))])
 
 
 def sparse(rows: Rows, values: Iterable[Any], count: int, type: pa.DataType) -> pa.Array:

@@ -1,7 +1,7 @@
 """What comes of a block of records, single packets and many at once, put into one order."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,9 @@ from ..capture.sender import Sender
 from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from ..spec.terms import Direction
 from .frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
-from .framing import Framed, Framing
+from .framing import Framed, Framing, Run
 from .scan import Integers, Records
 from .state import State
-
-_SIDES = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
 
 
 @dataclass
@@ -32,13 +30,8 @@ class Batch(Frames):
         return [self.names[ends.number] for ends in self.connections]
 
 
-class _Kind(NamedTuple):
-    """What packets have in common."""
-
-    ends: Ends
-    direction: Direction | None
-    version: int
-    guessed: bool
+_Kind = tuple[Ends, Direction | None, int, bool]
+"""What packets have in common: connection, direction, version, and whether that is guessed."""
 
 
 class Assembly:
@@ -55,6 +48,18 @@ class Assembly:
         self._late: list[tuple[int, int, int]] = []
         """Index into these rows, record and time, where these are not those of the record that was read."""
         self._framing: Framing | None = None
+        # Flat lists, as the garbage collector would look at tuples again and again.
+        self._senders: list[Any] = []
+        """What a leap has in common: the elements of a kind."""
+        self._shifts: list[int] = []
+        """What is added to a place among all payloads to get the offset of a packet."""
+        self._stretches: list[int] = []
+        """Leap, first segment and the one behind the last, and so on."""
+        self._pairs: list[int] = []
+        """First segments of pairs in these."""
+        self._runs: list[Run] = []
+        self._run_leaps: list[int] = []
+        """Leap, how many packets it has in runs, and so on."""
 
     # single records
 
@@ -66,7 +71,7 @@ class Assembly:
         ends, time, record, data, offset, direction, version, guessed = event
         if record != self._state.records + index + 1:
             self._late.append((len(self._rows), record, NO_TIME if time is None else time))
-        kind = self._kind(_Kind(ends, direction, version, guessed))
+        kind = self._kind((ends, direction, version, guessed))
         self._rows.append((index, len(self._data), len(data), offset, kind))
         self._data += data
 
@@ -79,46 +84,56 @@ class Assembly:
         """Learn where the packets are that `leap` adds; `segment` are the records that hold the segments."""
         self._framing = framing
         self._segment = segment
-        sizes = framing.end - framing.start
-        self._before = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
-        self._leap = np.full(len(segment), -1, np.int32)
-        self._odd: list[tuple[int, int, int, int]] = []
-        self._odd_leaps: list[tuple[int, int]] = []
-        self._leaps: list[tuple[int, int]] = []
-        """Of the packets of one leap: kind, and what is added to a place among all payloads to get the offset."""
 
-    def bytes_of(self, first: int, stop: int) -> int:
-        """Return how many bytes some segments hold."""
-        return int(self._before[stop] - self._before[first])
+    def leap(self, sender: Sender, offset: int, place: int, framed: Framed) -> None:
+        """Add packets of segments, the first of which begins at an offset in the stream of a sender.
 
-    def leap(self, sender: Sender, offset: int, first: int, framed: Framed) -> None:
-        """Add the packets of segments, the first of which begins at an offset in the stream of a sender."""
-        number = len(self._leaps)
-        kind = self._kind(_Kind(sender.ends, sender.direction, sender.version, sender.guessed))
-        self._leaps.append((kind, offset - int(self._before[first])))
-        for start, stop in framed.stretches:
-            self._leap[start:stop] = number
-        self._odd += framed.others
-        self._odd_leaps.append((number, len(framed.others)))
+        `place` is where it begins in the payloads of all segments.
+        """
+        number = len(self._shifts)
+        self._shifts.append(offset - place)
+        self._senders += (sender.ends, sender.direction, sender.version, sender.guessed)
+        for first, stop in framed.stretches:
+            self._stretches += (number, first, stop)
+        self._pairs += framed.pairs
+        if framed.runs:
+            self._runs += framed.runs
+            self._run_leaps += (number, sum([len(run.ends) for run in framed.runs]))
 
     def _leapt(self) -> tuple[Integers, ...]:
         """Return records, starts, lengths, offsets and kinds of the packets of all leaps."""
         framing = self._framing
-        if framing is None or not self._leaps:
+        if framing is None or not self._shifts:
             return (np.zeros(0, np.int64),) * 5
-        packets = framing.packets
-        leap = self._leap[packets.segment]
+        packets = framing.found.packets
+        leap = self._stretched()[framing.found.begin]
         if (leap < 0).any():
             kept = np.flatnonzero(leap >= 0)
             packets, leap = type(packets)(*(column[kept] for column in packets)), leap[kept]
-        if self._odd:
-            odd = np.array(self._odd, np.int64).T
-            packets = type(packets)(*(np.concatenate(both) for both in zip(packets, odd, strict=True)))
-            leap = np.concatenate([leap, np.repeat(*np.array(self._odd_leaps, np.int64).T)])
-        start, length, segment, end = packets
-        kind, shift = np.array(self._leaps, np.int64).T[:, leap]
-        offset = shift + self._before[segment] + (end - framing.start[segment]) - length
-        return self._segment[segment], start, length, offset, kind
+        if self._runs:
+            others = framing.of_runs(self._runs, len(self._records.data) + len(framing.found.joined))
+            packets = type(packets)(*(np.concatenate(both) for both in zip(packets, others, strict=True)))
+            leap = np.concatenate([leap, np.repeat(*_table(self._run_leaps, 2))])
+        start, length, segment, stop = packets
+        shift = np.array(self._shifts, np.int64)
+        return self._segment[segment], start, length, shift[leap] + stop - length, leap + len(self._kinds)
+
+    def _base(self) -> bytes:
+        """Return all bytes that packets of leaps stand in."""
+        joined = (self._framing.found.joined,) if self._framing else ()
+        return b"".join((self._records.data, *joined, *(run.data for run in self._runs)))
+
+    def _stretched(self) -> Integers:
+        """Return the leap of each segment in a stretch; -1 for all others, and for the second ones of pairs."""
+        change = np.zeros(len(self._segment) + 1, np.int64)
+        if self._stretches:
+            # Stretches do not overlap, so that no place occurs twice.
+            number, first, stop = _table(self._stretches, 3)
+            change[first] = number + 1
+            change[stop] -= number + 1
+        leap = np.cumsum(change[:-1]) - 1
+        leap[np.array(self._pairs, np.int64) + 1] = -1
+        return leap
 
     # all
 
@@ -126,8 +141,7 @@ class Assembly:
         """Return all in the order of the records, and within a record in that in which it came."""
         leapt = self._leapt()
         single = np.array(self._rows, np.int64).reshape(-1, 5).T
-        joined = self._framing.joined if self._framing else bytearray()
-        base = b"".join((self._records.data, joined)) if len(leapt[0]) else b""
+        base = self._base() if len(leapt[0]) else b""
         single[1] += len(base)
         # Without packets in both there is nothing to copy.
         columns = [np.concatenate(both) if len(both[0]) and len(both[1]) else max(both, key=len)
@@ -146,10 +160,12 @@ class Assembly:
 
     def _whose(self, kind: Integers) -> dict[str, Any]:
         """Return all that Batch has of connections."""
-        ends = list(dict.fromkeys(each.ends for each in self._kinds))
-        numbers = {each: number for number, each in enumerate(ends)}
-        rows = [(numbers[each.ends], _SIDES[each.direction], each.version, each.guessed) for each in self._kinds]
-        connection, direction, version, guessed = np.array(rows, np.int64).reshape(-1, 4).T[:, kind]
+        numbers: dict[Ends, int] = {}
+        columns = [[each[index] for each in self._kinds] + self._senders[index::4] for index in range(4)]
+        columns[0] = [numbers.setdefault(each, len(numbers)) for each in columns[0]]
+        columns[1] = [CLIENT if each is Direction.CLIENT else SERVER if each else UNKNOWN for each in columns[1]]
+        connection, direction, version, guessed = np.array(columns, np.int64)[:, kind]
+        ends = list(numbers)
         # The last one that is put there is the first packet of a connection.
         first = np.full(len(ends), len(kind))
         first[connection[::-1]] = np.arange(len(kind))[::-1]
@@ -179,6 +195,11 @@ def _places(index: Integers, count: int) -> tuple[Integers, Integers]:
         begin = np.flatnonzero(new)
         place = place + np.arange(len(index)) - np.repeat(begin, np.diff(np.append(begin, len(index))))
     return place, np.repeat(np.arange(count), counts)
+
+
+def _table(values: list[int], columns: int) -> Integers:
+    """Return the columns of rows that stand one behind the other."""
+    return np.array(values, np.int64).reshape(-1, columns).T
 
 
 def _put(column: NDArray[Any], place: Integers) -> NDArray[Any]:

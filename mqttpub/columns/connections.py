@@ -5,13 +5,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..conversation.events import Closed, Ends, GapSeen
 from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..spec.terms import Direction
-from .arrow import Mask, Rows, numbers
+from .arrow import Rows, encoded, numbers
 from .decode import key
 from .frames import Frames
 from .legs import integers
@@ -67,17 +66,17 @@ class Connections:
     # packets
 
     def _count(self, packets: pa.RecordBatch) -> None:
-        told = packets["connection"].dictionary_encode()
-        number, names = integers(told.indices), told.dictionary.to_pylist()
-        _, first = np.unique(number, return_index=True)
+        number, names = encoded(packets["connection"])
+        first, last = (np.full(len(names), -1) for _ in range(2))
+        first[number[::-1]], last[number] = np.arange(len(number))[::-1], np.arange(len(number))
+        present = np.flatnonzero(last >= 0)
         columns = _sums(packets, number, len(names))
-        about = packets.take(numbers(first.astype(np.int64))).select(_ABOUT).to_pylist()
-        last = np.zeros(len(names), np.int64)
-        last[number] = np.arange(len(number))
-        clients = packets["client_id"].take(numbers(last)).to_pylist()
-        for index, connection in enumerate(names):
-            row = self._rows.setdefault(connection, {**_NEW, **about[index]})
-            row["client_id"] = clients[index] or row["client_id"]
+        about = packets.select(_ABOUT).take(numbers(first[present])).to_pylist()
+        clients = packets["client_id"].take(numbers(last[present])).to_pylist()
+        for place, index in enumerate(present.tolist()):
+            connection = names[index]
+            row = self._rows.setdefault(connection, {**_NEW, **about[place]})
+            row["client_id"] = clients[place] or row["client_id"]
             for each in columns:
                 row[each] = _MERGED.get(each, _added)(row[each], columns[each][index])
 
@@ -114,11 +113,11 @@ class Connections:
         return connection if event.direction is None or event.how == "RST" or len(closed) > 1 else None
 
 
-def _sums(packets: pa.RecordBatch, number: Rows, count: int) -> dict[str, list[Any]]:
+def _sums(packets: pa.RecordBatch, number: NDArray[Any], count: int) -> dict[str, list[Any]]:
     """Return what is added up of each connection, and its first and last times and records."""
     size, code, qos = integers(packets["length"]), integers(packets["type_code"]), integers(packets["qos"])
-    client = _flags(packets["direction"], "client")
-    server = _flags(packets["direction"], "server")
+    side, words = encoded(packets["direction"])
+    client, server = (side == (words.index(name) if name in words else len(words)) for name in ("client", "server"))
     publish = (code == Publish.code) & ((qos == 1) | (qos == 2))
     dup = integers(packets["dup"], 0)
     weights: dict[str, NDArray[Any]] = {
@@ -137,21 +136,12 @@ def _sums(packets: pa.RecordBatch, number: Rows, count: int) -> dict[str, list[A
     }
 
 
-def _flags(direction: pa.Array, name: str) -> Mask:
-    flags: Mask = pc.equal(direction, name).fill_null(False).to_numpy(zero_copy_only=False)
-    return flags
-
-
-def _extremes(which: Any, number: Rows, values: Rows, count: int) -> list[int | None]:
+def _extremes(which: Any, number: NDArray[Any], values: Rows, count: int) -> list[int | None]:
     """Return the least or the greatest value of each connection, None where there is none."""
-    found: list[int | None] = [None] * count
-    if len(number):
-        order = np.argsort(number, kind="stable")
-        begin = np.flatnonzero(np.concatenate(([True], np.diff(number[order]) != 0)))
-        reduced = which.reduceat(values[order], begin)
-        for index, value in zip(number[order[begin]].tolist(), reduced.tolist(), strict=True):
-            found[index] = value
-    return found
+    worst = np.iinfo(np.int64).max if which is np.minimum else NO_TIME
+    found = np.full(count, worst)
+    which.at(found, number, values)
+    return [None if value == worst else value for value in found.tolist()]
 
 
 def _added(one: int | None, other: int) -> int:

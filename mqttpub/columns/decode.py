@@ -18,11 +18,11 @@ from ..codec.framing import declared
 from ..spec.packets import Publish
 from ..spec.terms import Version
 from . import rare
-from .arrow import MOST_BYTES, Mask, Rows, numbers, picked, replaced, slices, sparse, unreadable
+from .arrow import MOST_BYTES, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
 from .bytesat import Bytes
 from .frames import NO_TIME, Frames
 from .memory import Memory
-from .schema import PACKETS, TIME
+from .schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
 from .walk import CODES, Found, Number, Text, read, shapes
 
 _DIRECTIONS = ("client", "server", None)
@@ -41,7 +41,14 @@ _TYPES = [_type_name(version, code) for version in range(max(Version) + 1) for c
 def decode(
     frames: Frames, *, capture: str = "", keys: Sequence[str] | None = None, memory: Memory | None = None
 ) -> pa.RecordBatch:
-    """Return a row of `packets` for each frame, in the same order.
+    """Return a row of `packets` for each frame, in the same order; see `decode_coded`."""
+    return plain(decode_coded(frames, capture=capture, keys=keys, memory=memory))
+
+
+def decode_coded(
+    frames: Frames, *, capture: str = "", keys: Sequence[str] | None = None, memory: Memory | None = None
+) -> pa.RecordBatch:
+    """Return a row of `packets` for each frame, in the same order, with dictionaries for texts that come many times.
 
     `keys` are those of `frames.connections`, by default `key`. `memory` carries clients and
     topic aliases from one batch to the next, which have to come in order. Raises ValueError
@@ -79,7 +86,7 @@ class _Batch:
         self.about(capture, rows, scalar)
         self.merge(rows, scalar)
         self.conversation(rows, scalar)
-        return pa.RecordBatch.from_arrays([self.columns[name] for name in PACKETS.names], schema=PACKETS)
+        return pa.RecordBatch.from_arrays([self.columns[name] for name in PACKETS.names], schema=CODED_PACKETS)
 
     def read(self) -> Rows:
         """Read all packets that have a shape; return where variable headers begin, 0 where that is irregular."""
@@ -103,18 +110,20 @@ class _Batch:
     def bad_texts(self) -> Rows:
         found = self.found
         bad = [found.entries.cut(self.buffer, found.irregular)]
-        for name, texts in found.texts.items():
-            begin, end, valid = self.spans(texts)
-            data = self.columns[name] = slices(self.buffer, begin, end, valid)
+        for name, places in found.texts.items():
+            begin, end, valid = self.spans(places)
+            data = slices(self.buffer, begin, end, valid)
             if PACKETS.field(name).type == pa.string():
-                bad.append(unreadable(data))
+                data, rows = coded_texts(data) if name in CODED else texts(data)
+                bad.append(rows)
+            self.columns[name] = data
         return np.concatenate(bad)
 
-    def spans(self, texts: list[Text]) -> tuple[Rows, Rows, Mask]:
+    def spans(self, places: list[Text]) -> tuple[Rows, Rows, Mask]:
         """Return where the texts of all rows are."""
         begin, end = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         valid = np.zeros(self.count, np.bool_)
-        for text in texts:
+        for text in places:
             begin[text.rows], end[text.rows] = text.begin, text.end
             valid[text.rows] = True if text.valid is None else text.valid
         return begin, end, valid & ~self.found.irregular
@@ -132,13 +141,13 @@ class _Batch:
         if len(rows):
             self.version = frames.version.copy()
             self.version[rows] = [each.version for each in scalar]
-        own["capture"] = pa.repeat(pa.scalar(capture, pa.string()), self.count)
+        own["capture"] = coded([capture], np.zeros(self.count, np.int8))
         own["frame"], own["pos"] = numbers(frames.record), numbers(frames.offset)
         own["time"] = numbers(frames.time // 1000, frames.time != NO_TIME).view(TIME)
-        own["direction"] = picked(_DIRECTIONS, frames.direction)
-        own["version"] = picked(_VERSIONS, self.version)
+        own["direction"] = coded(_DIRECTIONS, frames.direction)
+        own["version"] = coded(_VERSIONS, self.version)
         own["version_guessed"] = numbers(frames.guessed)
-        own["type"] = picked(_TYPES, self.version * CODES + self.code)
+        own["type"] = coded(_TYPES, self.version * CODES + self.code)
         own["type_code"] = numbers(self.code.astype(np.int8))
         own["length"] = numbers((frames.end - frames.start).astype(np.int32))
 
@@ -169,7 +178,7 @@ class _Batch:
         return having[order], aliases[order]
 
     def of_connection(self, words: Sequence[str | None]) -> pa.Array:
-        return picked(words, self.frames.connection)
+        return coded(words, self.frames.connection)
 
     def merge(self, rows: Rows, scalar: list[rare.Row]) -> None:
         """Make the columns of what packets hold, rows of the scalar codec in their places."""
@@ -185,9 +194,9 @@ class _Batch:
                 parts = [*self.found.numbers[name], Number(some, np.array(values), None)]
                 self.columns[name] = self.number(field.type, parts)
             elif name in self.found.texts:
-                self.columns[name] = replaced(self.columns[name].cast(field.type), some, values)
+                self.columns[name] = replaced(self.columns[name], some, values)
             elif name not in self.columns:
-                self.columns[name] = sparse(some, values, self.count, field.type)
+                self.columns[name] = sparse(some, values, self.count, CODED_PACKETS.field(name).type)
         self.columns["properties"] = self.found.entries.array(
             (row, each.properties) for row, each in zip(rows.tolist(), scalar, strict=True)
         )

@@ -59,14 +59,14 @@ def of_events(events: Any) -> Frames:
 
     sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
     buffer, rows = bytearray(), []
-    numbers: dict[int, int] = {}
+    numbers: dict[Ends, int] = {}
     connections: list[Ends] = []
     others: list[GapSeen | Closed | Remark] = []
     for event in events:
         if not isinstance(event, PacketSeen):
             others.append(event)
             continue
-        index = numbers.setdefault(event.ends.number, len(connections))
+        index = numbers.setdefault(event.ends, len(connections))
         if index == len(connections):
             connections.append(event.ends)
         start = len(buffer)

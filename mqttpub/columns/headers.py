@@ -1,6 +1,6 @@
-"""The headers of records in columns: link layer, IP and TCP of all at once."""
+"""The headers of records in columns: link layer, IP and TCP of all at once, TCP only of a share of the connections."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,13 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..capture.link import _FAMILIES as FAMILIES
-from ..capture.link import _IP as IP
-from ..capture.link import _LONGEST_LLC as LONGEST_LLC
-from ..capture.link import _PPPOE as PPPOE
-from ..capture.link import _TAGS as TAGS
+from ..capture.link import FAMILIES, IP, PPPOE, TAGS
 from ..capture.reassembly import ACK, FIN, RST, SYN
-from .scan import Integers, Records, integers
+from .buckets import ALL, Bucket, slot, slots4, slots6
+from .gather import Integers, integers, rows
+from .scan import Records
 
 Flags = NDArray[np.bool_]
 
@@ -29,6 +27,15 @@ _PLAIN4, _V6 = 0x45, 6
 _TCP, _FRAGMENTED = 6, 0x3FFF
 _IP_SIZE, _TCP_SIZE = {4: 20, 6: 40}, 20
 """Bytes of headers without options."""
+_V4_SIZE, _V6_SIZE = 40, 60
+"""The same of both headers together."""
+_PLAIN_LINKS = {1: 14, 113: 16}
+"""Links on which most is IP with an EtherType right in front of it, and where it begins."""
+_PLAIN = np.frombuffer(bytes.fromhex("00000800 45000000 00000000 00060000"), "<u4")
+"""From two bytes in front of the EtherType on: no options, no fragment, TCP."""
+_IS_PLAIN = np.frombuffer(bytes.fromhex("0000ffff ff000000 00003fff 00ff0000"), "<u4")
+_FLAGS = (FIN | SYN | RST | ACK) << 8
+"""In the word with the size of a TCP header in front of them."""
 _SAME = np.arange(1 << 16, dtype=np.uint16)
 _OF_PPP = np.full(1 << 16, 0xFFFF, np.uint16)
 """The EtherType of each protocol of PPP; 0xFFFF, which is none, for those that are not IP."""
@@ -40,8 +47,8 @@ class Segments:
     """TCP segments of records; all arrays have one element for each record."""
 
     sender: Integers
-    """Twice the index into `flows`, and one more for what the second end sends; NOWHERE for what is read by itself
-    or not at all."""
+    """Twice the index into `flows`, and one more for what the second end sends; NOWHERE for what is read by itself,
+    is of another share, or is not read at all."""
     plain: Flags
     """Whether it is whole and has no flag but ACK (PSH and URG do not count)."""
     start: Integers
@@ -58,9 +65,21 @@ class Segments:
     """How many records that are not read are what."""
 
 
-def segments(records: Records) -> Segments:
-    """Find the segments of records."""
-    return _Headers(records).segments()
+def segments(records: Records, bucket: Bucket = ALL) -> Segments:
+    """Find the segments of records that are in a bucket.
+
+    What does not tell its connection at once is read by itself, whatever the bucket; what is not read is counted in
+    each.
+    """
+    return _Headers(records, bucket).segments()
+
+
+def slots(records: Records) -> tuple[Integers, Integers]:
+    """Return the slots of the segments of records that tell them at once, and how long each record is."""
+    found = segments(records)
+    which = np.flatnonzero(found.sender >= 0)
+    of = np.array([slot(key) for key in found.flows], np.int64)
+    return of[found.sender[which] >> 1], (records.end - records.start)[which]
 
 
 def opposite(key: bytes) -> bytes:
@@ -70,13 +89,14 @@ def opposite(key: bytes) -> bytes:
 
 
 class _Headers:
-    def __init__(self, records: Records) -> None:
+    def __init__(self, records: Records, bucket: Bucket) -> None:
         self.records = records
+        self.bucket = bucket
         self.bytes = np.frombuffer(records.data, np.uint8)
         self.u16 = integers(records.data, ">u2")
         self.u32 = integers(records.data, ">u4")
-        self.u64 = integers(records.data, ">u8")
         count = len(records)
+        self.every = np.arange(count)
         self.alone = np.zeros(count, np.bool_)
         self.sender = np.full(count, NOWHERE, np.int64)
         self.plain = np.zeros(count, np.bool_)
@@ -86,24 +106,51 @@ class _Headers:
         self.flows: list[bytes] = []
 
     def segments(self) -> Segments:
-        """Go through the links, then through the versions of IP."""
-        for link in dict.fromkeys(self.records.link.tolist()):
-            which = np.flatnonzero(self.records.link == link)
-            which, at = _LINKS.get(link, _Headers._unknown)(self, which, self.records.start[which])
+        """Go through the links: first what is plain on each, then the rest by its version of IP."""
+        for link, which in self._links():
+            which, at = self._plain(
+                link, which, self.records.start if which is self.every else self.records.start[which]
+            )
+            if not len(which):
+                continue
+            which, at = _LINKS.get(link, _Headers._unknown)(self, which, at)
             which, at = self._long(which, at, _IP_SIZE[4])
             first = self.bytes[at]
-            four = first == _PLAIN4
-            if four.all():
-                self._v4(which, at)
-                continue
+            four, six = first == _PLAIN4, first >> 4 == _V6
             self._v4(which[four], at[four])
-            six = first >> 4 == _V6
             self._v6(*self._long(which[six], at[six], _IP_SIZE[6]))
             self.alone[which[~(four | six)]] = True
         return Segments(
             self.sender, self.plain, self.start, self.end, self.seq, self.ack, np.flatnonzero(self.alone), self.flows,
             self.not_ip, self.not_tcp,
         )  # fmt: skip
+
+    def _links(self) -> Iterator[tuple[int, Integers]]:
+        links = self.records.link
+        if len(links) and (links == links[0]).all():
+            yield int(links[0]), self.every
+            return
+        for link in np.unique(links).tolist():
+            yield link, np.flatnonzero(links == link)
+
+    def _plain(self, link: int, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        """Take what is nothing but IPv4 and TCP behind an EtherType; return the rest."""
+        ip = _PLAIN_LINKS.get(link)
+        if ip is None:
+            return which, at
+        long = self.records.end[which] - at >= ip + _V4_SIZE
+        which, at, short, short_at = _parted(which, at, long)
+        # From the word on that the EtherType ends.
+        words = rows(self.records.data, at + (ip - 4), 4 + _V4_SIZE, "<u4")
+        plain = words[:, 0] & _IS_PLAIN[0] == _PLAIN[0]
+        for column in (1, 2, 3):
+            plain &= words[:, column] & _IS_PLAIN[column] == _PLAIN[column]
+        if plain.all():
+            self._take4(which, at + ip, words[:, 1:])
+            return short, short_at
+        which, at, other, other_at = _parted(which, at, plain)
+        self._take4(which, at + ip, words[plain, 1:])
+        return np.concatenate([other, short]), np.concatenate([other_at, short_at])
 
     def _long(self, which: Integers, at: Integers, size: int) -> tuple[Integers, Integers]:
         """Leave out records without so many bytes from a place on, which are read by themselves."""
@@ -143,15 +190,21 @@ class _Headers:
         which, at = self._long(which, at, payload)
         found = self.u16[at + kind]
         at = at + payload
-        if (found == IP[0]).all():
+        ip = (found == IP[0]) | (found == IP[1])
+        if ip.all():
             return which, at
+        other = ~ip
+        more, behind = self._untyped(which[other], at[other], found[other])
+        return np.concatenate([which[ip], more]), np.concatenate([at[ip], behind])
+
+    def _untyped(self, which: Integers, at: Integers, found: NDArray[Any]) -> tuple[Integers, Integers]:
+        """Do so for those behind whose link header there is something else than IP."""
         for _ in range(MOST_TAGS):
             which, at, found = self._behind(which, at, found, np.isin(found, TAGS), 4, 2)
         which, at, found = self._behind(which, at, found, found == PPPOE, 8, 6, _OF_PPP)
         ip = np.isin(found, IP)
-        # Frames with SNAP may be longer than the length that stands there can tell.
         snap = (self.records.end[which] - at >= 4) & (self.u32[np.minimum(at, len(self.u32) - 1)] == SNAP)
-        other = (found > LONGEST_LLC) & ~np.isin(found, TAGS) & ~snap
+        other = ~np.isin(found, TAGS) & ~snap
         self.not_ip += int((other & ~ip).sum())
         self.alone[which[~(other | ip)]] = True
         return which[ip], at[ip]
@@ -172,21 +225,26 @@ class _Headers:
     # IP
 
     def _v4(self, which: Integers, at: Integers) -> None:
-        protocol, total = self.bytes[at + 9], self.u16[at + 2]
-        simple = (protocol == _TCP) & (self.u16[at + 6] & _FRAGMENTED == 0)
-        if not simple.all():
-            whole = (self.u16[at + 6] & _FRAGMENTED == 0) & ((total == 0) | (total >= 20))
-            other = whole & ~np.isin(protocol, CARRIES_TCP)
-            self.not_tcp += int(other.sum())
-            self.alone[which[~(simple | other)]] = True
-            which, at = which[simple], at[simple]
-        which, at = self._long(which, at, _IP_SIZE[4] + _TCP_SIZE)
-        self._tcp(which, at + 20, at + self.u16[at + 2])
-        ends, addresses = _numbered(self.u64[at + 12].astype(np.int64), pa.int64())
-        codes, both = _numbered(ends.astype(np.int64) << 32 | self.u32[at + 20], pa.int64())
-        packed = [each.to_bytes(8, signed=True) for each in addresses.to_pylist()]
-        keys = [packed[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4) for each in both.to_pylist()]
-        self.sender[which] = self._senders(keys)[codes]
+        protocol, total, fragment = self.bytes[at + 9], self.u16[at + 2], self.u16[at + 6] & _FRAGMENTED
+        simple = (protocol == _TCP) & (fragment == 0)
+        other = (fragment == 0) & ((total == 0) | (total >= _IP_SIZE[4])) & ~np.isin(protocol, CARRIES_TCP)
+        self.not_tcp += int(other.sum())
+        self.alone[which[~(simple | other)]] = True
+        which, at = self._long(which[simple], at[simple], _V4_SIZE)
+        self._take4(which, at, rows(self.records.data, at, _V4_SIZE, "<u4"))
+
+    def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
+        """Take those of the bucket, the words of whose headers of IPv4 and TCP are these."""
+        if self.bucket.parts > 1:
+            mine = np.flatnonzero(self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64))))
+            which, at, header = which[mine], at[mine], header[mine]
+        size = header[:, 0].byteswap() & 0xFFFF
+        self._tcp(which, at + _IP_SIZE[4], at + size, header[:, 5:])
+        ends, addresses = _numbered(header[:, 3].astype(np.int64) | header[:, 4].astype(np.int64) << 32, pa.int64())
+        codes, both = _numbered(ends.astype(np.int64) << 32 | header[:, 5], pa.int64())
+        packed = [each.to_bytes(8, "little", signed=True) for each in addresses.to_pylist()]
+        keys = [packed[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4, "little") for each in both.to_pylist()]
+        self._put(self.sender, which, self._senders(keys)[codes])
 
     def _v6(self, which: Integers, at: Integers) -> None:
         protocol = self.bytes[at + 6]
@@ -194,19 +252,35 @@ class _Headers:
         other = ~np.isin(protocol, CARRIES_TCP)
         self.not_tcp += int(other.sum())
         self.alone[which[~(simple | other)]] = True
-        which, at = self._long(which[simple], at[simple], _IP_SIZE[6] + _TCP_SIZE)
-        self._tcp(which, at + 40, at + 40 + self.u16[at + 4])
-        keys = self.bytes[(at + 8)[:, None] + np.arange(36)]
-        codes, both = _numbered(keys, pa.binary(36))
-        self.sender[which] = self._senders(both.to_pylist())[codes]
+        which, at = self._long(which[simple], at[simple], _V6_SIZE)
+        header = rows(self.records.data, at, _V6_SIZE, "<u4")
+        if self.bucket.parts > 1:
+            words: NDArray[Any] = header[:, 2:11].astype(np.uint64)
+            halves = words[:, :8:2] | words[:, 1:8:2] << 32
+            mine = np.flatnonzero(self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8])))
+            which, at, header = which[mine], at[mine], header[mine]
+        size = header[:, 1].byteswap() >> 16
+        self._tcp(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 10:])
+        codes, both = _numbered(np.ascontiguousarray(header[:, 2:11]), pa.binary(36))
+        self._put(self.sender, which, self._senders(both.to_pylist())[codes])
 
-    def _tcp(self, which: Integers, at: Integers, end: Integers) -> None:
-        bits = self.u16[at + 12]
-        start = at + (bits >> 10 & 0x3C)
-        acknowledges = (bits & (FIN | SYN | RST | ACK) == ACK) & (bits >= 0x5000)
-        self.plain[which] = acknowledges & (start <= end) & (end <= self.records.end[which])
-        self.start[which], self.end[which] = start, end
-        self.seq[which], self.ack[which] = self.u32[at + 4], self.u32[at + 8]
+    def _tcp(self, which: Integers, at: Integers, end: Integers, header: NDArray[np.uint32]) -> None:
+        """Take the words of a TCP header."""
+        bits = header[:, 3]
+        start = at + (bits >> 2 & 0x3C)
+        plain = (bits & _FLAGS == ACK << 8) & (bits & 0xF0 >= 0x50)
+        plain &= (start <= end) & (end <= (self.records.end if which is self.every else self.records.end[which]))
+        self._put(self.plain, which, plain)
+        self._put(self.start, which, start)
+        self._put(self.end, which, end)
+        self._put(self.seq, which, header[:, 1].byteswap())
+        self._put(self.ack, which, header[:, 2].byteswap())
+
+    def _put(self, column: NDArray[Any], which: Integers, values: NDArray[Any]) -> None:
+        if which is self.every:
+            column[:] = values
+        else:
+            column[which] = values
 
     def _senders(self, keys: list[bytes]) -> Integers:
         """Return what `Segments.sender` says of the senders with these keys."""
@@ -229,6 +303,13 @@ _LINKS: dict[int, _Finder] = {
     113: _Headers._cooked,
     276: _Headers._cooked2,
 }
+
+
+def _parted(which: Integers, at: Integers, flags: Flags) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return those for which a flag is set, and the others."""
+    if flags.all():
+        return which, at, which[:0], at[:0]
+    return which[flags], at[flags], which[~flags], at[~flags]
 
 
 def _numbered(values: NDArray[Any], kind: Any) -> tuple[NDArray[np.int32], Any]:

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from ..conversation.tables import Table
-from .arrow import Rows, latest, numbers, picked
+from .arrow import Mask, Rows, coded, indices, latest, numbers, values
 
 CLIENTS_MEMORY = 16 << 20
 """Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
@@ -45,18 +45,18 @@ class Memory:
             words += [name for _, name in told]
             for row, name in told:
                 self._clients.put(keys[connection[row]], name, len(name) + _ENTRY)
-        return picked(words, numbers)
+        return coded(words, numbers)
 
     def topics(
         self, keys: Sequence[str], connection: Rows, direction: Rows, rows: Rows, aliases: Rows, sent: pa.Array
     ) -> pa.Array:
         """Return the topics that are meant: those sent, but in `rows`, which have `aliases`, what the alias means.
 
-        All but `sent` have an element for each of these rows only, which ascend.
+        `sent` is a dictionary. All others have an element for each of these rows only, which ascend.
         """
         if not len(rows):
             return sent
-        own = pc.fill_null(pc.binary_length(sent.take(numbers(rows))), 0).to_numpy(zero_copy_only=False) > 0
+        own = _filled(sent.take(numbers(rows)))
         slot = direction << 16 | aliases
         number = connection * (3 << 16) + slot
         last, order = latest(number, own & (aliases > 0))
@@ -73,11 +73,18 @@ class Memory:
         earlier[order] = np.repeat(len(sent) + np.arange(len(begins)), lengths)
         source = np.arange(len(sent))
         source[rows] = np.where(own, rows, np.where(last >= 0, rows[last], earlier))
-        return pa.concat_arrays([sent, pa.array(before, pa.string())]).take(numbers(source))
+        return pa.concat_arrays([sent, pa.array(before, sent.type)]).take(numbers(source))
 
     def _keep(self, places: list[tuple[str, int]], last: Rows, rows: Rows, sent: pa.Array) -> None:
         """Remember what each alias means at the end of the batch, where a row of it set it."""
         told = np.flatnonzero(last >= 0)
-        names = sent.take(numbers(rows[last[told]])).to_pylist()
+        names = sent.take(numbers(rows[last[told]])).cast(pa.string()).to_pylist()
         for at, name in zip(told.tolist(), names, strict=True):
             self._topics.put(places[at], name, len(name) + _ENTRY)
+
+
+def _filled(sent: pa.DictionaryArray) -> Mask:
+    """Tell which texts are there and not empty."""
+    length = np.append(values(pc.binary_length(sent.dictionary)), 0)
+    filled: Mask = length[indices(sent)] > 0
+    return filled

@@ -33,12 +33,12 @@ from ..conversation.events import Closed, Ends
 from ..spec.fields import PACKETS as TYPES
 from ..spec.fields import Packet
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
-from .arrow import Rows, numbers, picked
+from .arrow import Rows, coded, encoded, numbers
 from .decode import key
 from .frames import NO_TIME, Frames
-from .legs import CODES, NONE, SENDERS, Legs, forgetting, integers, legs_of, no_legs, resuming
+from .legs import CODES, NONE, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
 from .machine import DOES, ORPHANS, THEN, Act, states, symbols
-from .schema import EXCHANGES, TIME
+from .schema import CODED_EXCHANGES, TIME, plain
 from .sessions import Left, Moment, Sessions
 
 MOST_TURNS = 8
@@ -49,7 +49,7 @@ _FRAMES = 42
 """Bits that the number of a record may take."""
 LATER = 2**40
 """Record of what comes behind all packets."""
-_REQUESTS = [cls.code for cls in (Publish, Subscribe, Unsubscribe)]
+_REQUEST = kinds(Publish, Subscribe, Unsubscribe)
 _QOS = np.full(CODES, NONE)
 """By packet type, the QoS that an ack belongs to."""
 _QOS[[Puback.code]], _QOS[[Pubrec.code, Pubrel.code, Pubcomp.code]] = 1, 2
@@ -85,7 +85,7 @@ def closes(frames: Frames, name: Callable[[Ends], str] = key) -> list[Close]:
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
     """Return the exchanges of all packets; what is open at the end is `unfinished`."""
     pairing = Pairing()
-    return pa.concat_batches([pairing.add(packets, closed), pairing.finish()])
+    return plain(pa.concat_batches([pairing.add(packets, closed), pairing.finish()]))
 
 
 class Pairing:
@@ -101,7 +101,7 @@ class Pairing:
         self._sessions = Sessions()
 
     def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-        """Take rows of `packets`, and the closes among them; return the exchanges that they end.
+        """Take rows of `packets`, and the closes among them; return the exchanges that they end, with dictionaries.
 
         They stand in the order in which they began. Frames of one batch count on, so that a close
         is behind the packets of its connection whose frame is not higher.
@@ -138,7 +138,7 @@ class Pairing:
             # Legs stand in the order of the packets, so those of an exchange are not side by side.
             newest = np.sort(kept["exchange"][begun[-MOST_OPEN:]])
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
-        self._open = Legs({name: kept[name] for name in self._open.numbers}, kept.texts)
+        self._open = Legs({name: kept[name] for name in self._open.numbers}, kept.texts).compact()
 
 
 def _connections(legs: Legs, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
@@ -147,10 +147,10 @@ def _connections(legs: Legs, closed: list[Close], carried: int) -> tuple[Rows, R
     What comes behind a close is paired anew. Where none comes, the frame is NONE. The first
     legs, `carried` from an earlier batch, are in front of all closes.
     """
-    told = legs.texts["connection"].dictionary_encode()
-    connection, frame = integers(told.indices), legs["frame"].copy()
+    told, words = encoded(legs.texts["connection"])
+    connection, frame = told.astype(np.int64), legs["frame"].copy()
     frame[:carried] = 0
-    names = {name: number for number, name in enumerate(told.dictionary.to_pylist())}
+    names = {name: number for number, name in enumerate(words)}
     known = (each for each in closed if each.connection in names)
     ends = np.sort(np.array([names[each.connection] << _FRAMES | each.frame for each in known], np.int64))
     place = np.searchsorted(ends, connection << _FRAMES | frame, "left")
@@ -167,7 +167,7 @@ class _Exchanges:
         self.order = order
         identifier = identifier[order]
         first = np.concatenate(([True], identifier[1:] != identifier[:-1]))[: len(order)]
-        again = np.where(np.isin(legs["code"], _REQUESTS), legs["dup"], legs["resumed"])
+        again = np.where(_REQUEST[legs["code"]], legs["dup"], legs["resumed"])
         symbol = symbols(legs["code"], legs["qos"], legs["told"], again)[order]
         before = states(symbol, first)
         act = DOES[symbol, before]
@@ -204,12 +204,12 @@ class _Exchanges:
         legs, index = self.legs, self.order[self.start]
         code = legs["code"][index]
         message = (code == Publish.code) | (_QOS[code] != NONE)
-        anew = ~np.isin(code, _REQUESTS) | ((code == Publish.code) & (legs["dup"][index] != 0))
+        anew = ~_REQUEST[code] | ((code == Publish.code) & (legs["dup"][index] != 0))
         yield from self._moments(index[anew & (self.begins != Act.ALONE) & (index >= carried)], close=False)
         yield from self._moments(index[message & (self.ending == UNFINISHED)], close=True)
 
     def _moments(self, index: Rows, *, close: bool) -> Iterator[Moment]:
-        legs = self.legs.take(index)
+        legs = self.legs.take(index, ("client_id", "resolved_topic"))
         when = self.closing[index] if close else legs["frame"]
         columns = (when, legs["pos"], index, legs["sender"] << 16 | legs["packet_id"], legs["code"])
         texts = (legs.texts["client_id"], legs.texts["resolved_topic"])
@@ -246,11 +246,12 @@ class _Exchanges:
         ended = np.flatnonzero(self.outcome != OPEN)
         ended = ended[np.argsort(self.order[self.start[ended]], kind="stable")]
         begin = self.legs.take(self.order[self.start[ended]])
-        end = self.legs.take(self.order[self.last[ended]])
+        end = self.legs.take(self.order[self.last[ended]], ())
         columns = {**begin.texts, **self._counted(ended), **_about(begin, end), **self._times(ended)}
         columns["topic"] = columns.pop("resolved_topic")
-        columns["outcome"] = picked(_OUTCOMES, self.outcome[ended])
-        return pa.RecordBatch.from_arrays([columns[each.name].cast(each.type) for each in EXCHANGES], schema=EXCHANGES)
+        columns["outcome"] = coded(_OUTCOMES, self.outcome[ended])
+        arrays = [columns[each.name].cast(each.type) for each in CODED_EXCHANGES]
+        return pa.RecordBatch.from_arrays(arrays, schema=CODED_EXCHANGES)
 
     def _counted(self, ended: Rows) -> dict[str, pa.Array]:
         count = len(self.start)
@@ -286,17 +287,17 @@ def _about(begin: Legs, end: Legs) -> dict[str, pa.Array]:
     """Return the columns that the first and the last packet tell."""
     code = begin["code"]
     qos = np.where(code == Publish.code, begin["qos"], _QOS[code])
-    requested = np.isin(code, _REQUESTS) & (begin["time"] != NO_TIME) & (end["time"] != NO_TIME)
+    requested = _REQUEST[code] & (begin["time"] != NO_TIME) & (end["time"] != NO_TIME)
     return {
-        "sender": picked(SENDERS, begin["sender"]),
-        "kind": picked(_KINDS, np.where(qos == NONE, code, qos)),
+        "sender": coded(SENDERS, begin["sender"]),
+        "kind": coded(_KINDS, np.where(qos == NONE, code, qos)),
         "qos": _known(qos),
         "packet_id": numbers(begin["packet_id"]),
         "payload_length": _known(begin["size"]),
         "reason_code": _known(end["reason"]),
         "resumed": numbers(begin["resumed"] != 0),
-        "first_type": picked(_TYPES, code),
-        "last_type": picked(_TYPES, end["code"]),
+        "first_type": coded(_TYPES, code),
+        "last_type": coded(_TYPES, end["code"]),
         "begin": _timestamps(begin["time"]),
         "end": _timestamps(end["time"]),
         "latency_us": numbers(np.where(requested, end["time"] - np.where(requested, begin["time"], 0), 0), requested),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..spec.properties import BY_KEY, PROPERTIES
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from .arrow import Mask, Rows, numbers, picked, slices, unreadable
+from .arrow import Mask, Rows, numbers, picked, slices, texts
 from .bytesat import Bytes
 from .schema import PROPERTY
 
@@ -133,10 +133,12 @@ class Entries:
         bad = [np.empty(0, np.int64)]
         for kind, parts in self._parts.items():
             part = self._joined[kind] = _joined(parts, _SPANS[kind], ~irregular)
-            texts = range(0, _SPANS[kind] - 1, 2)
-            cuts = self._cut[kind] = [slices(buffer, part.spans[at], part.spans[at + 1]) for at in texts]
+            places = range(0, _SPANS[kind] - 1, 2)
+            cuts = self._cut[kind] = [slices(buffer, part.spans[at], part.spans[at + 1]) for at in places]
             if kind != BLOB:
-                bad += [part.rows[unreadable(text)] for text in cuts]
+                found = [texts(cut) for cut in cuts]
+                self._cut[kind] = [text for text, _ in found]
+                bad += [part.rows[rows] for _, rows in found]
         return np.unique(np.concatenate(bad))
 
     def alias(self) -> tuple[Rows, NDArray[np.int64]]:
@@ -157,9 +159,9 @@ class Entries:
         np.cumsum(np.bincount(rows, minlength=len(there)), out=offsets[1:])
         order = np.empty(len(rows), np.int64)
         order[offsets[rows] + k] = np.arange(len(rows))
-        members = (numbers(ids), *self._texts(ids, [word for _, _, word in own]))
-        place = numbers(order)
-        taken = pa.StructArray.from_arrays([each.take(place) for each in members], fields=list(PROPERTY))
+        ids = ids[order]
+        members = (numbers(ids), _named(ids), *self._texts(order, [word for _, _, word in own]))
+        taken = pa.StructArray.from_arrays(members, fields=list(PROPERTY))
         return pa.ListArray.from_arrays(numbers(offsets), taken, mask=None if there.all() else numbers(~there))
 
     def _places(self, own: list[tuple[int, int, Word]]) -> tuple[Rows, Rows, NDArray[np.int32]]:
@@ -169,19 +171,19 @@ class Entries:
         rows, k, ids = (np.concatenate(each) for each in zip(*parts, scalar, strict=True))
         return rows, k, ids.astype(np.int32)
 
-    def _texts(self, ids: NDArray[np.int32], words: list[Word]) -> tuple[pa.Array, pa.Array, pa.Array]:
-        """Return names, keys and values of all properties, in the same order."""
-        told = len(ids) - len(words)
-        names = [picked(_NAMES, ids[:told]), pa.array([word.name for word in words], pa.string())]
+    def _texts(self, order: Rows, words: list[Word]) -> tuple[pa.Array, pa.Array]:
+        """Return keys and values of all properties; `order` tells their places among the parts."""
         pairs = len(self._joined[TWO].rows)
-        keys = [
-            pa.nulls(told - pairs, pa.string()),
-            self._cut[TWO][0].cast(pa.string()),
-            pa.array([word.key for word in words], pa.string()),
-        ]
+        # Pairs are the last of the parts, and only they have keys.
+        first = len(order) - len(words) - pairs
+        keys = pa.concat_arrays([self._cut[TWO][0], pa.array([word.key for word in words], pa.string())])
+        has = order >= first
         values = [self._values(kind) for kind in _SPANS]
         values.append(pa.array([word.value for word in words], pa.string()))
-        return pa.concat_arrays(names), pa.concat_arrays(keys), pa.concat_arrays(values)
+        return (
+            keys.take(numbers(np.where(has, order - first, 0), has)),
+            pa.concat_arrays(values).take(numbers(order)),
+        )
 
     def _values(self, kind: int) -> pa.Array:
         part = self._joined[kind]
@@ -190,7 +192,14 @@ class Entries:
         if kind == BLOB:
             blobs = zip(self._cut[kind][0].to_pylist(), _SECRET[part.ids].tolist(), strict=True)
             return pa.array([None if secret else hexadecimal(blob) for blob, secret in blobs], pa.string())
-        return self._cut[kind][-1].cast(pa.string())
+        return self._cut[kind][-1]
+
+
+def _named(ids: NDArray[np.int32]) -> pa.Array:
+    """Return the name of each property by its Identifier."""
+    odd = np.unique(ids[ids >= len(_NAMES)])
+    words = [*_NAMES, *(f"property_{id}" for id in odd.tolist())]
+    return picked(words, np.where(ids < len(_NAMES), ids, len(_NAMES) + np.searchsorted(odd, ids)))
 
 
 def hexadecimal(data: bytes) -> str:

@@ -5,11 +5,11 @@ else takes the way that `capture` has for single records, whose state is the onl
 ways can take turns within one connection.
 """
 
-from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heapify, heappop, heapreplace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,17 +20,15 @@ from ..capture.reassembly import MASK, Side
 from .assembly import Assembly, Batch
 from .frames import NO_TIME
 from .framing import Framed, Framing
-from .headers import CARRIES_TCP, Segments, opposite, segments
+from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
 from .scan import Integers, Records
 from .state import State
 
 FEWEST = 4
 """Records that are worth a leap."""
-LONGEST_PAUSE = 64
-"""Records after which a leap is tried again, at most."""
 FEWEST_IN_COLUMNS = 24
 """Records of a block below which columns do not pay."""
-NEVER = 1 << 62
+NONE = -1
 
 
 def reassemble(records: Records, state: State) -> Batch:
@@ -40,7 +38,7 @@ def reassemble(records: Records, state: State) -> Batch:
         for index in range(len(records)):
             batch.feed(index)
     else:
-        _Turns(batch, segments(records)).take()
+        _Turns(batch, segments(records, state.bucket)).take()
     return batch.finish()
 
 
@@ -80,18 +78,40 @@ class _Batch:
         return found
 
 
+class _Part(NamedTuple):
+    """Payloads of a sender that follow one another, and what it acknowledges."""
+
+    first: int
+    behind: int
+    """The first of them, and the one behind the last."""
+    seq: int
+    """The Sequence Number of the first byte; of no meaning where there is none, as what follows."""
+    after: int
+    """That of the byte behind the last."""
+    place: int
+    """Where they begin in the payloads of all segments."""
+    size: int
+    """In bytes."""
+    ack: int
+    """The last Acknowledgment Number; NONE where there is no record of this sender."""
+
+
 @dataclass(slots=True)
 class _Flow:
     """The records of a connection in a batch."""
 
     number: int
-    keys: tuple[bytes, bytes]
     cursor: int
     """The first that was not read, as an index into the order by connections."""
     stop: int
     retry: int = 0
     """Where a leap may be tried again."""
     pause: int = 1
+
+    def failed(self) -> None:
+        """Let a leap be tried again after a pause; longer ones each time, as each try may look at all that is left."""
+        self.retry = self.cursor + self.pause
+        self.pause *= 2
 
 
 class _Turns:
@@ -103,41 +123,47 @@ class _Turns:
         self.found = found
         self.alone: list[int] = found.alone.tolist()
         reassembler = self.state.reassembler
+        self.recent = reassembler.flows.recent
         reassembler.skipped.update({"not IP": found.not_ip, "not TCP": found.not_tcp})
-        sender = self._mine()
+        sender = found.sender
         self.order = _by(sender >> 1, np.flatnonzero(sender >= 0))
-        self.sender = sender[self.order]
+        self.edges = np.searchsorted(sender[self.order] >> 1, np.arange(len(found.flows) + 1))
         self._lay_out(sender)
-        room = reassembler.flows.room() - len(self.alone)
-        self.flows = self._flows()
-        unknown = sum(not any(key in reassembler.flows.recent for key in flow.keys) for flow in self.flows)
-        self.leaps = unknown <= room
-
-    def _mine(self) -> Integers:
-        """Return the senders of records; NOWHERE for those of other buckets."""
-        sender, bucket = self.found.sender, self.state.bucket
-        if bucket.parts == 1:
-            return sender
-        mine = np.array([bucket.holds(key) for key in self.found.flows] + [False], np.bool_)
-        return np.where(mine[sender >> 1], sender, -1)
+        self.numbers = np.flatnonzero(self.edges[1:] > self.edges[:-1])
+        self.sides = [self.recent.get(found.flows[number]) for number in self.numbers.tolist()]
+        self.leaps = self.sides.count(None) <= reassembler.flows.room() - len(self.alone)
 
     def _lay_out(self, sender: Integers) -> None:
         """Order the payloads by sender, and find out where something else than the next byte comes."""
         found = self.found
         with_payload = found.plain & (found.end > found.start) & (sender >= 0)
-        self.segment = _by(sender, np.flatnonzero(with_payload))
-        self.segment_sender = sender[self.segment]
-        start, end = found.start[self.segment], found.end[self.segment]
-        self.seq = found.seq[self.segment]
-        self.after = self.seq + (end - start) & MASK
+        segment = _by(sender, np.flatnonzero(with_payload))
+        segment_sender = sender[segment]
+        start, end = found.start[segment], found.end[segment]
+        # Each has one more, for an end that sends no payload and may be behind the last one that does.
+        self.seq = np.append(found.seq[segment], NONE)
+        self.after = np.append(self.seq[:-1] + (end - start) & MASK, NONE)
         breaks = ~found.plain
-        same = self.segment_sender[1:] == self.segment_sender[:-1]
-        breaks[self.segment[1:][same & (self.seq[1:] != self.after[:-1])]] = True
+        same = segment_sender[1:] == segment_sender[:-1]
+        breaks[segment[1:][same & (self.seq[1:-1] != self.after[:-2])]] = True
         self._taint(breaks)
-        self.breaks: list[int] = np.flatnonzero(breaks[self.order]).tolist()
+        self.breaks = np.append(np.flatnonzero(breaks[self.order]), len(self.order))
         self.framing = Framing(self.batch.records.data, start, end, max_packet=max(self.state.max_packet, 5))
-        self.batch.assembly.use(self.framing, self.segment)
-        self.first = np.searchsorted(self.segment_sender, np.arange(2 * len(found.flows) + 1))
+        self.batch.assembly.use(self.framing, segment)
+        first = np.searchsorted(segment_sender, np.arange(2 * len(found.flows)))
+        self._count(sender[self.order] & 1, with_payload[self.order], first)
+
+    def _count(self, second: Integers, with_payload: Flags, first: Integers) -> None:
+        """Count the payloads of each end, and find its last record, up to each place in the order."""
+        places = np.arange(len(second))
+        self.counts, self.lasts = [], []
+        for end in (0, 1):
+            own = second == end
+            count = np.concatenate([np.zeros(1, np.int64), np.cumsum(own & with_payload)])
+            # With this the count of a connection goes on from its first payload.
+            base = first[end::2] - count[self.edges[:-1]]
+            self.counts.append((base, count))
+            self.lasts.append(np.maximum.accumulate(np.where(own, places, -1)))
 
     def _taint(self, breaks: Any) -> None:
         """See to it that connections between ends of which a record is read by itself are read record by record."""
@@ -146,19 +172,11 @@ class _Turns:
             tainted = [key[:-4] in ends or opposite(key)[:-4] in ends for key in self.found.flows]
             breaks |= np.array([*tainted, False], np.bool_)[self.found.sender >> 1]
 
-    def _flows(self) -> list[_Flow]:
-        edges = np.searchsorted(self.sender >> 1, np.arange(len(self.found.flows) + 1)).tolist()
-        return [
-            _Flow(number, (key, opposite(key)), edges[number], edges[number + 1])
-            for number, key in enumerate(self.found.flows)
-            if edges[number] < edges[number + 1]
-        ]
-
     def take(self) -> None:
         """Take all records; those that are read by themselves in the order of the capture."""
         order = self.order
         turns: list[tuple[int, _Flow | None]] = [(index, None) for index in self.alone]
-        turns += [(int(order[flow.cursor]), flow) for flow in self.flows if not self._leap(flow)]
+        turns += [(int(order[flow.cursor]), flow) for flow in self._all()]
         heapify(turns)
         while turns:
             index, flow = turns[0]
@@ -172,70 +190,90 @@ class _Turns:
             else:
                 heapreplace(turns, (int(order[flow.cursor]), flow))
 
+    def _all(self) -> Iterator[_Flow]:
+        """Take as many records of each connection at once as possible; yield those of which some are left."""
+        numbers = self.numbers
+        cursor, end = self.edges[numbers], self.edges[numbers + 1]
+        stop = self._stop(cursor, end)
+        worth = (stop - cursor >= FEWEST) & self.leaps
+        columns = (column.tolist() for column in (numbers, cursor, stop, end, worth))
+        parts = (
+            map(_Part, *(column.tolist() for column in self._of_end(end, numbers, cursor, stop))) for end in (0, 1)
+        )
+        for one, first, second, number, at, behind, last, tried in zip(self.sides, *parts, *columns, strict=True):
+            if not tried:
+                yield _Flow(number, at, last)
+            elif self._try(one, first, second):
+                if behind < last:
+                    yield _Flow(number, behind, last)
+            else:
+                flow = _Flow(number, at, last)
+                flow.failed()
+                yield flow
+
     def _leap(self, flow: _Flow) -> bool:
         """Take as many records at once as possible; True when none is left."""
         while flow.cursor < flow.stop:
-            index = bisect_left(self.breaks, flow.cursor)
-            stop = min(self.breaks[index], flow.stop) if index < len(self.breaks) else flow.stop
-            if not self.leaps or flow.cursor < flow.retry or stop - flow.cursor < FEWEST:
+            if not self.leaps or flow.cursor < flow.retry:
                 return False
-            if not self._try(flow, stop):
-                flow.retry = max(flow.retry, flow.cursor + flow.pause)
-                flow.pause = min(2 * flow.pause, LONGEST_PAUSE)
+            stop = int(self._stop(flow.cursor, flow.stop))
+            if stop - flow.cursor < FEWEST:
                 return False
-            flow.pause = 1
+            one = self.recent.get(self.found.flows[flow.number])
+            first, second = (
+                _Part(*(each.tolist() for each in self._of_end(end, flow.number, flow.cursor, stop))) for end in (0, 1)
+            )
+            if not self._try(one, first, second):
+                flow.failed()
+                return False
+            flow.cursor, flow.pause = stop, 1
         return True
 
-    def _try(self, flow: _Flow, stop: int) -> bool:
-        """Take records up to `stop` at once, if the connection is MQTT and they continue it."""
-        recent = self.state.reassembler.flows.recent
-        one, other = (recent.get(key) for key in flow.keys)
-        if one is None or other is None or one is other or one.waiting or other.waiting:
+    def _stop(self, cursor: Any, end: Any) -> Any:
+        """Return where something else than the next byte comes, or the records end; of one or many at once."""
+        return np.minimum(self.breaks[self.breaks.searchsorted(cursor)], end)
+
+    def _of_end(self, end: int, number: Any, cursor: Any, stop: Any) -> tuple[Any, ...]:
+        """Return what _Part has of one end of connections, of one or many at once, between two places in the order."""
+        base, count = self.counts[end]
+        first, behind = base[number] + count[cursor], base[number] + count[stop]
+        last = self.lasts[end][stop - 1]
+        ack = np.where(last < cursor, NONE, self.found.ack[self.order[last]])
+        before = self.framing.before
+        place, size = before[first], before[behind] - before[first]
+        return first, behind, self.seq[first], self.after[behind - 1], place, size, ack
+
+    def _try(self, one: Side | None, first: _Part, second: _Part) -> bool:
+        """Take what both ends send at once, if the connection is MQTT and it continues that."""
+        if one is None or one.peer is one or one.waiting or one.peer.waiting:
             return False
         connection = self.state.streams.connection(one.flow)
         if connection is None:
             return False
-        ways: list[tuple[Side, int, int, Framed]] = []
-        for bit, side in enumerate((one, other)):
-            first, behind = self._part(2 * flow.number + bit, flow.cursor, stop)
-            if first == behind:
+        ways: list[tuple[Side, _Part, Framed]] = []
+        for side, part in ((one, first), (one.peer, second)):
+            if part.first == part.behind:
                 continue
             begun = connection.senders[side.number].begun
-            if side.next != self.seq[first] or begun is None:
+            if side.next != part.seq or begun is None:
                 return False
-            framed = self.framing.frame(first, behind, begun)
+            framed = self.framing.frame(part.first, part.behind, begun)
             if framed is None:
-                flow.retry = NEVER
                 return False
-            ways.append((side, first, behind, framed))
-        for side, first, behind, framed in ways:
-            self._commit(connection, side, first, behind, framed)
-        self._acknowledge((one, other), flow.cursor, stop)
-        flow.cursor = stop
+            ways.append((side, part, framed))
+        for side, part, framed in ways:
+            self._commit(connection, side, part, framed)
+        for side, part in ((one, first), (one.peer, second)):
+            if part.ack != NONE:
+                side.peer.acked = part.ack
         return True
 
-    def _part(self, sender: int, cursor: int, stop: int) -> tuple[int, int]:
-        """Return the first payload of a sender in some records, and the one behind the last."""
-        low, high = int(self.first[sender]), int(self.first[sender + 1])
-        records = self.segment[low:high]
-        first = low + int(records.searchsorted(self.order[cursor]))
-        return first, low + int(records.searchsorted(self.order[stop - 1], "right"))
-
-    def _commit(self, connection: Connection, side: Side, first: int, behind: int, framed: Framed) -> None:
-        side.next = int(self.after[behind - 1])
+    def _commit(self, connection: Connection, side: Side, part: _Part, framed: Framed) -> None:
+        side.next = part.after
         sender = connection.senders[side.number]
         offset = sender.offset + len(sender.begun or b"")
-        self.batch.assembly.leap(sender, offset, first, framed)
-        offset += self.batch.assembly.bytes_of(first, behind)
-        sender.leap(offset - len(framed.begun), framed.begun, framed.due)
-
-    def _acknowledge(self, sides: tuple[Side, Side], cursor: int, stop: int) -> None:
-        """Learn the last Acknowledgment Number of each side."""
-        bits = (self.sender[cursor:stop] & 1).astype(np.uint8).tobytes()
-        for bit, side in enumerate(sides):
-            last = bits.rfind(bit)
-            if last >= 0:
-                side.peer.acked = int(self.found.ack[self.order[cursor + last]])
+        self.batch.assembly.leap(sender, offset, part.place, framed)
+        sender.leap(offset + part.size - len(framed.begun), framed.begun, framed.due)
 
 
 def _by(keys: Integers, which: Integers) -> Integers:

@@ -3,19 +3,20 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from struct import Struct
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..capture import compressed, pcap, pcapng
 from ..capture.buffer import Buffer
 from ..capture.chunks import BadCapture
-from ..capture.pcap import _File as File
-from ..capture.pcapng import _HEAD, _Blocks
+from ..capture.pcap import File
+from ..capture.pcapng import HEAD, Blocks
 from ..capture.records import DEEPEST, LOOK
 from .frames import NO_TIME
+from .gather import Integers as Integers
+from .gather import rows
+from .lanes import EnhancedChain, PcapChain
 
 BLOCK = 8 << 20
 """Bytes of a capture that are taken at a time."""
@@ -23,7 +24,8 @@ BLOCK = 8 << 20
 LATEST = 1 << 63
 """Times at or behind it, in nanoseconds since 1970, that is from the year 2262 on, have no place in columns."""
 
-Integers = NDArray[np.int64]
+MOST_BLOCK = 1 << 30
+"""Bytes of a block, at most: with the largest record behind it, it stays within offsets of 32 bits."""
 
 
 @dataclass
@@ -54,10 +56,10 @@ END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
 def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a capture in order, each block of about so many bytes in one piece.
 
-    `read` is that of capture.buffer.Buffer. Raises BadCapture for a broken file, after all whole records.
+    `read` is that of capture.buffer.Buffer. A block has MOST_BLOCK bytes at most, and a record at its end, which no
+    container lets grow beyond 16 MiB. Raises BadCapture for a broken file, after all whole records.
     """
-    buffer = Buffer(read)
-    depth = 0
+    buffer, block, depth = Buffer(read), min(block, MOST_BLOCK), 0
     while form := compressed.form(_first(buffer)):
         if depth == DEEPEST:
             raise BadCapture(f"the file is compressed more than {DEEPEST} times")
@@ -82,12 +84,6 @@ def _first(buffer: Buffer) -> bytes:
     return buffer.data[buffer.at : buffer.at + LOOK]
 
 
-def integers(data: bytes, kind: str) -> NDArray[Any]:
-    """Return the integers that begin at each byte, such as kind `>u2`, without a copy."""
-    size = np.dtype(kind).itemsize
-    return np.ndarray((max(len(data) - size + 1, 0),), kind, data, strides=(1,))
-
-
 # pcap
 
 
@@ -99,34 +95,21 @@ def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
         data = buffer.data
         starts, buffer.at = walk(data, buffer.at, file)
         number += len(starts)
-        yield _of_pcap(data, starts, file)
+        yield _of_pcap(data, starts, buffer.at, file)
 
 
-def walk(data: bytes, at: int, file: File) -> tuple[list[int], int]:
+def walk(data: bytes, at: int, file: File) -> tuple[Integers, int]:
     """Return where the headers of the whole records in `data` stand, from `at` on, and where the rest begins."""
-    captured, header, limit = Struct(f"{file.layout.order}I").unpack_from, file.layout.header, file.limit
-    starts: list[int] = []
-    size = len(data)
-    add, last = starts.append, size - header
-    while at <= last:
-        # This loop runs once for each record of a capture.
-        (count,) = captured(data, at + 8)
-        end = at + header + count
-        if end > size or count > limit:
-            break
-        add(at)
-        at = end
-    return starts, at
+    return PcapChain(data, file).starts(at)
 
 
-def _of_pcap(data: bytes, starts: list[int], file: File) -> Records:
-    at = np.array(starts, np.int64)
-    words = integers(data, file.layout.order + "u4")
-    start = at + file.layout.header
-    end = start + words[at + 8]
-    time = words[at].astype(np.int64) * 1_000_000_000 + words[at + 4].astype(np.int64) * file.layout.nanoseconds
-    length = np.maximum(words[at + 12], end - start)
-    return Records(data, start, end, length, time, np.full(len(at), file.link, np.int64))
+def _of_pcap(data: bytes, at: Integers, stop: int, file: File) -> Records:
+    header = file.layout.header
+    seconds, fraction, _, length = rows(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
+    start = at + header
+    end = np.append(at[1:], stop)
+    time = seconds * 1_000_000_000 + fraction * file.layout.nanoseconds
+    return Records(data, start, end, np.maximum(length, end - start), time, np.full(len(at), file.link, np.int64))
 
 
 # pcapng
@@ -134,7 +117,7 @@ def _of_pcap(data: bytes, starts: list[int], file: File) -> Records:
 
 def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the packets of a pcapng file; count in `secrets` the lines of keys by their kind."""
-    blocks, more = _Blocks(buffer, secrets), True
+    blocks, more = Blocks(buffer, secrets), True
     while buffer.need(1):
         # Half of a block is kept at most, so that bytes are not moved for each block that is not usual.
         if more and buffer.left < block // 2 + 1:
@@ -150,42 +133,34 @@ def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK)
             yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
 
 
-def enhanced(data: bytes, at: int, order: str) -> tuple[list[int], int]:
+def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
     """Return where whole Enhanced Packet Blocks stand that follow one another from `at` on, and what comes behind."""
-    head = Struct(f"{order}II").unpack_from
-    starts: list[int] = []
-    size = len(data)
-    add, last = starts.append, size - _HEAD - 4
-    while at <= last:
-        kind, total = head(data, at)
-        end = at + total
-        if kind != pcapng.ENHANCED or total & 3 or total < _HEAD + 4 or end > size:
-            break
-        add(at)
-        at = end
-    return starts, at
+    return EnhancedChain(data, order).starts(at)
 
 
-def _of_pcapng(data: bytes, starts: list[int], stop: int, blocks: _Blocks) -> tuple[Records, int]:
+def _of_pcapng(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
     """Return the packets of blocks up to the first that is not usual, and where that begins."""
-    at = np.array(starts, np.int64)
-    words = integers(data, blocks.order + "u4")
-    total, index, high, low, captured, length = (words[at + 4 * n].astype(np.int64) for n in (1, 2, 3, 4, 5, 6))
+    head = rows(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
+    total, index, high, low, captured, length = head[1:]
     link, multiplier, begun = _shared(index, high, blocks)
-    usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (words[at + total - 4] == total)
+    again = rows(data, at + total - 4, 4, blocks.order + "u4")[:, 0]
+    usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (again == total)
     count = len(at) if usual.all() else int(usual.argmin())
-    start = at[:count] + _HEAD
+    start = at[:count] + HEAD
     time = begun[:count] + low[:count] * multiplier[:count]
     found = Records(data, start, start + captured[:count], length[:count], time, link[:count])
-    return found, stop if count == len(at) else starts[count]
+    return found, stop if count == len(at) else int(at[count])
 
 
-def _shared(index: Integers, high: Integers, blocks: _Blocks) -> tuple[Integers, Integers, Integers]:
+def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, Integers, Integers]:
     """Return link types, nanoseconds of a tick and times of the upper halves of the ticks."""
-    pairs, inverse = np.unique(index << 32 | high, return_inverse=True)
+    both = index << 32 | high
+    # Nearly always one stretch of packets is like another: those of one interface within an hour.
+    begin = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
+    pairs, inverse = np.unique(both[begin], return_inverse=True)
     each = [blocks.shared(pair >> 32, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
     told = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
-    table = np.array(told, np.int64).reshape(-1, 3)[inverse]
+    table = np.array(told, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
     return table[:, 0], table[:, 1], table[:, 2]
 
 

@@ -52,12 +52,16 @@ def _declared(cls: type[Group], key: str, doc: str = "", *, prefix: str = "") ->
 
 _REASON = "Reason Code (Return Code before 5.0); null where the packet has none"
 _PROPERTIES = "in the order of the wire, repeats kept; null where the version or the packet has none"
+_ENDINGS = (
+    "refused (Reason Code 0x80 or above); superseded (Packet Identifier used again before the last ack); "
+    "orphan (acks without their request)"
+)
 _ADDRESS = "Address and port of the {}; null when nothing tells it"
 
 _SOURCE = (
-    Column("capture", pa.string(), "Name of the source"),
-    Column("connection", pa.string(), "Key of the network connection, the same in all tables"),
-    Column("client_id", pa.string(), "Client Identifier, of CONNECT or as CONNACK assigned it; null until one told it"),
+    Column("capture", pa.string(), "File or URL that it was read from"),
+    Column("connection", pa.string(), "Which network connection: a key that is the same in all tables"),
+    Column("client_id", pa.string(), "Client Identifier, of CONNECT or assigned by CONNACK; null where none was seen"),
 )
 _ENDS = (
     Column("client", pa.string(), _ADDRESS.format("client")),
@@ -66,25 +70,25 @@ _ENDS = (
 
 PACKETS_COLUMNS = (
     _SOURCE[0],
-    Column("frame", pa.int64(), "The record of the capture that completed the packet, counted from 1"),
-    Column("pos", pa.int64(), "Where the packet begins in the bytes of its direction"),
+    Column("frame", pa.int64(), "The record of the capture (a frame in Wireshark) with its last byte, from 1"),
+    Column("pos", pa.int64(), "Offset of its first byte in all that its sender sent on the connection"),
     Column("time", TIME, "When that record was captured; null when nothing tells it"),
     *_SOURCE[1:],
     *_ENDS,
     Column("direction", pa.string(), "Which end sent it: client or server; null when nothing tells it"),
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
-    Column("version_guessed", pa.bool_(), "Whether the version rests on evidence other than the CONNECT"),
+    Column("version_guessed", pa.bool_(), "Whether no CONNECT told the version: other packets did"),
     Column("type", pa.string(), "Packet type: PUBLISH and so on; TYPE 0 where the version has no such type"),
     Column("type_code", pa.int8(), "Packet type as a number, 0 to 15"),
     Column("length", pa.int32(), "Bytes of the packet, fixed header included"),
     _declared(Publish, "dup"),
     _declared(Publish, "qos"),
     _declared(Publish, "retain"),
-    _declared(Publish, "packet_id", "Packet Identifier"),
+    _declared(Publish, "packet_id", "Packet Identifier, by which acks find their packet"),
     _declared(Publish, "topic", "Topic Name as it was sent; empty where only a Topic Alias stands for it"),
     Column("topic_alias", TYPES[U16], f"{BY_KEY['topic_alias'].label}: {BY_KEY['topic_alias'].doc}"),
     Column("resolved_topic", pa.string(), "Topic Name that is meant; null when its Topic Alias was never set"),
-    _declared(Publish, "payload", "Application message"),
+    _declared(Publish, "payload", "Application message, as bytes"),
     Column("payload_length", pa.int32(), "Bytes of the payload"),
     _declared(Connack, "reason_code", _REASON),
     Column("reason_codes", pa.list_(TYPES[BYTE]), "Reason Codes of SUBACK and UNSUBACK, one for each Topic Filter"),
@@ -115,13 +119,13 @@ EXCHANGES_COLUMNS = (
     Column("sender", pa.string(), "Which end sent the request: client or server; null when nothing tells it"),
     Column("kind", pa.string(), "QoS 1, QoS 2, SUBSCRIBE or UNSUBSCRIBE; SUBACK or UNSUBACK where only that was seen"),
     _declared(Publish, "qos", "QoS; of acks without their PUBLISH the one that they belong to; null for subscriptions"),
-    _declared(Publish, "packet_id", "Packet Identifier"),
+    _declared(Publish, "packet_id", "Packet Identifier, by which acks find their packet"),
     Column("topic", pa.string(), "Topic Name that is meant; null when the PUBLISH or its Topic Alias was not seen"),
     Column("filters", pa.list_(pa.string()), "Topic Filters of SUBSCRIBE and UNSUBSCRIBE; null for messages"),
     Column("payload_length", pa.int32(), "Bytes of the payload; null when no PUBLISH was seen"),
-    Column("outcome", pa.string(), "complete, refused, unfinished, superseded or orphan"),
+    Column("outcome", pa.string(), f"complete; unfinished; {_ENDINGS}"),
     Column("reason_code", TYPES[BYTE], "Reason Code of the last packet; of several in one SUBACK, the highest"),
-    Column("resumed", pa.bool_(), "Whether it began on an earlier connection of the same client"),
+    Column("resumed", pa.bool_(), "Whether it goes on with what an earlier connection of the client left unfinished"),
     Column("packets", pa.int32(), "Packets that belong to it"),
     Column("dups", pa.int32(), "Packets that had DUP: re-deliveries"),
     Column("first_type", pa.string(), "Packet type of its first packet"),
@@ -135,7 +139,7 @@ EXCHANGES_COLUMNS = (
     Column("pubrel_time", TIME, "Time of its first PUBREL"),
     Column("pubcomp_time", TIME, "Time of its first PUBCOMP"),
     Column("first_frame", pa.int64(), "The record of its first packet"),
-    Column("first_pos", pa.int64(), "Where its first packet begins in the bytes of its direction"),
+    Column("first_pos", pa.int64(), "Offset of its first packet in all that the sender of that sent on the connection"),
     Column("last_frame", pa.int64(), "The record of its last packet"),
 )
 
@@ -143,21 +147,21 @@ CONNECTIONS_COLUMNS = (
     *_SOURCE,
     *_ENDS,
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
-    Column("version_guessed", pa.bool_(), "Whether the version rests on evidence other than the CONNECT"),
+    Column("version_guessed", pa.bool_(), "Whether no CONNECT told the version: other packets did"),
     Column("begin", TIME, "Time of its first packet"),
     Column("end", TIME, "Time of its last packet, or of its close where that is later"),
     Column("first_frame", pa.int64(), "The record of its first packet"),
     Column("last_frame", pa.int64(), "The record of its last packet"),
     Column("closed_by", pa.string(), "Which end closed first: client or server; null when nothing tells it"),
-    Column("closed_how", pa.string(), "FIN, RST, or end where the capture ended before it; null when it is open"),
+    Column("closed_how", pa.string(), "FIN or RST; end where the capture ended before; null when nothing tells it"),
     Column("client_packets", pa.int64(), "Packets from the client"),
-    Column("client_bytes", pa.int64(), "Their bytes"),
+    Column("client_bytes", pa.int64(), "Bytes of the packets from the client"),
     Column("server_packets", pa.int64(), "Packets from the server"),
-    Column("server_bytes", pa.int64(), "Their bytes"),
+    Column("server_bytes", pa.int64(), "Bytes of the packets from the server"),
     Column("packets", pa.int64(), "All packets, those included whose sender is not known"),
-    Column("bytes", pa.int64(), "Their bytes"),
+    Column("bytes", pa.int64(), "Bytes of all packets"),
     Column("publishes", pa.int64(), "PUBLISH packets of QoS 1 and 2, both directions"),
-    Column("dups", pa.int64(), "Those of them that had DUP: re-deliveries"),
+    Column("dups", pa.int64(), "PUBLISH packets of QoS 1 and 2 that had DUP: re-deliveries"),
     _declared(Connect, "keep_alive", "Keep Alive of its CONNECT in seconds"),
     _declared(Connect, "clean_start"),
     _declared(Connect, "will_flag", "Whether its CONNECT has a will"),
@@ -167,14 +171,14 @@ CONNECTIONS_COLUMNS = (
         name="connack_reason_code"
     ),
     Column("disconnected_by", pa.string(), "Which end sent DISCONNECT first: client or server"),
-    Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of that DISCONNECT; null where it has none"),
-    Column("gaps", pa.int64(), "Places where bytes are missing or are no packet"),
+    Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of the first DISCONNECT; null where it has none"),
+    Column("gaps", pa.int64(), "Places where bytes are missing from the capture, or are no packet"),
 )
 
 FINDINGS_COLUMNS = (
     _SOURCE[0],
-    Column("frame", pa.int64(), "The record of the capture that completed the packet, counted from 1"),
-    Column("pos", pa.int64(), "Where the packet begins in the bytes of its direction; null for the end of one"),
+    Column("frame", pa.int64(), "The record of the capture (a frame in Wireshark) that shows it, from 1"),
+    Column("pos", pa.int64(), "Offset of the packet in all that its sender sent; null for what is no packet"),
     Column("time", TIME, "When that record was captured; null when nothing tells it"),
     *_SOURCE[1:],
     Column("direction", pa.string(), "Which end is at fault, or sent the packet: client or server"),
@@ -184,8 +188,8 @@ FINDINGS_COLUMNS = (
     Column("path", pa.string(), "The field at fault, such as publish.dup"),
     Column("offset", pa.int32(), "Where the bytes at fault begin, counted from the first byte of the packet"),
     Column("size", pa.int32(), "How many bytes are at fault"),
-    Column("mask", pa.int16(), "Which bits of a single byte; 0 for whole bytes"),
-    Column("message", pa.string(), "What is and what should be"),
+    Column("mask", pa.int16(), "Which bits are at fault, of a single byte; 0 for whole bytes"),
+    Column("message", pa.string(), "What is wrong, as a sentence"),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -196,16 +200,39 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 
 
+CODED = frozenset((
+    "capture", "connection", "client_id", "client", "server", "direction", "version", "type", "topic", "resolved_topic",
+    "sender", "kind", "outcome", "first_type", "last_type",
+))  # fmt: skip
+"""Columns with few texts many times; on the way from step to step they are dictionaries of Arrow."""
+WORD = pa.dictionary(pa.int32(), pa.string())
+
+
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
     return pa.schema([(column.name, column.type) for column in columns])
+
+
+def coded(schema: pa.Schema) -> pa.Schema:
+    """Return a schema with dictionaries in place of texts that come many times."""
+    return pa.schema([field.with_type(WORD) if field.name in CODED else field for field in schema])
+
+
+def plain(rows: Any) -> Any:
+    """Return a batch or a table with texts in place of dictionaries."""
+    for index, field in enumerate(rows.schema):
+        if pa.types.is_dictionary(field.type):
+            rows = rows.set_column(index, field.with_type(field.type.value_type), rows[field.name].cast(pa.string()))
+    return rows
 
 
 PACKETS = _schema(PACKETS_COLUMNS)
 EXCHANGES = _schema(EXCHANGES_COLUMNS)
 CONNECTIONS = _schema(CONNECTIONS_COLUMNS)
 FINDINGS = _schema(FINDINGS_COLUMNS)
+CODED_PACKETS = coded(PACKETS)
+CODED_EXCHANGES = coded(EXCHANGES)
 ABOUT = {
-    "packets": "One row for each control packet.",
+    "packets": "One row for each control packet; what a packet of its type does not have is null.",
     "exchanges": "One row for each message of QoS 1 and 2, SUBSCRIBE and UNSUBSCRIBE, with what settled it.",
     "connections": "One row for each network connection.",
     "findings": "One row for each rule that was broken.",
@@ -220,7 +247,9 @@ def documentation() -> str:
 def _documented(name: str) -> Iterator[str]:
     yield from (f"#### {name}", "", ABOUT[name], "", "| column | type | meaning |", "| --- | --- | --- |")
     for column in TABLES[name]:
-        yield f"| {column.name} | {type_name(column.type)} | {column.doc} |"
+        kind = type_name(column.type)
+        # Angle brackets would be taken for HTML.
+        yield f"| {column.name} | {f'`{kind}`' if '<' in kind else kind} | {column.doc} |"
     yield ""
 
 

@@ -1,6 +1,5 @@
 """Parts of a large capture file that can be read by themselves, found exactly by a walk from record to record."""
 
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,10 +10,10 @@ from typing import BinaryIO, NamedTuple
 from ..capture import pcap, pcapng
 from ..capture.buffer import Buffer
 from ..capture.chunks import BadCapture
-from ..capture.pcap import _FILE_HEADER
-from ..capture.pcap import _File as File
-from ..capture.pcapng import _Blocks
+from ..capture.pcap import FILE_HEADER, File
+from ..capture.pcapng import Blocks
 from ..capture.records import LOOK
+from .gather import Integers
 from .scan import BLOCK, Records, enhanced, records, walk
 
 SIZE = 64 << 20
@@ -103,20 +102,20 @@ class _Cuts:
         self.number = 1
         """Of the next record."""
 
-    def among(self, starts: list[int], base: int, head: bytes) -> Iterator[_Place]:
+    def among(self, starts: Integers, base: int, head: bytes) -> Iterator[_Place]:
         """Yield the places among the next records, which stand at `starts` behind `base`."""
-        index = bisect_left(starts, self.due - base)
+        index = int(starts.searchsorted(self.due - base))
         while index < len(starts):
-            begin = base + starts[index]
+            begin = base + int(starts[index])
             yield begin, self.number + index, head
             self.due = begin + self.size
-            index = bisect_left(starts, self.due - base)
+            index = int(starts.searchsorted(self.due - base))
         self.number += len(starts)
 
 
 def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
     file, cuts = File(buffer), _Cuts(size)
-    head = buffer.data[:_FILE_HEADER]
+    head = buffer.data[:FILE_HEADER]
     while file.fetch(cuts.number):
         buffer.need(block)
         base = buffer.offset - buffer.at
@@ -125,7 +124,7 @@ def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
 
 
 def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    blocks, cuts, more, head = _Blocks(buffer, Counter()), _Cuts(size), True, b""
+    blocks, cuts, more, head = Blocks(buffer, Counter()), _Cuts(size), True, b""
     while buffer.need(1):
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
@@ -136,7 +135,7 @@ def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
         cuts.number += packets
 
 
-def _next(blocks: _Blocks, head: bytes) -> tuple[bytes, int]:
+def _next(blocks: Blocks, head: bytes) -> tuple[bytes, int]:
     """Read any block; return what is known of the section behind it, and how many packets it has."""
     buffer = blocks.buffer
     kind = int.from_bytes(buffer.data[buffer.at : buffer.at + 4], "big" if blocks.order == ">" else "little")

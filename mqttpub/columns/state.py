@@ -2,8 +2,6 @@
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
-from typing import NamedTuple
-from zlib import crc32
 
 from ..capture.chunks import Piece, Record
 from ..capture.mqtt import Skipped, Streams
@@ -12,22 +10,13 @@ from ..capture.tcp import Reassembler
 from ..codec.stream import MAX_PACKET
 from ..conversation.events import Event
 from ..spec.terms import Version
-from .headers import opposite
+from .buckets import Bucket
 
+UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: what TLS carries is not in them"
+MAX_FLOWS = 1 << 16
+"""TCP connections that are remembered; more than for single packets, as a task has more memory than a command."""
 FORGET_AT = 1024
 """Names of connections that are at their end, at which these are looked for."""
-
-
-class Bucket(NamedTuple):
-    """One of so many parts of all connections; each falls into one by its addresses and ports."""
-
-    number: int = 0
-    """Counted from 0."""
-    parts: int = 1
-
-    def holds(self, key: bytes) -> bool:
-        """Tell whether a connection falls into this part, by addresses and ports as a packet has them."""
-        return self.parts == 1 or crc32(min(key, opposite(key))) % self.parts == self.number
 
 
 class State:
@@ -35,13 +24,16 @@ class State:
 
     Its size is that of what has begun: connections, packets, and segments that wait for others; all of
     these have bounds. Pickled and loaded again it goes on as before.
+
+    `bucket`, (k, n), takes the k-th of n parts of all connections, and `shares` tells which connections that are, as
+    `shares.shares` returns it: the same for all n, from the first capture to the last.
     """
 
     def __init__(
         self, *, ports: Iterable[int] = (), version: Version | None = None, max_packet: int = MAX_PACKET,
-        bucket: tuple[int, int] = (0, 1),
+        bucket: tuple[int, int] = (0, 1), shares: bytes = b"",
     ) -> None:  # fmt: skip
-        self.bucket = Bucket(*bucket)
+        self.bucket = Bucket(*bucket, shares)
         self.max_packet = max_packet
         self.reassembler = _Part(self.bucket)
         self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
@@ -51,11 +43,17 @@ class State:
         """How many of them came from sources in front of the current one."""
         self.secrets: Counter[str] = Counter()
         """Lines of keys that the captures hold, by their kind; they are not used."""
+        self._keys = 0
 
     @property
     def skipped(self) -> Skipped:
         """What was not MQTT so far."""
         return self.streams.skipped
+
+    def left_out(self) -> str:
+        """Return what is to be said of the captures since this was asked last; nothing when all was read."""
+        keys, self._keys = self._keys, self.secrets["TLS key log"]
+        return UNUSED_KEYS if self._keys > keys else ""
 
     def feed(self, record: Record) -> Iterator[Event]:
         """Take one record and yield what it completes."""
@@ -87,7 +85,7 @@ class _Part(Reassembler):
     """Knows only the connections of one bucket, and names them."""
 
     def __init__(self, bucket: Bucket) -> None:
-        super().__init__()
+        super().__init__(max_flows=MAX_FLOWS)
         self.bucket = bucket
         self.names: dict[int, str] = {}
 

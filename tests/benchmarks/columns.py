@@ -1,10 +1,12 @@
 """Packets a second on one core: a capture to Arrow columns, step by step, and tshark on the same file.
 
-    python tests/benchmarks/columns.py [--packets 400000] [--rounds 3] [--pcap FILE]
+    python tests/benchmarks/columns.py [--mix usual|bulk|many] [--packets 400000] [--rounds 3] [--pcap FILE]
 
-32 connections of MQTT 5.0 and 3.1.1 at the same time: PUBLISH of QoS 0, 1 and 2 with properties and
-their acknowledgements, most packets in a TCP segment of their own. All steps run in one process on
-one core and take turns with tshark, so that a slow minute hits all.
+All mixes have connections of MQTT 5.0 and 3.1.1 at the same time, PUBLISH packets and their
+acknowledgements: `usual` 32 connections, QoS 0, 1 and 2 with properties, most packets in a TCP segment of
+their own; `bulk` 32 connections, short messages of QoS 0 and 1 that fill segments of 1,448 bytes, as do
+the acknowledgements; `many` 10,000 connections that take turns, each packet in a segment of its own. All
+steps run in one process on one core and take turns with tshark, so that a slow minute hits all.
 """
 
 import argparse
@@ -18,7 +20,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -32,9 +34,8 @@ from mqttpub.spec.fields import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.terms import Direction, Version
 
-CONNECTIONS = 32
-MESSAGES = 24
-"""Messages that are sent before their acknowledgements come."""
+SEGMENT = 1448
+"""Bytes of payload in a full segment."""
 TSHARK = "tshark -n -r {} -Y mqtt -T fields -e mqtt.topic -e mqtt.msgid"
 Batches = list[Batch]
 
@@ -42,15 +43,25 @@ Batches = list[Batch]
 # the capture
 
 
-def write_pcap(path: Path, packets: int) -> int:
+class Mix(NamedTuple):
+    """What connections send, and in what segments."""
+
+    connections: int
+    messages: int
+    """Messages of a connection that are sent before their acknowledgements come."""
+    message: Callable[[int, bool], Publish]
+    segments: Callable[[list[bytes]], Iterator[bytes]]
+
+
+def write_pcap(path: Path, packets: int, mix: Mix) -> int:
     """Write a capture with so many packets or a few more; return how many."""
     written, record = 0, count()
-    sequence = [[1, 1] for _ in range(CONNECTIONS)]
+    sequence = [[1, 1] for _ in range(mix.connections)]
     with path.open("wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 0x40000, 1))
-        for number, direction, burst in _bursts(packets):
+        for number, direction, burst in _bursts(packets, mix):
             written += len(burst)
-            for payload in _segments(burst):
+            for payload in mix.segments(burst):
                 end = direction is Direction.SERVER
                 data = _ethernet(number, end, sequence[number], payload)
                 sequence[number][end] += len(payload)
@@ -59,12 +70,12 @@ def write_pcap(path: Path, packets: int) -> int:
     return written
 
 
-def _bursts(packets: int) -> Iterator[tuple[int, Direction, list[bytes]]]:
+def _bursts(packets: int, mix: Mix) -> Iterator[tuple[int, Direction, list[bytes]]]:
     """Yield what one end of a connection sends at a time."""
     made = 0
     for turn in count():
-        for number in range(CONNECTIONS):
-            for direction, burst in _turn(number, turn):
+        for number in range(mix.connections):
+            for direction, burst in _turn(number, turn, mix):
                 version = Version.V5 if number % 4 else Version.V311
                 yield number, direction, [encode(packet, version) for packet in burst]
                 made += len(burst)
@@ -72,13 +83,13 @@ def _bursts(packets: int) -> Iterator[tuple[int, Direction, list[bytes]]]:
                 return
 
 
-def _turn(number: int, turn: int) -> Iterator[tuple[Direction, list[Packet]]]:
+def _turn(number: int, turn: int, mix: Mix) -> Iterator[tuple[Direction, list[Packet]]]:
     client, server = Direction.CLIENT, Direction.SERVER
     if turn == 0:
         yield client, [Connect(client_id=f"device-{number}", will=None)]
         yield server, [Connack()]
-    first = turn * MESSAGES
-    sent = [_message(each, number % 4 > 0) for each in range(first, first + MESSAGES)]
+    first = turn * mix.messages
+    sent = [mix.message(each, number % 4 > 0) for each in range(first, first + mix.messages)]
     answered = [(Puback if each.qos == 1 else Pubrec, each.packet_id or 0) for each in sent if each.qos]
     twice = [each.packet_id or 0 for each in sent if each.qos == 2]
     yield client, [*sent]
@@ -99,6 +110,19 @@ def _message(number: int, properties: bool) -> Publish:
     )
 
 
+def _short_message(number: int, properties: bool) -> Publish:
+    return Publish(
+        qos=number % 2,
+        topic=f"plant/{number % 7}/line/{number % 31}",
+        packet_id=number % 0xFFFF + 1 if number % 2 else None,
+        payload=b'{"value": %d, "unit": "C"}' % (number % 90 + number),
+    )
+
+
+def _message_of_qos_1(number: int, properties: bool) -> Publish:
+    return _short_message(2 * number + 1, properties)
+
+
 def _segments(burst: list[bytes]) -> Iterator[bytes]:
     """Yield segments as captures have them: of ten packets seven alone, two together, one in two parts."""
     for at in range(0, len(burst), 10):
@@ -111,8 +135,21 @@ def _segments(burst: list[bytes]) -> Iterator[bytes]:
             yield split[len(split) // 2 :]
 
 
+def _full_segments(burst: list[bytes]) -> Iterator[bytes]:
+    """Yield segments as a sender makes them that has much to send."""
+    stream = b"".join(burst)
+    yield from (stream[at : at + SEGMENT] for at in range(0, len(stream), SEGMENT))
+
+
+MIXES = {
+    "usual": Mix(32, 24, _message, _segments),
+    "bulk": Mix(32, 2048, _short_message, _full_segments),
+    "many": Mix(10_000, 1, _message_of_qos_1, iter),
+}
+
+
 def _ethernet(number: int, back: bool, sequence: list[int], payload: bytes) -> bytes:
-    ends = ((b"\x0a\x00\x00" + bytes((number,)), 50000 + number), (b"\x0a\x00\x01\x01", 1883))
+    ends = ((b"\x0a\x00" + number.to_bytes(2), 50000 + number % 100), (b"\x0a\x01\x00\x01", 1883))
     (source, from_port), (target, to_port) = reversed(ends) if back else ends
     ours, theirs = sequence[back] & 0xFFFFFFFF, sequence[not back] & 0xFFFFFFFF
     tcp = struct.pack(">HHIIBBHHH", from_port, to_port, ours, theirs, 0x50, 0x18, 0xFFFF, 0, 0)
@@ -182,6 +219,7 @@ def report(took: dict[str, float], packets: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="packets a second on one core: columns, tshark")
+    parser.add_argument("--mix", choices=MIXES, default="usual")
     parser.add_argument("--packets", type=int, default=400_000, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--pcap", type=Path, help="keep the capture here")
@@ -191,7 +229,7 @@ def main() -> None:
     pa.set_cpu_count(1)
     with tempfile.TemporaryDirectory() as folder:
         path = options.pcap or Path(folder) / "traffic.pcap"
-        packets = write_pcap(path, options.packets)
+        packets = write_pcap(path, options.packets, MIXES[options.mix])
         batches = framed(path)
         rows = decoded(batches)
         if sum(len(each) for each in rows) != packets or any(each["error"].null_count < len(each) for each in rows):

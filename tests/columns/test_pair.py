@@ -17,7 +17,7 @@ from mqttpub.columns.frames import of_events
 from mqttpub.columns.machine import MOST_STEPS
 from mqttpub.columns.memory import Memory
 from mqttpub.columns.pair import Close, Pairing, closes
-from mqttpub.columns.schema import EXCHANGES
+from mqttpub.columns.schema import CODED_EXCHANGES
 from mqttpub.conversation import exchanges as scalar
 from mqttpub.conversation.events import Event
 from mqttpub.conversation.exchanges import Exchange
@@ -49,7 +49,7 @@ def paired(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, 
     for frames in batches(events, cuts):
         batch = pairing.add(decode(frames, memory=memory), closes(frames))
         batch.validate(full=True)
-        assert batch.schema == EXCHANGES
+        assert batch.schema == CODED_EXCHANGES
         found += rows(batch)
         pairing = pickle.loads(pickle.dumps(pairing))
     return found + rows(pairing.finish())

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.chunks import BadCapture
-from mqttpub.columns import framing, reassemble
+from mqttpub.columns import reassemble, whole
 from mqttpub.columns.assembly import Batch
 from mqttpub.columns.frames import of_events
 from mqttpub.columns.read import Source, finish, read
@@ -48,7 +48,7 @@ def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param:
         monkeypatch.setattr(reassemble, "FEWEST_IN_COLUMNS", 1)
         monkeypatch.setattr(reassemble, "FEWEST", 1)
-        monkeypatch.setattr(framing, "FEWEST", 1)
+        monkeypatch.setattr(whole, "FEWEST", 1)
 
 
 def of(*files: bytes, block: int, **settings: object) -> Told:
@@ -187,8 +187,9 @@ def test_as_other_networks_deliver_them(name: str, original: Original) -> None:
         assert of(file, block=block) == scalar(file)
 
 
-def test_frames_are_those_that_events_give() -> None:
-    made = truth(11, connections=4, messages=40, midstream=False)
+@pytest.mark.parametrize("midstream", [False, True])
+def test_frames_are_those_that_events_give(midstream: bool) -> None:
+    made = truth(11, connections=4, messages=40, midstream=midstream)
     batches = list(read([io.BytesIO(made.files[0])]))
     from mqttpub.capture.reading import events
 
@@ -200,6 +201,15 @@ def test_frames_are_those_that_events_give() -> None:
         mine, theirs = getattr(batches[0], name), getattr(slow, name)
         assert mine.dtype == theirs.dtype
         assert mine.tolist() == theirs.tolist()
+
+
+@settings(max_examples=10)
+@given(truths)
+def test_frames_of_events_hold_each_with_its_ends(made: Truth) -> None:
+    seen = scalar(made.files[0]).packets
+    # Who is the client may become clear within a connection, and its ends are others from then on.
+    later = [each._replace(ends=each.ends._replace(client=each.ends.server, server=each.ends.client)) for each in seen]
+    assert packets(of_events([*seen, *later])) == [*seen, *later]
 
 
 # sources

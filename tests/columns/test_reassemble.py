@@ -13,7 +13,8 @@ from mqttpub.capture.chunks import Record
 from mqttpub.capture.mqtt import Streams
 from mqttpub.capture.records import records as one_by_one
 from mqttpub.capture.tcp import Reassembler
-from mqttpub.columns import framing, reassemble
+from mqttpub.columns import reassemble, whole
+from mqttpub.columns.framing import Framing
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.state import State
 from mqttpub.conversation.events import Event, PacketSeen
@@ -116,6 +117,24 @@ def test_a_second_connect_and_what_has_no_end(odd: bytes, cut: int) -> None:
     assert both([*connected(wire), *spoken(wire, payloads)]) > 80
 
 
+def test_what_has_no_end_is_looked_for_only_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries, frame = Counter[str](), Framing.frame
+    monkeypatch.setattr(Framing, "frame", lambda *given: tries.update("1") or frame(*given))
+    wire = Wire()
+    assert both([*connected(wire), *spoken(wire, [*[publish()] * 1000, b"\x30\xff\xff\xff\xff\x01"])]) > 2000
+    assert tries.total() < 30
+
+
+def test_an_end_that_is_connected_to_itself() -> None:
+    wire = Wire()
+    wire.ends, wire.ports = (wire.ends[0][:1] * 2,) * 2, (1883, 1883)
+    packets, at = [wire.packet(0, 0, CONNECTS[V5])], len(CONNECTS[V5])
+    for _ in range(40):
+        packets.append(wire.packet(0, at, publish()))
+        at += len(publish())
+    assert both(packets) == 41
+
+
 def test_an_end_and_a_connection_with_the_same_ports() -> None:
     packets = []
     for isn in (1000, 900_000_000, 2**32 - 4):
@@ -208,7 +227,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
 def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (framing, "FEWEST")):
+        for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (whole, "FEWEST")):
             patch.setattr(module, name, 1)
         state = State()
         list(read([io.BytesIO(data)], state=state, block=block))

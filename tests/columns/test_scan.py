@@ -9,11 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mqttpub.capture import pcapng
 from mqttpub.capture import records as scalar
+from mqttpub.capture.buffer import PIECE
 from mqttpub.capture.chunks import BadCapture, Record
+from mqttpub.capture.link import Skipped, ip_start
+from mqttpub.capture.pcap import LARGEST
+from mqttpub.columns import scan
+from mqttpub.columns.buckets import SLOTS, Bucket, table
 from mqttpub.columns.frames import NO_TIME
-from mqttpub.columns.headers import segments
-from mqttpub.columns.scan import BLOCK, Records, reader, records
+from mqttpub.columns.headers import Segments, opposite, segments
+from mqttpub.columns.scan import BLOCK, MOST_BLOCK, Records, reader, records
 from mqttpub.columns.splits import Split, index
 from tests.capture.containers import PCAP, Packet, Pcapng, Written, pcap, zipped
 from tests.columns.troubled import troubled
@@ -165,6 +171,51 @@ def test_segments_below_every_link(link: str, version: int) -> None:
     assert (parts.seq[3], parts.ack[3]) == (1001, 77_001)
     assert (parts.seq[4], parts.ack[4]) == (77_001, 1006)
     assert len(parts.flows) == 1
+
+
+@settings(max_examples=12)
+@given(troubled(), st.integers(2, 5), st.booleans())
+def test_a_share_is_what_all_segments_tell_of_its_connections(data: bytes, parts: int, told: bool) -> None:
+    made = table([(index * 37) % 11 for index in range(SLOTS)], parts) if told else b""
+    for block in records(reader(io.BytesIO(data)), Counter()):
+        whole = segments(block)
+        for number in range(parts):
+            bucket = Bucket(number, parts, made)
+            found = segments(block, bucket)
+            assert (found.not_ip, found.not_tcp) == (whole.not_ip, whole.not_tcp)
+            assert found.alone.tolist() == whole.alone.tolist()
+            mine = [key is not None and bucket.holds(key) for key in _keys(whole)]
+            assert _keys(found) == [key if own else None for key, own in zip(_keys(whole), mine, strict=True)]
+            for name in ("plain", "start", "end", "seq", "ack"):
+                assert getattr(found, name)[mine].tolist() == getattr(whole, name)[mine].tolist()
+
+
+def _keys(found: Segments) -> list[bytes | None]:
+    """Return addresses and ports of each record as its sender has them."""
+    ways = [way for key in found.flows for way in (key, opposite(key))]
+    return [ways[sender] if sender >= 0 else None for sender in found.sender.tolist()]
+
+
+@pytest.mark.parametrize("size", [10, 1480, 1600, 8000])
+def test_frames_with_snap_are_read_whatever_length_they_tell(size: int) -> None:
+    wire = Wire()
+    frame = LINKS["SNAP"].frame(wire.packet(0, 0, bytes(size)))
+    assert ip_start(1, frame) == 22
+    # Behind the type of something else this may be anything.
+    assert int.from_bytes(frame[12:14]) == size + 48
+    with pytest.raises(Skipped, match="not IP"):
+        ip_start(1, frame[:20] + b"\x08\x06" + frame[22:])
+    with pytest.raises(Skipped, match="not IP"):
+        ip_start(1, frame[:12] + b"\x88\x64" + frame[14:])
+
+
+def test_a_block_is_never_too_long_for_offsets_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = pcap([Packet(number, bytes(900)) for number in range(2000)])
+    monkeypatch.setattr(scan, "MOST_BLOCK", 100_000)
+    found = list(records(reader(io.BytesIO(made.data)), Counter(), block=1 << 40))
+    assert max(len(each.data) for each in found) <= 100_000 + PIECE + 916
+    assert sum(map(len, found)) == 2000
+    assert MOST_BLOCK + PIECE + max(LARGEST, pcapng.LARGEST) < 1 << 31
 
 
 # parts of files

@@ -3,6 +3,7 @@
 import io
 import pickle
 import zlib
+from collections.abc import Callable
 from random import Random
 from typing import TypeVar
 
@@ -14,12 +15,14 @@ from mqttpub.capture.mqtt import Streams
 from mqttpub.capture.records import records
 from mqttpub.capture.tcp import Reassembler
 from mqttpub.capture.websocket import MOST_REPEATED, Fault, Inflater
+from mqttpub.columns.buckets import SLOTS, Bucket, table
 from mqttpub.columns.read import finish, read
-from mqttpub.columns.state import Bucket, State
+from mqttpub.columns.state import State
 from mqttpub.conversation.events import Event
+from tests.capture.containers import Pcapng
 from tests.capture.pieces import CLIENT, CONNACKS, CONNECTS, V5, publish, seen
 from tests.capture.test_websocket import Deflater, mine, upgraded
-from tests.columns.batches import told
+from tests.columns.batches import Told, told
 from tests.columns.troubled import troubled
 from tests.columns.truth import truth
 from tests.frames import RST, SYN, Wire, pcap
@@ -53,21 +56,26 @@ def _events(data: bytes, often: int) -> list[Event]:
     return [*found, *kept[1].finish()]
 
 
-@pytest.mark.parametrize("extensions", ["", "permessage-deflate", "permessage-deflate; client_no_context_takeover"])
-def test_websocket_too(extensions: str) -> None:
+def through_websocket(
+    extensions: str, packets: list[bytes], again: Callable[[Streams], Streams] = again
+) -> list[bytes]:
+    """Return what is read of packets of a client in WebSocket, put away and taken out again all the time."""
     deflater = Deflater("no_context" not in extensions)
-    packets = [CONNECTS[V5], *[publish(b"the same again and again" * 40)] * 3, publish(bytes(50_000)), publish()]
-    bits = 0x40 if extensions else 0
     script = upgraded(extensions)
     for packet in packets:
-        message = deflater.message(packet) if extensions else packet
-        whole = mine(message, bits=bits)
+        whole = mine(deflater.message(packet) if extensions else packet, bits=0x40 if extensions else 0)
         script.send(CLIENT, *(whole[at : at + 9] for at in range(0, len(whole), 9)))
     streams, found = Streams(), list[Event]()
     for piece in script.pieces:
         streams = again(streams)
         found += streams.feed(piece)
-    assert seen(found) == packets
+    return seen(found)
+
+
+@pytest.mark.parametrize("extensions", ["", "permessage-deflate", "permessage-deflate; client_no_context_takeover"])
+def test_websocket_too(extensions: str) -> None:
+    packets = [CONNECTS[V5], *[publish(b"the same again and again" * 40)] * 3, publish(bytes(50_000)), publish()]
+    assert through_websocket(extensions, packets) == packets
 
 
 def test_final_blocks_and_messages_that_are_too_long_to_be_kept() -> None:
@@ -106,6 +114,19 @@ def test_a_connection_has_one_name_in_whatever_parts_it_is_read() -> None:
     assert when.startswith("17000000000")
 
 
+def test_keys_that_a_capture_holds_are_told_once() -> None:
+    file = Pcapng()
+    file.section()
+    file.secrets(0x5353484B, b"of no concern\n")
+    state = State()
+    told(read([io.BytesIO(file.written().data)], state=state))
+    assert state.left_out() == ""
+    file.secrets(0x544C534B, b"CLIENT_RANDOM 1 2\n")
+    told(read([io.BytesIO(file.written().data)], state=state))
+    assert "keys for TLS" in state.left_out()
+    assert again(state).left_out() == state.left_out() == ""
+
+
 def test_both_directions_fall_into_one_bucket() -> None:
     for version in (4, 6):
         keys = [ends[0] + ends[1] + ports for ends, ports in _both(version)]
@@ -113,6 +134,25 @@ def test_both_directions_fall_into_one_bucket() -> None:
             found = [[Bucket(number, parts).holds(key) for number in range(parts)] for key in keys]
             assert found[0] == found[1]
             assert sum(found[0]) == 1
+
+
+@settings(max_examples=10)
+@given(troubled(), st.integers(2, 4), st.sampled_from((400, 1 << 20)))
+def test_all_buckets_say_the_same_of_what_is_no_connection(data: bytes, parts: int, block: int) -> None:
+    made = table([index % 5 for index in range(SLOTS)], parts)
+    states = [State(), *(State(bucket=(number, parts), shares=made) for number in range(parts))]
+    found = [told([*read([io.BytesIO(data)], state=each, block=block), finish(each)]) for each in states]
+    whole = states[0]
+    for each in states:
+        assert each.records == whole.records
+        assert +each.reassembler.skipped == +whole.reassembler.skipped
+        assert each.secrets == whole.secrets
+    assert sorted(map(repr, _told(found[0]))) == sorted(repr(row) for each in found[1:] for row in _told(each))
+
+
+def _told(found: Told) -> list[object]:
+    """Return packets without the numbers of connections, which each bucket counts by itself."""
+    return [each._replace(ends=each.ends._replace(number=0)) for each in found.packets]
 
 
 def _both(version: int) -> list[tuple[tuple[bytes, bytes], bytes]]:
