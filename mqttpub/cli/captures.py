@@ -43,6 +43,7 @@ class Input:
         try:
             file: BinaryIO = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
             self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
+            self._opened = file
             self.file, self.first = _looked(file)
         except OSError as error:
             raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
@@ -55,7 +56,9 @@ class Input:
     @property
     def position(self) -> int:
         """Bytes that were read of it."""
-        return self._reading.position if self._reading else 0
+        if self._reading:
+            return self._reading.position
+        return self._opened.tell() if self.size else 0
 
     def pieces(self, form: str) -> Iterator[Piece]:
         """Yield the bytes that a text holds; raises BadText."""

@@ -15,6 +15,7 @@ from .captures import Events
 from .cases import Cases
 from .decoding import inputs
 from .origins import Origin
+from .reading_bar import ReadingBar
 from .report import note
 from .selecting import selection_of
 from .value_types import DIRECTIONS
@@ -56,13 +57,13 @@ class Linting:
         self.remarks: list[str] = []
         self.unshown = 0
         self.now = origins[0]
-        self.progress = self._progress()
+        self.progress = ReadingBar(self.origins)
 
     def run(self) -> int:
         """Judge all and return the exit status; raises UsageError for what cannot be read."""
         given = self.given
         choice = choice_of({**given, "direction": given["direction"] if given["direction"] in DIRECTIONS else None})
-        events = Events(self._reading(), choice, self._tick if self.progress else None)
+        events = Events(self._reading(), choice, self.progress.at if self.progress else None)
         for event in events:
             if isinstance(event, PacketSeen):
                 self._packet(event)
@@ -73,8 +74,7 @@ class Linting:
 
     def close(self) -> None:
         """Leave the screen as a program should."""
-        if self.progress:
-            self.progress.close()
+        self.progress.close()
 
     def _reading(self) -> Iterator[Any]:
         for each in self.origins:
@@ -151,18 +151,3 @@ class Linting:
             (version, [row for row in rows if self.selection.covers(row.statement)])
             for version, rows in self.cases.end()
         ]
-
-    # progress
-
-    def _progress(self) -> Any:
-        """Return a bar for the files, where it can be drawn without getting in the way of the output."""
-        total = sum(each.size for each in self.origins)
-        if not total or not sys.stderr.isatty() or sys.stdout.isatty():
-            return None
-        from ..view.reading_progress import ReadingProgress
-
-        return ReadingProgress(sys.stderr, total)
-
-    def _tick(self, now: Origin) -> None:
-        before = self.origins[: self.origins.index(now)]
-        self.progress.update(sum(each.size for each in before) + now.position)

@@ -2,13 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 import click
 
 from ..codec.nodes import Finding
-from ..spec.statements import Statement, statement, statements
+from ..spec.statements import Statement, matches, statements
 
 SEVERITIES = ("error", "warning", "note")
 SOME = 10
@@ -61,8 +60,8 @@ class Selection:
     def _wanted(self, id: str) -> bool:
         known = self._known.get(id)
         if known is None:
-            selected = not self._select or any(_matches(term, id) for term in self._select)
-            known = self._known[id] = selected and not any(_matches(term, id) for term in self._ignore)
+            selected = not self._select or any(matches(term, id) for term in self._select)
+            known = self._known[id] = selected and not any(matches(term, id) for term in self._ignore)
         return known
 
 
@@ -77,22 +76,6 @@ def selection_of(given: dict[str, Any]) -> Selection:
 def _terms(given: Iterable[str], flag: str) -> list[str]:
     terms = [term for text in given for each in text.split(",") if (term := each.strip().strip("[]").casefold())]
     for term in terms:
-        if not any(_matches(term, row.id) for row in statements()):
+        if not any(matches(term, row.id) for row in statements()):
             raise click.BadParameter(f"no statement is called '{term}'", param_hint=flag)
     return terms
-
-
-def _matches(term: str, id: str) -> bool:
-    """Whether an id, or its label without the version, is what a term says, begins with it or fits its pattern."""
-    if not id:
-        return term == "*"
-    label = statement(id).label
-    # The specification's own labels have no version: [MQTT-3.3.1-2].
-    plain = term.removeprefix("mqtt-")
-    return any(_fits(plain, name.casefold()) for name in (id, label))
-
-
-def _fits(term: str, name: str) -> bool:
-    if "*" in term or "?" in term:
-        return fnmatchcase(name, term.replace("[", "[[]"))
-    return name == term or (name.startswith(term) and name[len(term)] in ".-/")

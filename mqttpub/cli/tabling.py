@@ -11,6 +11,7 @@ import click
 
 from ..capture.chunks import BadCapture
 from .captures import Input, Words
+from .reading_bar import ReadingBar
 from .replacing import replacing
 from .report import note
 
@@ -32,9 +33,12 @@ def table(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) 
     write = _writer(given, stack)
     rows = 0
     faults: list[str] = []
-    for batch in _batches(given, inputs, faults.append):
+    bar = ReadingBar(inputs, beside=given["parquet"] is not None or given["arrow"] != "-")
+    stack.callback(bar.close)
+    for batch in _batches(given, inputs, faults.append, bar):
         rows += batch.num_rows
         write(batch)
+    bar.close()
     for fault in faults[:-1]:
         note(fault)
     if not rows and not faults:
@@ -50,8 +54,10 @@ def _flag(name: str) -> str:
     return {"keylog": "key-log", "as_json": "json"}.get(name, name.replace("_", "-"))
 
 
-def _batches(given: dict[str, Any], inputs: list[Input | Words], fault: Callable[[str], None]) -> Iterator[Any]:
-    from ..columns.decode import decode
+def _batches(
+    given: dict[str, Any], inputs: list[Input | Words], fault: Callable[[str], None], bar: ReadingBar
+) -> Iterator[Any]:
+    from ..columns.decode import decode_coded
     from ..columns.memory import Memory
     from ..columns.read import finish, read
     from ..columns.state import State
@@ -64,11 +70,14 @@ def _batches(given: dict[str, Any], inputs: list[Input | Words], fault: Callable
             raise click.UsageError(f"{each.name} is no capture; --parquet and --arrow read pcap and pcapng")
         try:
             for batch in read([each.file], state=state):
-                yield decode(batch, capture=name, keys=batch.keys, memory=memory)
+                yield decode_coded(batch, capture=name, keys=batch.keys, memory=memory)
+                bar.at(each)
+            if said := state.left_out():
+                note(f"{each.name}: {said}")
         except BadCapture as error:
             fault(f"{each.name}: offset {error.offset}: {error.message}")
     last = finish(state)
-    yield decode(last, capture=name, keys=last.keys, memory=memory)
+    yield decode_coded(last, capture=name, keys=last.keys, memory=memory)
 
 
 def _writer(given: dict[str, Any], stack: ExitStack) -> Callable[[Any], Any]:

@@ -14,6 +14,7 @@ from ..conversation.known import Known
 from . import views
 from .captures import Choice, Events, Input, Words
 from .following import Following
+from .reading_bar import ReadingBar
 from .report import note
 from .value_types import DIRECTIONS
 from .views import Settings
@@ -79,14 +80,15 @@ class Viewing:
     def __init__(self, given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> None:
         self.given = given
         self.inputs = inputs
-        self.progress = self._progress(stack)
+        self.progress = ReadingBar(self.inputs)
+        stack.callback(self.progress.close)
         if given["html"] is not None:
             check_page(given["html"], inputs)
 
     def run(self) -> int:
         """Show the inputs and return the exit status."""
         given = self.given
-        events = Events(self.inputs, choice_of(given), self._tick if self.progress else None)
+        events = Events(self.inputs, choice_of(given), self.progress.at if self.progress else None)
         following = Following(events, filter_of(given))
         settings = Settings({**given, "title": ", ".join(os.path.basename(each.name) for each in self.inputs)})
         settings.zero = following.zero
@@ -98,8 +100,7 @@ class Viewing:
         else:
             (views.records if settings.json else views.annotated)(following, settings)
         sys.stdout.flush()
-        if self.progress:
-            self.progress.close()
+        self.progress.close()
         return self._end(events, following)
 
     def _end(self, events: Events, following: Following) -> int:
@@ -114,24 +115,3 @@ class Viewing:
                 note(fault)
             raise click.UsageError(events.faults[-1])
         return 1 if following.errors else 0
-
-    # progress
-
-    def _progress(self, stack: ExitStack) -> Any:
-        """Return a bar for the files, where it can be drawn without getting in the way of the output."""
-        total = sum(each.size for each in self.inputs)
-        if not total or not sys.stderr.isatty() or sys.stdout.isatty():
-            return None
-        from ..view.reading_progress import ReadingProgress
-
-        bar = ReadingProgress(sys.stderr, total)
-        stack.callback(bar.close)
-        return bar
-
-    def _tick(self, now: Input | Words) -> None:
-        read = 0
-        for each in self.inputs:
-            if each is now:
-                break
-            read += each.size
-        self.progress.update(read + now.position)

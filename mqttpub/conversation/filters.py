@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from ..codec.nodes import Finding
 from ..spec.fields import PACKETS, Packet
 from ..spec.packets import Connect, Publish, Subscribe, Unsubscribe
+from ..spec.statements import matches, statements
 from ..spec.terms import Direction, Version
 from .aliases import Topic
 from .clients import called
@@ -50,7 +52,8 @@ class Filter:
     | `reason=0x87` | packets with this Reason Code, or with it among others |
     | `version=5` | packets of connections of this version |
     | `finding` | packets in which something is wrong or worth a note |
-    | `finding=MQTT5-3.3.1-2` | packets that break this statement; `*` stands for any characters |
+    | `finding=3.3.1-2` | packets that break this statement, or one of a section: `MQTT5-3.3`, `3.3.1-*` |
+    | `record=12` | what the twelfth record of a capture completed, counted in each file |
     | `severity=error` | packets with a finding of this severity: error, warning, note |
 
     Terms side by side must all be true, of terms with `,` between them one is enough, and `!` turns a term
@@ -236,6 +239,11 @@ def _connection(value: str) -> Test:
     return lambda seen: seen.event.ends.number == number
 
 
+def _record(value: str) -> Test:
+    number = _number(value, "record", 1 << 62)
+    return lambda seen: seen.event.record == number
+
+
 def _direction(value: str) -> Test:
     try:
         direction = Direction(value)
@@ -275,8 +283,10 @@ def _version(value: str) -> Test:
 
 
 def _finding(value: str) -> Test:
-    pattern = _glob(value, case=False)
-    return lambda seen: any(pattern.fullmatch(finding.statement) for finding in seen.findings)
+    if not any(matches(value, row.id) for row in statements()):
+        raise ValueError(f"no statement is called {value!r}")
+    fits = cache(lambda each: matches(value, each))
+    return lambda seen: any(fits(finding.statement) for finding in seen.findings)
 
 
 def _severity(value: str) -> Test:
@@ -298,6 +308,7 @@ _TERMS: dict[str, Callable[[str], Test]] = {
     "version": _version,
     "finding": _finding,
     "severity": _severity,
+    "record": _record,
 }
 _FLAGS: dict[str, Test] = {
     "dup": lambda seen: isinstance(seen.packet, Publish) and seen.packet.dup,

@@ -78,6 +78,27 @@ def find(text: str) -> list[Statement]:
     return exact or [row for row in among if _lies_in(row.section.casefold(), wanted)]
 
 
+def matches(term: str, id: str) -> bool:
+    """Whether an id, or its label without the version, is what a term says, begins with it or fits its pattern.
+
+    `*` and `?` stand for other characters; a finding that breaks no statement, whose id is empty, fits `*` only.
+    """
+    term = term.strip().removeprefix("[").removesuffix("]").casefold()
+    if not id:
+        return term == "*"
+    # The specification's own labels have no version: [MQTT-3.3.1-2].
+    plain = term.removeprefix("mqtt-")
+    return any(_fits(plain, name.casefold()) for name in (id, statement(id).label))
+
+
+def _fits(term: str, name: str) -> bool:
+    if "*" in term or "?" in term:
+        from fnmatch import fnmatchcase
+
+        return fnmatchcase(name, term.replace("[", "[[]"))
+    return name == term or (name.startswith(term) and name[len(term)] in ".-/")
+
+
 def _lies_in(section: str, outer: str) -> bool:
     return section == outer or section.startswith(f"{outer}.")
 
