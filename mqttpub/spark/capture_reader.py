@@ -2,7 +2,9 @@
 
 Captures that belong together, such as rotated files, are one stream of records: each task reads all
 of them in order and keeps the connections of its share, so that what spans files comes out whole.
-With the option `alone` each file stands for itself, and tasks divide files among them.
+With the option `alone` each file stands for itself, and tasks divide files among them; a large one is
+read by several. These too divide its connections, not its bytes: what a place in a file means depends
+on all in front of it, and to go from record to record takes a small part of the time that packets take.
 """
 
 import logging
@@ -18,6 +20,7 @@ from ..capture.text import BadText
 from ..columns.decode import decode
 from ..columns.memory import Memory
 from ..columns.schema import PACKETS
+from ..columns.shares import shares
 from .errors import CaptureError, OptionError, told
 from .fitting import arrow_schema, check, fitted
 from .options import Options
@@ -30,24 +33,28 @@ OPTIONS = READING | {"alone", "partitions", "split_bytes", "pushdown"}
 SHARES = 4
 """Tasks that read the same captures at most, unless more are asked for: each of them scans all."""
 SPLIT = 64 << 20
-"""Bytes of a file that one task reads alone."""
+"""Bytes of a file to each task that reads it alone."""
 log = logging.getLogger("mqttpub.spark")
 
 
 class Share(InputPartition):
     """What one task reads: some captures, and of their connections those of a bucket."""
 
-    def __init__(self, sources: list[Source], bucket: int, buckets: int) -> None:
+    def __init__(self, sources: list[Source], bucket: int, buckets: int, table: bytes = b"") -> None:
         self.sources = sources
         self.bucket = bucket
         self.buckets = buckets
+        self.table = table
+        """Which connections are in which bucket."""
 
 
 class Capture:
     """Goes through captures one after the other; it can be pickled between two."""
 
-    def __init__(self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool) -> None:
-        self._reader = Reader(bucket, buckets, ports)
+    def __init__(
+        self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""
+    ) -> None:
+        self._reader = Reader(bucket, buckets, ports, table)
         self._memory = Memory()
         self._skip_broken = skip_broken
 
@@ -62,6 +69,8 @@ class Capture:
             with open(source.path, "rb") as file:
                 for piece in self._reader.pieces(source, file):
                     yield self._decoded(piece)
+            if said := self._reader.left_out():
+                log.warning("'%s': %s", source.name, said)
         except (BadCapture, BadText, OSError, CaptureError) as error:
             sentence = str(error) if isinstance(error, CaptureError) else f"'{source.name}': {_words(error)}"
             if not self._skip_broken:
@@ -80,7 +89,7 @@ def _words(error: BadCapture | BadText | OSError) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
-def capture(options: Options, bucket: int, buckets: int) -> Capture:
+def capture(options: Options, bucket: int, buckets: int, table: bytes = b"") -> Capture:
     """Return what reads captures as the options say."""
     ports = options.json("ports") if options.text("ports").startswith("[") else options.text("ports").split(",")
     try:
@@ -88,7 +97,7 @@ def capture(options: Options, bucket: int, buckets: int) -> Capture:
     except (TypeError, ValueError):
         raise OptionError(f"option 'ports' is a list of TCP ports, not '{options.text('ports')}'") from None
     skip = options.choice("broken", "fail", ("fail", "skip")) == "skip"
-    return Capture(bucket, buckets, numbers, skip)
+    return Capture(bucket, buckets, numbers, skip, table)
 
 
 def buckets(options: Options) -> int:
@@ -114,13 +123,11 @@ class CaptureReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """Return what tasks read."""
         with told(CaptureError):
-            shares = buckets(self.options)
-            sources = self._sources()
+            most, sources = buckets(self.options), self._sources()
             if not self.options.flag("alone"):
-                return [Share(sources, bucket, shares) for bucket in range(shares)]
+                return _divided(sources, most)
             size = self.options.number("split_bytes", SPLIT, 1)
-            alone = [(source, min(-(-source.size // size) or 1, shares)) for source in sources]
-            return [Share([source], bucket, count) for source, count in alone for bucket in range(count)]
+            return [each for source in sources for each in _divided([source], min(-(-source.size // size) or 1, most))]
 
     def _sources(self) -> list[Source]:
         try:
@@ -138,11 +145,17 @@ class CaptureReader(DataSourceReader):
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
         with told(CaptureError):
-            made = capture(self.options, partition.bucket, partition.buckets)
+            made = capture(self.options, partition.bucket, partition.buckets, partition.table)
             for batch in _all(made, partition.sources):
                 kept = self.keep(batch) if self.keep else batch
                 if kept.num_rows:
                     yield fitted(kept, wanted)
+
+
+def _divided(sources: list[Source], count: int) -> list[InputPartition]:
+    """Return what so many tasks read, each as much of the connections as another."""
+    table = shares([source.path for source in sources if source.capture and not source.problem], count)
+    return [Share(sources, bucket, count, table) for bucket in range(count)]
 
 
 def _all(made: Capture, sources: list[Source]) -> Iterator[pa.RecordBatch]:
@@ -176,5 +189,7 @@ def _local(path: str) -> str:
     if path.startswith("file:"):
         return "/" + path.removeprefix("file:").lstrip("/")
     if is_url(path):
-        raise OptionError(f"tasks cannot open '{path}': mqtt_capture reads files that are mounted")
+        raise OptionError(
+            f"tasks cannot open '{path}': mqtt_capture opens files by their paths; `mqttpub pipeline` reads URLs"
+        )
     return path

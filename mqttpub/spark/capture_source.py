@@ -35,3 +35,14 @@ class Captures(DataSource):
         from .capture_stream import FolderReader
 
         return FolderReader(dict(self.options), schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> Any:
+        """Say that captures are only read."""
+        from .errors import OptionError, told
+
+        with told():
+            raise OptionError("captures are read, not written: the format 'mqtt' publishes rows")
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
+        """Say that captures are only read."""
+        return self.writer(schema, overwrite)

@@ -2,15 +2,21 @@
 
 What is known of all connections behind a file is kept in the folder of the option `state`, beside a
 list of the files in the order in which they were found; an offset counts the files of this list.
+
+Some rows only the end of a capture releases, such as packets of a connection of which it is open
+whether it is MQTT at all. A stream has no end, unless the option `idle` says after how many seconds
+without a change a folder is at its end: then these rows come too, and a file that comes still later
+begins a capture of its own.
 """
 
 import json
 import os
-import pickle
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -22,30 +28,40 @@ from .capture_reader import READING, Capture, buckets, capture
 from .errors import CaptureError, OptionError, told
 from .fitting import arrow_schema, check, fitted
 from .options import Options
+from .saved import StateError, dumps, load
 from .sources import NoSource, Source, examine, expand
 
-OPTIONS = READING | {"state", "settle", "partitions", "max_files_per_trigger"}
+OPTIONS = READING | {"state", "settle", "idle", "partitions", "max_files_per_trigger"}
+FILES, BUCKETS = "files.jsonl", "partitions"
 SETTLE = 10.0
 """Seconds that the newest file must not have changed for, lest it be read while it grows."""
+Offset = dict[str, int]
+"""`files` counts those of the list; `begun`, 0 where it is missing, those behind which the present capture began."""
 
 
 class Span(InputPartition):
     """What one task reads: files of the list, and of their connections those of a bucket."""
 
-    def __init__(self, start: int, end: int, bucket: int, buckets: int) -> None:
-        self.start = start
-        self.end = end
+    def __init__(self, start: Offset, end: Offset, bucket: int, buckets: int) -> None:
+        self.start, self.end = start["files"], end["files"]
+        self.begun = _begun(start)
+        self.ends = _begun(end) == self.end
+        """Whether the last of the files ends the capture."""
         self.bucket = bucket
         self.buckets = buckets
+
+
+def _begun(offset: Offset) -> int:
+    return offset.get("begun", 0)
 
 
 class Found:
     """The files that were found so far, in a file of their own."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "files.jsonl"
+        self._path = folder / FILES
         folder.mkdir(parents=True, exist_ok=True)
-        self.paths = _lines(self._path)
+        self.paths = _lines(self._path, str)
         self._known = set(self.paths)
 
     def add(self, sources: list[Source]) -> None:
@@ -54,11 +70,24 @@ class Found:
         if new:
             self.paths += new
             self._known.update(new)
-            _replace(self._path, "".join(json.dumps(path) + "\n" for path in self.paths).encode())
+            _write(self._path, self.paths)
 
 
-def _lines(path: Path) -> list[str]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+def _lines(path: Path, kind: type) -> list[Any]:
+    """Return the values of a kind in a file, one in each line; raises CaptureError."""
+    try:
+        found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    except ValueError:
+        _broken(path)
+    return found if all(isinstance(each, kind) for each in found) else _broken(path)
+
+
+def _broken(path: Path) -> NoReturn:
+    raise CaptureError(f"'{path}' is broken; give it back, or begin with a new state and a new checkpoint")
+
+
+def _write(path: Path, values: list[Any]) -> None:
+    _replace(path, "".join(json.dumps(each) + "\n" for each in values).encode())
 
 
 def _replace(path: Path, data: bytes) -> None:
@@ -75,6 +104,15 @@ def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:
     return folder / f"{count:09}-{bucket}of{buckets}.state"
 
 
+class Here(NamedTuple):
+    """What is in the folder."""
+
+    files: int
+    """How many files are in the list."""
+    over: bool
+    """Whether the capture is over behind them."""
+
+
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Reads the captures of a folder as they come.
 
@@ -85,7 +123,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         self.schema = schema
         self._given = given
-        self._last: int | None = None
+        self._last: Here | None = None
         """Where a query ends that reads only what is there."""
 
     @cached_property
@@ -106,18 +144,18 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _buckets(self) -> int:
         """Among how many tasks connections are divided, once and for all."""
-        path = self.folder / "partitions"
+        path = self.folder / BUCKETS
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
-            _replace(path, str(buckets(self.options)).encode())
-        kept = int(path.read_text())
+            _write(path, [buckets(self.options)])
+        kept: int = (_lines(path, int) or _broken(path))[0]
         if "partitions" in self.options and buckets(self.options) != kept:
             raise OptionError(f"option 'partitions' was {kept} when this state was begun, and stays so")
         return kept
 
     # offsets
 
-    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+    def initialOffset(self) -> Offset:  # noqa: N802
         """Return where a new query begins: with the first file."""
         with told(CaptureError):
             if not self.options.paths():
@@ -133,51 +171,58 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 return ReadMaxFiles(self.options.number("max_files_per_trigger", 1, 1))
             return ReadAllAvailable()
 
-    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+    def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """Return up to which file all have been written to their end."""
         with told(CaptureError):
-            if self._last is None:
-                self._found.add(self._ended(self.options.seconds("settle", SETTLE)))
-            end = len(self._found.paths) if self._last is None else self._last
+            last = self._last or self._here(self.options.seconds("settle", SETTLE))
             if start["files"] > len(self._found.paths):
                 raise CaptureError(
                     f"the checkpoint of this query is at file {start['files']}, but the state '{self.folder}' "
                     f"knows {len(self._found.paths)}: give both back, or begin with a new checkpoint"
                 )
-            if isinstance(limit, ReadMaxFiles):
-                end = min(end, start["files"] + limit.max_files)
-            return {"files": max(end, start["files"])}
+            end, over = max(last.files, start["files"]), last.over and last.files >= start["files"]
+            if isinstance(limit, ReadMaxFiles) and start["files"] + limit.max_files < end:
+                end, over = start["files"] + limit.max_files, False
+            begun = end if over else _begun(start)
+            return {"files": end, "begun": begun} if begun else {"files": end}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Take all files that are there, the newest too: whoever reads only what is there knows that it is whole."""
         with told(CaptureError):
-            self._found.add(self._ended(0.0))
-            self._last = len(self._found.paths)
+            self._last = self._here(0.0)
 
-    def _ended(self, settle: float) -> list[Source]:
-        """Return the captures that do not grow any more: all but the newest, and that when it has settled."""
+    def _here(self, settle: float) -> Here:
+        """Add to the list what came, and return where it ends."""
+        idle = self.options.seconds("idle", 0.0)
+        new = self._new_files()
+        good = [each for each in new if not each.problem]
+        settled = good if not good or good[-1] != new[-1] or _quiet([good[-1].path], settle) else good[:-1]
+        self._found.add(settled)
+        over = "idle" in self.options and settled == good and bool(self._found.paths)
+        changing = [each.path for each in new] + self._found.paths[-1:]
+        return Here(len(self._found.paths), over and _quiet(changing, idle))
+
+    def _new_files(self) -> list[Source]:
+        """Return the captures that are not in the list, in their order."""
         known = set(self._found.paths)
         try:
-            sources = [each for each in expand(self.options.paths()) if each.path not in known]
+            return [each for each in expand(self.options.paths()) if each.path not in known]
         except NoSource:
             # The folder is still empty.
             return []
-        return [each for each in sources[:-1] if not each.problem] + [
-            each for each in sources[-1:] if not each.problem and time.time() - os.stat(each.path).st_mtime >= settle
-        ]
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[InputPartition]:
+    def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return what tasks read."""
         with told(CaptureError):
-            if start["files"] >= end["files"]:
+            if start == end:
                 return []
-            return [Span(start["files"], end["files"], bucket, self._buckets) for bucket in range(self._buckets)]
+            return [Span(start, end, bucket, self._buckets) for bucket in range(self._buckets)]
 
-    def commit(self, end: dict[str, int]) -> None:
+    def commit(self, end: Offset) -> None:
         """Forget what was known behind files before."""
         with told(CaptureError):
             for path in self.folder.glob("*.state"):
-                if int(path.name.partition("-")[0]) < end["files"]:
+                if int(path.name.partition("-")[0]) < end["files"] + (_begun(end) == end["files"]):
                     path.unlink(missing_ok=True)
 
     # rows
@@ -188,25 +233,27 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
         with told(CaptureError):
-            paths = _lines(self.folder / "files.jsonl")
+            paths = _lines(self.folder / FILES, str)
             made = self._known(partition, paths)
             for path in paths[partition.start : partition.end]:
-                for batch in made.rows(examine(path, path)):
-                    if batch.num_rows:
-                        yield fitted(batch, wanted)
-            _replace(self._state(partition, partition.end), pickle.dumps(made))
+                yield from _fitting(made.rows(examine(path, path)), wanted)
+            if partition.ends:
+                yield from _fitting(made.rest(), wanted)
+            else:
+                _replace(self._state(partition, partition.end), dumps(made))
 
     def _state(self, partition: Span, count: int) -> Path:
         return _state_path(self.folder, count, partition.bucket, partition.buckets)
 
     def _known(self, partition: Span, paths: list[str]) -> Capture:
         """Return what is known behind the files before, from a file or, where Spark had no use for rows, anew."""
-        for count in range(partition.start, -1, -1):
+        for count in range(partition.start, partition.begun, -1):
             path = self._state(partition, count)
-            if path.exists() or not count:
+            if path.exists():
+                made: Capture = _loaded(path)
                 break
-        made = pickle.loads(path.read_bytes()) if count else self._new(partition)
-        assert isinstance(made, Capture)
+        else:
+            count, made = partition.begun, self._new(partition)
         for each in paths[count : partition.start]:
             for _ in made.rows(examine(each, each)):
                 continue
@@ -214,3 +261,27 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _new(self, partition: Span) -> Capture:
         return capture(self.options, partition.bucket, partition.buckets)
+
+
+def _quiet(paths: list[str], seconds: float) -> bool:
+    """Tell whether files have not changed for a time; what is not there does not."""
+    changed = 0.0
+    for path in paths:
+        with suppress(OSError):
+            changed = max(changed, os.stat(path).st_mtime)
+    return time.time() - changed >= seconds
+
+
+def _fitting(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield what Spark takes: the columns that it wants, and nothing that is empty."""
+    for batch in batches:
+        if batch.num_rows:
+            yield fitted(batch, wanted)
+
+
+def _loaded(path: Path) -> Any:
+    """Return what is known behind a file; raises CaptureError."""
+    try:
+        return load(path, Capture)
+    except StateError as error:
+        raise CaptureError(f"{error}; without this file, the captures before are read again") from None

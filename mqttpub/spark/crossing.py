@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ..columns.arrow import Mask, encoded, numbers, values
 from ..columns.pair import Close
-from ..columns.schema import PACKETS
+from ..columns.schema import CODED_PACKETS
 from ..spec.packets import Connack, Publish, Unsuback
 
 COLUMNS = (
@@ -28,14 +28,11 @@ COLUMNS = (
     "filters", "session_present",
 )  # fmt: skip
 """What pairing needs of a packet."""
-WORDS = frozenset(("capture", "connection", "client_id", "client", "server", "direction", "version", "resolved_topic"))
-"""Those that are few texts many times."""
 Step = tuple[int, int]
 """Number of a source, and of a part of it: the same parts in all tasks."""
 LAST: Step = (1 << 62, 0)
 """The step that ends everything."""
-_WORD = pa.dictionary(pa.int32(), pa.string())
-_SCHEMA = pa.schema([(name, _WORD if name in WORDS else PACKETS.field(name).type) for name in COLUMNS])
+_SCHEMA = pa.schema([CODED_PACKETS.field(name) for name in COLUMNS])
 
 
 class Batch(NamedTuple):
@@ -55,13 +52,12 @@ class Outbox:
 
     def put(self, step: Step, packets: pa.RecordBatch, closes: Sequence[Close]) -> None:
         """Write those that take part in exchanges, all of a client to one target, and the closes to all."""
-        taking = packets.select(COLUMNS).filter(_takes_part(packets))
-        target = _targets(taking, self._targets)
-        columns = [taking[name].dictionary_encode() if name in WORDS else taking[name] for name in COLUMNS]
-        encoded = pa.RecordBatch.from_arrays(columns, schema=_SCHEMA)
+        taking = _takes_part(packets)
+        target = _targets(packets, self._targets)
+        packets = packets.select(COLUMNS)
         about = {"step": json.dumps(step), "closes": json.dumps(closes)}
         for number, writer in enumerate(self._writers):
-            own = encoded if self._targets == 1 else encoded.take(pa.array(np.flatnonzero(target == number)))
+            own = packets.take(numbers(np.flatnonzero(taking & (target == number))))
             writer.write_batch(own, custom_metadata=about)
 
     def close(self) -> None:
@@ -75,22 +71,23 @@ def boxes(folder: Path, name: str, targets: int) -> list[Path]:
     return [folder / f"crossing-{name}-{target}" for target in range(targets)]
 
 
-def _takes_part(packets: pa.RecordBatch) -> pa.Array:
-    code = packets["type_code"]
-    kind = pc.and_(pc.greater_equal(code, Connack.code), pc.less_equal(code, Unsuback.code))
-    loose = pc.and_(pc.equal(code, Publish.code), pc.fill_null(pc.equal(packets["qos"], 0), False))
-    return pc.and_not(kind, loose)
+def _takes_part(packets: pa.RecordBatch) -> Mask:
+    code, loose = values(packets["type_code"]), values(packets["qos"].fill_null(1)) == 0
+    takes: Mask = (code >= Connack.code) & (code <= Unsuback.code) & ((code != Publish.code) | ~loose)
+    return takes
 
 
 def _targets(packets: pa.RecordBatch, count: int) -> Any:
     """Return where each packet goes: by its client, which the connection may tell only later in the same step."""
-    told = packets["connection"].dictionary_encode()
-    names, index = told.dictionary.to_pylist(), told.indices.to_numpy()
-    last = np.zeros(len(names), np.int64)
+    index, names = encoded(packets["connection"])
+    last = np.full(len(names), -1)
     last[index] = np.arange(len(index))
-    clients = packets["client_id"].take(pa.array(last)).to_pylist()
-    table = [share((client or name).encode(), count) for client, name in zip(clients, names, strict=True)]
-    return np.array(table, np.int64)[index]
+    present = np.flatnonzero(last >= 0)
+    clients = packets["client_id"].take(numbers(last[present])).to_pylist()
+    table = np.zeros(len(names), np.int64)
+    table[present] = [share((client or names[at]).encode(), count)
+                      for client, at in zip(clients, present.tolist(), strict=True)]  # fmt: skip
+    return table[index]
 
 
 def share(key: bytes, count: int) -> int:
@@ -99,19 +96,14 @@ def share(key: bytes, count: int) -> int:
 
 
 def merged(paths: Sequence[Path]) -> Iterator[Batch]:
-    """Yield what all tasks wrote for one target, step by step, in the order of the records."""
+    """Yield what all tasks wrote for one target, step by step, of each connection in the order of the records."""
     with ExitStack() as stack:
         streams = [_batches(stack.enter_context(pa.OSFile(str(path), "rb"))) for path in paths]
         for step, same in groupby(merge(*streams, key=itemgetter(0)), itemgetter(0)):
             each = list(same)
-            yield Batch(
-                step, _sorted([batch.packets for batch in each]), [one for batch in each for one in batch.closes]
-            )
-
-
-def _sorted(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    whole = pa.concat_batches(batches)
-    return whole.take(pa.array(np.argsort(whole["frame"].to_numpy(), kind="stable"))) if batches[1:] else whole
+            # Packets of one connection all come from one task, in their order; that of connections does not matter.
+            packets = pa.concat_batches([batch.packets for batch in each])
+            yield Batch(step, packets, [one for batch in each for one in batch.closes])
 
 
 def _batches(file: Any) -> Iterator[Batch]:
@@ -121,10 +113,5 @@ def _batches(file: Any) -> Iterator[Batch]:
             batch, about = reader.read_next_batch_with_custom_metadata()
         except StopIteration:
             return
-        columns = [
-            column.dictionary_decode() if name in WORDS else column
-            for name, column in zip(COLUMNS, batch.columns, strict=True)
-        ]
-        packets = pa.RecordBatch.from_arrays(columns, names=list(COLUMNS))
         first, second = json.loads(about[b"step"])
-        yield Batch((first, second), packets, [Close(*each) for each in json.loads(about[b"closes"])])
+        yield Batch((first, second), batch, [Close(*each) for each in json.loads(about[b"closes"])])

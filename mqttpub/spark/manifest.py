@@ -13,9 +13,10 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from .saved import StateError, check
 from .sources import Source, same_beginning
 
 MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"
@@ -78,6 +79,8 @@ class Taken(NamedTuple):
     run: str
     records: int = 0
     problem: str = ""
+    stamp: int | None = None
+    """Time of the first record, in nanoseconds since 1970."""
 
 
 @dataclass(frozen=True)
@@ -98,21 +101,22 @@ class Manifest:
     @classmethod
     def load(cls, path: Path) -> "Manifest":
         """Read a manifest; raises Refused."""
-        try:
-            told = json.loads(path.read_text(encoding="utf-8"))
-            return cls.of(told)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise Refused(f"cannot read {path}: {error}") from None
+        return cls.of(_told(path), path)
 
     @classmethod
-    def of(cls, told: dict[str, Any]) -> "Manifest":
-        """Return the manifest that JSON tells; raises Refused for one of another layout."""
+    def of(cls, told: dict[str, Any], path: Path = Path(MANIFEST)) -> "Manifest":
+        """Return the manifest that JSON tells; raises Refused for one of another layout, or that is none."""
         if told.get("layout") != LAYOUT:
-            raise Refused("the folder was written by another version of mqttpub; write to a new one")
-        told = {**told, "runs": tuple(told["runs"]), "states": tuple(told["states"])}
-        told["sources"] = tuple(Taken(**each) for each in told["sources"])
-        told["parts"] = tuple(Part(**each) for each in told["parts"])
-        return cls(**told)
+            raise Refused(f"{path.parent} was written by another version of mqttpub; write to a new folder")
+        try:
+            told = {**told, "runs": tuple(told["runs"]), "states": tuple(told["states"])}
+            told["sources"] = tuple(Taken(**each) for each in told["sources"])
+            told["parts"] = tuple(Part(**each) for each in told["parts"])
+            made = cls(**told)
+        except (TypeError, KeyError):
+            raise Refused(f"cannot read {path}: it is no manifest of mqttpub") from None
+        _check_inside(path, [*made.states, *(part.path for part in made.parts)])
+        return made
 
     def dumps(self) -> dict[str, Any]:
         """Return what JSON can hold."""
@@ -130,11 +134,21 @@ class Manifest:
         return counts
 
     def taken(self, source: Source) -> Taken | None:
-        """Return the entry of a source that is in the tables already, whole or shorter than it is now."""
-        for each in reversed(self.sources):
-            if each.head and each.size <= source.size and same_beginning(source, each.head, each.digest):
-                return each
-        return None
+        """Return the entry of a source that is in the tables already, whole, or shorter or longer than it is now.
+
+        Of several entries it is the one that tells of the most; others were not read because of it.
+        """
+        same = [each for each in self.sources if each.head and _is_same(source, each)]
+        return max(same, key=lambda each: (each.records, each.size), default=None)
+
+
+def _is_same(source: Source, taken: Taken) -> bool:
+    """Tell whether a source begins like one that was taken, or is the beginning of it."""
+    if source.size >= taken.size:
+        return same_beginning(source, taken.head, taken.digest)
+    if source.head == taken.head:
+        return source.digest == taken.digest
+    return source.stamp is not None and source.stamp == taken.stamp
 
 
 class Output:
@@ -216,11 +230,23 @@ def _before(folder: Path, mode: str) -> Manifest:
     if path.exists():
         if mode == "error":
             raise Refused(f"{folder} holds tables already; choose --mode overwrite or append, or --resume")
-        return Manifest.load(path)
+        made = Manifest.load(path)
+        if mode == "resume":
+            _check_states(folder, made)
+        return made
     foreign = sorted(name for name in os.listdir(folder) if name != LOCK)
     if foreign:
         raise Refused(f"{folder} holds files that are no tables of mqttpub, such as {foreign[0]}")
     return Manifest()
+
+
+def _check_states(folder: Path, manifest: Manifest) -> None:
+    """Raise Refused where what an earlier run left is not as it left it."""
+    try:
+        for name in manifest.states:
+            check(folder / name)
+    except StateError as error:
+        raise Refused(f"{error}; --mode overwrite reads everything again") from None
 
 
 @contextmanager
@@ -249,7 +275,12 @@ def _carry_out(folder: Path) -> None:
     path = folder / JOURNAL
     if not path.exists():
         return
-    journal = json.loads(path.read_text(encoding="utf-8"))
+    journal = _told(path)
+    try:
+        Manifest.of(journal["manifest"], path)
+        _check_inside(path, [*(name for pair in journal["rename"] for name in pair), *journal["remove"]])
+    except (TypeError, KeyError, AttributeError):
+        raise Refused(f"cannot read {path}: it is no journal of mqttpub") from None
     for old, new in journal["rename"]:
         target = folder / new
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -260,6 +291,24 @@ def _carry_out(folder: Path) -> None:
         _remove_empty(folder, (folder / name).parent)
     _write(folder / MANIFEST, journal["manifest"])
     path.unlink()
+
+
+def _told(path: Path) -> dict[str, Any]:
+    """Return the object that a file holds as JSON; raises Refused."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Refused(f"cannot read {path}: {error}") from None
+    if not isinstance(told, dict):
+        raise Refused(f"cannot read {path}: it holds no JSON object")
+    return told
+
+
+def _check_inside(path: Path, names: Iterable[str]) -> None:
+    """Raise Refused where a file names others that are not in its folder: what it says is carried out."""
+    for name in map(PurePath, names):
+        if name.is_absolute() or ".." in name.parts:
+            raise Refused(f"{path} names a file outside of its folder: {name}")
 
 
 def _remove_empty(folder: Path, place: Path) -> None:

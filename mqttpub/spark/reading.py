@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..columns.arrow import coded, numbers, values
 from ..columns.assembly import Batch
 from ..columns.frames import Frames, of_events
 from ..columns.read import finish
@@ -83,18 +84,17 @@ class Places:
             if given.null_count:
                 rows = self._replaced(rows, column, self._singly(given))
                 continue
-            numbers = given.to_numpy()
-            place = self.of(numbers)
-            rows = self._replaced(rows, column, pa.array(numbers - np.array(self._shifts, np.int64)[place]))
+            told = values(given)
+            place = self.of(told)
+            rows = self._replaced(rows, column, numbers(told - np.array(self._shifts, np.int64)[place]))
             if not index:
-                names = pa.array(self._names, pa.string()).take(pa.array(place))
+                names = coded(self._names, place)
                 rows = self._replaced(rows, "capture", names)
         return rows
 
     def _singly(self, given: pa.Array) -> pa.Array:
         """Do the same for a column in which some do not tell a record."""
-        values = [None if each is None else self._own(each) for each in given.to_pylist()]
-        return pa.array(values, given.type)
+        return pa.array([None if each is None else self._own(each) for each in given.to_pylist()], given.type)
 
     def _own(self, number: int) -> int:
         return number - self._shifts[bisect_left(self._starts, number) - 1]
@@ -102,17 +102,18 @@ class Places:
     @staticmethod
     def _replaced(rows: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
         index = rows.schema.get_field_index(name)
-        return rows.set_column(index, rows.schema.field(index), column)
+        field = rows.schema.field(index)
+        return rows.set_column(index, field, column.cast(field.type))
 
 
 class Reader:
     """Reads sources in order, and of their connections those of one bucket; it can be pickled between sources."""
 
-    def __init__(self, bucket: int, buckets: int, ports: Iterable[int] = ()) -> None:
+    def __init__(self, bucket: int, buckets: int, ports: Iterable[int] = (), shares: bytes = b"") -> None:
         self.places = Places()
         self._bucket = bucket
         self._buckets = buckets
-        self._state = State(ports=ports, bucket=(bucket, buckets))
+        self._state = State(ports=ports, bucket=(bucket, buckets), shares=shares)
         self._texts = 0
         """Numbers of records that texts took; each takes as many, as not all buckets read it."""
         self._sources = 0
@@ -140,6 +141,10 @@ class Reader:
     def records(self) -> int:
         """Return how many records the capture has that was read last; 0 for a text."""
         return self._state.records - self._before
+
+    def left_out(self) -> str:
+        """Return what is to be said of the source that was read last; nothing when all of it was read."""
+        return self._state.left_out()
 
     def finish(self) -> Iterator[Piece]:
         """Yield what comes of the end of everything."""

@@ -31,6 +31,10 @@ OWN_COLUMNS = {
 }  # fmt: skip
 """Properties of PUBLISH with a column of their own."""
 COLUMNS = ("topic", "payload", "value", "qos", "retain", "properties", "user_properties", *OWN_COLUMNS)
+MOST_OF_TOPIC = 65_535
+"""Bytes of a UTF-8 Encoded String (5.0: 1.5.4)."""
+LARGE = 200_000_000
+"""Bytes of a payload that may be too many for a packet, which has 268,435,455 behind its fixed header (5.0: 1.5.5)."""
 WRITERS = 4096
 """How many kinds of message are remembered, topic and properties together."""
 
@@ -57,6 +61,9 @@ class Writers:
 
     def _of(self, kind: Kind) -> PublishWriter:
         """Return what writes messages of a kind; raises Unfit."""
+        size = len(kind.topic.encode())
+        if size > MOST_OF_TOPIC:
+            raise Unfit(f"the topic has {size:,} bytes, more than {MOST_OF_TOPIC:,}")
         packet = Publish(
             topic=kind.topic, qos=kind.qos, retain=kind.retain, properties=kind.properties,
             packet_id=1 if kind.qos else None,
@@ -81,7 +88,17 @@ class Writers:
         if row is not None:
             named = (*kind.properties, Property(USER_PROPERTY.id, (NAME, row)))
             writer = PublishWriter(writer.packet.replace(properties=named), self.version)
+        if len(payload) > LARGE:
+            _check_size(writer, payload)
         return Message(writer, payload, token=token)
+
+
+def _check_size(writer: PublishWriter, payload: bytes) -> None:
+    """Raise Unfit for a payload with which the packet is larger than a packet can be."""
+    try:
+        writer.size(payload)
+    except ValueError:
+        raise Unfit(f"the payload has {len(payload):,} bytes, more than a PUBLISH can carry") from None
 
 
 class Rows:

@@ -16,6 +16,8 @@ HEAD = 65_536
 """Bytes at the beginning of a file by which it is known again under another name."""
 COPIES = 4
 """Files that are fetched at the same time."""
+MANIFEST = "_manifest.json"
+"""By which a folder of tables is known."""
 _HIDDEN = (".", "_")
 _MAGIC = "*?["
 
@@ -63,7 +65,22 @@ def expand(given: Iterable[str]) -> list[Source]:
     cannot be read is in the list, with its problem; what is not there raises NoSource.
     """
     paths = dict.fromkeys(path for each in given for path in _paths(each))
-    return ordered(examine(path, path) for path in paths)
+    return ordered(examine(path, path) for path in _different(paths))
+
+
+def _different(paths: Iterable[str]) -> Iterator[str]:
+    """Yield each file once, by the first of its names."""
+    seen = set()
+    for path in paths:
+        try:
+            found = os.stat(path)
+        except OSError:
+            # Why it cannot be read is told with the others.
+            yield path
+            continue
+        if (file := (found.st_dev, found.st_ino)) not in seen:
+            seen.add(file)
+            yield path
 
 
 def ordered(sources: Iterable[Source]) -> list[Source]:
@@ -73,6 +90,8 @@ def ordered(sources: Iterable[Source]) -> list[Source]:
 
 def examine(name: str, path: str) -> Source:
     """Return what is known of a file before all of it is read."""
+    # A name may be any bytes, a table and a manifest hold texts.
+    name = os.fsencode(name).decode("utf-8", "backslashreplace")
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return Source(name, path, 0, problem="it is no file")
@@ -126,6 +145,10 @@ def _paths(given: str) -> Iterator[str]:
 def _below(folder: str) -> Iterator[str]:
     found = []
     for place, folders, names in os.walk(folder):
+        if MANIFEST in names:
+            # Tables of an earlier run, which somebody put among the captures.
+            folders[:] = []
+            continue
         folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
         found += [os.path.join(place, name) for name in names if not name.startswith(_HIDDEN)]
     if not found:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from ..columns.arrow import numbers, values
 from ..columns.connections import Connections
-from ..columns.decode import decode
+from ..columns.decode import decode_coded
 from ..columns.judge import Judging
 from ..columns.memory import Memory
 from ..columns.pair import closes
@@ -78,7 +79,7 @@ class Tables:
     def take(self, piece: Piece) -> None:
         """Write what frames hold."""
         over = piece.step != LAST
-        packets = decode(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
+        packets = decode_coded(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
         self._files.put("packets", packets, over=over)
         frames, packets = piece.counted_on(), _counted_on(packets, piece.before)
         self._outbox.put(piece.step, packets, closes(frames, piece.name))
@@ -98,4 +99,4 @@ def _counted_on(packets: pa.RecordBatch, before: int) -> pa.RecordBatch:
     index = packets.schema.get_field_index("frame")
     if not before:
         return packets
-    return packets.set_column(index, packets.schema.field(index), pa.array(packets["frame"].to_numpy() + before))
+    return packets.set_column(index, packets.schema.field(index), numbers(values(packets["frame"]) + before))

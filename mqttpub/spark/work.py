@@ -5,7 +5,6 @@ these are few. Only what takes part in exchanges crosses over, as all connection
 """
 
 import os
-import pickle
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import BinaryIO, NamedTuple
 from ..capture.chunks import BadCapture
 from ..capture.text import BadText
 from ..columns.pair import Pairing
+from . import saved
 from .choosing import Choice
 from .crossing import LAST, Outbox, boxes, merged
 from .manifest import Read, Row
@@ -39,6 +39,8 @@ class Job(NamedTuple):
     choice: Choice = Choice()
     lint: bool = False
     ports: tuple[int, ...] = ()
+    shares: bytes = b""
+    """Which connections are in which share, see columns.shares; what an earlier run left tells it, too."""
     states: tuple[str, ...] = ()
     """What an earlier run left: a file for each bucket, then one for each target; empty to begin anew."""
 
@@ -60,12 +62,11 @@ def work(job: Job, bucket: int) -> Row:
 def pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
     """Write the exchanges of one share of the clients, of what the tasks before left for it; can be done again."""
     begun, tag, folder = time.monotonic(), _tag(target), Path(job.staging)
-    kept = Path(job.states[job.buckets + target]).read_bytes() if job.states else b""
-    pairing: Pairing = pickle.loads(kept) if kept else Pairing()
+    pairing = saved.load(Path(job.states[job.buckets + target]), Pairing) if job.states else Pairing()
     files, state = Files(job, rows[0].places, tag), f"pairing-{tag}"
     for step, packets, closed in merged([boxes(folder, row.tag, job.targets)[target] for row in rows]):
         if step == LAST:
-            (folder / state).write_bytes(pickle.dumps(pairing))
+            (folder / state).write_bytes(saved.dumps(pairing))
         files.put_counted_on("exchanges", pairing.add(packets, closed), over=step != LAST)
     files.put_counted_on("exchanges", pairing.finish(), over=False)
     return Row(job.buckets + target, tuple(files.close()), (), state, time.monotonic() - begun)
@@ -97,9 +98,9 @@ class _Work:
         self.read = 0
         """Bytes of the sources before the one that is being read."""
         if job.states:
-            self.reader, self.tables = pickle.loads(Path(job.states[bucket]).read_bytes())
+            self.reader, self.tables = saved.load(Path(job.states[bucket]), Reader, Tables)
         else:
-            self.reader, self.tables = Reader(bucket, job.buckets, job.ports), Tables()
+            self.reader, self.tables = Reader(bucket, job.buckets, job.ports, job.shares), Tables()
         self.files = Files(job, self.reader.places, self.tag)
         self.outbox = Outbox(Path(job.staging), self.tag, job.targets)
         self.tables.begin(self.files, self.outbox, lint=job.lint)
@@ -108,7 +109,7 @@ class _Work:
         """Do all and return what was done."""
         reads = tuple(self._source(source) for source in self.job.sources)
         state = f"state-{self.tag}"
-        Path(self.job.staging, state).write_bytes(pickle.dumps((self.reader, self.tables)))
+        Path(self.job.staging, state).write_bytes(saved.dumps((self.reader, self.tables)))
         for piece in self.reader.finish():
             self.tables.take(piece)
         self.tables.end()
@@ -134,6 +135,7 @@ class _Work:
             problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
             problem = error.strerror or str(error)
+        problem = problem or self.reader.left_out()
         self.read += source.size
         return Read(self.reader.records(), problem)
 

@@ -2,25 +2,25 @@
 
 import json
 import os
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..columns.files import ROWS, Parquet
+from ..columns.schema import plain
 from .manifest import Part
 
-ROWS = 131_072
-"""Rows of a row group."""
 MOST_OPEN = 64
 """Files of one table that are written at the same time; further ones are closed and begun again."""
-SOUGHT = ("time", "begin", "frame", "type", "client_id", "connection")
-"""Columns by which readers pass over parts of a file."""
 DERIVED = {"date": 10, "hour": 13}
 """Columns to divide by that are made of the time in UTC, with the length of `2026-01-31T23`."""
+_SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+"""Characters that Hive escapes; a letter outside of ASCII stays as it is."""
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """What stands for null in the name of a folder, as Hive and Spark have it."""
 
@@ -28,17 +28,6 @@ NOTHING = "__HIVE_DEFAULT_PARTITION__"
 class _File(Protocol):
     def write(self, table: pa.Table) -> None: ...
     def close(self) -> None: ...
-
-
-class _Parquet:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        import pyarrow.parquet as pq
-
-        words = [field.name for field in schema if pa.types.is_string(field.type)]
-        sought = [name for name in SOUGHT if name in schema.names]
-        self._writer = pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=words, write_statistics=sought)
-        self.write = self._writer.write_table
-        self.close = self._writer.close
 
 
 class _Csv:
@@ -49,6 +38,7 @@ class _Csv:
         self.close = self._writer.close
 
     def write(self, table: pa.Table) -> None:
+        table = plain(table)
         columns = [_flattened(column, field.type) for column, field in zip(table.columns, table.schema, strict=True)]
         self._writer.write_table(pa.table(columns, names=table.column_names))
 
@@ -59,11 +49,11 @@ class _Json:
         self.close = self._file.close
 
     def write(self, table: pa.Table) -> None:
-        for batch in table.to_batches(max_chunksize=4096):
+        for batch in plain(table).to_batches(max_chunksize=4096):
             self._file.writelines(_line(row) for row in batch.to_pylist())
 
 
-FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": _Parquet, "csv": _Csv, "json": _Json}
+FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
 """Formats by name, which is also the end of a file's name."""
 
 
@@ -193,9 +183,13 @@ def _key(table: pa.Table, name: str) -> pa.Array:
     else:
         column = pc.cast(table[name], pa.string())
     encoded = column.combine_chunks().dictionary_encode()
-    values = pa.array([f"{name}={quote(value, safe=' ') or NOTHING}" for value in encoded.dictionary.to_pylist()],
-                      pa.string())  # fmt: skip
+    values = pa.array([f"{name}={_escaped(value) or NOTHING}" for value in encoded.dictionary.to_pylist()], pa.string())
     return pc.fill_null(values.take(encoded.indices), f"{name}={NOTHING}")
+
+
+def _escaped(value: str) -> str:
+    """Return a value as Spark puts it into the name of a folder, and reads it again."""
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
 def _iso(times: pa.ChunkedArray) -> pa.ChunkedArray:

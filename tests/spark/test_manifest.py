@@ -6,10 +6,13 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from mqttpub.spark.manifest import MANIFEST, Manifest, Output, Part, Read, Refused, Row, Taken, opened
+from mqttpub.spark.manifest import JOURNAL, MANIFEST, Manifest, Output, Part, Read, Refused, Row, Taken, opened
+from mqttpub.spark.saved import dumps, load
+from mqttpub.spark.sources import Source
 
 READS = (Read(3),)
 
@@ -19,7 +22,7 @@ def stage(output: Output, bucket: int, text: str, *, table: str = "packets", ope
     path = f"{table}/type=A/{bucket}-99-x-0.parquet"
     (output.staging / path).parent.mkdir(parents=True, exist_ok=True)
     (output.staging / path).write_text(text)
-    (output.staging / f"state-{bucket}").write_text(f"state {text}")
+    (output.staging / f"state-{bucket}").write_bytes(dumps(f"state {text}"))
     return Row(bucket, (Part(table, path, 1, len(text), open),), READS, f"state-{bucket}")
 
 
@@ -47,7 +50,7 @@ def test_nothing_is_visible_before_all_is(tmp_path: Path) -> None:
         assert visible(tmp_path) == ["a", "b"]
     assert sorted(os.listdir(tmp_path)) == ["_lock", MANIFEST, "_state", "packets"]
     assert Manifest.load(tmp_path / MANIFEST) == after
-    assert [(tmp_path / name).read_text() for name in after.states] == ["state a", "state b"]
+    assert [load(tmp_path / name, str) for name in after.states] == ["state a", "state b"]
     assert after.rows() == {"packets": 2}
 
 
@@ -151,17 +154,83 @@ def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
         pass
 
 
-def test_a_manifest_that_is_none_is_told(tmp_path: Path) -> None:
-    path = tmp_path / MANIFEST
-    for text, words in (("{", "cannot read"), ('{"layout": 0}', "another version"), ('{"layout": 1}', "cannot read")):
-        path.write_text(text)
-        with pytest.raises(Refused, match=words):
-            put(tmp_path, "1", "append", "a")
+WHOLE: dict[str, Any] = {"layout": 1, "runs": [], "sources": [], "parts": [], "states": []}
+PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("{", "cannot read .*_manifest.json: Expecting"),
+        ("[]", "cannot read .*: it holds no JSON object"),
+        ("\xff", "cannot read .*: 'utf-8' codec"),
+        ('{"layout": 0}', "was written by another version of mqttpub; write to a new folder"),
+        ('{"layout": 1}', "cannot read .*: it is no manifest of mqttpub"),
+        (json.dumps(WHOLE | {"parts": ["x"]}), "it is no manifest of mqttpub"),
+        (json.dumps(WHOLE | {"parts": 3}), "it is no manifest of mqttpub"),
+        (json.dumps(WHOLE | {"sources": [{}]}), "it is no manifest of mqttpub"),
+        (json.dumps(WHOLE | {"more": 1}), "it is no manifest of mqttpub"),
+        (json.dumps(WHOLE | {"parts": [PART | {"path": "/etc/passwd"}]}), "names a file outside of its folder: /etc"),
+        (json.dumps(WHOLE | {"states": ["_state/../../x"]}), "names a file outside of its folder"),
+    ],
+)
+def test_a_manifest_that_is_none_is_told(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / MANIFEST).write_text(text, encoding="latin-1")
+    with pytest.raises(Refused, match=words):
+        put(tmp_path, "1", "append", "a")
+    assert visible(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("journal", "words"),
+    [
+        ("{", "cannot read .*_commit.json: Expecting"),
+        ("{}", "cannot read .*: it is no journal of mqttpub"),
+        (json.dumps({"manifest": WHOLE, "rename": [], "remove": 3}), "it is no journal of mqttpub"),
+        (json.dumps({"manifest": [], "rename": [], "remove": []}), "it is no journal of mqttpub"),
+        (json.dumps({"manifest": WHOLE, "rename": [], "remove": ["../victim"]}), "names a file outside of its folder"),
+        (json.dumps({"manifest": WHOLE, "rename": [["../victim", "a"]], "remove": []}), "names a file outside"),
+        (json.dumps({"manifest": WHOLE, "rename": [["a", "/b"]], "remove": []}), "names a file outside"),
+    ],
+)
+def test_a_journal_that_is_none_is_told_and_does_nothing(tmp_path: Path, journal: str, words: str) -> None:
+    folder, victim = tmp_path / "out", tmp_path / "victim"
+    put(folder, "1", "error", "a")
+    victim.write_text("mine")
+    (folder / JOURNAL).write_text(journal)
+    with pytest.raises(Refused, match=words):
+        put(folder, "2", "append", "b")
+    assert (victim.read_text(), visible(folder)) == ("mine", ["a"])
+
+
+# sources that come again
+
+
+def known_of(*taken: Taken) -> Manifest:
+    return Manifest(sources=taken)
+
+
+def test_a_source_is_known_whole_grown_and_shrunk() -> None:
+    first, second = Taken("a", 70_000, 65_536, "d", "1", 30, stamp=7), Taken("a", 90_000, 65_536, "d", "2", 40, stamp=7)
+    known = known_of(first, second)
+
+    def taken(size: int, digest: str = "d", stamp: int | None = 7) -> Taken | None:
+        return known.taken(Source("a", "", size, stamp=stamp, head=min(size, 65_536), digest=digest))
+
+    assert taken(90_000) == taken(95_000) == taken(80_000) == taken(66_000) == second
+    # What is shorter than what was looked at is known by the time of its first record.
+    assert taken(500, "short") == second
+    assert taken(500, "short", 8) is taken(500, "short", None) is taken(90_000, "other") is None
+
+
+def test_what_was_not_read_does_not_make_it_known() -> None:
+    read, left = Taken("a", 100, 100, "d", "1", 30, stamp=7), Taken("a", 200, 100, "d", "2", 0, "only with --resume")
+    assert known_of(read, left).taken(Source("a", "", 200, head=100, digest="d")) == read
 
 
 def test_it_survives_json() -> None:
     whole = Manifest(
-        runs=({"run": "1"},), sources=(Taken("a", 1, 2, "d", "1", 3, "p"),), parts=(Part("t", "p", 1, 2, True),),
+        runs=({"run": "1"},), sources=(Taken("a", 1, 2, "d", "1", 3, "p", 4),), parts=(Part("t", "p", 1, 2, True),),
         buckets=2, states=("s",),
     )  # fmt: skip
     assert Manifest.of(json.loads(json.dumps(whole.dumps()))) == whole

@@ -16,7 +16,8 @@ from mqttpub.spark.errors import BrokerError, OptionError, RefusedError
 from mqttpub.spark.fitting import spark_schema
 from mqttpub.spark.mqtt_source import Mqtt
 from mqttpub.spark.publish_sink import Published, Sink
-from mqttpub.spark.rows import NAME
+from mqttpub.spark.rows import NAME, Kind, Unfit, Writers
+from mqttpub.spec.terms import Version
 from tests.spark.brokers import Broker
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -137,6 +138,23 @@ def test_refused_rows_are_reported_with_their_reason(sink: Any, spark_broker: Br
 def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
     done = sink({"payload": ["x"], "qos": [7]}, topic="limit/a", refused=str(tmp_path))
     assert list(done.refused) == ["QoS is 7, but there are 0, 1 and 2"]
+    table = {"payload": ["x"] * 3, "topic": ["é" * 32_768, "", "a/+"]}
+    assert sorted(sink(table, refused=str(tmp_path)).refused) == [
+        "Topic Name holds the wildcard + (MQTT5-3.3.2-2)",
+        "publish.topic is empty, but there is no Topic Alias (MQTT5-3.3.2.1/empty)",
+        "the topic has 65,536 bytes, more than 65,535",
+    ]
+
+
+def test_a_payload_that_no_packet_can_carry_is_refused() -> None:
+    writers, kind = Writers(Version.V5), Kind("a", 1, False, ())
+    with pytest.raises(Unfit, match="the payload has 268,435,455 bytes, more than a PUBLISH can carry"):
+        writers.message(kind, bytes(268_435_455), 0, None)
+    # Behind the fixed header come three bytes of the topic, two of the Packet Identifier, one of no properties.
+    most = bytes(268_435_449)
+    assert writers.message(kind, most, 0, None).payload is most
+    with pytest.raises(Unfit):
+        writers.message(kind, most, 0, "a row with a name")
 
 
 def test_tls(sink: Any, spark_broker: Broker) -> None:

@@ -122,6 +122,118 @@ pipeline.work = deadly
     assert tables(tmp_path / "out") == tables(expected)
 
 
+WAITING = """
+import os, time
+from mqttpub.spark import pipeline
+from mqttpub.spark.tables import Tables
+from mqttpub.spark.work import work
+def waiting(job, bucket):
+    real, home = Tables.take, os.environ["HOME"]
+    def take(self, piece):
+        real(self, piece)
+        with open(f"{home}/at-work", "a") as file:
+            file.write(f"{os.getpid()} {bucket}\\n")
+        while os.path.exists(f"{home}/wait"):
+            time.sleep(0.05)
+    Tables.take = take
+    try:
+        return work(job, bucket)
+    finally:
+        Tables.take = real
+pipeline.work = waiting
+from mqttpub.cli.main import run
+run(['pipeline', *sys.argv[1:]])
+"""
+"""Tasks that wait in the middle for a file to go away, and tell who they are."""
+
+
+class Waiting:
+    """A run whose tasks have begun to write, and wait."""
+
+    def __init__(self, home: Path, *words: str | Path) -> None:
+        self.home = home
+        (home / "wait").touch()
+        command = [sys.executable, "-c", f"import sys\n{WAITING}", *map(str, words)]
+        self.process = subprocess.Popen(command, env=bare(home), stdout=-1, stderr=subprocess.PIPE, text=True)
+        until = time.monotonic() + LONGEST
+        while not self.workers():
+            assert time.monotonic() < until
+            assert self.process.poll() is None, self.process.communicate()
+            time.sleep(0.1)
+
+    def workers(self) -> dict[int, int]:
+        """Return the buckets that are at work, by the ids of the processes."""
+        path = self.home / "at-work"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return {int(pid): int(bucket) for pid, bucket in map(str.split, lines)}
+
+    def end(self) -> tuple[int, str]:
+        """Let tasks go on, and return how all ended."""
+        (self.home / "wait").unlink()
+        _, told = self.process.communicate(timeout=LONGEST)
+        return self.process.returncode, told
+
+
+def ancestors(pid: int) -> list[int]:
+    """Return the processes that a process comes from, the nearest first."""
+    found = []
+    while pid > 1:
+        status = Path(f"/proc/{pid}/status").read_text()
+        pid = int(next(line for line in status.splitlines() if line.startswith("PPid:")).split()[1])
+        found.append(pid)
+    return found
+
+
+def test_a_worker_that_somebody_kills_is_replaced(ring: Path, expected: Path, tmp_path: Path) -> None:
+    run = Waiting(tmp_path, ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out")
+    pid, bucket = next(iter(run.workers().items()))
+    jvm = next(each for each in ancestors(pid) if "java" in Path(f"/proc/{each}/cmdline").read_text())
+    # It is a worker of this very run.
+    assert run.process.pid in ancestors(jvm)
+    os.kill(pid, signal.SIGKILL)
+    assert run.end() == (0, "")
+    assert list(run.workers().values()).count(bucket) == 2
+    assert tables(tmp_path / "out") == tables(expected)
+
+
+def test_a_second_run_to_the_same_folder_is_refused(ring: Path, expected: Path, tmp_path: Path) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    other.mkdir()
+    run = Waiting(tmp_path, ring, "--master", "local[2]", "--out", out)
+    for mode in (["--mode", "overwrite"], ["--resume"]):
+        done = ran(ring, "--out", out, *mode, home=other, status=2)
+        assert done.stderr == f"mqttpub: another run writes to {out}\n"
+    assert run.end() == (0, "")
+    assert tables(out) == tables(expected)
+
+
+@pytest.mark.parametrize("when", ["work", "rename"])
+def test_resuming_after_a_run_that_was_killed(when: str, ring: Path, expected: Path, tmp_path: Path) -> None:
+    files, out = sorted(ring.iterdir()), tmp_path / "out"
+    killed = f"""
+import os, signal, sys
+from mqttpub.spark import manifest, pipeline
+def kill(*given, **more):
+    os.kill(os.getpid(), signal.SIGKILL)
+def second(*given, count=[]):
+    count.append(1)
+    kill() if len(count) == 2 else real(*given)
+real = os.replace
+match {when!r}:
+    case "work": pipeline.distribute = kill
+    case "rename": manifest.os.replace = second
+"""
+    options: list[str | Path] = ["--resume", "--out", out, "--master", "local[2]"]
+    ran(*files[:2], *options, home=tmp_path)
+    before = tables(out)
+    done = scripted(killed, *files[:3], *options, home=tmp_path)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    if when == "work":
+        assert tables(out) == before
+    ran(*files, *options, home=tmp_path)
+    assert tables(out) == tables(expected)
+
+
 def test_a_task_that_always_fails_is_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
     failing = """
 import sys

@@ -39,7 +39,7 @@ def spoil(state: State, law: Law) -> None:
 def went_on(state: State, name: str, number: int) -> None:
     """Check that an answer of the server is not for what came after such a packet."""
     spoiled: Spoiled | None = state.spoiled
-    if spoiled is not None and number >= spoiled.number + (spoiled.law is not FLAGS):
+    if spoiled is not None and number >= spoiled.number + (spoiled.law != FLAGS):
         message = f"{name} answers packet {number}, but packet {spoiled.number} {_WORDS[spoiled.law]}"
         state.fault(spoiled.law, "", f"{message}: the server must close", _ALSO)
         state.spoiled = None

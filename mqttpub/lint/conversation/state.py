@@ -1,6 +1,7 @@
 """What is known of a connection: its two ends, what each may send, what is in flight."""
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
 from ...spec.limits import Law
@@ -276,7 +277,9 @@ class State:
 
     def __del__(self) -> None:
         # Each end knows the other. Without that circle the memory of a connection is free as soon as it is over.
-        del self.client.peer, self.server.peer
+        # What comes out of a file that is broken may have no ends.
+        with suppress(AttributeError):
+            del self.client.peer, self.server.peer
 
     def fault(self, law: Law, path: str, message: str, *also: Law, severity: str = "") -> None:
         """Note that a rule is broken, if this version has it."""
