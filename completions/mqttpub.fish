@@ -426,6 +426,8 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l format -x -a 'parquet csv json
 complete -c mqttpub -n '__mqttpub_at pipeline' -l mode -x -a 'error overwrite append' -d 'When there are tables already: stop, replace them, or add what they do not have yet.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partition-by -x -d 'Divide tables into folders by a column, or by date or hour in UTC; a comma between several.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Go on where the run before ended, with new files of the same capture.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l report -r -F -d 'Write a page on traffic, latency, links, overhead and findings, to open in a browser.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l summary -l no-summary -d 'Print what the tables add up to, or not. [default: on a terminal, and with --json]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l json -d 'Print what was done as one JSON record.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l since -x -d 'Only what began then or later: 2026-01-31, 2026-01-31T12:00:00Z, seconds.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l until -x -d 'Only what began before.'

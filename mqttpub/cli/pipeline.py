@@ -12,7 +12,7 @@ PAYLOADS = ("keep", "hash", "drop")
 
 spark_flags = together(
     flag(
-        "--master", metavar="URL", default="local[*]", show_default=True,
+        "--master", "--remote", "master", metavar="URL", default="local[*]", show_default=True,
         help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...",
     ),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A setting of Spark, such as spark.driver.memory=2g."),
@@ -56,6 +56,14 @@ output_flags = together(
         help="Divide tables into folders by a column, or by date or hour in UTC; a comma between several.",
     ),
     flag("--resume", is_flag=True, help="Go on where the run before ended, with new files of the same capture."),
+    flag(
+        "--report", metavar="PATH", type=click.Path(),
+        help="Write a page on traffic, latency, links, overhead and findings, to open in a browser.",
+    ),
+    flag(
+        "--summary/--no-summary", default=None,
+        help="Print what the tables add up to, or not. [default: on a terminal, and with --json]",
+    ),
     flag("--json", "as_json", is_flag=True, help="Print what was done as one JSON record."),
     group="Output",
 )  # fmt: skip
@@ -74,7 +82,8 @@ def command(**given: Any) -> int:
     one: what spans two files comes out whole. Writes the tables packets, exchanges, connections,
     with --lint findings, and a manifest, all at once when everything is done.
 
-    Exit status: 0 all was read, 1 a source could not be read to its end, 2 nothing was written.
+    Exit status: 0 all was read, 1 a source could not be read to its end or the report not be made,
+    2 nothing was written.
     """
     from .piping import pipe
 

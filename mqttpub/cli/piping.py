@@ -12,7 +12,8 @@ import click
 from .report import note
 
 if TYPE_CHECKING:
-    from ..spark.pipeline import Asked, Result, Stage
+    from ..spark.pipeline import Asked, Result, Stage, Tell, Then
+    from ..spark.report.answers import Summary
 
 NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")
 MOST_NAMED = 20
@@ -29,13 +30,16 @@ def pipe(given: dict[str, Any]) -> int:
     from ..spark.pipeline import run
 
     asked = _asked(given)
+    reporting = _Reporting(given)
     progress = _Progress() if sys.stderr.isatty() and not given["verbose"] else None
+    tell = progress.stage if progress else None
     try:
-        result = run(asked, tell=progress.stage if progress else None)
+        result = run(asked, tell=tell, then=reporting.telling(tell))
+        reporting.without_news(asked)
     finally:
         if progress:
             progress.close()
-    return _end(result, asked, given["as_json"])
+    return _end(result, asked, reporting)
 
 
 def _check_packages() -> None:
@@ -128,35 +132,118 @@ def _warm() -> None:
 # the end
 
 
-def _end(result: "Result", asked: "Asked", as_json: bool) -> int:
+def _end(result: "Result", asked: "Asked", reporting: "_Reporting") -> int:
     """Say what was done and return the exit status."""
     for name, problem in result.problems[:MOST_NAMED]:
         note(f"{name}: {problem}")
     if len(result.problems) > MOST_NAMED:
         note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
-    if as_json:
-        _record(result)
+    if reporting.problem:
+        note(f"the tables are there, but Spark could not answer: {reporting.problem}")
+    if reporting.as_json:
+        _record(result, reporting)
     else:
         _summary(result, asked)
-    return 1 if result.problems else 0
+        _told(reporting)
+    return 1 if result.problems or (reporting.problem and reporting.page) else 0
 
 
-def _record(result: "Result") -> None:
+def _record(result: "Result", reporting: "_Reporting") -> None:
     import json
 
-    click.echo(json.dumps(result.record(), separators=(",", ":")))
+    from .reporting import record
+
+    told = result.record()
+    if reporting.wanted:
+        told |= {"summary": record(reporting.summary) if reporting.summary else None, "report": reporting.page}
+    click.echo(json.dumps(told, separators=(",", ":")))
+
+
+def _told(reporting: "_Reporting") -> None:
+    """Print what the tables add up to."""
+    from .reporting import headline, show_summary
+
+    if reporting.summary and reporting.shown:
+        click.echo(headline(reporting.summary))
+        click.echo()
+        show_summary(reporting.summary)
+    if reporting.page and not reporting.problem:
+        note(f"the report is {reporting.page}")
 
 
 def _summary(result: "Result", asked: "Asked") -> None:
     if result.known:
         note(f"{_counted(result.known, 'source')} had been read before")
-    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items())
+    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
     read = _counted(result.read, "source")
     click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {asked.out}" if result.read else "nothing new to read")
 
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+class _Reporting:
+    """What is to be asked of the tables, and what was answered."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.page: str | None = given["report"]
+        self.as_json: bool = given["as_json"]
+        asked = given["summary"]
+        self.shown: bool = (self.as_json or sys.stdout.isatty()) if asked is None else asked
+        self.summary: Summary | None = None
+        self.problem = ""
+        """Why there is no answer."""
+        if self.page:
+            self._check(given)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anything is to be asked."""
+        return self.shown or self.page is not None
+
+    def _check(self, given: dict[str, Any]) -> None:
+        """Raise UsageError for a page that cannot be written."""
+        from ..spark.sources import expand, is_url
+        from .reporting import check_report
+
+        assert self.page
+        if find_spec("vl_convert") is None:
+            raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
+        paths = [source.path for source in expand(each for each in given["source"] if not is_url(each))]
+        check_report(self.page, paths, Path(given["out"]))
+
+    def telling(self, tell: "Tell | None") -> "Then | None":
+        """Return what a run does in the end; None where nothing is to be asked."""
+        from ..spark.pipeline import Stage
+
+        def then(spark: Any, folder: Path) -> None:
+            if tell:
+                tell(Stage("asking the tables"))
+            self.ask(spark, folder)
+
+        return then if self.wanted else None
+
+    def ask(self, spark: Any, folder: Path) -> None:
+        """Ask; the tables stay whatever comes of it."""
+        from ..spark.report.questions import summary
+        from ..spark.session import failures, sentence
+        from .reporting import write_page
+
+        try:
+            self.summary = summary(spark, folder)
+            if self.page:
+                write_page(self.page, str(folder), spark, folder, self.summary)
+        except (*failures(), OSError) as error:
+            self.problem = sentence(error)
+
+    def without_news(self, asked: "Asked") -> None:
+        """Make the report also where there was nothing new to read, so that no run asked."""
+        from ..spark.session import session
+
+        if self.page and not self.summary and not self.problem:
+            with session(asked.settings) as spark:
+                self.ask(spark, asked.out)
 
 
 class _Progress:

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..columns.shares import shares
 from .choosing import Choice
 from .manifest import MANIFEST, Manifest, Output, Read, Row, Taken, opened
+from .remote import cores
 from .session import Settings, failures, sentence, session
 from .sources import Source, expand, fetched, is_url, ordered
 from .work import Job, pair, progress_of, work
@@ -111,10 +113,11 @@ class _Run:
                 sources = self._new(output.before, ordered(found))
                 rows = self._work(spark, output, sources)
                 self.tell(Stage("making tables visible"))
-                manifest = self._commit(output, sources, rows)
+                added = self._commit(output, sources, rows).rows(self.name)
+                result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
                 if then:
                     then(spark, self.asked.out)
-        return self._result(sources, _reads(sources, rows), len(found) - len(sources), manifest.rows(self.name))
+        return result
 
     # before
 
@@ -129,6 +132,12 @@ class _Run:
             return source
         if taken.size == source.size:
             return None
+        if taken.size > source.size:
+            return source._replace(problem="it is shorter than when it was read; the rows of then stay in the tables")
+        if not source.capture:
+            return source._replace(
+                problem="it has grown, and texts are read as a whole: --mode overwrite reads it again"
+            )
         if self.asked.mode == "resume":
             return source._replace(skip=taken.records)
         return source._replace(problem="the tables hold the beginning of it; --resume reads the rest")
@@ -158,9 +167,10 @@ class _Run:
         resumed = asked.mode == "resume" and before.buckets
         buckets = before.buckets if resumed else asked.partitions or min(_cores(spark), MOST_TASKS)
         states = tuple(str((output.folder / name).absolute()) for name in before.states if resumed)
+        captures = [source.path for source in sources if source.capture and not source.problem]
         return Job(
             tuple(sources), buckets, str(output.staging.absolute()), asked.form, asked.divided, asked.choice,
-            asked.lint, asked.ports, states,
+            asked.lint, asked.ports, b"" if states else shares(captures, buckets), states,
         )  # fmt: skip
 
     # after
@@ -172,7 +182,16 @@ class _Run:
         old = Manifest() if not keeps else before
         replaced = [part for part in before.parts if not keeps or (part.open and self.asked.mode == "resume")]
         taken = [
-            Taken(source.name, source.size, source.head, source.digest, self.name, read.records, read.problem)
+            Taken(
+                source.name,
+                source.size,
+                source.head,
+                source.digest,
+                self.name,
+                read.records,
+                read.problem,
+                source.stamp,
+            )
             for source, read in zip(sources, reads, strict=True)
         ]
         if self.asked.mode == "append" and before.states:
@@ -237,7 +256,7 @@ def _cancel(spark: Any) -> None:
 
 
 def _cores(spark: Any) -> int:
-    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else MOST_TASKS
+    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_TASKS)
 
 
 def _reads(sources: list[Source], rows: list[Row]) -> list[Read]:

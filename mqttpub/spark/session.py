@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .jvm import PORT, Java, NoSpark, boot, find, reason
+from .remote import connected, unmarked
+from .shipping import ship
 
 SMALLEST = 450
 """MiB of memory below which Spark's JVM refuses to work."""
@@ -77,16 +79,17 @@ def session(settings: Settings) -> Iterator[Any]:
         yield running
         return
     with ExitStack() as stack:
-        if settings.connect:
-            yield _created(settings, {}, stack, None)
-            return
         folder = Path(stack.enter_context(_folder()))
+        if settings.connect:
+            stack.enter_context(unmarked())
+            yield _created(settings, {}, stack, folder)
+            return
         conf = {**_defaults(settings, folder), **settings.conf}
         _check_memory(conf)
         log = None if settings.verbose else stack.enter_context(open(folder / "jvm.log", "w+b"))
         stack.enter_context(_environment(settings))
         _start(settings, conf, log, stack)
-        yield _created(settings, conf, stack, log)
+        yield _created(settings, conf, stack, folder)
 
 
 def _running() -> Any:
@@ -196,23 +199,26 @@ def _check_for_scripts(master: str, java: Java) -> None:
         )
 
 
-def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, log: Any) -> Any:
-    """Return a new session, which ends with the block."""
+def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, folder: Path) -> Any:
+    """Return a new session, which ends with the block; its workers have what runs here."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
-    builder = builder.remote(settings.master) if settings.connect else builder.master(settings.url)
     for name, value in {**conf, **settings.conf}.items():
         builder = builder.config(name, value)
     handler = signal.getsignal(signal.SIGINT)
     try:
-        spark = builder.getOrCreate()
+        spark = connected(builder, settings.master) if settings.connect else builder.master(settings.url).getOrCreate()
+    except NoSpark:
+        raise
     except (*failures(), RuntimeError, OSError) as error:
         raise NoSpark(f"Spark does not start on {settings.master}: {sentence(error)}") from None
     if threading.current_thread() is threading.main_thread():
         # pyspark's own handler asks the JVM in the middle of whatever is being asked then.
         signal.signal(signal.SIGINT, handler)
     stack.callback(_end, spark)
+    if not settings.local:
+        ship(spark, folder)
     return spark
 
 

@@ -40,7 +40,7 @@ def test_what_is_wrong_is_said_at_once(
 def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Asked] = []
 
-    def run(given: Asked, tell: object = None) -> Result:
+    def run(given: Asked, tell: object = None, then: object = None) -> Result:
         asked.append(given)
         return Result("1", tmp_path, {"packets": 3}, 1, 0, [("x", "broken")], 1.0)
 

@@ -1,6 +1,5 @@
 """The page of captured packets in a browser: light both ways, keys, search, many rows, hostile text."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from itertools import cycle, islice
 from pathlib import Path
@@ -13,6 +12,7 @@ from mqttpub.conversation.events import Closed, Ends, GapSeen, Remark
 from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.view.page import Page
+from tests.browser import browser as browser
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
 from tests.view.test_page import HOSTILE, seen, sent
 
@@ -22,29 +22,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-FLAGS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-]  # fmt: skip
 MARKUP = "</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>"
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 BROKEN_AT = (6, 9)
 """Rows of the small page with findings, counted from 0; the packet in row 6 has two."""
 ROWS = 17
 MANY = 100_000
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """Run Chromium for all tests of this module; each of them gets a profile of its own."""
-    from playwright.sync_api import sync_playwright
-
-    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    assert program, "the tests need Chromium (Debian: apt-get install chromium)"
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")

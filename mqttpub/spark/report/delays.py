@@ -1,0 +1,154 @@
+"""Sections on time and loss: how long acks take, and which links need re-deliveries."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from .answers import Row, top, total
+from .markup import NAME, NUMBER, TEXT, folded, table
+from .plots import drawn, heat, lines, ranges
+from .telling import ASKED, ENDS, NAMED, NO_TOPIC, NOBODY, SIDE, Section, Told, about, ranked
+from .wording import Wording, number, share, step
+
+# latency
+
+_PERCENTILES = ("p50", "p90", "p99", "max")
+_LATENCIES = [(name, NUMBER) for name in ("answered", *_PERCENTILES)]
+
+
+def _measured(wording: Wording, row: Row) -> list[str]:
+    values = [*(row["percentiles"] or (None,) * 3), row["max"]]
+    return [number(row["count"]), *map(wording.latency, values)]
+
+
+def latency(told: Told) -> Section:
+    """Return percentiles of latencies: by kind, over time, of the slowest topics and clients."""
+    wording, rows = told.wording, [row for row in told.summary.exchanges if row["count"]]
+    if not rows:
+        return [about("No exchange was answered, so there are no latencies: QoS 0 has no acks.")]
+    content: Section = [about(
+        "From the PUBLISH, SUBSCRIBE or UNSUBSCRIBE to the last packet that answers it, as seen where the capture was "
+        "taken: what clients ask is answered by servers, and the other way round."
+    )]  # fmt: skip
+    labels = [f"{row['kind']}, {ENDS[row['sender']]}" for row in rows]
+    content += [
+        drawn(ranges("p50, p90 and p99 by kind and by who asked", _spread(wording, rows, labels), _asked(rows)))
+    ]
+    columns = [("kind", TEXT), ("asked by", TEXT), *_LATENCIES]
+    content.append(
+        table("By kind", columns, [[row["kind"], ENDS[row["sender"]], *_measured(wording, row)] for row in rows])
+    )
+    content += _course(told)
+    for name, slow, unknown in (
+        ("topic", told.details.slow_topics, NO_TOPIC),
+        ("client", told.details.slow_clients, NOBODY),
+    ):
+        content += _slow(wording, name, slow, unknown)
+    return content
+
+
+def _asked(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return the colours of those that asked."""
+    return [ASKED[at] for at in sorted({SIDE.get(row["sender"], 2) for row in rows})]
+
+
+def _spread(wording: Wording, rows: Sequence[Row], labels: Sequence[str]) -> list[dict[str, Any]]:
+    return [
+        {
+            **dict(zip(("low", "middle", "high"), (max(value, 1) / 1000 for value in row["percentiles"]), strict=True)),
+            "row": label, "hue": ASKED[SIDE.get(row["sender"], 2)][1],
+            "about": f"{label}: " + ", ".join(
+                f"p{percent} {wording.latency(value)}"
+                for percent, value in zip((50, 90, 99), row["percentiles"], strict=True)
+            ),
+        }
+        for row, label in zip(rows, labels, strict=True)
+    ]  # fmt: skip
+
+
+def _course(told: Told) -> Section:
+    wording, bins, rows = told.wording, told.details.bins, told.details.latencies
+    if not bins or not rows:
+        return []
+    values = [
+        {"x": bins.begin(row["bin"]) / 1000, "y": max(row["percentiles"][at], 1) / 1000, "strong": 1 - 0.5 * (at == 2),
+         "hue": ASKED[SIDE.get(row["sender"], 2)][1], "line": f"{row['sender']} {name}",
+         "about": f"{wording.time(bins.begin(row['bin']))}: {name} {wording.latency(row['percentiles'][at])} of "
+                  f"{number(row['count'])} asked by {ENDS[row['sender']]}"}
+        for row in rows for at, name in ((0, "p50"), (2, "p99"))
+    ]  # fmt: skip
+    title = f"p50 (strong) and p99 (faint) of QoS 1 and 2 per {step(bins.width)}"
+    columns = [("from", TEXT), ("asked by", TEXT), *_LATENCIES]
+    numbers = [[wording.time(bins.begin(row["bin"])), ENDS[row["sender"]], *_measured(wording, row)] for row in rows]
+    folded_table = folded("The numbers of this plot", table("Latency of QoS 1 and 2 over time", columns, numbers))
+    return [drawn(lines(title, _asked(rows), values)), folded_table]
+
+
+def _slow(wording: Wording, name: str, rows: Sequence[Row], unknown: str) -> Section:
+    if not rows:
+        return []
+    names = [wording.name(row["who"], unknown) for row in rows]
+    labels = [wording.label(rank, each) for rank, each in enumerate(names, 1)]
+    plot = ranges(f"p50, p90 and p99 of QoS 1 and 2, slowest {name}s", _spread(wording, rows[:NAMED], labels[:NAMED]),
+                  _asked(rows[:NAMED]))  # fmt: skip
+    columns = [("", NUMBER), (name, NAME), ("asked by", TEXT), *_LATENCIES, ("open", NUMBER)]
+    numbers = [
+        [str(rank), each, ENDS[row["sender"]], *_measured(wording, row), number(row["open"])]
+        for rank, (row, each) in enumerate(zip(rows, names, strict=True), 1)
+    ]
+    return [drawn(plot), *ranked(f"Slowest {name}s by p90, those with 10 answers or more first", columns, numbers)]
+
+
+# links
+
+
+_LINK = ("connections", "client_publishes", "client_dups", "server_publishes", "server_dups")
+
+
+def links(told: Told) -> Section:
+    """Return the rate of DUP of the clients with the worst links, over time and in all."""
+    wording, rows = told.wording, list(top(told.summary.clients, "dups"))
+    everything = total(told.summary.clients)
+    if not everything["publishes"]:
+        return [about("No PUBLISH of QoS 1 or 2 was seen, and only these are re-delivered.")]
+    if not rows:
+        return [about(f"None of {number(everything['publishes'])} PUBLISH of QoS 1 and 2 was re-delivered.")]
+    content: Section = [about(
+        "A PUBLISH with DUP is a re-delivery: an ack did not come, so the rate of DUP shows the quality of a link. "
+        "Clients stand in the order of the rate that their numbers prove, so that one of one is not the worst."
+    )]  # fmt: skip
+    names = [wording.name(row["who"], NOBODY) for row in rows]
+    content += _over_time(
+        told, {row["who"]: wording.label(at, name) for at, (row, name) in enumerate(zip(rows, names, strict=True), 1)}
+    )
+    counts = ("rate of DUP", "connections", "client sent", "DUP of them", "server sent", "DUP of those")
+    columns = [("", NUMBER), ("client", NAME), *((each, NUMBER) for each in counts)]
+    numbers = [
+        [str(rank), name, share(row["dups"], row["publishes"]),
+         *(number(row[key]) for key in _LINK)]
+        for rank, (row, name) in enumerate(zip(rows, names, strict=True), 1)
+    ]  # fmt: skip
+    return [*content, *ranked("Clients with the worst links, PUBLISH of QoS 1 and 2", columns, numbers)]
+
+
+def _over_time(told: Told, labels: dict[str, str]) -> Section:
+    wording, bins, rows = told.wording, told.details.links, told.details.worst
+    if not bins or not rows:
+        return []
+    worst = max(row["dups"] / row["publishes"] for row in rows)
+    order = [row for who in labels for row in rows if row["who"] == who]
+    values = [
+        {"x": bins.begin(row["bin"]) / 1000, "to": bins.begin(row["bin"] + 1) / 1000, "row": labels[row["who"]],
+         "share": 0.06 + 0.94 * row["dups"] / row["publishes"] / (worst or 1),
+         "about": f"{labels[row['who']]}, {wording.time(bins.begin(row['bin']))}: {number(row['dups'])} of "
+                  f"{number(row['publishes'])} with DUP, {share(row['dups'], row['publishes'])}"}
+        for row in order
+    ]  # fmt: skip
+    title = f"Rate of DUP per {step(bins.width)}: the palest is 0, the darkest {100 * worst:.1f} %"
+    columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
+    numbers = [
+        [labels[row["who"]], wording.time(bins.begin(row["bin"])), number(row["publishes"]), number(row["dups"]),
+         share(row["dups"], row["publishes"])]
+        for row in order if row["dups"]
+    ]  # fmt: skip
+    table_ = table("Rate of DUP over time, where there was any", columns, numbers)
+    return [drawn(heat(title, values, "heat")), folded("The numbers of this plot", table_)]

@@ -1,0 +1,103 @@
+"""Sections on bytes: who sends most of them, and what they are."""
+
+from collections.abc import Sequence
+
+from .answers import Row, top, total
+from .markup import NAME, NUMBER, TEXT, folded, table
+from .plots import bars, drawn
+from .telling import NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranked
+from .wording import counted, number, share
+
+# talkers and bytes
+
+
+_TALK = ("messages", "client_messages", "server_messages", "bytes")
+
+
+def talkers(told: Told) -> Section:
+    """Return clients and topics with most messages and most bytes."""
+    if not told.summary.kinds:
+        return [about("There are no packets.")]
+    return [
+        *_talking(told, "client", told.summary.clients, NOBODY),
+        *_talking(told, "topic", told.summary.topics, NO_TOPIC),
+    ]
+
+
+def _talking(told: Told, noun: str, rows: Sequence[Row], unknown: str) -> Section:
+    wording, all = told.wording, total(rows)
+    content: Section = []
+    for by in ("messages", "bytes"):
+        first = list(top(rows, by))
+        if not first:
+            continue
+        names = [wording.name(row["who"], unknown) for row in first]
+        values = []
+        for rank, (row, name) in enumerate(zip(first[:NAMED], names, strict=False), 1):
+            parts = (row["client_messages"], row["server_messages"]) if by == "messages" else (row["bytes"], 0)
+            low = 0
+            for part, (side, hue) in zip(parts, SIDES[:2], strict=True):
+                told_ = f"{name}: {number(part)} {by}" + (f" {side}" if by == "messages" else "")
+                if part:
+                    values.append(
+                        {"row": wording.label(rank, name), "low": low, "high": low + part, "hue": hue, "about": told_}
+                    )
+                low += part
+        colors = SIDES[:2] if by == "messages" else (("of both", "client"),)
+        content.append(drawn(bars(f"{noun.capitalize()}s with most {by}", values, colors)))
+        columns = [("", NUMBER), (noun, NAME), ("messages", NUMBER), ("of clients", NUMBER), ("of servers", NUMBER),
+                   ("bytes", NUMBER), ("of all bytes", NUMBER)]  # fmt: skip
+        numbers = [
+            [str(rank), name, *(number(row[key]) for key in _TALK), share(row["bytes"], all["bytes"])]
+            for rank, (row, name) in enumerate(zip(first, names, strict=True), 1)
+        ]  # fmt: skip
+        listed = ranked(f"First {len(first)} of {counted(all['number'], noun)}, by {by}", columns, numbers)
+        content += listed if by == "messages" else [folded("The numbers of this plot", *listed)]
+    return content or [about(f"No {noun} was seen.")]
+
+
+def overhead(told: Told) -> Section:
+    """Return where the bytes go, and what Topic Aliases save and could save."""
+    parts, topics, wording = told.details.overhead, total(told.summary.topics), told.wording
+    whole = sum(parts.values())
+    if not whole:
+        return [about("There are no packets.")]
+    there = {name: count for name, count in parts.items() if count}
+    values = [
+        {"row": name, "low": 0, "high": count, "hue": "good" if name == "payload" else "client",
+         "about": f"{name}: {number(count)} bytes, {share(count, whole)}"}
+        for name, count in there.items()
+    ]  # fmt: skip
+    colors = (("payload", "good"), ("overhead", "client"))
+    content: Section = [
+        drawn(bars("Bytes by what they are", values, colors)),
+        table("Bytes", [("", TEXT), ("bytes", NUMBER), ("of all", NUMBER)],
+              [[name, number(count), share(count, whole)] for name, count in there.items()]),
+        about(_aliases(topics)),
+    ]  # fmt: skip
+    savable = list(top(told.summary.topics, "savable"))
+    if savable:
+        columns = [("topic", NAME), ("messages", NUMBER), ("bytes of its name", NUMBER), ("could be saved", NUMBER)]
+        rows = [
+            [wording.name(row["who"], NO_TOPIC), *(number(row[key]) for key in ("messages", "topic_bytes", "savable"))]
+            for row in savable
+        ]
+        content += ranked("Topics that would save most by an alias", columns, rows)
+    if told.details.properties:
+        columns = [("property", TEXT), ("times", NUMBER), ("bytes", NUMBER)]
+        rows = [
+            [row["name"].replace("_", " "), number(row["count"]), "-" if row["bytes"] is None else number(row["bytes"])]
+            for row in told.details.properties
+        ]
+        content += ranked("Properties, those of wills among them", columns, rows)
+    else:
+        content.append(about("No packet has a property."))
+    return content
+
+
+def _aliases(topics: Row) -> str:
+    saved = topics["saved"]
+    used = f"{counted(topics['aliased'], 'PUBLISH packet')} had a Topic Alias instead of a Topic Name"
+    kept = f"aliases saved {counted(saved, 'byte')}" if saved >= 0 else f"aliases cost {counted(-saved, 'byte')} more"
+    more = f"would save {number(topics['savable'])} where the receiver allows as many"
+    return f"{used}; in all, {kept}, and aliases for all that came again on a connection of MQTT 5.0 {more}."

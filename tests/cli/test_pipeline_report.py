@@ -1,0 +1,173 @@
+"""What `pipeline` says of its tables: on the terminal, as JSON, and where it refuses to write a page."""
+
+import json
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqttpub.cli.main import main
+from mqttpub.cli.piping import _Reporting
+from mqttpub.cli.reporting import record, show_summary
+from mqttpub.spark import pipeline, session
+from mqttpub.spark.manifest import MANIFEST
+from mqttpub.spark.pipeline import Asked, Result
+from mqttpub.spark.report import questions
+from mqttpub.spark.report.answers import Details, Example, Fault, Summary
+from mqttpub.view.cells import cells
+
+CAPTURE = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
+HOSTILE = "\x1b[31m</script>" + "long/" * 40 + "\u202e"
+
+
+def client(top: str, who: str | None, number: int = 1) -> dict[str, Any]:
+    """Return what is counted of a client."""
+    return {
+        "top": top, "who": who, "number": number, "connections": 2, "packets": 1_000_000, "bytes": 2_000_000_000,
+        "messages": 500, "client_messages": 300, "server_messages": 200, "publishes": 400, "dups": 40,
+        "client_publishes": 300, "client_dups": 40, "server_publishes": 100, "server_dups": 0,
+    }  # fmt: skip
+
+
+def topic(top: str, who: str | None, number: int = 1) -> dict[str, Any]:
+    """Return what is counted of a topic."""
+    return {
+        "top": top, "who": who, "number": number, "messages": 500, "bytes": 5_000_000, "payload": 1, "topic_bytes": 2,
+        "saved": -3, "aliased": 0, "savable": 4, "client_messages": 500, "server_messages": 0,
+    }  # fmt: skip
+
+
+EXAMPLE = Example(HOSTILE, 7, 0, 1_700_000_000_000_000, "client", "PUBLISH", "publish.dup", HOSTILE, None)
+SUMMARY = Summary(
+    [{"closed_by": "client", "closed_how": "FIN", "connections": 2, "gaps": 1}],
+    [{"type": "PUBLISH", "qos": 1, "direction": "client", "code": 3, "packets": 1_234_567, "bytes": 2_000_000_000,
+      "unreadable": 0, "untimed": 0, "first": 1_700_000_000_000_000, "last": 1_700_000_100_000_000}],
+    [{"kind": kind, "sender": "client", "complete": 99_999_999, "refused": 1_000_000, "unfinished": 1_000_000,
+      "superseded": 1_000_000, "orphan": 0, "dups": 40, "count": 3, "percentiles": [900, 1_200_000, 70_000_000],
+      "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],
+    [client("all", None, 2), *(client(by, who) for by in ("bytes", "messages", "dups") for who in (HOSTILE, "x"))],
+    [topic("all", None, 2), topic("bytes", HOSTILE), topic("bytes", None)],
+    [Fault("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), Fault("note", "", 3, 1, None)],
+)  # fmt: skip
+DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0})
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let a run do nothing but ask."""
+
+    def run(given: Asked, tell: Any = None, then: Any = None) -> Result:
+        if then:
+            then(None, given.out)
+        return Result("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
+
+    monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(questions, "summary", lambda spark, folder: SUMMARY)
+    monkeypatch.setattr(questions, "details", lambda spark, folder, summary: DETAILS)
+
+
+def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_summary(SUMMARY)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(cells, lines)) <= 80
+    text = "\n".join(lines)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    for words in ("99,999,999", "70.0 s", "10.0 %", "MQTT5-3.3.1-2", "2,000,000,000"):
+        assert words in text
+    # What does not fit is marked.
+    assert "…" in text or "..." in text
+
+
+def test_nothing_is_asked_in_a_pipe_unless_wanted(run: None, tmp_path: Path, capsys: Any) -> None:
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"3 packets from 1 source in 1.0 s: {tmp_path}/out\n"
+    assert main([*words, "--summary"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"3 packets from 1 source in 1.0 s: {tmp_path}/out\n")
+    assert "2023-11-14T22:13:20Z to 2023-11-14T22:15:00Z, 100 s" in text
+
+
+def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json"]
+    assert main(words) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["summary"] == json.loads(json.dumps(record(SUMMARY)))
+    assert told["summary"]["exchanges"][0]["p90"] == 1.2
+    assert told["summary"]["clients"]["dups"][0]["who"] == HOSTILE
+    assert told["summary"]["findings"][0]["example"]["decode"].startswith("mqttpub lint $'")
+    assert main([*words, "--no-summary"]) == 0
+    assert "summary" not in json.loads(capsys.readouterr().out)
+
+
+def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
+    page = tmp_path / "page.html"
+    for _ in range(2):
+        assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--report", str(page)]) == 0
+        assert capsys.readouterr().err == f"mqttpub: the report is {page}\n"
+    assert page.read_text().startswith("<!doctype html>\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
+
+
+def test_what_spark_cannot_answer_is_one_sentence(
+    run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(spark: Any, folder: Path) -> Summary:
+        raise OSError("the disk is on fire")
+
+    monkeypatch.setattr(questions, "summary", broken)
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
+    assert main([*words, "--summary"]) == 0
+    assert "but Spark could not answer: the disk is on fire" in capsys.readouterr().err
+    assert main([*words, "--report", str(tmp_path / "page.html")]) == 1
+    assert not (tmp_path / "page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("in/a.pcapng", "is a source as well"),
+        ("in", "is no name of a file"),
+        ("-", "is no name of a file"),
+        ("none/x.html", "cannot write"),
+        ("out/packets/x.html", "is among the tables"),
+        ("out/_manifest.json", "is among the tables"),
+        ("text", "exists and is no page"),
+    ],
+)
+def test_what_a_page_must_not_replace(name: str, told: str, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out" / "packets").mkdir(parents=True)
+    (tmp_path / "text").write_text("mine")
+    capture = tmp_path / "in" / "a.pcapng"
+    capture.write_bytes(CAPTURE.read_bytes())
+    page = name if name == "-" else str(tmp_path / name)
+    assert main(["pipeline", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--report", page]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert capture.read_bytes() == CAPTURE.read_bytes()
+    assert (tmp_path / "text").read_text() == "mine"
+
+
+def test_a_page_that_is_there_is_replaced_as_a_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<!DOCTYPE html>\n<p>old")
+    given = {"report": str(page), "as_json": False, "summary": None, "source": [str(CAPTURE)], "out": str(tmp_path)}
+    assert _Reporting(given).wanted
+
+
+def test_a_page_is_written_also_where_nothing_is_new(
+    run: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    def nothing(given: Asked, tell: Any = None, then: Any = None) -> Result:
+        return Result("1", tmp_path / MANIFEST, {}, 0, 1, [], 1.0)
+
+    monkeypatch.setattr(pipeline, "run", nothing)
+    monkeypatch.setattr(session, "session", nullcontext)
+    page = tmp_path / "page.html"
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--resume", "--report", str(page)]
+    assert main(words) == 0
+    assert capsys.readouterr().out == "nothing new to read\n"
+    assert page.exists()

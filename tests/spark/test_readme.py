@@ -1,0 +1,188 @@
+"""What README.md says about tables and Spark is run, and its tables are compared with what the program has."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+
+from mqttpub.cli.main import program
+from mqttpub.columns.schema import documentation
+from mqttpub.spark import capture_reader, capture_stream, publish_sink, subscribe
+from tests.screens import ROOT
+from tests.spark.brokers import Broker
+
+README = ROOT / "README.md"
+LONGEST = 600
+"""Seconds that a line may take on a busy machine."""
+SECONDS = re.compile(r"\d+\.\d s:")
+ONE_BY_ONE = """
+import json, sys
+from mqttpub.spark.session import Settings, session
+first, *others = json.load(sys.stdin)
+exec(first, {})
+with session(Settings("local[2]")) as spark:
+    names = {"spark": spark}
+    for text in others:
+        exec(text, names)
+"""
+INSTALLED = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
+
+
+def section(title: str) -> str:
+    """Return a section of README.md with all below it."""
+    head = re.search(rf"^(#+) {re.escape(title)}\n", README.read_text(), re.MULTILINE)
+    assert head
+    rest = README.read_text()[head.end() :]
+    end = re.search(rf"^#{{1,{len(head[1])}}} ", re.sub(r"```.*?```", blank, rest, flags=re.DOTALL), re.MULTILINE)
+    return rest[: end.start()] if end else rest
+
+
+def blank(block: re.Match[str]) -> str:
+    return " " * len(block[0])
+
+
+def blocks(title: str, *languages: str) -> list[tuple[str, str]]:
+    """Return the blocks of a section with their languages."""
+    found = re.findall(r"^```(\w+)\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
+    return [(language, text) for language, text in found if language in languages]
+
+
+def between(name: str) -> str:
+    """Return what stands between two markers."""
+    text = README.read_text()
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    return text[text.index(begin) + len(begin) : text.index(end)]
+
+
+def names(table: str, *, kind: str = "") -> set[str]:
+    """Return what stands in code in the first column of a table, of all rows or of those of a kind."""
+    rows = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    return {name for first, second in rows if kind in second for name in re.findall(r"`([^`]+)`", first)}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder that has the captures where a checkout has them."""
+    (tmp_path / "tests").symlink_to(ROOT / "tests")
+    return tmp_path
+
+
+def test_the_columns_are_those_of_the_schema(update: bool) -> None:
+    if update:
+        old, new = between("columns"), documentation()
+        README.write_text(README.read_text().replace(f"begin -->\n{old}<!-- columns", f"begin -->\n{new}<!-- columns"))
+    assert between("columns") == documentation()
+
+
+def test_the_flags_are_those_of_the_program() -> None:
+    table = section("Run it")
+    told = {name.split()[0] for name in names(table) if name.startswith("--")}
+    command = program.get_command(None, "pipeline")  # type: ignore[arg-type]
+    assert command
+    options = [each for each in command.params if isinstance(each, click.Option) and each.name != "help"]
+    assert told == {option.opts[-1] for option in options}
+
+
+@pytest.mark.parametrize(
+    ("format", "uses"),
+    [
+        ("mqtt_capture", {"table": capture_reader.OPTIONS, "stream": capture_stream.OPTIONS}),
+        ("mqtt", {"publish": publish_sink.OPTIONS, "subscribe": subscribe.OPTIONS}),
+    ],
+)
+def test_the_options_are_those_of_the_formats(format: str, uses: dict[str, frozenset[str]]) -> None:
+    table = between(f"options of {format}")
+    for use, options in uses.items():
+        assert names(table, kind="both") | names(table, kind=use) == options
+
+
+def test_an_option_for_both_is_not_for_one() -> None:
+    table = between("options of mqtt")
+    assert names(table, kind="both") == publish_sink.OPTIONS & subscribe.OPTIONS - {"qos"}
+
+
+@pytest.mark.slow
+def test_nothing_but_python_is_needed(tmp_path: Path) -> None:
+    """The line installs into an environment of its own, from a copy of what a checkout has, and no Java is found."""
+    copy, programs = tmp_path / "checkout", tmp_path / "bin"
+    ignore = shutil.ignore_patterns("__pycache__", ".*", "build", "*.egg-info", "tables")
+    shutil.copytree(ROOT, copy, ignore=ignore)
+    programs.mkdir()
+    # A link to the program itself, as one to a virtual environment would lead there.
+    (programs / "python3").symlink_to(Path(sys.base_prefix, "bin", "python3"))
+    (line, screen) = (text for _, text in blocks("Tables and Spark", "sh", "text")[:2])
+    command = ["env", "-i", f"PATH={programs}", f"HOME={tmp_path}", "/bin/bash", "-c", line]
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LONGEST, check=False)
+    assert done.returncode == 0, done.stderr
+    assert SECONDS.sub("", done.stdout) == SECONDS.sub("", screen)
+    assert "mqttpub:" not in done.stderr
+
+
+@pytest.mark.slow
+def test_the_lines_that_resume(folder: Path) -> None:
+    (_, lines), (_, screen) = blocks("Run it", "sh", "text")
+    done = ran(lines, folder)
+    assert SECONDS.sub("", done) == SECONDS.sub("", screen)
+
+
+def ran(lines: str, folder: Path) -> str:
+    """Run lines in a shell and return what they print."""
+    env = {**INSTALLED, "HOME": str(folder)}
+    done = subprocess.run(
+        ["/bin/bash", "-ec", lines], cwd=folder, env=env, timeout=LONGEST, check=False, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout
+    return done.stdout
+
+
+def python(texts: list[str], folder: Path) -> str:
+    """Run snippets one after the other, the first by itself, the others in one session; return what they print."""
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE], input=json.dumps(texts), cwd=folder, env={**INSTALLED, "HOME": str(folder)},
+        timeout=LONGEST, check=False, text=True, capture_output=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_the_snippets(spark_broker: Broker, folder: Path) -> None:
+    (_, install), *_ = blocks("Tables and Spark", "sh")
+    ran(install.rpartition(".venv/bin/")[2], folder)
+    ((_, others),) = blocks("Read the tables", "sh")
+    ran(others, folder)
+    texts = [text.replace("1883", str(spark_broker.port)) for _, text in blocks("Tables and Spark", "python")]
+    shown = python([*texts, "print('all', packets.count())"], folder)
+    for words in (
+        "|  CONNECT|   49|",
+        "complete      1431",
+        "\n86 10\n",
+        "|    pub-5|   14|",
+        "|site/7/set|   21.5|  true|",
+        "|PUBLISH|    a|  true|",
+        "\nall 54\n",
+    ):
+        assert words in shown, shown
+
+
+@pytest.mark.slow
+def test_what_the_manifest_names_is_what_is_there(folder: Path) -> None:
+    ran("mqttpub pipeline tests/captures --out tables --partition-by type", folder)
+    snippet = next(text for _, text in blocks("Read the tables", "python") if "_manifest" in text)
+    check = "print(packets.count(), spark.read.parquet('tables/packets').count(), 'type' in packets.columns)"
+    assert python(["", snippet, check], folder) == "86 86 True\n"
+
+
+def test_each_block_of_the_section_is_run_by_some_test() -> None:
+    """Whoever adds a block decides how it is tested."""
+    count: Callable[[str], int] = lambda title: len(blocks(title, "sh", "text", "sql"))  # noqa: E731
+    counted = {title: count(title) for title in ("Run it", "Read the tables", "Five questions", "On a cluster")}
+    assert counted == {"Run it": 2, "Read the tables": 1, "Five questions": 10, "On a cluster": 4}

@@ -1,0 +1,370 @@
+"""The report: its numbers are those of the captures, its page shows them to everybody and runs nothing."""
+
+import json
+import math
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.cli.reporting import wording
+from mqttpub.codec.encode import encode
+from mqttpub.conversation.statistics import PERCENTILES
+from mqttpub.spark import pipeline
+from mqttpub.spark.report.answers import Details, Span, Summary, top, total
+from mqttpub.spark.report.examples import decoding
+from mqttpub.spark.report.frames import frames
+from mqttpub.spark.report.page import page
+from mqttpub.spark.report.questions import _bins, details, summary
+from mqttpub.spec.fields import Property
+from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
+from mqttpub.spec.properties import BY_KEY, PROPERTIES
+from mqttpub.spec.terms import Direction, Version
+from mqttpub.wire.types import BINARY, PAIR, STRING
+from tests.browser import browser as browser
+from tests.columns.truth import Truth, truth, write
+from tests.pcap import Segment, pcap
+from tests.spark.running import alone as alone
+from tests.spark.running import one_by_one, piped, tables
+from tests.view.test_page import HOSTILE
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CAPTURES = Path(__file__).parent.parent / "captures"
+CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
+US = 1000
+"""Nanoseconds of a microsecond."""
+NOTHING = Summary(
+    [], [], [], [{"top": "all", **dict.fromkeys(("number", "publishes", "dups"), 0)}],
+    [{"top": "all", **dict.fromkeys(("number", "messages", "aliased", "saved", "savable"), 0)}], [],
+)  # fmt: skip
+Answers = tuple[Summary, Details]
+
+
+def asked(spark: Any, out: Path) -> Answers:
+    """Return all answers on the tables of a folder."""
+    found = summary(spark, out)
+    return found, details(spark, out, found)
+
+
+def nearest(values: Sequence[int]) -> list[int]:
+    """Return percentiles: the least values that so many of a hundred do not exceed."""
+    ordered = sorted(values)
+    return [ordered[math.ceil(percent / 100 * len(ordered)) - 1] for percent in PERCENTILES]
+
+
+# without Spark
+
+
+@given(st.integers(0, 2**52), st.integers(0, 2**51), st.integers(2, 300))
+def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int) -> None:
+    bins = _bins(Span(1, 1, 0, 0, first, first + length), most)
+    assert bins is not None
+    assert bins.length <= most
+    assert bins.begin(bins.first) <= first < bins.begin(bins.first + 1)
+    assert bins.begin(bins.first + bins.length - 1) <= first + length < bins.begin(bins.first + bins.length)
+
+
+def test_a_page_on_nothing_says_so_in_each_section() -> None:
+    text = page("nothing", NOTHING, Details(None, [], [], [], [], None, [], [], [], {"payload": 0}), wording())
+    for words in (
+        "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
+        "There are no exchanges", "No packet has a Reason Code that refuses.", "nothing was found",
+    ):  # fmt: skip
+        assert words in text
+    unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}), wording())
+    assert "--lint judges every packet" in unjudged
+
+
+# truth
+
+
+@pytest.fixture(scope="module")
+def known() -> Truth:
+    """Generate captures, mid-stream starts, losses and re-deliveries among them."""
+    return truth(11, connections=9, messages=120, files=4)
+
+
+@pytest.fixture
+def told(known: Truth, spark: Any, alone: None, tmp_path: Path) -> tuple[Answers, Path]:
+    """Ask the tables of these captures, and return the folder too."""
+    (tmp_path / "in").mkdir()
+    paths = write(known, tmp_path / "in")
+    piped(*paths, out=tmp_path / "out", lint=True)
+    return asked(spark, tmp_path / "out"), tmp_path / "out"
+
+
+@pytest.mark.slow
+def test_the_numbers_are_those_of_the_captures(known: Truth, told: tuple[Answers, Path]) -> None:
+    (found, more), out = told
+    sizes = [len(each.data) // 2 for each in known.packets]
+    span = found.span
+    assert (span.packets, span.bytes, span.unreadable) == (len(known.packets), sum(sizes), 0)
+    times = [each.time // US for each in known.packets]
+    assert (span.first, span.last) == (min(times), max(times))
+    kinds: Counter[Any] = Counter()
+    for row in found.kinds:
+        kinds[row["type"], row["direction"]] += row["packets"]
+    assert kinds == Counter((each.type, each.sender) for each in known.packets)
+    _check_course(known, more)
+    _check_exchanges(known, found)
+    _check_clients(known, found, more)
+    rows = tables(out)["findings"]
+    assert found.faults is not None
+    assert {(each.severity, each.statement): each.times for each in found.faults} == Counter(
+        (row["severity"], row["statement"] or "") for row in rows
+    )
+    assert all(each.example for each in found.faults)
+
+
+def _check_course(known: Truth, more: Details) -> None:
+    assert more.bins
+    width = more.bins.width
+    expected: Counter[Any] = Counter()
+    for each in known.packets:
+        expected[each.time // US // width, each.type, each.sender] += len(each.data) // 2
+    found: Counter[Any] = Counter()
+    for row in more.traffic:
+        found[row["bin"], row["type"], row["direction"]] += row["bytes"]
+    assert found == expected
+    assert sum(more.overhead.values()) == sum(expected.values())
+
+
+def _check_exchanges(known: Truth, found: Summary) -> None:
+    outcomes: Counter[Any] = Counter()
+    latencies: dict[tuple[str, str], list[int]] = {}
+    dups: Counter[Any] = Counter()
+    for each in known.exchanges:
+        key = f"QoS {each.qos}", each.sender
+        outcomes[*key, each.outcome] += 1
+        dups[key] += each.dups
+        if each.outcome == "complete":
+            first, last = (known.packets[each.packets[at]].time // US for at in (0, -1))
+            latencies.setdefault(key, []).append(last - first)
+    for row in found.exchanges:
+        key = row["kind"], row["sender"]
+        assert [row[name] for name in ("complete", "unfinished", "superseded")] == [
+            outcomes[*key, name] for name in ("complete", "unfinished", "superseded")
+        ]
+        assert row["dups"] == dups[key]
+        assert (row["count"], row["max"]) == (len(latencies[key]), max(latencies[key]))
+        assert row["percentiles"] == nearest(latencies[key])
+    assert {(row["kind"], row["sender"]) for row in found.exchanges} == {key[:2] for key in outcomes}
+
+
+def _check_clients(known: Truth, found: Summary, more: Details) -> None:
+    messages: Counter[Any] = Counter()
+    for each in known.packets:
+        if each.type == "PUBLISH" and (first := int(each.data[:2], 16)) & 0x06:
+            messages[each.connection, each.sender, "publishes"] += 1
+            messages[each.connection, each.sender, "dups"] += bool(first & 0x08)
+    whole = total(found.clients)
+    assert whole["number"] == len({each.connection for each in known.packets})
+    for name in ("publishes", "dups"):
+        assert whole[name] == sum(count for key, count in messages.items() if key[2] == name)
+    ranked = list(top(found.clients, "dups"))
+    assert ranked
+    for row in ranked:
+        if row["who"].startswith("client-"):
+            number = int(row["who"].removeprefix("client-"))
+            for side in ("client", "server"):
+                for name in ("publishes", "dups"):
+                    assert row[f"{side}_{name}"] == messages[number, side, name]
+        cells = [each for each in more.worst if each["who"] == row["who"]]
+        assert sum(each["dups"] for each in cells) == row["dups"]
+        assert sum(each["publishes"] for each in cells) == row["publishes"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["generated", "qos2-mosquitto.pcapng", "every-type-and-property.pcapng"])
+def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, alone: None, tmp_path: Path) -> None:
+    path = CAPTURES / name
+    if name == "generated":
+        (path,) = write(truth(12, connections=5, messages=80), tmp_path)
+    piped(path, out=tmp_path / "out")
+    found, more = asked(spark, tmp_path / "out")
+    words = [sys.executable, "-m", "mqttpub", "decode", "--stats", "--json", str(path)]
+    stats = json.loads(subprocess.run(words, capture_output=True, check=False).stdout)
+    assert (found.span.packets, found.span.bytes) == (stats["packets"], stats["bytes"])
+    assert {name: count for name, count in more.overhead.items() if name != "payload"} == stats["overhead"]
+    assert more.overhead["payload"] == stats["payload"]
+    topics = total(found.topics)
+    expected = {name: stats["aliases"][name] for name in ("used", "saved", "savable")}
+    assert {"used": topics["aliased"], "saved": topics["saved"], "savable": topics["savable"]} == expected
+    outcomes = {
+        (row["kind"] or "acks", each): row[each]
+        for row in found.exchanges
+        for each in ("complete", "refused", "unfinished", "superseded")
+    }
+    for each in stats["exchanges"]:
+        if each["outcome"] in ("complete", "refused") and each["kind"] != "acks":
+            sides = [row[each["outcome"]] for row in found.exchanges if row["kind"] == each["kind"]]
+            assert sum(sides) == each["count"], (each, outcomes)
+    refused = {(row["type"], row["version"], row["code"]): row["count"] for row in more.refused}
+    assert refused == {
+        (each["type"], each["version"], each["code"]): each["count"]
+        for each in stats["reasons"]
+        if each["code"] >= 0x80 or (each["type"] == "CONNACK" and each["code"])
+    }
+
+
+@pytest.mark.slow
+def test_the_bytes_of_properties_are_those_of_the_packets(spark: Any, alone: None, tmp_path: Path) -> None:
+    piped(CAPTURES / "every-type-and-property.pcapng", out=tmp_path / "out")
+    _, more = asked(spark, tmp_path / "out")
+    expected: Counter[Any] = Counter()
+    for row in tables(tmp_path / "out")["packets"]:
+        for each in [*(row["properties"] or ()), *(row["will_properties"] or ())]:
+            if each["value"] is not None:
+                expected[each["id"]] += _written(each)
+    found = {row["id"]: row["bytes"] for row in more.properties if row["bytes"] is not None}
+    assert found == expected
+    assert len(found) > 20
+
+
+def _written(each: dict[str, Any]) -> int:
+    """Return the bytes of a property as the codec writes it."""
+    kind, text = PROPERTIES[each["id"]].type, each["value"]
+    value = (each["key"], text) if kind is PAIR else text if kind is STRING else None
+    if value is None:
+        value = bytes.fromhex(text.removeprefix("hex:")) if kind is BINARY else int(text)
+    return 1 + len(kind.write(value))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "more",
+    [{"form": "csv"}, {"form": "json"}, {"divided": ("type", "date")}, {"form": "csv", "divided": ("type", "qos")}],
+)
+def test_the_format_of_the_tables_makes_no_difference(
+    more: dict[str, Any], known: Truth, spark: Any, alone: None, tmp_path: Path
+) -> None:
+    (tmp_path / "in").mkdir()
+    paths = write(known, tmp_path / "in")
+    piped(*paths, out=tmp_path / "a", lint=True)
+    # What looks like a pattern is a name.
+    piped(*paths, out=tmp_path / "b[1]{2}*", lint=True, **more)
+    expected, found = (frames(spark, tmp_path / name) for name in ("a", "b[1]{2}*"))
+    for name, frame in expected.items():
+        assert found[name].schema == frame.schema
+        rows = sorted(map(repr, frame.collect()))
+        assert rows
+        assert sorted(map(repr, found[name].collect())) == rows
+
+
+# hostile text
+
+
+def hostile(path: Path) -> Path:
+    """Write a capture whose names attack whoever shows them."""
+    v5 = Version.V5
+    steps: list[tuple[Direction, Any]] = []
+    fits = HOSTILE.replace("\x1b", "\x7f")
+    steps.append((CLIENT, Connect(client_id=fits)))
+    steps.append((SERVER, Connack()))
+    steps.append((CLIENT, Subscribe(packet_id=1, subscriptions=(Subscription(filter=fits),))))
+    steps.append((SERVER, Suback(packet_id=1, reason_codes=(0x87,))))
+    for number in range(2, 30):
+        user = (Property(BY_KEY["user_property"].id, (fits, fits)),)
+        packet = Publish(topic=f"{fits}{number % 3}", qos=1, packet_id=number, payload=b"x", properties=user)
+        steps.append((CLIENT, packet))
+        if number % 5 == 0:
+            steps.append((CLIENT, packet.replace(dup=True)))
+        steps.append((SERVER, Puback(packet_id=number, reason_code=0x97 if number % 7 == 0 else 0)))
+    path.write_bytes(pcap(Segment(0, side, encode(each, v5)) for side, each in steps))
+    return path
+
+
+@pytest.fixture(scope="module")
+def attack(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Answers, Path]:
+    """Ask the tables of a capture that attacks with its names, its own among them."""
+    folder = tmp_path_factory.mktemp("attack") / "it's <b>\n$(touch x)"
+    folder.mkdir()
+    path = hostile(folder / "-x <img src=x onerror=alert(1)>'.pcap")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "session", lambda settings: nullcontext())
+        patch.setattr(pipeline, "distribute", one_by_one)
+        piped(path, out=folder / "out", lint=True)
+    return asked(spark, folder / "out"), folder
+
+
+@pytest.fixture(scope="module")
+def attacked(attack: tuple[Answers, Path]) -> Path:
+    """Write the page on it."""
+    (found, more), folder = attack
+    path = folder / "page.html"
+    path.write_text(page(HOSTILE, found, more, wording()), encoding="ascii")
+    return path
+
+
+@pytest.mark.slow
+def test_hostile_names_are_nothing_but_text(attack: tuple[Answers, Path], attacked: Path) -> None:
+    text = attacked.read_text(encoding="ascii")
+    assert not re.search(r"<(script|img|!--)", text)
+    assert "\\x7f" in text
+    assert "\x7f" not in text
+    assert "&lt;/script&gt;" in text
+    assert "&lt;b&gt;" in text
+    assert "{{" not in re.sub(r"\{\{script\}\}", "", text)
+
+
+@pytest.mark.slow
+def test_the_line_of_an_example_shows_the_packet(attack: tuple[Answers, Path]) -> None:
+    (found, _), folder = attack
+    assert found.faults
+    shown = 0
+    for fault in found.faults:
+        example = fault.example
+        assert example
+        line = decoding(example, fault.statement)
+        done = subprocess.run(
+            ["bash", "-c", line], capture_output=True, text=True, check=False, cwd=folder,
+            env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "COLUMNS": "200"},
+        )  # fmt: skip
+        assert done.returncode in (0, 1), (line, done.stderr)
+        if example.packet:
+            shown += 1
+            assert example.time
+            assert wording().time(example.time) in done.stdout.replace(".000000Z", "Z"), line
+    assert shown > 1
+    assert not (folder / "x").exists()
+
+
+# in a browser
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_the_page_in_a_browser(browser: "Browser", attacked: Path, scheme: Any, width: int) -> None:
+    complaints: list[str] = []
+    requests: list[str] = []
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    tab = context.new_page()
+    tab.on("console", lambda message: complaints.append(message.text))
+    tab.on("dialog", lambda dialog: complaints.append(dialog.message))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(attacked.as_uri())
+    for each in tab.query_selector_all("summary"):
+        each.click()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert complaints == []
+    assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+    visible = [each.is_visible() for each in tab.query_selector_all("figure .wide")]
+    assert visible
+    assert set(visible) == {width > 700}
+    dark = tab.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(13, 17, 23)"
+    assert dark == (scheme == "dark")
+    hues = tab.evaluate("[...document.querySelectorAll('figure path')].map(each => getComputedStyle(each).fill)")
+    assert len(set(hues)) > 4
+    assert tab.inner_text("h1").startswith("</script>")
+    context.close()
