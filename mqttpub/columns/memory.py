@@ -65,7 +65,7 @@ class Memory:
         lengths = np.diff(np.append(begins, len(order)))
         first = order[begins]
         places = [(keys[one], at) for one, at in zip(connection[first].tolist(), slot[first].tolist(), strict=True)]
-        before = [self._topics.get(place) for place in places]
+        before = [] if own.all() else [self._topics.get(place) for place in places]
         self._keep(places, last[order[begins + lengths - 1]], rows, sent)
         if own.all():
             return sent

@@ -25,6 +25,10 @@ MOST_TARGETS = 16
 """Tasks that pair, at most; each task that reads writes a file for each."""
 
 
+TELL = 0.25
+"""Seconds between two notes of how far a task has come."""
+
+
 class Job(NamedTuple):
     """What all tasks of a run have in common."""
 
@@ -97,6 +101,8 @@ class _Work:
         self.tag = _tag(bucket)
         self.read = 0
         """Bytes of the sources before the one that is being read."""
+        self.told = self.begun
+        """When it was noted last how far it had come."""
         if job.states:
             self.reader, self.tables = saved.load(Path(job.states[bucket]), Reader, Tables)
         else:
@@ -144,4 +150,6 @@ class _Work:
         progress = _progress(self.job, self.bucket)
         for piece in self.reader.pieces(source, file):
             yield piece
-            progress.write_text(str(self.read + file.tell()))
+            if (now := time.monotonic()) > self.told + TELL:
+                progress.write_text(str(self.read + file.tell()))
+                self.told = now
