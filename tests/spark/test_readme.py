@@ -86,7 +86,7 @@ def test_the_flags_are_those_of_the_program() -> None:
     command = program.get_command(None, "pipeline")  # type: ignore[arg-type]
     assert command
     options = [each for each in command.params if isinstance(each, click.Option) and each.name != "help"]
-    assert told == {option.opts[-1] for option in options}
+    assert told == {name for option in options for name in option.opts if name.startswith("--")}
 
 
 @pytest.mark.parametrize(
@@ -129,6 +129,13 @@ def test_the_lines_that_resume(folder: Path) -> None:
     (_, lines), (_, screen) = blocks("Run it", "sh", "text")
     done = ran(lines, folder)
     assert SECONDS.sub("", done) == SECONDS.sub("", screen)
+
+
+@pytest.mark.slow
+def test_the_report_and_its_summary(folder: Path) -> None:
+    (_, lines), (_, screen) = blocks("The report", "sh", "text")
+    assert SECONDS.sub("", ran(lines, folder)) == SECONDS.sub("", screen)
+    assert "</html>" in (folder / "morning.html").read_text()
 
 
 def ran(lines: str, folder: Path) -> str:
