@@ -32,7 +32,7 @@ _mqttpub() {
         'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
         'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --help' words='' files=1 ;;
         'explain') options='--json --help' words='' files=1 ;;
-        'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --conf --partitions --verbose --warm --help' words='' files=1 ;;
+        'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --help' words='' files=1 ;;
         'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
         'walkthrough') options='--pause --no-pause --help' words='' ;;
         'broker') options='-p --port -A --bind -q --quiet --help' words='' ;;
@@ -324,7 +324,7 @@ _mqttpub() {
         'pipeline --topic') values='' ;;
         'pipeline --payload') values='keep hash drop' ;;
         'pipeline --port') values='' ;;
-        'pipeline --master') values='' ;;
+        'pipeline --master'|'pipeline --remote') values='' ;;
         'pipeline --conf') values='' ;;
         'pipeline --partitions') values='' ;;
         'bench -t'|'bench --topic') values='' ;;

@@ -435,7 +435,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l topic -x -d 'Only messages on 
 complete -c mqttpub -n '__mqttpub_at pipeline' -l payload -x -a 'keep hash drop' -d 'Keep payloads, or their SHA-256, or nothing of them.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l lint -d 'Judge every packet, and write what is wrong to the table findings.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l port -x -d 'Take connections of this TCP port for MQTT, also where no CONNECT was captured.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l master -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l master -l remote -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l conf -x -d 'A setting of Spark, such as spark.driver.memory=2g.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partitions -x -d 'Into how many parts the connections are divided, one for each task. [default: one per core, at most 16]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l verbose -d 'Show Spark\'s own log.'

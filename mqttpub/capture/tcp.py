@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from .chunks import Chunk, End, Piece, Record
 from .flows import Flows
 from .ip import Internet, Packet
-from .link import Skipped
+from .link import PPPOE, SNAP, Skipped
 from .reassembly import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, Side
 
 MAX_FLOWS = 8192
@@ -17,6 +17,9 @@ MAX_HELD = 8 << 20
 MAX_HELD_TOGETHER = 32 << 20
 
 _HEADER = Struct(">4sIIH").unpack_from
+_TYPE_AT = {0: 0, 1: 12, 108: 0, 113: 14, 276: 0}
+"""Where the protocol stands in records of a link type; tags may follow."""
+_PPPOE = PPPOE.to_bytes(2)
 _SHAPES = 4
 """Shapes that are tried for each link type before a record is taken apart with care."""
 
@@ -29,23 +32,35 @@ class _Shape(NamedTuple):
 
     unpack: Callable[[bytes], tuple[Any, ...]]
     mark: bytes
-    """The first byte of the IP header, and what stands before it."""
+    """What tells the protocol, up to the first byte of the IP header."""
     tcp: int
     """Where the TCP header begins."""
     origin: int
     """From where the length in the IP header counts."""
+    begin: int
+    """Where the mark begins."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _shape, (self.tcp - (20 if self.mark[-1] >> 4 == 4 else 40), self.mark)
+        return _shape, (self.tcp - (20 if self.mark[-1] >> 4 == 4 else 40), self.mark, self.begin)
 
 
 @lru_cache(64)
-def _shape(at: int, mark: bytes) -> _Shape:
+def _shape(at: int, mark: bytes, begin: int) -> _Shape:
     """Return the shape of records whose IP header begins at `at`, where the mark ends."""
-    skipped = f">{at + 1 - len(mark)}x{len(mark)}s"
-    if mark[-1] >> 4 == 4:
-        return _Shape(Struct(f"{skipped}xHxxI2x12sIIH").unpack_from, mark, at + 20, at)
-    return _Shape(Struct(f"{skipped}3xHBx36sIIH").unpack_from, mark, at + 40, at + 40)
+    cut = at + 1 - begin - len(mark)
+    size = 3 if cut else len(mark)
+    skipped = f">{at + 1 - size}x{size}s"
+    four = mark[-1] >> 4 == 4
+    unpack = Struct(f"{skipped}xHxxI2x12sIIH" if four else f"{skipped}3xHBx36sIIH").unpack_from
+    tcp, origin = (at + 20, at) if four else (at + 40, at + 40)
+    if not cut:
+        return _Shape(unpack, mark, tcp, origin, begin)
+
+    def in_two(data: bytes) -> tuple[Any, ...]:
+        found, *fields = unpack(data)
+        return data[begin : at - 2 - cut] + found, *fields
+
+    return _Shape(in_two, mark, tcp, origin, begin)
 
 
 _NOT_PLAIN = 0x3FFF_00FF
@@ -94,7 +109,7 @@ class Reassembler:
         self._last = record
         number, time, link, data, _ = record
         try:
-            for unpack, mark, tcp, origin in self._shapes[link]:
+            for unpack, mark, tcp, origin, _ in self._shapes[link]:
                 found, total, kind, key, seq, ack, bits = unpack(data)
                 if found != mark:
                     continue
@@ -153,7 +168,15 @@ class Reassembler:
 
     def _learn(self, record: Record, at: int) -> None:
         """Make records like this one go the short way."""
-        shape = _shape(at, record.data[max(at - 2, 0) : at + 1])
+        data = record.data
+        begin = min(_TYPE_AT.get(record.link, at), max(at - 2, 0))
+        mark = data[begin : at + 1]
+        if data[at - 8 : at - 2] == SNAP:
+            begin, mark = at - 8, data[at - 8 : at + 1]
+        elif data[at - 10 : at - 8] == _PPPOE:
+            # Its length, which is another one in each record, stands in front of the protocol.
+            mark = data[begin : at - 4] + data[at - 2 : at + 1]
+        shape = _shape(at, mark, begin)
         known = self._shapes.get(record.link, ())
         if shape not in known:
             self._shapes[record.link] = (shape, *known)[:_SHAPES]

@@ -82,14 +82,17 @@ def _settings(given: dict[str, Any]) -> Any:
 
 
 def _columns(given: tuple[str, ...]) -> Iterator[str]:
-    """Yield the columns to divide by; raises UsageError for one that no table has."""
+    """Yield the columns to divide by; raises UsageError for one that no table has, or that makes no name."""
     from ..columns.schema import TABLES
-    from ..spark.writers import DERIVED
+    from ..spark.writers import DERIVED, names_folders
 
-    known = {column.name for columns in TABLES.values() for column in columns} | set(DERIVED)
+    types = {column.name: column.type for columns in TABLES.values() for column in columns}
+    known = types.keys() | DERIVED.keys()
     for name in (part.strip() for text in given for part in text.split(",")):
         if name not in known:
             raise click.UsageError(f"--partition-by: no table has a column '{name}'")
+        if name in types and not names_folders(types[name]):
+            raise click.UsageError(f"--partition-by: '{name}' holds bytes or lists, which make no folder's name")
         yield name
 
 
@@ -111,13 +114,20 @@ def _moment(text: str | None, flag: str) -> int | None:
     if text is None:
         return None
     try:
+        moment = _microseconds(text)
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"{flag}: '{text}' is no time such as 2026-01-31T12:00:00Z") from None
+    if not -(1 << 63) <= moment < 1 << 63:
+        raise click.UsageError(f"{flag}: '{text}' is no time that tables can hold: it is too far from 1970")
+    return moment
+
+
+def _microseconds(text: str) -> int:
+    """Return what seconds or a date say; raises ValueError and OverflowError."""
+    try:
         return round(float(text) * 1_000_000)
     except ValueError:
-        pass
-    try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.UsageError(f"{flag}: '{text}' is no time such as 2026-01-31T12:00:00Z") from None
     zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return round(zoned.timestamp() * 1_000_000)
 
@@ -172,15 +182,13 @@ def _told(reporting: "_Reporting") -> None:
 
 
 def _summary(result: "Result", asked: "Asked") -> None:
+    from ..spark.report.wording import counted
+
     if result.known:
-        note(f"{_counted(result.known, 'source')} had been read before")
+        note(f"{counted(result.known, 'source')} had been read before")
     rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
-    read = _counted(result.read, "source")
+    read = counted(result.read, "source")
     click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {asked.out}" if result.read else "nothing new to read")
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 class _Reporting:

@@ -100,8 +100,7 @@ def headline(summary: "Summary") -> str:
              counted(total(summary.topics)["number"], "topic"), size(span.bytes)]  # fmt: skip
     line = ", ".join(parts)
     if span.first is not None and span.last is not None:
-        spent = told.duration((span.last - span.first) * 1000)
-        line += f"\n{told.time(span.first)} to {told.time(span.last)}, {spent}"
+        line += f"\n{told.time(span.first)} to {told.time(span.last)}, {told.span(span.last - span.first)}"
     return line
 
 
@@ -120,7 +119,7 @@ def _exchanges(summary: "Summary", width: int) -> Iterator["Line"]:
     outcomes = [each for each in OUTCOMES if any(row[each] for row in rows)]
     styles = {"complete": "", "refused": "error"}
     yield from _table("Exchanges", ("", "asked by", *outcomes, "DUP"), (
-        [(row["kind"] or "acks", "type"), (_ENDS[row["sender"]], ""),
+        [(row["kind"], "type"), (_ENDS[row["sender"]], ""),
          *(_number(row[each], styles.get(each, "warning")) for each in outcomes), _number(row["dups"])]
         for row in rows
     ), width, 2)  # fmt: skip
@@ -192,6 +191,8 @@ def _talkers(heading: str, rows: list["Row"], unknown: str, style: str, width: i
 
 
 def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
+    from ..spark.report.wording import counted
+
     if not summary.faults:
         if summary.faults is not None:
             yield [("Findings: none", "heading")]
@@ -200,7 +201,8 @@ def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
              _number(each.clients)] for each in summary.faults[:MOST_FAULTS])  # fmt: skip
     yield from _table("Findings", ("", "", "times", "clients"), rows, width, 2)
     if len(summary.faults) > MOST_FAULTS:
-        yield [(f"  {len(summary.faults) - MOST_FAULTS} more statements; mqttpub explain tells what one says", "dim")]
+        more = counted(len(summary.faults) - MOST_FAULTS, "more statement")
+        yield [(f"  {more}; mqttpub explain tells what one says", "dim")]
 
 
 # JSON
@@ -236,7 +238,7 @@ def record(summary: "Summary") -> dict[str, Any]:
             }
             for name, rows, last in (("clients", summary.clients, "dups"), ("topics", summary.topics, "savable"))
         },
-        "findings": None if summary.faults is None else [_fault(each) for each in summary.faults],
+        "findings": None if summary.faults is None else [_fault(each, summary) for each in summary.faults],
     }  # fmt: skip
 
 
@@ -245,12 +247,12 @@ def _bare(row: "Row") -> "Row":
     return {name: value for name, value in row.items() if name != "top" and (name != "number" or row["who"] is None)}
 
 
-def _fault(fault: "Fault") -> dict[str, Any]:
+def _fault(fault: "Fault", summary: "Summary") -> dict[str, Any]:
     from ..spark.report.examples import decoding
 
     told, example = fault._asdict(), fault.example
     if example:
-        told["example"] = {**example._asdict(), "decode": decoding(example, fault.statement)}
+        told["example"] = {**example._asdict(), "decode": decoding(example, fault.statement, summary.made.sources)}
         del told["example"]["packet"]
         if example.time is not None:
             told["example"]["time"] = wording().moment(example.time * 1000)

@@ -26,7 +26,7 @@ class Bucket(NamedTuple):
     """Counted from 0."""
     parts: int = 1
     table: bytes = b""
-    """The bucket of each slot, as little-endian integers of 16 bits; without it each has every so manieth slot."""
+    """The bucket of each slot, as little-endian integers of 16 bits; without it each of n parts has every n-th slot."""
 
     def holds(self, key: bytes) -> bool:
         """Tell whether a connection falls into this part, by addresses and ports as a packet has them."""

@@ -12,13 +12,12 @@ from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..spec.terms import Direction
 from .arrow import Rows, encoded, numbers
 from .decode import key
-from .frames import Frames
+from .frames import NO_TIME, Frames
 from .legs import integers
 from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 
 MOST = 1_000_000
 """Connections that are remembered; the oldest make room and are reported as they are."""
-NO_TIME = np.iinfo(np.int64).min
 _SUMS = ("packets", "bytes", "client_packets", "client_bytes", "server_packets", "server_bytes", "publishes", "dups",
          "gaps")  # fmt: skip
 _NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}

@@ -38,11 +38,15 @@ class Judging:
         self._judge = Judge()
 
     def add(
-        self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Ends], str] = key
-    ) -> pa.RecordBatch:
-        """Return what is wrong with frames; `packets` are their rows, and `name` gives the keys of connections."""
+        self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Ends], str] = key,
+        client: Callable[[str], str | None] = lambda key: None,
+    ) -> pa.RecordBatch:  # fmt: skip
+        """Return what is wrong with frames; `packets` are their rows.
+
+        `name` gives the keys of connections, and `client` the Client Identifier by such a key.
+        """
         found = list(self._found(frames))
-        return _rows(found, packets, capture, name)
+        return _rows(found, packets, capture, lambda ends: (name(ends), client(name(ends))))
 
     def _found(self, frames: Frames) -> Iterator[Found]:
         """Yield findings in order, those of gaps and closes at their places among the packets."""
@@ -103,8 +107,12 @@ def _numbers(connections: Sequence[Ends], ends: Ends) -> list[int]:
 # rows
 
 
-def _rows(found: list[Found], packets: pa.RecordBatch, capture: str, name: Callable[[Ends], str]) -> pa.RecordBatch:
-    columns = _whose(found, packets, capture, name)
+Whose = Callable[[Ends], tuple[str, str | None]]
+"""Gives the key of a connection and its Client Identifier."""
+
+
+def _rows(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> pa.RecordBatch:
+    columns = _whose(found, packets, capture, whose)
     columns |= {
         "severity": [each.finding.severity for each in found],
         "statement": [each.finding.statement or None for each in found],
@@ -121,7 +129,7 @@ def _array(values: Any, type: pa.DataType) -> pa.Array:
     return pa.array(values, type) if isinstance(values, list) else values
 
 
-def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, name: Callable[[Ends], str]) -> dict[str, Any]:
+def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> dict[str, Any]:
     """Return the columns that tell what findings are about."""
     about = np.array([each.row if each.event is None else 0 for each in found], np.int64)
     odd = np.array([index for index, each in enumerate(found) if each.event is not None], np.int64)
@@ -131,8 +139,8 @@ def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, name: Call
         "frame": [event.record or None for event in events],
         "pos": [event.offset if isinstance(event, GapSeen) else None for event in events],
         "time": [None if event.time is None else event.time // 1000 for event in events],
-        "connection": [name(event.ends) for event in events],
-        "client_id": [None for _ in events],
+        "connection": [whose(event.ends)[0] for event in events],
+        "client_id": [whose(event.ends)[1] for event in events],
         "direction": [event.direction.value if event.direction else None for event in events],
         "type": [None for _ in events],
     }

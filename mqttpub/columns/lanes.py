@@ -24,6 +24,8 @@ MOST, FEWEST = 256, 64
 """Walks at a time."""
 STEPS = 16
 """After so many it is looked which walks go on."""
+MOST_TURNS = 64
+"""How often that is looked at: walks of a block of 8 MiB end before, unless records have less than 32 bytes."""
 TOGETHER = 512
 """Places that are looked at together where nothing is known of the records."""
 LEAST = pcapng.HEAD + 4
@@ -216,7 +218,7 @@ class EnhancedChain(Chain):
 
 
 class _Lanes:
-    """Walks side by side; each goes on until it comes to where the next began, or beyond."""
+    """Walks side by side; each goes on until it comes to where the next began, or beyond, if that is not too far."""
 
     def __init__(self, chain: Chain, begin: Integers) -> None:
         self.chain = chain
@@ -257,9 +259,12 @@ class _Lanes:
         return rows[:-1].T[valid], counts, rows[counts, np.arange(len(counts))]
 
     def _rows(self) -> Integers:
-        """Return where the walks are after each step; one that is beyond its end may be anywhere."""
+        """Return where the walks are after each step; one that is beyond its end may be anywhere.
+
+        Not all come to their ends: each step takes memory for all walks, however few of them go on.
+        """
         at, going, rows = self.begin, np.arange(len(self.begin)), [self.begin[None]]
-        while len(going):
+        for _ in range(MOST_TURNS):
             now, steps = at[going], np.empty((STEPS, len(going)), np.int64)
             for step in steps:
                 now = self._step(now, step)
@@ -268,6 +273,8 @@ class _Lanes:
             rows.append(all_steps)
             at = all_steps[-1]
             going = going[now < self.stop[going]]
+            if not len(going):
+                break
         return np.concatenate(rows)
 
     def _step(self, at: Integers, out: Integers) -> Integers:

@@ -29,6 +29,10 @@ class Memory:
         self._clients: Table[str, str] = Table(CLIENTS_MEMORY)
         self._topics: Table[tuple[str, int], str] = Table(TOPICS_MEMORY)
 
+    def client(self, key: str) -> str | None:
+        """Return the Client Identifier of a connection, as far as packets told it."""
+        return self._clients.get(key)
+
     def clients(self, keys: Sequence[str], connection: NDArray[Any], told: Sequence[tuple[int, str]]) -> pa.Array:
         """Return the Client Identifier of each row; `told` has the rows that tell one, from which on it holds."""
         present = np.flatnonzero(np.bincount(connection)).tolist()

@@ -45,9 +45,7 @@ MOST_TURNS = 8
 """How often it is looked again at what is resumed, when that changes what is left."""
 MOST_OPEN = 200_000
 """Open exchanges that are remembered; the oldest make room."""
-_FRAMES = 42
-"""Bits that the number of a record may take."""
-LATER = 2**40
+LATER = 2**63 - 1
 """Record of what comes behind all packets."""
 _REQUEST = kinds(Publish, Subscribe, Unsubscribe)
 _QOS = np.full(CODES, NONE)
@@ -151,11 +149,15 @@ def _connections(legs: Legs, closed: list[Close], carried: int) -> tuple[Rows, R
     connection, frame = told.astype(np.int64), legs["frame"].copy()
     frame[:carried] = 0
     names = {name: number for number, name in enumerate(words)}
-    known = (each for each in closed if each.connection in names)
-    ends = np.sort(np.array([names[each.connection] << _FRAMES | each.frame for each in known], np.int64))
-    place = np.searchsorted(ends, connection << _FRAMES | frame, "left")
-    last = np.searchsorted(ends, np.arange(1, len(names) + 1) << _FRAMES, "left")
-    closing = np.append(ends & (1 << _FRAMES) - 1, NONE)[place]
+    known = [(names[each.connection], each.frame) for each in closed if each.connection in names]
+    closer, at = np.array(known, np.int64).reshape(-1, 2).T
+    # With the rank of a frame among those of closes, it and its connection are one number, however high frames are.
+    frames, rank = np.unique(at, return_inverse=True)
+    width = len(frames) + 1
+    ends = np.sort(closer * width + rank)
+    place = np.searchsorted(ends, connection * width + np.searchsorted(frames, frame, "left"), "left")
+    last = np.searchsorted(ends, np.arange(1, len(names) + 1) * width, "left")
+    closing = np.append(frames[ends % width], NONE)[place]
     return connection + place, np.where(place < last[connection], closing, NONE)
 
 

@@ -28,6 +28,8 @@ FEWEST = 4
 """Records that are worth a leap."""
 FEWEST_IN_COLUMNS = 24
 """Records of a block below which columns do not pay."""
+FAR, LONG = 1 << 16, 4
+"""As a leap copies what has begun, it is not tried where that is longer than FAR + LONG * the bytes it takes."""
 NONE = -1
 
 
@@ -147,11 +149,20 @@ class _Turns:
         same = segment_sender[1:] == segment_sender[:-1]
         breaks[segment[1:][same & (self.seq[1:-1] != self.after[:-2])]] = True
         self._taint(breaks)
+        self._find_older_acks(sender, breaks)
         self.breaks = np.append(np.flatnonzero(breaks[self.order]), len(self.order))
         self.framing = Framing(self.batch.records.data, start, end, max_packet=max(self.state.max_packet, 5))
         self.batch.assembly.use(self.framing, segment)
         first = np.searchsorted(segment_sender, np.arange(2 * len(found.flows)))
         self._count(sender[self.order] & 1, with_payload[self.order], first)
+
+    def _find_older_acks(self, sender: Integers, breaks: Flags) -> None:
+        """Find the records that acknowledge less than the one of their sender before."""
+        for end in (0, 1):
+            own = self.order[sender[self.order] & 1 == end]
+            ack = self.found.ack[own]
+            older = (sender[own[1:]] == sender[own[:-1]]) & (ack[1:] - ack[:-1] & MASK > MASK >> 1)
+            breaks[own[1:][older]] = True
 
     def _count(self, second: Integers, with_payload: Flags, first: Integers) -> None:
         """Count the payloads of each end, and find its last record, up to each place in the order."""
@@ -252,10 +263,13 @@ class _Turns:
             return False
         ways: list[tuple[Side, _Part, Framed]] = []
         for side, part in ((one, first), (one.peer, second)):
+            acked = side.peer.acked
+            if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
+                return False
             if part.first == part.behind:
                 continue
             begun = connection.senders[side.number].begun
-            if side.next != part.seq or begun is None:
+            if side.next != part.seq or begun is None or len(begun) > FAR + LONG * part.size:
                 return False
             framed = self.framing.frame(part.first, part.behind, begun)
             if framed is None:

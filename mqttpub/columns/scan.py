@@ -158,7 +158,8 @@ def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, 
     # Nearly always one stretch of packets is like another: those of one interface within an hour.
     begin = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
     pairs, inverse = np.unique(both[begin], return_inverse=True)
-    each = [blocks.shared(pair >> 32, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
+    # The upper half of the indices makes a pair negative.
+    each = [blocks.shared(pair >> 32 & 0xFFFF_FFFF, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
     told = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
     table = np.array(told, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
     return table[:, 0], table[:, 1], table[:, 2]

@@ -132,7 +132,7 @@ EXCHANGES_COLUMNS = (
     Column("last_type", pa.string(), "Packet type of its last packet"),
     Column("begin", TIME, "Time of its first packet"),
     Column("end", TIME, "Time of its last packet"),
-    Column("latency_us", pa.int64(), "Microseconds from the request to its last packet; null when no request was seen"),
+    Column("latency_us", pa.int64(), "Microseconds from the request (resumed: its re-delivery) to its last packet"),
     Column("publish_time", TIME, "Time of its first PUBLISH"),
     Column("puback_time", TIME, "Time of its first PUBACK"),
     Column("pubrec_time", TIME, "Time of its first PUBREC"),

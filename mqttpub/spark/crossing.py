@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from ..columns.arrow import Mask, encoded, numbers, values
 from ..columns.pair import Close
-from ..columns.schema import CODED_PACKETS
+from ..columns.schema import CODED_PACKETS, WORD
 from ..spec.packets import Connack, Publish, Unsuback
 
 COLUMNS = (
@@ -28,6 +29,8 @@ COLUMNS = (
     "filters", "session_present",
 )  # fmt: skip
 """What pairing needs of a packet."""
+FEW_WORDS = 64
+"""Words of a dictionary that may stand nowhere."""
 Step = tuple[int, int]
 """Number of a source, and of a part of it: the same parts in all tasks."""
 LAST: Step = (1 << 62, 0)
@@ -48,17 +51,39 @@ class Outbox:
 
     def __init__(self, folder: Path, name: str, targets: int) -> None:
         self._targets = targets
+        self.homes: dict[str, int] = {}
+        """Where connections go whose client nobody knew at first, so that all of their packets go there."""
         self._writers = [pa.ipc.new_stream(str(path), _SCHEMA) for path in boxes(folder, name, targets)]
 
     def put(self, step: Step, packets: pa.RecordBatch, closes: Sequence[Close]) -> None:
         """Write those that take part in exchanges, all of a client to one target, and the closes to all."""
         taking = _takes_part(packets)
-        target = _targets(packets, self._targets)
+        target = self._whose(packets)
         packets = packets.select(COLUMNS)
         about = {"step": json.dumps(step), "closes": json.dumps(closes)}
         for number, writer in enumerate(self._writers):
             own = packets.take(numbers(np.flatnonzero(taking & (target == number))))
-            writer.write_batch(own, custom_metadata=about)
+            writer.write_batch(_compact(own), custom_metadata=about)
+        if step != LAST:
+            for close in closes:
+                self.homes.pop(close.connection, None)
+
+    def _whose(self, packets: pa.RecordBatch) -> NDArray[np.int64]:
+        """Return where each packet goes: by its client, which the connection may tell only later in the same step."""
+        index, names = encoded(packets["connection"])
+        last = np.full(len(names), -1)
+        last[index] = np.arange(len(index))
+        present = np.flatnonzero(last >= 0)
+        clients = packets["client_id"].take(numbers(last[present])).to_pylist()
+        table = np.zeros(len(names), np.int64)
+        for client, at in zip(clients, present.tolist(), strict=True):
+            home = self.homes.get(names[at])
+            if home is None:
+                home = share((client or names[at]).encode(), self._targets)
+                if not client:
+                    self.homes[names[at]] = home
+            table[at] = home
+        return table[index]
 
     def close(self) -> None:
         """End all files."""
@@ -77,17 +102,13 @@ def _takes_part(packets: pa.RecordBatch) -> Mask:
     return takes
 
 
-def _targets(packets: pa.RecordBatch, count: int) -> Any:
-    """Return where each packet goes: by its client, which the connection may tell only later in the same step."""
-    index, names = encoded(packets["connection"])
-    last = np.full(len(names), -1)
-    last[index] = np.arange(len(index))
-    present = np.flatnonzero(last >= 0)
-    clients = packets["client_id"].take(numbers(last[present])).to_pylist()
-    table = np.zeros(len(names), np.int64)
-    table[present] = [share((client or names[at]).encode(), count)
-                      for client, at in zip(clients, present.tolist(), strict=True)]  # fmt: skip
-    return table[index]
+def _compact(packets: pa.RecordBatch) -> pa.RecordBatch:
+    """Return packets with no more words in their dictionaries than there are packets, or a few."""
+    for index, field in enumerate(packets.schema):
+        column = packets[index]
+        if field.type == WORD and len(column.dictionary) > len(column) + FEW_WORDS:
+            packets = packets.set_column(index, field, column.cast(pa.string()).dictionary_encode())
+    return packets
 
 
 def share(key: bytes, count: int) -> int:

@@ -6,6 +6,7 @@ carries it out where the driver was stopped. Names that begin with `_` are invis
 and to everything else that reads a folder of Parquet.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -67,6 +68,23 @@ class Row(NamedTuple):
     """What the task calls the files that are for other tasks."""
     places: Any = None
     """Which source holds which record."""
+    failure: str = ""
+    """Why the task could not write, as a sentence; the run then ends."""
+    status: int = 0
+    """Exit status of the program for that."""
+
+    def plain(self) -> tuple[Any, ...]:
+        """Return it without classes of this module."""
+        parts, reads = map(tuple, self.parts), (each and tuple(each) for each in self.reads)
+        return tuple({**self._asdict(), "parts": tuple(parts), "reads": tuple(reads)}.values())
+
+    @classmethod
+    def of(cls, values: Any) -> "Row":
+        """Return the row that is so without classes; raises TypeError for something else."""
+        row = cls(*values)
+        return row._replace(
+            parts=tuple(Part(*each) for each in row.parts), reads=tuple(each and Read(*each) for each in row.reads)
+        )
 
 
 class Taken(NamedTuple):
@@ -144,6 +162,9 @@ class Manifest:
 
 def _is_same(source: Source, taken: Taken) -> bool:
     """Tell whether a source begins like one that was taken, or is the beginning of it."""
+    if source.capture and not taken.records and taken.stamp is None:
+        # Without any record it holds nothing by which to know it: all captures of a kind begin alike.
+        return (source.size, source.digest) == (taken.size, taken.digest)
     if source.size >= taken.size:
         return same_beginning(source, taken.head, taken.digest)
     if source.head == taken.head:
@@ -171,7 +192,7 @@ class Output:
         `after` is the manifest without the files of this run, whose states and parts come from `rows`.
         """
         rows = sorted(rows)
-        renames = [(part, part._replace(path=self._visible(row.bucket, part))) for row in rows for part in row.parts]
+        renames = [(part, self._shown(row, part)) for row in rows for part in row.parts]
         states = [(row.state, f"{STATE}/{self.run}-{row.bucket}") for row in rows if row.state]
         gone = {part.path for part in replaced}
         after = replace(
@@ -189,6 +210,10 @@ class Output:
         _write(self.folder / JOURNAL, journal)
         _carry_out(self.folder)
         return after
+
+    def _shown(self, row: Row, part: Part) -> Part:
+        """Return a part as everybody sees it; what no state knows, no later run replaces."""
+        return part._replace(path=self._visible(row.bucket, part), open=part.open and bool(row.state))
 
     def _visible(self, bucket: int, part: Part) -> str:
         """Return the name of a part that everybody sees: that of the task's attempt is left out."""
@@ -219,7 +244,7 @@ def opened(folder: Path, run: str, mode: str) -> Iterator[Output]:
                 shutil.rmtree(output.staging, ignore_errors=True)
                 _clean(folder)
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None or error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise Refused(f"cannot write to {error.filename}: {error.strerror}") from None
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..columns.shares import shares
+from . import saved
 from .choosing import Choice
-from .manifest import MANIFEST, Manifest, Output, Read, Row, Taken, opened
+from .manifest import MANIFEST, Manifest, Output, Read, Refused, Row, Taken, opened
 from .remote import cores
 from .session import Settings, failures, sentence, session
 from .sources import Source, expand, fetched, is_url, ordered
@@ -25,9 +26,11 @@ LOOK = 0.3
 
 
 class Failed(RuntimeError):
-    """Spark could not do the work, and nothing was written; the message is one sentence."""
+    """The work could not be done, and nothing was written; the message is one sentence."""
 
-    status = 2
+    def __init__(self, message: str, status: int = 2) -> None:
+        super().__init__(message)
+        self.status = status
 
 
 class Asked(NamedTuple):
@@ -104,6 +107,7 @@ class _Run:
         urls = [each for each in self.asked.sources if is_url(each)]
         found = expand(each for each in self.asked.sources if not is_url(each))
         with opened(self.asked.out, self.name, self.asked.mode) as output:
+            self._check(output.before)
             sources = self._new(output.before, found)
             if not sources and not urls:
                 return self._result([], [], len(found), {})
@@ -120,6 +124,33 @@ class _Run:
         return result
 
     # before
+
+    def _check(self, before: Manifest) -> None:
+        """Raise Refused where a run is to go on otherwise than it began: what it left knows no other way."""
+        asked = self.asked
+        if asked.mode not in ("append", "resume") or not before.runs:
+            return
+        last = before.runs[-1]
+        for flag, told, wanted in (
+            ("--format", last["format"], asked.form),
+            ("--partition-by", ",".join(last["divided"]), ",".join(asked.divided)),
+            ("--payload", last["payload"], asked.choice.payload),
+            ("--lint", last["lint"], asked.lint),
+        ):
+            if told != wanted:
+                how = f"{'with' if told else 'without'} {flag}{'' if told in (True, False, '') else f' {told}'}"
+                raise Refused(f"the tables in {asked.out} were made {how}, and new rows have to be like them")
+        if asked.mode != "resume" or not before.buckets:
+            return
+        begun = before.settings.get("ports", [])
+        if asked.ports and sorted(set(asked.ports)) != begun:
+            told = " ".join(f"--port {port}" for port in begun) or "no --port"
+            raise Refused(f"{asked.out} was begun with {told}, and --resume goes on with that; leave --port out")
+        if asked.partitions not in (None, before.buckets):
+            raise Refused(
+                f"{asked.out} was begun with --partitions {before.buckets}, and --resume goes on with that; "
+                "leave --partitions out"
+            )
 
     def _new(self, before: Manifest, found: list[Source]) -> list[Source]:
         """Return the sources that are not in the tables yet; one that has grown is read from where it ended."""
@@ -199,6 +230,7 @@ class _Run:
         after = replace(
             old, runs=(*old.runs, self._about(rows)), sources=(*old.sources, *taken), parts=before.parts,
             buckets=old.buckets or sum(bool(row.reads) for row in rows),
+            settings=old.settings if old.buckets else {"ports": sorted(set(self.asked.ports))},
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)
 
@@ -220,10 +252,18 @@ class _Run:
 
 
 def _both(spark: Any, job: Job) -> list[Row]:
-    """Let tasks read, then pair, and return what they wrote."""
-    rows = sorted(distribute(spark, job.buckets, lambda bucket: work(job, bucket)))
+    """Let tasks read, then pair, and return what they wrote; raises Failed."""
+    rows = _written(distribute(spark, job.buckets, lambda bucket: work(job, bucket)))
     light = [row._replace(parts=(), reads=()) for row in rows]
-    return rows + distribute(spark, job.targets, lambda target: pair(job, target, light))
+    return rows + _written(distribute(spark, job.targets, lambda target: pair(job, target, light)))
+
+
+def _written(rows: list[Row]) -> list[Row]:
+    """Return what tasks returned in their order; raises Failed where one could not write."""
+    for row in sorted(rows):
+        if row.failure:
+            raise Failed(row.failure, row.status)
+    return sorted(rows)
 
 
 def distribute(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
@@ -234,18 +274,21 @@ def distribute(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
 
 
 def _through_connect(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
-    """Do the same where there is a server that knows data frames only."""
-    import pickle
-
+    """Do the same where there is a server that knows data frames only; raises Failed."""
     import pyarrow as pa
 
     def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            done = [pickle.dumps(task(number)) for number in batch.column(0).to_pylist()]
+            done = [saved.dumps(task(number).plain()) for number in batch.column(0).to_pylist()]
             yield pa.record_batch([pa.array(done, pa.binary())], names=["row"])
 
     frame = spark.range(0, count, 1, count).mapInArrow(rows, "row binary")
-    return [pickle.loads(row.row) for row in frame.collect()]
+    sent = [row.row for row in frame.collect()]
+    try:
+        # A plain pickle of a server's could run anything here.
+        return [Row.of(saved.loads(each)) for each in sent]
+    except (saved.StateError, TypeError) as error:
+        raise Failed(f"the server sent something else than what tasks return: {error}") from None
 
 
 def _cancel(spark: Any) -> None:

@@ -114,6 +114,10 @@ class Reader:
         self._bucket = bucket
         self._buckets = buckets
         self._state = State(ports=ports, bucket=(bucket, buckets), shares=shares)
+        self._begun: list[int] = []
+        """Records in front of each capture."""
+        self._raised: list[int] = []
+        """Numbers that texts in front of it took."""
         self._texts = 0
         """Numbers of records that texts took; each takes as many, as not all buckets read it."""
         self._sources = 0
@@ -135,7 +139,10 @@ class Reader:
         self._sources, self._part = self._sources + 1, 0
         count = self._state.records + self._texts
         self.places.begin(source.name, count, source.skip if source.capture else -1)
-        if not source.capture:
+        if source.capture:
+            self._begun.append(self._state.records)
+            self._raised.append(self._texts)
+        else:
             self._texts += MOST_OF_A_TEXT
 
     def records(self) -> int:
@@ -166,12 +173,14 @@ class Reader:
         if not len(batch):
             yield Piece(self._now, shifted(batch, self._texts), batch.names, 0, step)
             return
-        place = self.places.of(batch.record + self._texts)
+        raised = np.array(self._raised, np.int64)[np.searchsorted(self._begun, batch.record, "left") - 1]
+        place = self.places.of(batch.record + raised)
         different = np.unique(place).tolist()
         for index in different:
             name, before = self.places.source(index)
-            some = _taken(batch, place == index, index == different[-1]) if different[1:] else batch
-            yield Piece(name, shifted(some, self._texts - before), batch.names, before, step)
+            own = place == index
+            some = _taken(batch, own, index == different[-1]) if different[1:] else batch
+            yield Piece(name, shifted(some, int(raised[own.argmax()]) - before), batch.names, before, step)
 
     def _text(self, source: Source, file: BinaryIO) -> Iterator[Piece]:
         before = self._state.records + self._texts - MOST_OF_A_TEXT + 1

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -12,12 +13,14 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .jvm import PORT, Java, NoSpark, boot, find, reason
+from .jvm import PORT, SECRET, Java, NoSpark, boot, find, reason
 from .remote import connected, unmarked
 from .shipping import ship
 
 SMALLEST = 450
 """MiB of memory below which Spark's JVM refuses to work."""
+PATIENCE = 5.0
+"""Seconds that a master may take to answer."""
 ATTEMPTS = 3
 """How often a task is tried."""
 MEMORY = "1g"
@@ -165,6 +168,7 @@ def _start(settings: Settings, conf: Mapping[str, str], log: Any, stack: ExitSta
         stack.callback(boot(java, conf.items(), options=settings.options, log=log).stop, settings.patience)
         return
     _check_for_scripts(settings.master, java)
+    _check_master(settings.master)
     if "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(java.home)
         stack.callback(os.environ.pop, "JAVA_HOME", None)
@@ -199,6 +203,24 @@ def _check_for_scripts(master: str, java: Java) -> None:
         )
 
 
+def _check_master(url: str) -> None:
+    """Raise NoSpark if no standalone master of a URL answers, as Spark would say so only after a long time."""
+    if not url.startswith("spark://"):
+        return
+    reasons = []
+    for place in url.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 0xFFFF:
+            raise NoSpark(f"{url} is no master such as spark://HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+        except OSError as error:
+            reasons.append(f"{place}: {error.strerror or error}")
+        else:
+            return
+    raise NoSpark(f"no master of Spark answers at {url} ({'; '.join(reasons)})")
+
+
 def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, folder: Path) -> Any:
     """Return a new session, which ends with the block; its workers have what runs here."""
     from pyspark.sql import SparkSession
@@ -217,7 +239,11 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
         # pyspark's own handler asks the JVM in the middle of whatever is being asked then.
         signal.signal(signal.SIGINT, handler)
     stack.callback(_end, spark)
-    if not settings.local:
+    if settings.local:
+        # Programs that are started from here on shall not take this session for theirs.
+        for name in (PORT, SECRET):
+            os.environ.pop(name, None)
+    else:
         ship(spark, folder)
     return spark
 

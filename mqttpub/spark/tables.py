@@ -68,13 +68,15 @@ class Tables:
         self._memory = Memory()
         self._connections = Connections()
         self._judging = Judging()
+        self._homes: dict[str, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging")}
+        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_homes")}
 
     def begin(self, files: Files, outbox: Outbox, *, lint: bool) -> None:
         """Begin to write."""
         self._files, self._outbox, self._lint = files, outbox, lint
+        outbox.homes = self._homes
 
     def take(self, piece: Piece) -> None:
         """Write what frames hold."""
@@ -86,7 +88,9 @@ class Tables:
         connections = self._connections.add(packets, frames, name=piece.name)
         self._files.put_counted_on("connections", connections, over=over)
         if self._lint:
-            found = self._judging.add(frames, packets, capture=piece.capture, name=piece.name)
+            found = self._judging.add(
+                frames, packets, capture=piece.capture, name=piece.name, client=self._memory.client
+            )
             self._files.put_counted_on("findings", found, over=over)
 
     def end(self) -> None:

@@ -6,9 +6,9 @@ these are few. Only what takes part in exchanges crosses over, as all connection
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from ..capture.chunks import BadCapture
 from ..capture.text import BadText
@@ -16,15 +16,15 @@ from ..columns.pair import Pairing
 from . import saved
 from .choosing import Choice
 from .crossing import LAST, Outbox, boxes, merged
-from .manifest import Read, Row
+from .manifest import Read, Refused, Row
 from .reading import Piece, Reader
 from .sources import Source
 from .tables import Files, Tables
 
 MOST_TARGETS = 16
 """Tasks that pair, at most; each task that reads writes a file for each."""
-
-
+UNWRITTEN = 74
+"""Exit status when the output cannot be written, as sysexits.h has it."""
 TELL = 0.25
 """Seconds between two notes of how far a task has come."""
 
@@ -60,11 +60,27 @@ def work(job: Job, bucket: int) -> Row:
 
     # Each task has one core.
     pa.set_cpu_count(1)
-    return _Work(job, bucket).row()
+    return _told(job, bucket, lambda: _Work(job, bucket).row())
 
 
 def pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
     """Write the exchanges of one share of the clients, of what the tasks before left for it; can be done again."""
+    return _told(job, job.buckets + target, lambda: _pair(job, target, rows))
+
+
+def _told(job: Job, bucket: int, task: Callable[[], Row]) -> Row:
+    """Return what a task does; a row that says why where it cannot write, as Spark would only show a trace."""
+    try:
+        return task()
+    except Refused as error:
+        return Row(bucket, (), (), failure=str(error), status=error.status)
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        name = error.filename or os.path.dirname(job.staging)
+        return Row(bucket, (), (), failure=f"the output cannot be written: {reason}: {name}", status=UNWRITTEN)
+
+
+def _pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
     begun, tag, folder = time.monotonic(), _tag(target), Path(job.staging)
     pairing = saved.load(Path(job.states[job.buckets + target]), Pairing) if job.states else Pairing()
     files, state = Files(job, rows[0].places, tag), f"pairing-{tag}"
@@ -101,6 +117,8 @@ class _Work:
         self.tag = _tag(bucket)
         self.read = 0
         """Bytes of the sources before the one that is being read."""
+        self.problem = ""
+        """Why the source that is being read, or was last, ended before its end."""
         self.told = self.begun
         """When it was noted last how far it had come."""
         if job.states:
@@ -130,26 +148,29 @@ class _Work:
         self.reader.begin(source)
         if not self.reader.reads(source):
             return None
-        problem = ""
-        try:
-            with open(source.path, "rb") as file:
-                for piece in self._watched(source, file):
-                    self.tables.take(piece)
-        except BadCapture as error:
-            problem = f"offset {error.offset}: {error.message}"
-        except BadText as error:
-            problem = f"line {error.line}, column {error.column}: {error.message}"
-        except OSError as error:
-            problem = error.strerror or str(error)
-        problem = problem or self.reader.left_out()
+        for piece, at in self._pieces(source):
+            self.tables.take(piece)
+            self._note(at)
+        problem = self.problem or self.reader.left_out()
         self.read += source.size
         return Read(self.reader.records(), problem)
 
-    def _watched(self, source: Source, file: BinaryIO) -> Iterator[Piece]:
-        """Yield what a source holds, and note how far it was read."""
-        progress = _progress(self.job, self.bucket)
-        for piece in self.reader.pieces(source, file):
-            yield piece
-            if (now := time.monotonic()) > self.told + TELL:
-                progress.write_text(str(self.read + file.tell()))
-                self.told = now
+    def _pieces(self, source: Source) -> Iterator[tuple[Piece, int]]:
+        """Yield what a source holds, and how many bytes were read for it; only what goes wrong here is its problem."""
+        self.problem = ""
+        try:
+            with open(source.path, "rb") as file:
+                for piece in self.reader.pieces(source, file):
+                    yield piece, file.tell()
+        except BadCapture as error:
+            self.problem = f"offset {error.offset}: {error.message}"
+        except BadText as error:
+            self.problem = f"line {error.line}, column {error.column}: {error.message}"
+        except OSError as error:
+            self.problem = error.strerror or str(error)
+
+    def _note(self, at: int) -> None:
+        """Note now and then how far a source was read."""
+        if (now := time.monotonic()) > self.told + TELL:
+            _progress(self.job, self.bucket).write_text(str(self.read + at))
+            self.told = now

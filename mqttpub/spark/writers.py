@@ -13,10 +13,16 @@ import pyarrow.compute as pc
 
 from ..columns.files import ROWS, Parquet
 from ..columns.schema import plain
-from .manifest import Part
+from .manifest import Part, Refused
 
 MOST_OPEN = 64
 """Files of one table that are written at the same time; further ones are closed and begun again."""
+MOST_HELD = 32 << 20
+"""Bytes of rows that wait for one file, about; payloads are long, so their number alone bounds nothing."""
+MOST_HELD_BY_ALL = 128 << 20
+"""Bytes of rows that wait for all files of one table."""
+LONGEST_NAME = 255
+"""Bytes that the name of a folder may have, as nearly all file systems have it."""
 DERIVED = {"date": 10, "hour": 13}
 """Columns to divide by that are made of the time in UTC, with the length of `2026-01-31T23`."""
 _SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
@@ -105,6 +111,8 @@ class Writer:
         self._files: OrderedDict[str, _Pending] = OrderedDict()
         self._parts: list[Part] = []
         self._count = 0
+        self._held = 0
+        """Bytes of the rows that wait for all files."""
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add rows, which have all columns of the schema."""
@@ -113,7 +121,13 @@ class Writer:
         for place, rows in self._shares(pa.table(batch)):
             pending = self._files.get(place) or self._begin(place)
             self._files.move_to_end(place)
+            before = pending.held
             pending.add(rows.select(self._schema.names))
+            self._held += pending.held - before
+            if self._held > MOST_HELD_BY_ALL:
+                largest = max(self._files.values(), key=lambda each: each.held)
+                self._held -= largest.held
+                largest.flush()
 
     def close(self) -> list[Part]:
         """Write what is left and return all files."""
@@ -143,6 +157,7 @@ class Writer:
 
     def _end(self, place: str) -> None:
         pending = self._files.pop(place)
+        self._held -= pending.held
         pending.close()
         size = os.path.getsize(pending.whole)
         self._parts.append(Part(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
@@ -155,25 +170,34 @@ class _Pending:
         self.path = path
         self.whole = whole
         self.total = 0
+        self.held = 0
+        """Bytes of the rows that wait."""
         self._file = file
-        self._held: list[pa.Table] = []
+        self._waiting: list[pa.Table] = []
         self._rows = 0
 
     def add(self, rows: pa.Table) -> None:
-        self._held.append(rows)
+        self._waiting.append(rows)
         self._rows += rows.num_rows
+        self.held += rows.nbytes
         self.total += rows.num_rows
-        if self._rows >= ROWS:
-            self._flush()
+        if self._rows >= ROWS or self.held > MOST_HELD:
+            self.flush()
 
     def close(self) -> None:
-        self._flush()
+        self.flush()
         self._file.close()
 
-    def _flush(self) -> None:
-        if self._held:
-            self._file.write(pa.concat_tables(self._held))
-        self._held, self._rows = [], 0
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._file.write(pa.concat_tables(self._waiting))
+        self._waiting, self._rows, self.held = [], 0, 0
+
+
+def names_folders(kind: pa.DataType) -> bool:
+    """Tell whether the values of a column of this type can be folders' names: numbers, texts and times can."""
+    return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def _key(table: pa.Table, name: str) -> pa.Array:
@@ -183,8 +207,20 @@ def _key(table: pa.Table, name: str) -> pa.Array:
     else:
         column = pc.cast(table[name], pa.string())
     encoded = column.combine_chunks().dictionary_encode()
-    values = pa.array([f"{name}={_escaped(value) or NOTHING}" for value in encoded.dictionary.to_pylist()], pa.string())
+    folders = [_folder(name, value) for value in encoded.dictionary.to_pylist()]
+    values = pa.array(folders, pa.string())
     return pc.fill_null(values.take(encoded.indices), f"{name}={NOTHING}")
+
+
+def _folder(name: str, value: str) -> str:
+    """Return the name of the folder for a value; raises Refused for one that is too long."""
+    folder = f"{name}={_escaped(value) or NOTHING}"
+    if (size := len(folder.encode())) > LONGEST_NAME:
+        raise Refused(
+            f"cannot divide by {name}: a value of it makes a folder's name of {size:,} bytes, "
+            f"and {LONGEST_NAME} is the most"
+        )
+    return folder
 
 
 def _escaped(value: str) -> str:

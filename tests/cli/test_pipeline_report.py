@@ -9,7 +9,7 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.cli.piping import _Reporting
-from mqttpub.cli.reporting import record, show_summary
+from mqttpub.cli.reporting import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark import pipeline, session
 from mqttpub.spark.manifest import MANIFEST
 from mqttpub.spark.pipeline import Asked, Result
@@ -44,13 +44,13 @@ SUMMARY = Summary(
     [{"type": "PUBLISH", "qos": 1, "direction": "client", "code": 3, "packets": 1_234_567, "bytes": 2_000_000_000,
       "unreadable": 0, "untimed": 0, "first": 1_700_000_000_000_000, "last": 1_700_000_100_000_000}],
     [{"kind": kind, "sender": "client", "complete": 99_999_999, "refused": 1_000_000, "unfinished": 1_000_000,
-      "superseded": 1_000_000, "orphan": 0, "dups": 40, "count": 3, "percentiles": [900, 1_200_000, 70_000_000],
-      "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],
+      "superseded": 1_000_000, "orphan": 0, "continued": 7, "dups": 40, "count": 3,
+      "percentiles": [900, 1_200_000, 70_000_000], "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],
     [client("all", None, 2), *(client(by, who) for by in ("bytes", "messages", "dups") for who in (HOSTILE, "x"))],
     [topic("all", None, 2), topic("bytes", HOSTILE), topic("bytes", None)],
     [Fault("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), Fault("note", "", 3, 1, None)],
 )  # fmt: skip
-DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0})
+DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
 
 
 @pytest.fixture
@@ -78,6 +78,22 @@ def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
         assert words in text
     # What does not fit is marked.
     assert "…" in text or "..." in text
+
+
+@pytest.mark.parametrize(("more", "words"), [(1, "1 more statement;"), (2, "2 more statements;")])
+def test_statements_that_are_not_shown_are_counted(more: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    faults = [Fault("error", f"MQTT5-3.1.0-{number}", 1, 1, None) for number in range(MOST_FAULTS + more)]
+    show_summary(SUMMARY._replace(faults=faults))
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(100, "100 s"), (14_126, "3 h 55 min"), (2 * 86_400 + 30, "2 d"), (90_060, "1 d 1 h 1 min")]
+)
+def test_a_long_span_is_told_in_days_hours_and_minutes(seconds: int, words: str) -> None:
+    (kind,) = SUMMARY.kinds
+    lasted = SUMMARY._replace(kinds=[{**kind, "last": kind["first"] + seconds * 1_000_000}])
+    assert headline(lasted).endswith(f", {words}")
 
 
 def test_nothing_is_asked_in_a_pipe_unless_wanted(run: None, tmp_path: Path, capsys: Any) -> None:

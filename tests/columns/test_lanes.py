@@ -2,6 +2,7 @@
 
 import struct
 import time
+import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
 from random import Random
@@ -26,7 +27,7 @@ START = 1_700_000_000 * SECOND
 def small() -> Iterator[None]:
     """Let there be walks side by side in files that are small."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("SAMPLE", 40), ("RECORDS", 2), ("FEWEST", 2), ("STEPS", 3)):
+        for name, value in (("SAMPLE", 40), ("RECORDS", 2), ("FEWEST", 2), ("STEPS", 3), ("MOST_TURNS", 2)):
             patch.setattr(lanes, name, value)
         yield
 
@@ -139,6 +140,25 @@ def test_the_first_record_behind_any_place() -> None:
     right = [at + PcapChain(made.data[at:], form).first() == ends[ends.searchsorted(at)] for at in places]
     assert all(right)
     assert PcapChain(b"", form).first() == PcapChain(bytes(500), form).first() == -1
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_one_long_walk_does_not_take_memory_for_all(share: float) -> None:
+    size = 1 << 20
+    # Records of hardly any length at the beginning, where few walks begin, so that the first takes nearly all of them.
+    empty, usual = (struct.pack("<4I", START // SECOND, 0, length, length) + bytes(length) for length in (0, 100))
+    front = pcap([]).data + empty * int(size * share / 16)
+    data = front + usual * ((size - len(front)) // 116)
+    chain = pcap_chain(data)
+    count = same(chain, FILE_HEADER)
+    tracemalloc.start()
+    try:
+        chain.starts(FILE_HEADER)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    # Beside what is found, and the numbers that it is made of, there is only what some turns of all walks take.
+    assert peak < 50 * count + 8 * 8 * lanes.MOST_TURNS * lanes.STEPS * lanes.MOST
 
 
 def test_side_by_side_is_quicker() -> None:

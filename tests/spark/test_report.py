@@ -17,13 +17,17 @@ from hypothesis import strategies as st
 
 from mqttpub.cli.reporting import wording
 from mqttpub.codec.encode import encode
+from mqttpub.conversation.filters import Filter
 from mqttpub.conversation.statistics import PERCENTILES
 from mqttpub.spark import pipeline
-from mqttpub.spark.report.answers import Details, Span, Summary, top, total
-from mqttpub.spark.report.examples import decoding
+from mqttpub.spark.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
+from mqttpub.spark.report.delays import links
+from mqttpub.spark.report.examples import _terms, decoding
 from mqttpub.spark.report.frames import frames
 from mqttpub.spark.report.page import page
-from mqttpub.spark.report.questions import _bins, details, summary
+from mqttpub.spark.report.plots import shortened
+from mqttpub.spark.report.questions import _bins, _exchanges, details, summary
+from mqttpub.spark.report.telling import Told
 from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY, PROPERTIES
@@ -47,6 +51,7 @@ NOTHING = Summary(
     [], [], [], [{"top": "all", **dict.fromkeys(("number", "publishes", "dups"), 0)}],
     [{"top": "all", **dict.fromkeys(("number", "messages", "aliased", "saved", "savable"), 0)}], [],
 )  # fmt: skip
+EMPTY = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
 Answers = tuple[Summary, Details]
 
 
@@ -75,14 +80,115 @@ def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int)
 
 
 def test_a_page_on_nothing_says_so_in_each_section() -> None:
-    text = page("nothing", NOTHING, Details(None, [], [], [], [], None, [], [], [], {"payload": 0}), wording())
+    text = page("nothing", NOTHING, EMPTY, wording())
     for words in (
         "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
         "There are no exchanges", "No packet has a Reason Code that refuses.", "nothing was found",
     ):  # fmt: skip
         assert words in text
-    unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}), wording())
+    unjudged = page(
+        "x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []), wording()
+    )
     assert "--lint judges every packet" in unjudged
+
+
+@pytest.mark.parametrize("type", ["PUBLISH", "TYPE 0", "TYPE 15"])
+def test_the_filter_of_an_example_is_one(type: str) -> None:
+    packet = {**dict.fromkeys(("direction", "packet_id", "topic_alias", "qos", "reason_code")), "type": type}
+    example = Example("a.pcap", 7, 0, 1, "client", type, "", "", packet)
+    terms = " ".join(_terms(example))
+    assert Filter.parse(terms)
+    assert ("type=" in terms) == (type == "PUBLISH")
+
+
+def test_what_lint_cannot_find_in_one_file_is_shown_by_the_packets_of_its_connection() -> None:
+    files = [f"{number:02}.pcap" for number in range(12)]
+    example = Example("02.pcap", 7, None, 1, "client", None, "", "", None, "01.pcap", "10.0.0.1:1234")
+    assert decoding(example, "X-1", files) == (
+        "mqttpub decode 01.pcap 02.pcap --absolute-time --filter client=10.0.0.1:1234"
+    )
+    long = example._replace(began="00.pcap", capture="11.pcap")
+    assert [name for name in files if name in decoding(long, "X-1", files)] == files[4:]
+    for within in (example._replace(began="02.pcap"), example._replace(client=None), example._replace(began="gone")):
+        assert decoding(within, "X-1", files) == "mqttpub lint 02.pcap --select X-1"
+
+
+def test_a_cell_without_dup_is_paler_than_others_and_still_seen() -> None:
+    counts = dict.fromkeys(("connections", "client_publishes", "client_dups", "server_publishes", "server_dups"), 0)
+    clients = [{"top": each, "who": "x", "publishes": 9, "dups": 3, **counts} for each in ("all", "dups")]
+    worst = [{"who": "x", "bin": at, "publishes": 3, "dups": at} for at in range(3)]
+    bins = Bins(1_000_000, 0, 4)
+    told = Told(NOTHING._replace(clients=clients), EMPTY._replace(links=bins, worst=worst), wording())
+    text = "".join(links(told))
+    shown = {
+        int(dups): float(found[1]) if (found := re.search(r'opacity="([\d.]+)"', attributes)) else 1.0
+        for attributes, dups in re.findall(r"<path ([^>]*)><title>[^<]* (\d) of 3 with DUP", text)
+    }
+    assert 0.15 <= shown[0] < shown[1] < shown[2]
+    assert "the palest is 0" in text
+
+
+def test_labels_that_are_cut_stay_different_where_they_can() -> None:
+    labels = [f"{rank}. plant/utrecht/hall-1/boiler/{rank}/temperature/celsius" for rank in range(1, 5)]
+    short = shortened(labels, 25)
+    assert all(len(each) <= 25 for each in short.values())
+    assert len({each.partition(". ")[2] for each in short.values()}) == 4
+    assert shortened(["a", "b"], 25) == {}
+
+
+def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
+    made = Made(("a.pcap", "b.pcap"), ("2026-02-03T06:00:00+00:00", "2026-02-04T06:00:00+00:00"))
+    text = page("tables", NOTHING._replace(made=made), EMPTY, wording())
+    assert "<h1>MQTT report: tables</h1>" in text
+    assert "2 sources, read by 2 runs of mqttpub pipeline, 2026-02-03 to 2026-02-04" in text
+
+
+# what goes on on the next connection
+
+MORNING = Path(__file__).parent / "morning.pcap.gz"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["parquet", "csv", "json"])
+def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
+    piped(MORNING, out=tmp_path / "out", form=form)
+    found, more = asked(spark, tmp_path / "out")
+    rows = tables(tmp_path / "out")["exchanges"] if form == "parquet" else []
+    assert not rows or sum(row["outcome"] == "unfinished" for row in rows) == 44
+    counts = {each: sum(row[each] for row in found.exchanges) for each in ("unfinished", "superseded", "continued")}
+    assert counts == {"unfinished": 5, "superseded": 9, "continued": 39}
+    assert [(row["who"], row["kind"], row["packet_id"], row["last_type"], row["frame"]) for row in more.unended] == [
+        ("valve-1", "SUBSCRIBE", 73, "SUBSCRIBE", 3647), ("gate-3", "QoS 1", 119, "PUBLISH", 3648),
+        ("gate-3", "QoS 1", 120, "PUBLISH", 3649), ("gate-3", "QoS 1", 121, "PUBLISH", 3650),
+        ("meter-2", "QoS 2", 157, "PUBREC", 3651),
+    ]  # fmt: skip
+    # Superseded are 9 of truck-7.
+    assert sum(row["unanswered"] for row in more.slow_clients) == 4 + 9
+    text = page("x", found, more, wording())
+    assert "39 times a connection ended before the last ack" in text
+    assert "99.1 %<small>of 1,434 messages" in text
+    assert "Unfinished, all of them" in text
+
+
+@pytest.mark.slow
+def test_nothing_goes_on_where_no_client_is_known(spark: Any) -> None:
+    columns = "client_id, connection, packet_id, outcome, resumed, first_frame"
+    rows = [
+        (None, "a", 1, "unfinished", False, 1), (None, "b", 1, "complete", True, 2),
+        ("", "c", 1, "unfinished", False, 3), ("", "d", 1, "complete", True, 4),
+        ("x", "e", 1, "unfinished", False, 5), ("x", "f", 1, "unfinished", True, 6), ("x", "g", 1, "complete", True, 7),
+        ("x", "f", 2, "unfinished", False, 8), ("x", "g", 2, "complete", False, 9),
+    ]  # fmt: skip
+    values = ", ".join(str(row).replace("None", "NULL") for row in rows)
+    given = spark.sql(f"""
+        SELECT *, 'QoS 1' AS kind, 'client' AS sender, 1 AS qos, 0 AS dups, 1L AS latency_us, '' AS capture,
+            timestamp_micros(first_frame) AS begin, 0L AS first_pos
+        FROM VALUES {values} AS ({columns})
+    """)
+    (row,) = _exchanges(spark, {"exchanges": given})
+    assert {name: row[name] for name in ("complete", "unfinished", "continued")} == {
+        "complete": 4, "unfinished": 3, "continued": 2,
+    }  # fmt: skip
 
 
 # truth
@@ -201,7 +307,7 @@ def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, al
     expected = {name: stats["aliases"][name] for name in ("used", "saved", "savable")}
     assert {"used": topics["aliased"], "saved": topics["saved"], "savable": topics["savable"]} == expected
     outcomes = {
-        (row["kind"] or "acks", each): row[each]
+        (row["kind"], each): row[each]
         for row in found.exchanges
         for each in ("complete", "refused", "unfinished", "superseded")
     }
@@ -366,5 +472,5 @@ def test_the_page_in_a_browser(browser: "Browser", attacked: Path, scheme: Any, 
     assert dark == (scheme == "dark")
     hues = tab.evaluate("[...document.querySelectorAll('figure path')].map(each => getComputedStyle(each).fill)")
     assert len(set(hues)) > 4
-    assert tab.inner_text("h1").startswith("</script>")
+    assert tab.inner_text("h1").startswith("MQTT report: </script>")
     context.close()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,3 +68,45 @@ def test_files_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytes
         writer.write(pa.RecordBatch.from_pylist([{"n": 1, "name": name, "time": None}], schema=SCHEMA))
     names = [Path(part.path).parent.name for part in writer.close()]
     assert sorted(names) == ["name=a", "name=a", "name=b", "name=b", "name=c"]
+
+
+def long_rows(count: int, name: str) -> pa.RecordBatch:
+    """Return rows of a thousand bytes each and a little more."""
+    return pa.record_batch([[1] * count, [name] * count, [None] * count, [bytes(1000)] * count], schema=LONG)
+
+
+LONG = SCHEMA.append(pa.field("payload", pa.binary()))
+
+
+@pytest.mark.parametrize("divided", [[], ["name"]])
+def test_rows_wait_until_they_are_many_bytes(
+    divided: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writers, "MOST_HELD", 30_000)
+    monkeypatch.setattr(writers, "MOST_HELD_BY_ALL", 50_000)
+    writer, most = Writer(tmp_path, "t", LONG, form="parquet", divided=divided, tag="x"), 0
+    for number in range(200):
+        writer.write(long_rows(5, "abcdefgh"[number % 8]))
+        waiting = [pending.held for pending in writer._files.values()]
+        assert sum(waiting) == writer._held
+        most = max(most, sum(waiting))
+        assert max(waiting) <= 30_000
+    parts = writer.close()
+    assert (writer._held, sum(part.rows for part in parts)) == (0, 1000)
+    assert len(parts) == (8 if divided else 1)
+    # Few enough to be held, and many enough for row groups that are not tiny.
+    assert (30_000 if divided else 20_000) < most <= 50_000
+    groups = [pq.ParquetFile(tmp_path / part.path).metadata for part in parts]
+    assert sum(each.num_rows for each in groups) == 1000
+    assert sum(each.num_row_groups for each in groups) <= 1000 // 5
+
+
+def test_long_payloads_are_not_held_until_there_are_many(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "t", LONG, form="parquet", divided=[], tag="x")
+    begun = pa.total_allocated_bytes()
+    for _ in range(12):
+        payload = pa.array([bytes(200_000)] * 50, pa.binary())
+        writer.write(pa.record_batch([*(pa.nulls(50, each) for each in SCHEMA.types), payload], schema=LONG))
+        del payload
+        assert pa.total_allocated_bytes() - begun < 2 * writers.MOST_HELD
+    writer.close()

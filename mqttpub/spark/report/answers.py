@@ -11,6 +11,8 @@ ALL = "all"
 CLIENT, SERVER = "client", "server"
 SENDERS = (CLIENT, SERVER, None)
 OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan")
+REQUESTED = OUTCOMES[:-1]
+"""Outcomes of what has a request, so that it is a message or a subscription."""
 ACKS = ("PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
 
 
@@ -60,6 +62,10 @@ class Example(NamedTuple):
     message: str
     packet: Row | None
     """What the table of packets has on it; None where it is not one."""
+    began: str = ""
+    """The capture in which the connection begins; empty where the finding is about a packet."""
+    client: str | None = None
+    """The address of the client of that connection."""
 
 
 class Fault(NamedTuple):
@@ -73,6 +79,15 @@ class Fault(NamedTuple):
     example: Example | None
 
 
+class Made(NamedTuple):
+    """What the tables were made from."""
+
+    sources: tuple[str, ...] = ()
+    """Names of captures, each once, in the order in which they were captured."""
+    runs: tuple[str, ...] = ()
+    """When each run began, as ISO 8601."""
+
+
 class Summary(NamedTuple):
     """What a terminal shows after each run."""
 
@@ -81,12 +96,17 @@ class Summary(NamedTuple):
     kinds: list[Row]
     """Packets by type, QoS and direction, with their bytes, and the times of the first and the last."""
     exchanges: list[Row]
-    """By kind and sender: how they ended, and percentiles of their latency in microseconds."""
+    """By kind and sender: how they ended, and percentiles of their latency in microseconds.
+
+    What went on on the next connection of its client counts once, by how it ended there; `continued`
+    says how many rows of the table that leaves out.
+    """
     clients: list[Row]
     """Those that are first in something; one row adds all up."""
     topics: list[Row]
     faults: list[Fault] | None
     """None where nothing was judged."""
+    made: Made = Made()
 
     @property
     def span(self) -> Span:
@@ -115,6 +135,8 @@ class Details(NamedTuple):
     properties: list[Row]
     overhead: dict[str, int]
     """Bytes by what they are; their sum is all bytes."""
+    unended: list[Row]
+    """The first exchanges that never ended."""
 
 
 def total(rows: Sequence[Row]) -> Row:

@@ -27,7 +27,9 @@ def latency(told: Told) -> Section:
         return [about("No exchange was answered, so there are no latencies: QoS 0 has no acks.")]
     content: Section = [about(
         "From the PUBLISH, SUBSCRIBE or UNSUBSCRIBE to the last packet that answers it, as seen where the capture was "
-        "taken: what clients ask is answered by servers, and the other way round."
+        "taken: what clients ask is answered by servers, and the other way round; of a message that went on on another "
+        "connection, from its re-delivery there. Unanswered are messages whose last ack came on no connection, or "
+        "whose Packet Identifier was used again before it came."
     )]  # fmt: skip
     labels = [f"{row['kind']}, {ENDS[row['sender']]}" for row in rows]
     content += [
@@ -90,9 +92,9 @@ def _slow(wording: Wording, name: str, rows: Sequence[Row], unknown: str) -> Sec
     labels = [wording.label(rank, each) for rank, each in enumerate(names, 1)]
     plot = ranges(f"p50, p90 and p99 of QoS 1 and 2, slowest {name}s", _spread(wording, rows[:NAMED], labels[:NAMED]),
                   _asked(rows[:NAMED]))  # fmt: skip
-    columns = [("", NUMBER), (name, NAME), ("asked by", TEXT), *_LATENCIES, ("open", NUMBER)]
+    columns = [("", NUMBER), (name, NAME), ("asked by", TEXT), *_LATENCIES, ("unanswered", NUMBER)]
     numbers = [
-        [str(rank), each, ENDS[row["sender"]], *_measured(wording, row), number(row["open"])]
+        [str(rank), each, ENDS[row["sender"]], *_measured(wording, row), number(row["unanswered"])]
         for rank, (row, each) in enumerate(zip(rows, names, strict=True), 1)
     ]
     return [drawn(plot), *ranked(f"Slowest {name}s by p90, those with 10 answers or more first", columns, numbers)]
@@ -100,7 +102,8 @@ def _slow(wording: Wording, name: str, rows: Sequence[Row], unknown: str) -> Sec
 
 # links
 
-
+PALEST = 0.2
+"""How much of its colour a cell without DUP has; less would look like no cell on a screen in the sun."""
 _LINK = ("connections", "client_publishes", "client_dups", "server_publishes", "server_dups")
 
 
@@ -138,12 +141,13 @@ def _over_time(told: Told, labels: dict[str, str]) -> Section:
     order = [row for who in labels for row in rows if row["who"] == who]
     values = [
         {"x": bins.begin(row["bin"]) / 1000, "to": bins.begin(row["bin"] + 1) / 1000, "row": labels[row["who"]],
-         "share": 0.06 + 0.94 * row["dups"] / row["publishes"] / (worst or 1),
+         "share": PALEST + (1 - PALEST) * row["dups"] / row["publishes"] / (worst or 1),
          "about": f"{labels[row['who']]}, {wording.time(bins.begin(row['bin']))}: {number(row['dups'])} of "
                   f"{number(row['publishes'])} with DUP, {share(row['dups'], row['publishes'])}"}
         for row in order
     ]  # fmt: skip
-    title = f"Rate of DUP per {step(bins.width)}: the palest is 0, the darkest {100 * worst:.1f} %"
+    scale = f"the palest is 0, the darkest {100 * worst:.1f} %, and empty is no PUBLISH"
+    title = f"Rate of DUP per {step(bins.width)}: {scale}"
     columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
     numbers = [
         [labels[row["who"]], wording.time(bins.begin(row["bin"])), number(row["publishes"]), number(row["dups"]),

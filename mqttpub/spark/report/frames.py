@@ -7,11 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ..fitting import spark_schema
 from ..manifest import MANIFEST, Manifest, Part
+from ..tables import SCHEMAS
 
-SCHEMAS = {"packets": PACKETS, "exchanges": EXCHANGES, "connections": CONNECTIONS, "findings": FINDINGS}
 _NO_TEXT = "\0null\0"
 """Stands for null while CSV is read, so that an empty text stays one; no field holds it."""
 READ_WITH = {

@@ -12,17 +12,18 @@ from .wording import Wording
 
 
 def page(title: str, summary: Summary, details: Details, wording: Wording) -> str:
-    """Return the page; `wording` says how foreign text, durations and times are shown."""
+    """Return the page on the tables of a folder, `title`; `wording` says how foreign text and times are shown."""
     told = Told(summary, details, wording)
+    title = f"MQTT report: {wording.text(title)}"
     sections = [(name, heading, section(told)) for name, heading, section in SECTIONS]
     links = (tag("li", tag("a", heading, href=f"#{name}")) for name, heading, _ in sections)
     body = [
-        tag("header", tag("h1", wording.text(title)), overview(told)),
+        tag("header", tag("h1", title), overview(told)),
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag("main", *(tag("section", tag("h2", heading), *content, id=name) for name, heading, content in sections)),
         tag("footer", "Made by mqttpub pipeline. Times are in UTC. Percentiles are values that were measured."),
     ]
-    return _filled(wording.text(title), join(body))
+    return _filled(title, join(body))
 
 
 def _filled(title: str, body: Markup) -> str:

@@ -7,13 +7,17 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as Tree
 
 from .markup import Markup, tag
+from .wording import cut
 
 WIDE, NARROW = 920, 350
 """Pixels of a plot on a screen, and on a phone."""
-LONGEST = {WIDE: 260, NARROW: 120}
+LONGEST = {WIDE: 300, NARROW: 180}
 """Pixels of a label."""
+LETTER = 7.2
+"""Pixels of a letter of that size, about."""
 ROOM = 13
 """Size of the type for which room is left; what shows it is 11 high, but fonts differ in width."""
+_RANK = re.compile(r"\d+\. ")
 _LONG = re.compile(r"(\d+\.\d\d?)\d+")
 _IDLE = {"pointer-events", "font-family", "font-size", "font-weight", "stroke-miterlimit"}
 """Attributes that the style of the page says, or nobody needs."""
@@ -73,7 +77,8 @@ def stacked(
 
 
 def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot:
-    """Return lines over time on a logarithmic axis of milliseconds; `dash` tells lines of one colour apart."""
+    """Return lines over time on a logarithmic axis of milliseconds; a value has the name of its `line`, and how
+    `strong` that is, from 0 to 1."""
     encoding = {
         "x": _time()["x"], "y": _amount("y", type="log", title="ms"), "color": _hue(series),
         "detail": {"field": "line"}, "opacity": {"field": "strong", "type": "quantitative", "scale": None},
@@ -145,6 +150,25 @@ def clock(span: float) -> str:
     return "%H:%M:%S" if span < hour else "%H:%M" if span < day else "%b %d, %H:%M" if span < 10 * day else "%Y-%m-%d"
 
 
+def shortened(labels: Iterable[str], length: int) -> dict[str, str]:
+    """Return labels cut in the middle, where most of them stay different, and as near to half as that allows."""
+    whole = list(dict.fromkeys(labels))
+    if all(len(each) <= length for each in whole):
+        return {}
+    tries = []
+    for head in range(length):
+        # A rank tells labels apart, but not what they are about.
+        found = {each: _rank(each) + cut(each[len(_rank(each)) :], length - len(_rank(each)), head) for each in whole}
+        different = len({each[len(_rank(each)) :] for each in found.values()})
+        tries.append((-different, abs(head - length // 2), head, found))
+    return min(tries, key=lambda each: each[:3])[3]
+
+
+def _rank(label: str) -> str:
+    found = _RANK.match(label)
+    return found[0] if found else ""
+
+
 # SVG
 
 
@@ -159,6 +183,11 @@ def _specified(plot: Plot, width: int) -> dict[str, Any]:
     for layer in layers:
         if times and "x" in layer["encoding"]:
             layer["encoding"]["x"] = {**layer["encoding"]["x"], "axis": {"format": clock(max(times) - min(times))}}
+    if short := shortened([row["row"] for row in plot.values if "row" in row], int(LONGEST[width] / LETTER)):
+        for layer in layers:
+            y = layer["encoding"]["y"]
+            said = {"labelExpr": f"{json.dumps(short)}[datum.label]"}
+            layer["encoding"]["y"] = {**y, "axis": {**y["axis"], **said}}
     return {
         "$schema": SCHEMA, "width": width, "height": plot.height, "autosize": {"type": "fit", "contains": "padding"},
         "padding": 2, "background": None, "data": {"values": plot.values}, "layer": layers,

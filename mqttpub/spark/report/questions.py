@@ -9,7 +9,8 @@ from ...conversation.statistics import PERCENTILES
 from ...conversation.traffic import ALIAS_SIZE
 from ...spec.properties import PROPERTIES
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE
-from .answers import ALL, Bins, Details, Example, Fault, Row, Span, Summary
+from ..manifest import MANIFEST, Manifest
+from .answers import ALL, OUTCOMES, Bins, Details, Example, Fault, Made, Row, Span, Summary
 from .frames import frames, has
 
 Answer = TypeVar("Answer")
@@ -64,7 +65,7 @@ def summary(spark: Any, folder: Path) -> Summary:
     return _together(
         Summary, lambda: _connections(spark, asked), lambda: _kinds(spark, asked), lambda: _exchanges(spark, asked),
         lambda: _clients(spark, asked), lambda: _topics(spark, asked),
-        lambda: _faults(spark, asked) if judged else None,
+        lambda: _faults(spark, asked) if judged else None, lambda: _made(folder),
     )  # fmt: skip
 
 
@@ -76,7 +77,7 @@ def details(spark: Any, folder: Path, known: Summary) -> Details:
         Details, lambda: bins, lambda: _traffic(spark, asked, bins), lambda: _latencies(spark, asked, bins),
         lambda: _slow(spark, asked, "coalesce(topic, '')"), lambda: _slow(spark, asked, WHO), lambda: links,
         lambda: _worst(spark, asked, links, worst), lambda: _refused(spark, asked), lambda: _properties(spark, asked),
-        lambda: _overhead(spark, asked),
+        lambda: _overhead(spark, asked), lambda: _unended(spark, asked),
     )  # fmt: skip
 
 
@@ -90,9 +91,13 @@ def _together(made: Callable[..., Answer], *questions: Callable[[], Any]) -> Ans
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _judged(folder: Path) -> bool:
-    from ..manifest import MANIFEST, Manifest
+def _made(folder: Path) -> Made:
+    manifest = Manifest.load(folder / MANIFEST)
+    taken = sorted(manifest.sources, key=lambda each: (each.stamp is None, each.stamp or 0, each.name))
+    return Made(tuple(dict.fromkeys(each.name for each in taken)), tuple(run["begun"] for run in manifest.runs))
 
+
+def _judged(folder: Path) -> bool:
     return any(run.get("lint") for run in Manifest.load(folder / MANIFEST).runs)
 
 
@@ -202,14 +207,34 @@ def _properties(spark: Any, asked: dict[str, Any]) -> list[Row]:
 # exchanges
 
 
-def _exchanges(spark: Any, asked: dict[str, Any]) -> list[Row]:
-    outcomes = ", ".join(
-        f"count_if(outcome = '{each}') AS {each}"
-        for each in ("complete", "refused", "unfinished", "superseded", "orphan")
+_NEXT = """
+    lead(resumed) OVER (
+        PARTITION BY nullif(client_id, ''), if(nullif(client_id, '') IS NULL, connection, NULL), sender, packet_id,
+            qos > 0
+        ORDER BY begin, capture, first_frame, first_pos
     )
+"""
+"""Whether the next exchange of the same Packet Identifier goes on with this one; without a name nothing goes on."""
+_CONTINUED = f"coalesce(outcome = 'unfinished' AND {_NEXT}, false) AS continued"
+_ENDED = f"(SELECT *, {_ANSWERED}, {_CONTINUED} FROM {{exchanges}})"
+"""Exchanges, of which those that are `continued` tell of a message that another row tells of as well."""
+
+
+def _exchanges(spark: Any, asked: dict[str, Any]) -> list[Row]:
+    outcomes = ", ".join(f"count_if(outcome = '{each}' AND NOT continued) AS {each}" for each in OUTCOMES)
     question = f"""
-        SELECT kind, sender, {outcomes}, sum(dups) AS dups, {LATENCY} FROM (SELECT *, {_ANSWERED} FROM {{exchanges}})
+        SELECT kind, sender, {outcomes}, count_if(continued) AS continued, sum(dups) AS dups, {LATENCY} FROM {_ENDED}
         GROUP BY kind, sender ORDER BY kind, sender
+    """
+    return _rows(spark, question, asked)
+
+
+def _unended(spark: Any, asked: dict[str, Any]) -> list[Row]:
+    question = f"""
+        SELECT unix_micros(begin) AS time, {WHO} AS who, kind, packet_id,
+            coalesce(topic, array_join(filters, ', ')) AS topic, last_type, capture, first_frame AS frame
+        FROM {_ENDED} WHERE outcome = 'unfinished' AND NOT continued
+        ORDER BY begin, capture, first_frame, first_pos LIMIT {TOP}
     """
     return _rows(spark, question, asked)
 
@@ -231,8 +256,9 @@ def _latencies(spark: Any, asked: dict[str, Any], bins: Bins | None) -> list[Row
 def _slow(spark: Any, asked: dict[str, Any], who: str) -> list[Row]:
     """Return the slowest; those of which there is little to tell come last."""
     question = f"""
-        SELECT {who} AS who, sender, {LATENCY}, count_if(outcome IN ('unfinished', 'superseded')) AS open
-        FROM {_MESSAGES} GROUP BY 1, 2 HAVING count > 0
+        SELECT {who} AS who, sender, {LATENCY},
+            count_if(outcome IN ('unfinished', 'superseded') AND NOT continued) AS unanswered
+        FROM {_ENDED} WHERE qos > 0 GROUP BY 1, 2 HAVING count > 0
         ORDER BY least(count, {ENOUGH}) DESC, percentiles[1] DESC, max DESC, who, sender LIMIT {TOP}
     """
     return _rows(spark, question, asked)
@@ -342,15 +368,19 @@ def _faults(spark: Any, asked: dict[str, Any]) -> list[Fault]:
     rows = _rows(spark, question, asked)
     examples = _examples(spark, asked, rows)
     packets = _packets(spark, asked, list(examples.values()))
-    return [_fault(row, examples, packets) for row in rows]
+    begins = _begins(spark, asked, [row for row in examples.values() if row["pos"] is None])
+    return [_fault(row, examples, packets, begins) for row in rows]
 
 
-def _fault(row: Row, examples: dict[tuple[str, str], Row], packets: dict[tuple[Any, ...], Row]) -> Fault:
+def _fault(
+    row: Row, examples: dict[tuple[str, str], Row], packets: dict[tuple[Any, ...], Row], begins: dict[str, Row]
+) -> Fault:
     found = examples.get((row["severity"], row["statement"]))
     example = None
     if found:
-        values = {name: found[name] for name in Example._fields if name != "packet"}
-        example = Example(**values, packet=packets.get(_place(found)))
+        values = {name: found[name] for name in Example._fields if name in found}
+        begin = begins.get(found["connection"], {}) if found["pos"] is None else {}
+        example = Example(**values, packet=packets.get(_place(found)), **begin)
     return Fault(row["severity"], row["statement"], row["count"], row["clients"], example)
 
 
@@ -364,11 +394,22 @@ def _examples(spark: Any, asked: dict[str, Any], rows: list[Row]) -> dict[tuple[
         return {}
     question = f"""
         SELECT severity, coalesce(statement, '') AS statement, unix_micros(time) AS time, capture, frame, pos,
-            direction, type, coalesce(path, '') AS path, message
+            direction, type, coalesce(path, '') AS path, message, connection
         FROM {{findings}} WHERE {" OR ".join(filter(None, chosen))}
         ORDER BY pos IS NULL, time, capture, frame, pos, direction, path, message LIMIT {MOST_EXAMPLES}
     """
     return {(row["severity"], row["statement"]): row for row in reversed(_rows(spark, question, asked))}
+
+
+def _begins(spark: Any, asked: dict[str, Any], examples: list[Row]) -> dict[str, Row]:
+    """Return where the connections of these findings begin, and who their client is."""
+    names = sorted({row["connection"] for row in examples if row["connection"]})
+    if not names:
+        return {}
+    held = ", ".join(f":name{number}" for number in range(len(names)))
+    question = f"SELECT connection, capture AS began, client FROM {{connections}} WHERE connection IN ({held})"
+    rows = _rows(spark, question, asked, **{f"name{number}": name for number, name in enumerate(names)})
+    return {row.pop("connection"): row for row in rows}
 
 
 def _place(row: Row) -> tuple[Any, ...]:

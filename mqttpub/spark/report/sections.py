@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from ...spec.statements import statement
-from .answers import ACKS, OUTCOMES, Bins, Fault, Row, dup_rate, total
+from .answers import ACKS, OUTCOMES, REQUESTED, Bins, Fault, Made, Row, dup_rate, total
 from .delays import latency, links
-from .examples import decoding
-from .markup import NUMBER, TEXT, Markup, folded, table, tag
+from .examples import by_connection, decoding
+from .markup import NAME, NUMBER, TEXT, Markup, folded, join, table, tag
 from .plots import bars, drawn, stacked
-from .telling import ENDS, NAMED, SIDES, Section, Told, about, ranked, side
+from .telling import ENDS, NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranked, side
 from .volumes import overhead, talkers
 from .wording import Wording, counted, number, reason, share, size, step
 
@@ -28,19 +28,30 @@ HUES = dict(zip(OUTCOMES, ("good", "refused", "open", "again", "orphan"), strict
 
 
 def overview(told: Told) -> Markup:
-    """Return when it was, and how long it took."""
+    """Return when it was, how long it took, and what was read for it."""
+    return join((tag("p", _when(told)), *(tag("p", each) for each in _made(told.wording, told.summary.made))))
+
+
+def _made(wording: Wording, made: Made) -> Iterator[str]:
+    if not made.sources or not made.runs:
+        return
+    named = wording.text(made.sources[0]) if len(made.sources) == 1 else counted(len(made.sources), "source")
+    days = list(dict.fromkeys(each[:10] for each in (made.runs[0], made.runs[-1])))
+    yield f"{named}, read by {counted(len(made.runs), 'run')} of mqttpub pipeline, {' to '.join(days)}"
+
+
+def _when(told: Told) -> str:
     span, wording = told.summary.span, told.wording
     if span.first is None or span.last is None:
-        return tag("p", "No packet of these captures has a time." if span.packets else "There are no packets.")
-    spent = wording.duration((span.last - span.first) * 1000)
-    return tag("p", f"{wording.time(span.first)} to {wording.time(span.last)}, {spent}")
+        return "No packet of these captures has a time." if span.packets else "There are no packets."
+    return f"{wording.time(span.first)} to {wording.time(span.last)}, {wording.span(span.last - span.first)}"
 
 
 def _facts(told: Told) -> Section:
     summary = told.summary
     span, clients, topics = summary.span, total(summary.clients), total(summary.topics)
     messages = [row for row in summary.exchanges if row["kind"] in ("QoS 1", "QoS 2")]
-    whole = sum(row[each] for row in messages for each in OUTCOMES)
+    whole = sum(row[each] for row in messages for each in REQUESTED)
     done = sum(row["complete"] for row in messages)
     rate = dup_rate(clients)
     given = [
@@ -48,7 +59,7 @@ def _facts(told: Told) -> Section:
         ("connections", number(sum(row["connections"] for row in summary.connections)), ""),
         ("clients", number(clients["number"]), ""),
         ("topics", number(topics["number"]), counted(topics["messages"], "PUBLISH packet")),
-        ("QoS 1 and 2 complete", share(done, whole), f"of {number(whole)}"),
+        ("QoS 1 and 2 complete", share(done, whole), f"of {counted(whole, 'message')}"),
         ("re-delivered (DUP)", "-" if rate is None else share(clients["dups"], clients["publishes"]),
          f"{number(clients['dups'])} of {number(clients['publishes'])}"),
     ]  # fmt: skip
@@ -127,7 +138,7 @@ def _exchanges(told: Told) -> Section:
     rows = told.summary.exchanges
     if not rows:
         return [about("There are no exchanges: QoS 0 has none, and nobody subscribed.")]
-    labels = [f"{row['kind'] or 'acks'}, {ENDS[row['sender']]}" for row in rows]
+    labels = [f"{row['kind']}, {ENDS[row['sender']]}" for row in rows]
     values = []
     for row, label in zip(rows, labels, strict=True):
         low, whole = 0, sum(row[each] for each in OUTCOMES)
@@ -138,15 +149,43 @@ def _exchanges(told: Told) -> Section:
             low += row[each]
     columns = [("kind", TEXT), ("asked by", TEXT), *((each, NUMBER) for each in OUTCOMES), ("DUP", NUMBER)]
     numbers = [
-        [row["kind"] or "acks", ENDS[row["sender"]], *(number(row[each]) for each in OUTCOMES), number(row["dups"])]
+        [row["kind"], ENDS[row["sender"]], *(number(row[each]) for each in OUTCOMES), number(row["dups"])]
         for row in rows
     ]
     explained = about(
         "Unfinished: the last ack never came. Superseded: its Packet Identifier was used again before. Orphan: an ack "
-        "whose request was not captured."
+        f"whose request was not captured.{_continued(rows)}"
     )
     colors = [(each, HUES[each]) for each in OUTCOMES if any(row[each] for row in rows)]
-    return [explained, drawn(bars("Exchanges by outcome", values, colors)), table("By kind", columns, numbers)]
+    plot = drawn(bars("Exchanges by outcome", values, colors))
+    return [explained, plot, table("By kind", columns, numbers), *_unended(told)]
+
+
+def _continued(rows: Sequence[Row]) -> str:
+    """Return the sentence on messages that the table of exchanges has several rows of."""
+    count = sum(row["continued"] for row in rows)
+    if not count:
+        return ""
+    left = f"{counted(count, 'time')} a connection ended before the last ack, and the message continued on the next "
+    return f" {left}connection of its client: it counts once, by how it ended there."
+
+
+def _unended(told: Told) -> Section:
+    rows, wording = told.details.unended, told.wording
+    if not rows:
+        return []
+    columns = [("begin", TEXT), ("client", NAME), ("kind", TEXT), ("Packet Identifier", NUMBER), ("topic", NAME),
+               ("last packet", TEXT), ("record", NUMBER), ("capture", NAME)]  # fmt: skip
+    numbers = [
+        [wording.time(row["time"]), wording.name(row["who"], NOBODY), row["kind"], str(row["packet_id"]),
+         wording.name(row["topic"], NO_TOPIC), row["last_type"], number(row["frame"]), wording.text(row["capture"])]
+        for row in rows
+    ]  # fmt: skip
+    count = sum(row["unfinished"] for row in told.summary.exchanges)
+    which = "Unfinished, all of them" if count <= len(rows) else f"Unfinished, the first {len(rows)} of {number(count)}"
+    # Where there is one capture, the head of the page names it.
+    kept = len(columns) - (len(told.summary.made.sources) == 1)
+    return ranked(which, columns[:kept], [row[:kept] for row in numbers])
 
 
 def _refused(told: Told) -> Section:
@@ -186,10 +225,10 @@ def _findings(told: Told) -> Section:
     ]  # fmt: skip
     severities = dict.fromkeys(each.severity for each in faults[: 2 * NAMED])
     plot = bars("Findings by statement", values, [(f"{each}s", each) for each in severities])
-    return [drawn(plot), *(_fault(told.wording, each) for each in faults)]
+    return [drawn(plot), *(_fault(told.wording, each, told.summary.made.sources) for each in faults)]
 
 
-def _fault(wording: Wording, fault: Fault) -> Markup:
+def _fault(wording: Wording, fault: Fault, sources: Sequence[str]) -> Markup:
     head = f"{counted(fault.times, 'time')}, {counted(fault.clients, 'client')}"
     content: Section = [tag("h3", tag("b", fault.severity), fault.statement or "no statement", tag("span", head))]
     if said := _said(fault.statement):
@@ -197,7 +236,13 @@ def _fault(wording: Wording, fault: Fault) -> Markup:
     if example := fault.example:
         place = f"{wording.text(example.capture)}, record {number(example.frame or 0)}, {wording.time(example.time)}"
         content.append(tag("p", f"First: {wording.text(example.message)} ({place}).", class_="example"))
-        line = decoding(example, fault.statement)
+        line = decoding(example, fault.statement, sources)
+        if by_connection(example, sources):
+            why = (
+                "The connection goes on from file to file, and mqttpub lint judges each file by itself; "
+                "this shows the packets of the connection:"
+            )
+            content.append(tag("p", why, class_="example"))
         if "://" in example.capture:
             content.append(tag("p", "Once the capture is fetched into this folder:", class_="example"))
         content.append(tag("code", wording.text(line) if not line.isprintable() else line, class_="line"))

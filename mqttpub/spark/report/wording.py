@@ -7,8 +7,10 @@ from ...spec.fields import PACKETS
 from ...spec.terms import Version
 
 _PACKETS = {packet.name: packet for packet in PACKETS.values()}
-LONGEST = 40
-"""Characters of a name beside a plot; tables have all of it."""
+LONGEST = 120
+"""Characters of a name in what a plot tells; tables have all of it."""
+_MINUTE = 60_000_000
+_UNITS = (("d", 1440), ("h", 60), ("min", 1))
 
 
 class Wording(NamedTuple):
@@ -34,7 +36,27 @@ class Wording(NamedTuple):
 
     def label(self, rank: int, text: str) -> str:
         """Return a short name, different from all others by its rank."""
-        return f"{rank}. {text if len(text) <= LONGEST else text[: LONGEST - 3] + '...'}"
+        return f"{rank}. {cut(text, LONGEST)}"
+
+    def span(self, microseconds: int) -> str:
+        """Return how long something took: from two minutes on in days, hours and minutes."""
+        if microseconds < 2 * _MINUTE:
+            return self.duration(microseconds * 1000)
+        rest, parts = round(microseconds / _MINUTE), []
+        for unit, minutes in _UNITS:
+            count, rest = divmod(rest, minutes)
+            if count:
+                parts.append(f"{count:,} {unit}")
+        return " ".join(parts)
+
+
+def cut(text: str, length: int, head: int | None = None) -> str:
+    """Return a text that is no longer, its middle cut out; `head` says how many characters stand before the cut."""
+    if len(text) <= length:
+        return text
+    kept = max(1, length - 1)
+    before = kept // 2 if head is None else min(head, kept)
+    return f"{text[:before]}\u2026{text[len(text) - (kept - before) :]}"
 
 
 def number(value: float) -> str:
