@@ -60,6 +60,8 @@ def _asked(given: dict[str, Any]) -> "Asked":
     if given["resume"] and given["mode"] == "overwrite":
         raise click.UsageError("--resume adds to what there is, and --mode overwrite replaces it")
     since, until = (_moment(given[name], f"--{name}") for name in ("since", "until"))
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError(f"--until {given['until']} is not later than --since {given['since']}")
     return Asked(
         sources=tuple(given["source"]), out=Path(given["out"]), mode="resume" if given["resume"] else given["mode"],
         form=given["format"], divided=tuple(_columns(given["partition_by"])), lint=given["lint"],

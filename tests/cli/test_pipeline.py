@@ -21,6 +21,10 @@ CAPTURE = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
         (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to what there is"),
         (["x", "-o", "OUT", "--conf", "memory=2g"], "--conf: 'memory=2g' is no setting of Spark"),
         (["x", "-o", "OUT", "--conf", "spark.x"], "--conf: 'spark.x' is no setting of Spark"),
+        (
+            ["x", "-o", "OUT", "--since", "2026-02-03", "--until", "2026-02-01"],
+            "--until 2026-02-01 is not later than --since 2026-02-03",
+        ),
         (["x", "-o", "OUT", "--since", "yesterday"], "--since: 'yesterday' is no time such as 2026-01-31T12:00:00Z"),
         (["x", "-o", "OUT", "--partition-by", "date,colour"], "--partition-by: no table has a column 'colour'"),
         (["missing", "-o", "OUT"], "cannot read 'missing': No such file or directory"),
