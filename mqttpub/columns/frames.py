@@ -50,6 +50,8 @@ class Frames:
 
 NO_TIME = int(np.iinfo(np.int64).min)
 """Stands for a time that nothing tells."""
+NONE = -1
+"""Stands for a number that is not there."""
 
 
 def of_events(events: Any) -> Frames:

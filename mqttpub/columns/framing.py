@@ -18,7 +18,6 @@ _FIRST_JOINED = 2
 _FAR = 4096
 """Bytes that a packet lacks, above which the segment that completes it is looked up."""
 _LONGEST_HEADER = 5
-_CONNECT = CONNECT << 4
 _BEHIND_CONNECT = CONNECT + 1 << 4
 
 

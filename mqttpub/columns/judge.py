@@ -134,13 +134,14 @@ def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Who
     about = np.array([each.row if each.event is None else 0 for each in found], np.int64)
     odd = np.array([index for index, each in enumerate(found) if each.event is not None], np.int64)
     events = [each.event for each in found if each.event is not None]
+    named = [whose(event.ends) for event in events]
     cells: dict[str, list[Any]] = {
         "capture": [capture for _ in events],
         "frame": [event.record or None for event in events],
         "pos": [event.offset if isinstance(event, GapSeen) else None for event in events],
         "time": [None if event.time is None else event.time // 1000 for event in events],
-        "connection": [whose(event.ends)[0] for event in events],
-        "client_id": [whose(event.ends)[1] for event in events],
+        "connection": [connection for connection, _ in named],
+        "client_id": [client for _, client in named],
         "direction": [event.direction.value if event.direction else None for event in events],
         "type": [None for _ in events],
     }

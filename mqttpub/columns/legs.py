@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from ..spec.fields import Packet
 from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from .arrow import Mask, Rows, encoded, numbers, replaced, values
-from .frames import NO_TIME
+from .frames import NO_TIME, NONE
 from .schema import PACKETS
 from .sessions import Left, Moment
 
-NONE = -1
-"""Stands for a number that is not there."""
 CODES = 16
 ACKS = (Puback, Pubrec, Pubrel, Pubcomp)
 SUBSCRIBING = (Subscribe, Suback, Unsubscribe, Unsuback)

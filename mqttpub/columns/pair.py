@@ -35,8 +35,8 @@ from ..spec.fields import Packet
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from .arrow import Rows, coded, encoded, numbers
 from .decode import key
-from .frames import NO_TIME, Frames
-from .legs import CODES, NONE, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
+from .frames import NO_TIME, NONE, Frames
+from .legs import CODES, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
 from .machine import DOES, ORPHANS, THEN, Act, states, symbols
 from .schema import CODED_EXCHANGES, TIME, plain
 from .sessions import Left, Moment, Sessions

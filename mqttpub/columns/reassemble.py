@@ -18,7 +18,7 @@ from ..capture.connection import Connection
 from ..capture.link import Skipped, ip_start
 from ..capture.reassembly import MASK, Side
 from .assembly import Assembly, Batch
-from .frames import NO_TIME
+from .frames import NO_TIME, NONE
 from .framing import Framed, Framing
 from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
 from .scan import Integers, Records
@@ -30,7 +30,6 @@ FEWEST_IN_COLUMNS = 24
 """Records of a block below which columns do not pay."""
 FAR, LONG = 1 << 16, 4
 """As a leap copies what has begun, it is not tried where that is longer than FAR + LONG * the bytes it takes."""
-NONE = -1
 
 
 def reassemble(records: Records, state: State) -> Batch:

@@ -28,6 +28,7 @@ from .capture_reader import READING, Capture, buckets, capture
 from .errors import CaptureError, OptionError, told
 from .fitting import arrow_schema, check, fitted
 from .options import Options
+from .replacing import replace_whole
 from .saved import StateError, dumps, load
 from .sources import NoSource, Source, examine, expand
 
@@ -91,13 +92,8 @@ def _write(path: Path, values: list[Any]) -> None:
 
 
 def _replace(path: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all."""
-    new = path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}")
-    with open(new, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    new.replace(path)
+    """Write a file as a whole or not at all; several tasks may do so at the same time."""
+    replace_whole(path, data, path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}"))
 
 
 def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:

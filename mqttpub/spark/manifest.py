@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from .replacing import replace_whole
 from .saved import StateError, check
 from .sources import Source, same_beginning
 
@@ -348,9 +349,4 @@ def _remove_empty(folder: Path, place: Path) -> None:
 
 def _write(path: Path, told: dict[str, Any]) -> None:
     """Write JSON that is there as a whole or not at all."""
-    draft = path.with_name(f"{path.name}.new")
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(told, file, indent=1)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(draft, path)
+    replace_whole(path, json.dumps(told, indent=1).encode(), path.with_name(f"{path.name}.new"))
