@@ -15,11 +15,13 @@ from .showing import Show
 
 ACKS = {"PUBACK", "PUBREC", "PUBCOMP"}
 MAX_WAITING = 1000
-"""Packets that are kept before they are shown, so that showing does not disturb the times."""
+"""Packets after which showing them cannot wait any longer."""
+LONGEST_WAIT_S = 0.1
+"""How long a packet waits at most before it is shown."""
 
 
 class Inspector:
-    """Observes a tap; shows what passed when there is time, or when too much has gathered."""
+    """Observes a tap; shows what passed when the connection falls quiet, or when it has waited long enough."""
 
     def __init__(
         self, version: Version, *, json: bool = False, secrets: bool = False, full: bool = False, watch: Any = None
@@ -30,6 +32,8 @@ class Inspector:
         self.show = Show(secrets=secrets, full=full)
         self.begun = time.time()
         self.waiting: deque[Any] = deque()
+        self._due = 0.0
+        """Monotonic time at which the first of what waits is to be shown."""
         self.published: dict[int, float] = {}
         self.watch = watch
         """Judges each packet in the light of those before it; without it each is judged by itself."""
@@ -37,23 +41,32 @@ class Inspector:
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet from the tap."""
         # What is wrong belongs to the time at which the packet passed, not to that at which it is shown.
-        self.waiting.append((now, (frame, self.watch.findings(now, frame) if self.watch else None)))
-        if len(self.waiting) >= MAX_WAITING:
-            self.flush()
+        self._add(now, (frame, self.watch.findings(now, frame) if self.watch else None))
 
     def remark(self, text: str) -> None:
         """Show a remark of the program's own, in its turn."""
         if not self.json:
-            self.waiting.append((time.time(), text))
+            self._add(time.time(), text)
 
     def connected(self, layers: list[str]) -> None:
         """Show what lies between us and the broker."""
         if self.watch:
             self.watch.connected(layers)
         if self.json and layers:
-            self.waiting.append((time.time(), {"event": "connection", "layers": layers}))
+            self._add(time.time(), {"event": "connection", "layers": layers})
         for layer in layers:
             self.remark(layer)
+
+    def _add(self, now: float, item: Any) -> None:
+        if not self.waiting:
+            self._due = time.monotonic() + LONGEST_WAIT_S
+        self.waiting.append((now, item))
+
+    def show_in_s(self) -> float | None:
+        """Return after how many seconds `flush` is due; None where nothing waits."""
+        if not self.waiting:
+            return None
+        return 0.0 if len(self.waiting) >= MAX_WAITING else self._due - time.monotonic()
 
     def flush(self) -> None:
         """Show what has gathered."""

@@ -31,6 +31,8 @@ class Report:
         self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self.nobody = 0
         self.notes = 0
+        self._last: list[str] = []
+        """Sentences that stand under the annotated dump of a single message."""
 
     def watch(self, publisher: Publisher, source: Any) -> None:
         """Take what there is to follow while the run goes on."""
@@ -52,7 +54,12 @@ class Report:
         )  # fmt: skip
 
     def close(self) -> None:
-        """Leave the screen as a program should."""
+        """Leave the screen as a program should; the sentences that were kept for the end come last."""
+        if self.inspector and self._last:
+            self.inspector.flush()
+        last, self._last = self._last, []
+        for text in last:
+            note(text)
         if self._progress:
             self._progress.close()
 
@@ -90,7 +97,7 @@ class Report:
         if self.request.bulk.require_subscribers:
             self._complain(f"nobody subscribes to '{topic}' (0x10)")
         elif self.alone and not self.request.json and self._talkative:
-            note(f"accepted, but nobody subscribes to '{topic}' (0x10)")
+            self.warn(f"accepted, but nobody subscribes to '{topic}' (0x10)")
 
     @property
     def _talkative(self) -> bool:
@@ -110,8 +117,13 @@ class Report:
             self.warn(text)
 
     def warn(self, text: str) -> None:
-        """Say one sentence beside the progress."""
+        """Say one sentence beside the progress, or below the packets that it is about."""
         self.hide()
+        if self.inspector and self.alone:
+            self._last.append(text)
+            return
+        if self.inspector:
+            self.inspector.flush()
         note(text)
 
     def hide(self) -> None:

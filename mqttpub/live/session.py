@@ -13,12 +13,14 @@ from .connection import Target, open_connection
 from .dial import half_close
 from .failures import ConnectionRefused, Lost, NotConnected, PeerFault, Refused, Unanswered
 from .flows import PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
-from .tap import Observer
+from .tap import Buffering, Observer
 
 LINGER = 2.0
 """Seconds to wait for the broker to close after DISCONNECT."""
 CLOSED = "the broker closed the connection before {}"
 """Said of a close and of a reset alike: which of them comes is a matter of timing."""
+QUIET_S = 0.02
+"""How long nothing may happen on the connection before an observer shows what it has gathered."""
 HOUSEKEEPING = 0.5
 """Seconds between looks at the keep alive."""
 CONNACK, REFUSAL_SIZE = 0x20, 4
@@ -47,6 +49,10 @@ class Session:
         self.connack: Connack | None = None
         self.codes: list[int] = []
         """Codes of the last SUBACK."""
+        self._buffering = observer if isinstance(observer, Buffering) else None
+        if self._buffering:
+            # Connecting may take long; until then the screen shows what came before it.
+            self._buffering.flush()
         self._client, self._tap = open_connection(target, timeout, observer)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
@@ -179,7 +185,20 @@ class Session:
             self._wants = wants
         if also != self._input:
             self._listen(also)
-        return {key.fd for key, _ in self._selector.select(max(seconds, 0))}
+        return {key.fd for key, _ in self._select(max(seconds, 0))}
+
+    def _select(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait for the first event; an observer shows what it has gathered when the connection falls quiet."""
+        due_s = self._buffering.show_in_s() if self._buffering else None
+        if self._buffering is None or due_s is None:
+            return self._selector.select(seconds)
+        if due_s <= 0:
+            self._buffering.flush()
+            return self._selector.select(seconds)
+        ready = self._selector.select(min(seconds, due_s, QUIET_S))
+        if not ready and seconds:
+            self._buffering.flush()
+        return ready
 
     def _listen(self, also: int | None) -> None:
         if self._input is not None:

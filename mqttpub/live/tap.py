@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from ..codec.stream import Connection, Frame, LostSync
 from ..spec.terms import Direction, Version
@@ -17,6 +17,17 @@ Observer = Callable[[float, Frame], None]
 
 If it has a method `connected`, that is called before, with lines about proxy, TLS and WebSocket.
 """
+
+
+@runtime_checkable
+class Buffering(Protocol):
+    """An observer that gathers packets and shows them later, so that showing does not disturb the times."""
+
+    def show_in_s(self) -> float | None:
+        """Return after how many seconds what it has gathered is due; None where it has gathered nothing."""
+
+    def flush(self) -> None:
+        """Show what it has gathered; raises OSError where the output takes no more."""
 
 
 class Tap:

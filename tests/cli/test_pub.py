@@ -1,11 +1,13 @@
 """`pub` against a real mosquitto, and what it leaves alone at start-up."""
 
+import itertools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -164,6 +166,33 @@ def test_interrupting_a_wait_ends_with_130() -> None:
         _, said = process.communicate(timeout=10)
     assert process.returncode == 130
     assert said == "mqttpub: interrupted; no PUBACK came for Packet Identifier 1\n"
+
+
+def test_packets_are_shown_as_they_pass_and_the_outcome_stands_below_them() -> None:
+    shown = threading.Event()
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        # The broker answers only once the PUBLISH is on the screen, or not at all.
+        if shown.wait(20):
+            peer.send("40 03 00 01 10")
+        peer.wait()
+
+    line = [*PROGRAM, "pub", "-h", "127.0.0.1", "-t", "a", "-q", "1", "-m", "x", "--inspect", "-p"]
+    with (
+        scripted(script) as port,
+        subprocess.Popen([*line, str(port)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
+    ):
+        assert process.stdout
+        before = list(itertools.takewhile(lambda line: not line.startswith("> PUBLISH"), process.stdout))
+        shown.set()
+        rest = process.stdout.read().splitlines()
+        assert process.wait(20) == 0
+    assert before[0].startswith("* connecting to ")
+    assert any(line.startswith("< PUBACK") for line in rest)
+    assert any(line.startswith("> DISCONNECT") for line in rest)
+    assert rest[-1] == "mqttpub: accepted, but nobody subscribes to 'a' (0x10)"
 
 
 def test_a_pipe_that_closes_early_ends_quietly(mosquitto: int) -> None:
