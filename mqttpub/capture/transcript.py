@@ -196,7 +196,9 @@ class _Events:
         offset = self.next.get(shown.direction, 0) if shown.offset is None else shown.offset
         self.next[shown.direction] = offset + shown.length
         if fault := _fault(shown):
-            message, malformed = f"{fault} (line {shown.line})", fault == _OVERLONG
+            message = f"{fault} (line {shown.line})"
+            # Bytes that the transcript has left out or masked were all there once.
+            malformed = shown.length == len(shown.data) and not shown.masked
             data = shown.data[:MOST_OF_A_GAP]
             yield GapSeen(
                 self.ends, shown.time, shown.record, offset, shown.direction, shown.length, data, message, malformed

@@ -123,7 +123,7 @@ class Linting:
         self.writer.end(events.faults, remarks)
         for remark in remarks:
             note(remark)
-        if self.cases.packets:
+        if self.cases.packets or any(self.selection.counts.values()):
             self._sum_up(fared)
         elif not events.faults:
             raise click.UsageError("no MQTT packet was found")

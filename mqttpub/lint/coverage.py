@@ -84,7 +84,7 @@ class Coverage:
             counts[code, f"{WILL}.{id}"] += 1
 
     def rows(self, version: Version, exercised: Counter[str], broken: Counter[str]) -> Iterator[Fared]:
-        """Yield every statement of a version that can be checked, in the order of the text.
+        """Yield every statement of a version that can be checked or was broken, in the order of the text.
 
         `exercised` and `broken` are what conversations tell of themselves, `broken` with the
         faults of packets by themselves.
@@ -93,7 +93,7 @@ class Coverage:
         alone, together = concerned(version), set(checkable(version))
         for row in statements(version.label):
             keys = alone.get(row.id)
-            if keys is None and row.id not in together:
+            if keys is None and row.id not in together and not broken[row.id]:
                 continue
             tested = sum(sent[key] for key in keys or ()) + exercised[row.id]
             yield Fared(row, max(tested, broken[row.id]), broken[row.id])

@@ -1,24 +1,38 @@
-"""What is wrong with bytes that a peer sent and that are no packet."""
+"""What is wrong with bytes that a peer sent and that are not a packet."""
 
 from ..codec.decode import decode
 from ..codec.nodes import Finding, finding
 from ..conversation.events import GapSeen
 from ..spec import structure
+from ..spec.limits import Law
 from ..spec.terms import Version
 from ..wire.span import Span
 
+_TEXT_FRAME = "WebSocket text frame"
+_OVERLONG = "Remaining Length does not end"
+
 
 def wrong(event: GapSeen, version: Version) -> Finding:
-    """Return the finding for such bytes, at their Remaining Length where that is to blame.
-
-    What keeps MQTT from being read at all, such as a fault of WebSocket, breaks no statement.
-    """
+    """Return the finding for such bytes, at their Remaining Length where that is to blame."""
     decoded = decode(event.data, version, direction=event.direction)
     length = decoded.root.child("remaining_length")
+    law = _law(event)
+    if law is structure.SHORT and length and length.kind != "gap":
+        if length.span.stop + length.value < (event.length or 0):
+            law = structure.TRAILING
+        path = f"{decoded.root.name}.{length.name}"
+        return finding(law.id(version), path, length.span, event.message)
     for each in decoded.findings:
-        if each.statement == structure.LENGTH.id(version) and event.message.startswith(each.message):
+        if each.statement == law.id(version) and event.message.startswith(each.message):
             return each
-    if event.length is None or length is None:
-        return Finding("error", decoded.root.name, Span(0, min(len(event.data), 1)), event.message, "")
-    path = f"{decoded.root.name}.{length.name}"
-    return finding(structure.SHORT.id(version), path, length.span, event.message)
+    return finding(law.id(version), decoded.root.name, Span(0, min(len(event.data), 1)), event.message)
+
+
+def _law(event: GapSeen) -> Law:
+    """Return what the bytes break."""
+    if event.message.startswith(_OVERLONG):
+        return structure.LENGTH
+    if event.length is not None:
+        return structure.SHORT
+    # Only what carries MQTT can be wrong from here to the end of the stream.
+    return structure.BINARY_FRAMES if event.message.startswith(_TEXT_FRAME) else structure.TRANSPORT

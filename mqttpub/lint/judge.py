@@ -53,7 +53,8 @@ class Judge:
         packet: Packet | None
         try:
             code = data[0] >> 4
-            packet = reader(code, version)(data, data[0], 2, len(data)) if data[1] < 0x80 else _longer(data, version)
+            short = len(data) == data[1] + 2 < 0x82
+            packet = reader(code, version)(data, data[0], 2, len(data)) if short else _odd(data, version)
             if code == PUBLISH:
                 if not self._good_publish(packet, version, direction):
                     alone = self._full(event)[1]
@@ -161,13 +162,17 @@ class Judge:
                 total.update(counted)
 
 
-def _longer(data: bytes, version: Version) -> Packet:
-    """Return the values of a packet whose Remaining Length has two bytes or more."""
-    size = 3
+def _odd(data: bytes, version: Version) -> Packet:
+    """Return the values of a packet whose Remaining Length has two bytes or more, or is wrong.
+
+    Raises Irregular when it is wrong: somebody who writes bytes down may leave out the last of them.
+    """
+    size, length = 2, data[1] & 0x7F
     while data[size - 1] > 0x7F:
-        size += 1
-        if size > 5:
+        if size == 5:
             raise Irregular
-    if not data[size - 1]:
+        length |= (data[size] & 0x7F) << 7 * (size - 1)
+        size += 1
+    if not data[size - 1] or size + length != len(data):
         raise Irregular
     return reader(data[0] >> 4, version)(data, data[0], size, len(data))

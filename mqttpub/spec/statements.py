@@ -5,6 +5,7 @@ without one have their section and a word, `MQTT5-2.2.2.2/repeated`.
 """
 
 from functools import cache
+from pkgutil import get_data
 from typing import NamedTuple
 
 from .terms import Version
@@ -110,10 +111,10 @@ def _by_id() -> dict[str, Statement]:
 
 @cache
 def _load(version: str) -> tuple[Statement, ...]:
-    from importlib.resources import files  # here, because it loads half of the standard library
-
-    data = files("mqttpub").joinpath("spec", "data", f"statements-{version}.tsv")
-    _, *lines = data.read_text(encoding="utf-8").splitlines()
+    # importlib.resources would do the same, but loads half of the standard library.
+    data = get_data(__package__, f"data/statements-{version}.tsv")
+    assert data
+    _, *lines = data.decode().splitlines()
     return tuple(_parse(line) for line in lines)
 
 

@@ -21,6 +21,10 @@ PROPERTY_SHORT = Law("2.2.2.1/short")
 PROPERTY_UNKNOWN = Law("2.2.2.2/unknown")
 PROPERTY_PLACE = Law("2.2.2.2/not-allowed")
 PROPERTY_TWICE = Law("2.2.2.2/repeated")
+BINARY_FRAMES = Law("6.0.0-1", "6.0.0-1", "1/transport")
+"""On a WebSocket, MQTT travels in binary frames."""
+TRANSPORT = Law("6.0.0/frames", "6.0.0/frames", "1/transport")
+"""What carries MQTT can be unwrapped to a stream of bytes."""
 WELL_FORMED = Law("1.5.4-1", "1.5.3-1", "2.5/string")
 """Strings are well-formed UTF-8."""
 NO_NUL = Law("1.5.4-2", "1.5.3-2")

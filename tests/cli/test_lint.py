@@ -91,6 +91,31 @@ def test_a_packet_that_is_cut_off_by_the_end_of_its_connection_is_found(capsys: 
     assert "5 bytes into a PUBLISH of 82 bytes" in only["message"]
 
 
+@pytest.mark.parametrize("cut", ["30080001610078", "40030001", "3080050001610078", "a2ff01", "30"])
+@pytest.mark.parametrize("version", ["5", "3.1.1", "3.1"])
+def test_a_packet_that_is_cut_short_is_never_right(capsys: Screen, tmp_path: Path, version: str, cut: str) -> None:
+    """As an argument, as the last line of a text, and as the last record of what `decode` wrote."""
+    short = {"MQTT5-2.1.4/short", "MQTT311-2.2.3/short", "MQTT31-2.1/short"}
+    short |= {"MQTT311-3.4.1/length", "MQTT31-3.4/length"}
+    assert ids(capsys, "-V", version, cut) & short
+    text, records = tmp_path / "cut.txt", tmp_path / "cut.jsonl"
+    text.write_text(f"> c000\n< d000\n> {cut}\n")
+    assert ids(capsys, "-V", version, str(text)) & short
+    assert main(["decode", "--json", "-V", version, str(text)]) == 1
+    records.write_text(capsys.readouterr().out)
+    assert ids(capsys, str(records)) & short
+    records.write_text(records.read_text().splitlines()[-1])
+    assert ids(capsys, str(records)) & short
+
+
+def test_one_byte_of_a_packet_before_the_close_breaks_a_statement(capsys: Screen, tmp_path: Path) -> None:
+    path = tmp_path / "one.pcap"
+    path.write_bytes(capture([*WRONG[:2], (C, b"\x30")]))
+    (only,) = found(capsys, str(path))
+    assert only["statement"] == "MQTT5-2.1.4/short"
+    assert only["message"] == "the connection was closed 1 byte into a packet"
+
+
 def _bytes(packet: Packet | bytes) -> bytes:
     return packet if isinstance(packet, bytes) else encode(packet, Version.V5)
 

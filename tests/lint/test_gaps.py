@@ -7,6 +7,9 @@ from mqttpub.lint.gaps import wrong
 from mqttpub.spec.terms import Direction, Version
 
 ENDLESS = "Remaining Length does not end at its fourth byte; nothing behind it is read"
+ONE = "closed 1 byte into a packet"
+TEXT = "WebSocket text frame, but MQTT travels in binary frames only"
+LONG = "3 bytes are in the transcript where a packet has 2"
 CUT = "the connection was closed 7 bytes into a PUBLISH of 12 bytes"
 
 
@@ -15,9 +18,13 @@ CUT = "the connection was closed 7 bytes into a PUBLISH of 12 bytes"
     [
         ("30ffffffff01", None, ENDLESS, ("MQTT5-1.5.5/length", "publish.remaining_length", (1, 5), ENDLESS[:48])),
         ("300a0003616263", 7, CUT, ("MQTT5-2.1.4/short", "publish.remaining_length", (1, 2), CUT)),
-        ("30", 1, "closed 1 byte into a packet", ("", "publish", (0, 1), "closed 1 byte into a packet")),
-        ("81ffffffff", None, "no binary frame", ("", "subscribe", (0, 1), "no binary frame")),
-        ("", None, "no HTTP", ("", "nothing", (0, 0), "no HTTP")),
+        ("", None, ENDLESS, ("MQTT5-1.5.5/length", "nothing", (0, 0), ENDLESS)),
+        ("30", 1, ONE, ("MQTT5-2.1.4/short", "publish", (0, 1), ONE)),
+        ("30ff", 2, CUT, ("MQTT5-2.1.4/short", "publish", (0, 1), CUT)),
+        ("", 7, CUT, ("MQTT5-2.1.4/short", "nothing", (0, 0), CUT)),
+        ("c00000", 3, LONG, ("MQTT5-2.1.4/trailing", "pingreq.remaining_length", (1, 2), LONG)),
+        ("81ffffffff", None, TEXT, ("MQTT5-6.0.0-1", "subscribe", (0, 1), TEXT)),
+        ("83ffffffff", None, "no frame", ("MQTT5-6.0.0/frames", "subscribe", (0, 1), "no frame")),
     ],
 )
 def test_the_finding_stands_at_what_is_to_blame(

@@ -109,3 +109,14 @@ def test_acks_that_were_seen_before_are_judged_alike() -> None:
         _, found = judge.packet(seen(data, direction, connection=connection)._replace(version=version))
         alone = lint(decode(data, version, direction=direction), direction)
         assert {(each.statement, each.span) for each in alone} <= {(each.statement, each.span) for each in found}
+
+
+@settings(max_examples=40)
+@given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version, False))), st.data())
+def test_a_packet_of_a_wrong_length_has_what_decode_finds(given: tuple[Version, bytes], data: st.DataObject) -> None:
+    version, whole = given
+    cut = data.draw(st.one_of(st.integers(1, len(whole)).map(lambda size: whole[:size]), st.just(whole + b"\0")))
+    packet, found = Judge().packet(seen(cut)._replace(version=version))
+    decoded = decode(cut, version, direction=C)
+    assert packet == decoded.packet
+    assert {(each.statement, each.span) for each in found} >= {(each.statement, each.span) for each in decoded.findings}
