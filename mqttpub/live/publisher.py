@@ -14,7 +14,7 @@ from .flows import NAMES, Exchange, Message, Sender
 from .limits import Limits
 from .session import Session
 from .settling import Settling
-from .tap import Buffering, Observer
+from .tap import Observer, buffering
 
 OUTPUT_LIMIT = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
@@ -231,8 +231,8 @@ class Publisher:
             raise failure
         self._attempts += 1
         self._remark(f"{failure}; connecting again in {pause:g} s")
-        if isinstance(self._observer, Buffering):
-            self._observer.flush()
+        if shown_later := buffering(self._observer):
+            shown_later.flush()
         time.sleep(pause)
         self.target = self.target.changed(clean_start=False)
 

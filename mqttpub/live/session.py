@@ -13,7 +13,7 @@ from .connection import Target, open_connection
 from .dial import half_close
 from .failures import ConnectionRefused, Lost, NotConnected, PeerFault, Refused, Unanswered
 from .flows import PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
-from .tap import Buffering, Observer
+from .tap import Observer, buffering
 
 LINGER = 2.0
 """Seconds to wait for the broker to close after DISCONNECT."""
@@ -49,7 +49,7 @@ class Session:
         self.connack: Connack | None = None
         self.codes: list[int] = []
         """Codes of the last SUBACK."""
-        self._buffering = observer if isinstance(observer, Buffering) else None
+        self._buffering = buffering(observer)
         if self._buffering:
             # Connecting may take long; until then the screen shows what came before it.
             self._buffering.flush()

@@ -30,6 +30,11 @@ class Buffering(Protocol):
         """Show what it has gathered; raises OSError where the output takes no more."""
 
 
+def buffering(observer: object) -> Buffering | None:
+    """Return an observer as what it gathers packets with, or None where it shows each packet at once."""
+    return observer if isinstance(observer, Buffering) else None
+
+
 class Tap:
     """Stands between paho and its socket.
 
