@@ -52,18 +52,23 @@ def _asked(given: dict[str, Any]) -> "Asked":
     """Return what the flags ask for; raises UsageError."""
     from ..spark.choosing import Choice
     from ..spark.pipeline import Asked
+    from ..spark.sources import as_path, is_url
 
     if not given["source"]:
         raise click.UsageError("nothing to read: give files, folders, globs or URLs")
     if not given["out"]:
         raise click.UsageError("--out is missing: the folder for the tables")
+    if is_url(out := as_path(given["out"])):
+        raise click.UsageError(
+            f"--out: '{out}' is a URL, and tables are written to a folder: give a path, or file:///path"
+        )
     if given["resume"] and given["mode"] == "overwrite":
         raise click.UsageError("--resume adds to what there is, and --mode overwrite replaces it")
     since, until = (_moment(given[name], f"--{name}") for name in ("since", "until"))
     if since is not None and until is not None and since >= until:
         raise click.UsageError(f"--until {given['until']} is not later than --since {given['since']}")
     return Asked(
-        sources=tuple(given["source"]), out=Path(given["out"]), mode="resume" if given["resume"] else given["mode"],
+        sources=tuple(given["source"]), out=Path(out), mode="resume" if given["resume"] else given["mode"],
         form=given["format"], divided=tuple(_columns(given["partition_by"])), lint=given["lint"],
         choice=Choice(since, until, tuple(map(_filter, given["topic"])), given["payload"]), ports=tuple(given["port"]),
         partitions=given["partitions"], settings=_settings(given),
@@ -214,14 +219,14 @@ class _Reporting:
 
     def _check(self, given: dict[str, Any]) -> None:
         """Raise UsageError for a page that cannot be written."""
-        from ..spark.sources import expand, is_url
+        from ..spark.sources import as_path, expand, is_url
         from .reporting import check_report
 
         assert self.page
         if find_spec("vl_convert") is None:
             raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
-        paths = [source.path for source in expand(each for each in given["source"] if not is_url(each))]
-        check_report(self.page, paths, Path(given["out"]))
+        paths = [source.path for source in expand(each for each in map(as_path, given["source"]) if not is_url(each))]
+        check_report(self.page, paths, Path(as_path(given["out"])))
 
     def telling(self, tell: "Tell | None") -> "Then | None":
         """Return what a run does in the end; None where nothing is to be asked."""

@@ -10,6 +10,7 @@ on all in front of it, and to go from record to record takes a small part of the
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -25,7 +26,7 @@ from .errors import CaptureError, OptionError, told
 from .fitting import arrow_schema, check, fitted
 from .options import Options
 from .reading import Piece, Reader
-from .sources import NoSource, Source, expand, is_url
+from .sources import NoSource, Source, as_path, expand, is_url, unseen
 
 READING = frozenset(("ports", "broken"))
 """Options that say how captures are read, once or as a stream."""
@@ -35,6 +36,10 @@ SHARES = 4
 SPLIT = 64 << 20
 """Bytes of a file to each task that reads it alone."""
 log = logging.getLogger("mqttpub.spark")
+
+
+class UnseenError(CaptureError):
+    """A task cannot open a file that was there when the files were listed."""
 
 
 class Share(InputPartition):
@@ -66,14 +71,15 @@ class Capture:
             self._reader.begin(source)
             if not self._reader.reads(source):
                 return
-            with open(source.path, "rb") as file:
+            with _opened(source) as file:
                 for piece in self._reader.pieces(source, file):
                     yield self._decoded(piece)
             if said := self._reader.left_out():
                 log.warning("'%s': %s", source.name, said)
         except (BadCapture, BadText, OSError, CaptureError) as error:
             sentence = str(error) if isinstance(error, CaptureError) else f"'{source.name}': {_words(error)}"
-            if not self._skip_broken:
+            # A task that does not see what others see would lose rows that are not broken.
+            if not self._skip_broken or isinstance(error, UnseenError):
                 raise CaptureError(sentence) from None
             log.warning("%s; the rest of it is left out", sentence)
 
@@ -83,6 +89,13 @@ class Capture:
 
     def _decoded(self, piece: Piece) -> pa.RecordBatch:
         return decode(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
+
+
+def _opened(source: Source) -> BinaryIO:
+    try:
+        return open(source.path, "rb")
+    except OSError as error:
+        raise UnseenError(unseen(source, error)) from None
 
 
 def _words(error: BadCapture | BadText | OSError) -> str:
@@ -186,8 +199,10 @@ def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
 
 
 def _local(path: str) -> str:
-    if path.startswith("file:"):
-        return "/" + path.removeprefix("file:").lstrip("/")
+    try:
+        path = as_path(path)
+    except NoSource as error:
+        raise OptionError(str(error)) from None
     if is_url(path):
         raise OptionError(
             f"tasks cannot open '{path}': mqtt_capture opens files by their paths; `mqttpub pipeline` reads URLs"

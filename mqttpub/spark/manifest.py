@@ -23,6 +23,7 @@ from .sources import Source, same_beginning
 
 MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"
 STAGING = "_staging-"
+SHARED = "the folder of --out has to be one that this machine and all tasks share"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
 LAYOUT = 1
 """Changes when a folder of before can no longer be added to."""
@@ -50,7 +51,7 @@ class Read(NamedTuple):
     """What a task found in one source."""
 
     records: int
-    """Records of the capture, whichever connection they belong to."""
+    """Records of the capture, whichever connection they belong to; packets of a text."""
     problem: str = ""
     """Why not all of it was read, as a sentence."""
 
@@ -196,6 +197,7 @@ class Output:
         renames = [(part, self._shown(row, part)) for row in rows for part in row.parts]
         states = [(row.state, f"{STATE}/{self.run}-{row.bucket}") for row in rows if row.state]
         gone = {part.path for part in replaced}
+        self._check_staged(rows)
         after = replace(
             after,
             parts=(*(part for part in after.parts if part.path not in gone), *(new for _, new in renames)),
@@ -211,6 +213,15 @@ class Output:
         _write(self.folder / JOURNAL, journal)
         _carry_out(self.folder)
         return after
+
+    def _check_staged(self, rows: Iterable[Row]) -> None:
+        """Raise Refused where a file is not here as its task wrote it: another machine may have it instead."""
+        for row in rows:
+            sizes: list[tuple[str, int | None]] = [(part.path, part.bytes) for part in row.parts]
+            for name, size in [*sizes, *((row.state, None),) * bool(row.state)]:
+                path = self.staging / name
+                if not path.is_file() or size not in (None, path.stat().st_size):
+                    raise Refused(f"{path} is not here as a task wrote it; {SHARED}")
 
     def _shown(self, row: Row, part: Part) -> Part:
         """Return a part as everybody sees it; what no state knows, no later run replaces."""
@@ -279,7 +290,8 @@ def _check_states(folder: Path, manifest: Manifest) -> None:
 def _locked(folder: Path) -> Iterator[None]:
     """Keep other runs out; the lock ends with the process, however that ends."""
     path = folder / LOCK
-    with open(path, "w") as file:
+    # Whatever has this name already keeps what it holds.
+    with open(path, "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -15,7 +15,7 @@ from .choosing import Choice
 from .manifest import MANIFEST, Manifest, Output, Read, Refused, Row, Taken, opened
 from .remote import cores
 from .session import Settings, failures, sentence, session
-from .sources import Source, expand, fetched, is_url, ordered
+from .sources import Source, as_path, expand, fetched, is_url, ordered
 from .work import Job, pair, progress_of, work
 
 MOST_TASKS = 16
@@ -104,8 +104,10 @@ class _Run:
 
     def run(self, then: Then | None) -> Result:
         self.tell(Stage("looking at sources"))
-        urls = [each for each in self.asked.sources if is_url(each)]
-        found = expand(each for each in self.asked.sources if not is_url(each))
+        given = [as_path(each) for each in self.asked.sources]
+        urls = [each for each in given if is_url(each)]
+        found = expand(each for each in given if not is_url(each))
+        self._check_apart(found)
         with opened(self.asked.out, self.name, self.asked.mode) as output:
             self._check(output.before)
             sources = self._new(output.before, found)
@@ -113,9 +115,10 @@ class _Run:
                 return self._result([], [], len(found), {})
             self.tell(Stage("starting Spark"))
             with session(self.asked.settings) as spark:
-                found += fetched(spark, urls, output.staging / "sources") if urls else []
+                found += fetched(spark, urls, output.staging.absolute() / "sources") if urls else []
                 sources = self._new(output.before, ordered(found))
                 rows = self._work(spark, output, sources)
+                self._check_replacement(output.before, sources, rows)
                 self.tell(Stage("making tables visible"))
                 added = self._commit(output, sources, rows).rows(self.name)
                 result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
@@ -124,6 +127,13 @@ class _Run:
         return result
 
     # before
+
+    def _check_apart(self, found: list[Source]) -> None:
+        """Raise Refused for a source among the tables, which the run may replace."""
+        out = os.path.realpath(self.asked.out)
+        for source in found:
+            if os.path.realpath(source.path).startswith(os.path.join(out, "")):
+                raise Refused(f"{source.name} lies in {self.asked.out}; the tables need a folder without sources")
 
     def _check(self, before: Manifest) -> None:
         """Raise Refused where a run is to go on otherwise than it began: what it left knows no other way."""
@@ -205,6 +215,17 @@ class _Run:
         )  # fmt: skip
 
     # after
+
+    def _check_replacement(self, before: Manifest, sources: list[Source], rows: list[Row]) -> None:
+        """Raise Failed where tables would be replaced, and there is nothing to replace them with."""
+        reads = _reads(sources, rows)
+        if self.asked.mode != "overwrite" or not before.runs or any(read.records for read in reads):
+            return
+        reasons = [
+            f"{source.name}: {read.problem or 'it is empty'}" for source, read in zip(sources, reads, strict=True)
+        ]
+        more = f", and {len(reasons) - 1:,} more" if reasons[1:] else ""
+        raise Failed(f"no source gave a record, so the tables in {self.asked.out} stay: {reasons[0]}{more}")
 
     def _commit(self, output: Output, sources: list[Source], rows: list[Row]) -> Manifest:
         before = output.before

@@ -3,6 +3,8 @@
 import glob
 import hashlib
 import os
+import re
+import socket
 import stat
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +22,9 @@ MANIFEST = "_manifest.json"
 """By which a folder of tables is known."""
 _HIDDEN = (".", "_")
 _MAGIC = "*?["
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
+_HERE = ("", "localhost")
+"""Hosts of a `file:` URL that mean this machine."""
 
 
 class NoSource(ValueError):
@@ -53,8 +58,20 @@ class Source(NamedTuple):
 
 def is_url(given: str) -> bool:
     """Tell whether something is a URL for Hadoop's file systems, rather than a path."""
-    scheme, found, _ = given.partition("://")
-    return bool(found) and scheme.isascii() and scheme.replace("+", "").replace("-", "").isalnum() and len(scheme) > 1
+    return bool(_URL.match(given)) and ("://" in given or not os.path.lexists(given))
+
+
+def as_path(given: str) -> str:
+    """Return the path of a `file:` URL, and everything else as it is; raises NoSource for a file of another host."""
+    if not is_url(given) or not given.lower().startswith("file:"):
+        return given
+    rest = given[len("file:") :]
+    if not rest.startswith("//"):
+        return rest
+    host, slash, path = rest[2:].partition("/")
+    if host.lower() not in _HERE:
+        raise NoSource(f"'{given}' is a file of the host {host}; a file of this machine is file:///path")
+    return slash + path
 
 
 def expand(given: Iterable[str]) -> list[Source]:
@@ -93,7 +110,11 @@ def examine(name: str, path: str) -> Source:
     # A name may be any bytes, a table and a manifest hold texts.
     name = os.fsencode(name).decode("utf-8", "backslashreplace")
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            # It is here only because it could not be listed; this says why.
+            os.scandir(path).close()
+        if not stat.S_ISREG(mode):
             return Source(name, path, 0, problem="it is no file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -104,6 +125,12 @@ def examine(name: str, path: str) -> Source:
     except OSError as error:
         return Source(name, path, 0, problem=error.strerror or str(error))
     return Source(name, path, size, capture, stamp, len(head), _digest(head), "" if size else "the file is empty")
+
+
+def unseen(source: Source, error: OSError) -> str:
+    """Return what is to be said where a task cannot open a source that was there when sources were looked at."""
+    reason = error.strerror or error
+    return f"{source.name} was there at the beginning, but the task on {socket.gethostname()} cannot open it: {reason}"
 
 
 def same_beginning(source: Source, head: int, digest: str) -> bool:
@@ -143,14 +170,16 @@ def _paths(given: str) -> Iterator[str]:
 
 
 def _below(folder: str) -> Iterator[str]:
-    found = []
-    for place, folders, names in os.walk(folder):
+    found: list[str] = []
+    unlisted: list[OSError] = []
+    for place, folders, names in os.walk(folder, onerror=unlisted.append):
         if MANIFEST in names:
             # Tables of an earlier run, which somebody put among the captures.
             folders[:] = []
             continue
         folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
         found += [os.path.join(place, name) for name in names if not name.startswith(_HIDDEN)]
+    found += [error.filename for error in unlisted]
     if not found:
         raise NoSource(f"the folder '{folder}' is empty")
     yield from sorted(found)
@@ -162,8 +191,7 @@ def _below(folder: str) -> Iterator[str]:
 def fetched(spark: Any, urls: Iterable[str], folder: Path) -> list[Source]:
     """Return the files behind URLs, copied into a folder that all tasks reach; raises NoSource.
 
-    Globs and folders are resolved by the file system, as Spark does for its own sources. Files on
-    `file:` are opened where they are.
+    Globs and folders are resolved by the file system, as Spark does for its own sources.
     """
     if not hasattr(spark, "_jsparkSession"):
         raise NoSource("a Spark Connect server lets nobody list URLs; give paths that it and this machine share")
@@ -205,8 +233,6 @@ def _fetch(jvm: Any, conf: Any, url: str, target: Path) -> Source:
     from .session import failures, sentence
 
     path = jvm.org.apache.hadoop.fs.Path(url)
-    if path.toUri().getScheme() == "file":
-        return examine(url, path.toUri().getPath())
     try:
         local = jvm.org.apache.hadoop.fs.Path(target.as_uri())
         path.getFileSystem(conf).copyToLocalFile(False, path, local, True)

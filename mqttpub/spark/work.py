@@ -5,10 +5,11 @@ these are few. Only what takes part in exchanges crosses over, as all connection
 """
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from ..capture.chunks import BadCapture
 from ..capture.text import BadText
@@ -16,9 +17,9 @@ from ..columns.pair import Pairing
 from . import saved
 from .choosing import Choice
 from .crossing import LAST, Outbox, boxes, merged
-from .manifest import Read, Refused, Row
+from .manifest import SHARED, Read, Refused, Row
 from .reading import Piece, Reader
-from .sources import Source
+from .sources import Source, unseen
 from .tables import Files, Tables
 
 MOST_TARGETS = 16
@@ -70,6 +71,10 @@ def pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
 
 def _told(job: Job, bucket: int, task: Callable[[], Row]) -> Row:
     """Return what a task does; a row that says why where it cannot write, as Spark would only show a trace."""
+    if not os.path.isdir(job.staging):
+        folder = os.path.dirname(job.staging)
+        reason = f"the task on {socket.gethostname()} does not find the folder {folder}; {SHARED}"
+        return Row(bucket, (), (), failure=reason, status=Refused.status)
     try:
         return task()
     except Refused as error:
@@ -148,20 +153,34 @@ class _Work:
         self.reader.begin(source)
         if not self.reader.reads(source):
             return None
-        for piece, at in self._pieces(source):
-            self.tables.take(piece)
-            self._note(at)
+        packets = 0
+        with self._opened(source) as file:
+            for piece, at in self._pieces(source, file):
+                self.tables.take(piece)
+                packets += len(piece.frames)
+                self._note(at)
         problem = self.problem or self.reader.left_out()
         self.read += source.size
-        return Read(self.reader.records(), problem)
+        return Read(self.reader.records() if source.capture else packets, problem)
 
-    def _pieces(self, source: Source) -> Iterator[tuple[Piece, int]]:
+    @staticmethod
+    def _opened(source: Source) -> BinaryIO:
+        """Open a source, which the driver has seen; raises Refused where it is another one here, or none."""
+        try:
+            file = open(source.path, "rb")  # noqa: SIM115
+        except OSError as error:
+            raise Refused(unseen(source, error)) from None
+        if os.fstat(file.fileno()).st_size < source.size:
+            file.close()
+            raise Refused(f"{source.name} changed while it was read")
+        return file
+
+    def _pieces(self, source: Source, file: BinaryIO) -> Iterator[tuple[Piece, int]]:
         """Yield what a source holds, and how many bytes were read for it; only what goes wrong here is its problem."""
         self.problem = ""
         try:
-            with open(source.path, "rb") as file:
-                for piece in self.reader.pieces(source, file):
-                    yield piece, file.tell()
+            for piece in self.reader.pieces(source, file):
+                yield piece, file.tell()
         except BadCapture as error:
             self.problem = f"offset {error.offset}: {error.message}"
         except BadText as error:

@@ -189,20 +189,104 @@ def vanishing(path: Path, after: int) -> Callable[..., list[Row]]:
     return run
 
 
-def test_a_file_that_vanishes_is_named(ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], 0))
-    result = piped(*ring, out=tmp_path / "out")
-    assert result.problems == [(str(ring[1]), "No such file or directory")]
-    assert problems(tmp_path / "out") == dict(result.problems)
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_source_that_a_task_does_not_see_stops_the_run(
+    after: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], after))
+    seen = rf"{ring[1]} was there at the beginning, but the task on \S+ cannot open it: No such file or directory"
+    with pytest.raises(Failed, match=seen):
+        piped(*ring, out=tmp_path / "out")
+    assert os.listdir(tmp_path / "out") == ["_lock"]
 
 
-def test_a_file_that_vanishes_between_tasks_stops_the_run(
+def test_a_source_that_is_shorter_for_a_task_stops_the_run(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], 1))
+    def cutting(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+        os.truncate(ring[1], 2000)
+        return [task(number) for number in range(count)]
+
+    monkeypatch.setattr(pipeline, "distribute", cutting)
     with pytest.raises(Failed, match=f"{ring[1]} changed while it was read"):
         piped(*ring, out=tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["_lock"]
+
+
+# what would be lost
+
+
+@pytest.mark.parametrize("fault", ["unreadable", "noise", "empty", "no record", "comment"])
+def test_nothing_replaces_good_tables(
+    fault: str, ring: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, bad = tmp_path / "out", tmp_path / "bad"
+    piped(*ring, out=out)
+    before = all_files(out)
+    if fault == "unreadable":
+        bad.symlink_to(tmp_path / "nowhere")
+    else:
+        header = ring[0].read_bytes()[:HEADER]
+        bad.write_bytes({"noise": NOISE, "empty": b"", "no record": header, "comment": b"# nothing\n"}[fault])
+    words = ["pipeline", str(bad), "-o", str(out), "--mode", "overwrite", "--partitions", "2"]
+    assert main(words) == 2
+    assert complaint(capsys).startswith(f"mqttpub: no source gave a record, so the tables in {out} stay: {bad}: ")
+    assert all_files(out) == before
+    (tmp_path / "good.txt").write_text(TEXT)
+    assert main([*words, str(tmp_path / "good.txt")]) == (0 if fault == "no record" else 1)
+    assert len(tables(out)["packets"]) == 1
+
+
+def test_what_another_machine_wrote_is_not_reported_as_tables(
+    ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+
+    def elsewhere(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+        done = [task(number) for number in range(count)]
+        if not done[0].places:
+            next(out.glob("_staging-*/packets/*")).unlink()
+        return done
+
+    monkeypatch.setattr(pipeline, "distribute", elsewhere)
+    with pytest.raises(Refused, match="is not here as a task wrote it; the folder of --out has to be one that"):
+        piped(*ring, out=out)
+    assert os.listdir(out) == ["_lock"]
+
+
+def test_a_task_without_the_folder_of_the_tables_stops_the_run(
+    ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+
+    def elsewhere(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+        next(out.glob("_staging-*")).rename(tmp_path / "staging")
+        return [task(number) for number in range(count)]
+
+    monkeypatch.setattr(pipeline, "distribute", elsewhere)
+    with pytest.raises(Failed, match=rf"the task on \S+ does not find the folder {out}; the folder of --out has to be"):
+        piped(*ring, out=out)
+    assert not list(tmp_path.glob("staging/*"))
+
+
+def test_sources_among_the_tables_are_refused(ring: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    piped(*ring, out=out, form="json")
+    before = all_files(out)
+    source = next(out.glob("packets/*"))
+    (tmp_path / "link").symlink_to(source)
+    for each in (source, tmp_path / "link"):
+        with pytest.raises(Refused, match=f"{each} lies in {out}; the tables need a folder without sources"):
+            piped(each, out=out, mode="overwrite")
+    assert all_files(out) == before
+
+
+def test_a_file_in_the_place_of_the_lock_keeps_what_it_holds(ring: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    os.link(ring[0], tmp_path / "out" / "_lock")
+    before = ring[0].read_bytes()
+    piped(ring[1], out=tmp_path / "out")
+    assert ring[0].read_bytes() == before
 
 
 def test_what_is_no_file_is_named(ring: list[Path], tmp_path: Path) -> None:

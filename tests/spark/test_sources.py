@@ -1,14 +1,16 @@
 """Files, folders and globs become a list in the order in which they were captured."""
 
+import errno
 import gzip
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.spark.sources import NoSource, Source, examine, expand, is_url, ordered, same_beginning
+from mqttpub.spark.sources import NoSource, Source, as_path, examine, expand, is_url, ordered, same_beginning
 from tests.containers import Frame, pcap
 
 
@@ -99,7 +101,9 @@ def test_the_order_does_not_depend_on_the_order_given(sources: list[Source]) -> 
     [
         ("s3a://b/x", True),
         ("hdfs://h:1/x*", True),
+        ("hdfs:/x", True),
         ("file:///x", True),
+        ("file:/x", True),
         ("C://x", False),
         ("/a://b", False),
         ("x", False),
@@ -107,3 +111,33 @@ def test_the_order_does_not_depend_on_the_order_given(sources: list[Source]) -> 
 )
 def test_urls(given: str, expected: bool) -> None:
     assert is_url(given) is expected
+
+
+def test_a_name_that_looks_like_a_url_is_a_path_where_it_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    capture(tmp_path / "day:" / "x", 1)
+    assert not is_url("day:/x")
+    assert is_url("day:/y")
+
+
+@pytest.mark.parametrize("given", ["file:/a b%20c", "file:///a b%20c", "file://localhost/a b%20c", "FILE:/a b%20c"])
+def test_urls_of_files_are_paths(given: str) -> None:
+    assert as_path(given) == "/a b%20c"
+    assert as_path("s3a://b/x") == "s3a://b/x"
+
+
+def test_a_folder_that_cannot_be_listed_is_in_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture(tmp_path / "a" / "1", 1)
+    capture(tmp_path / "locked" / "2", 2)
+    real = os.scandir
+
+    def scandir(path: str) -> Iterator[os.DirEntry[str]]:
+        if os.path.basename(path) == "locked":
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return real(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    found = {Path(each.name).name: each.problem for each in expand([str(tmp_path)])}
+    assert found == {"1": "", "locked": "Permission denied"}
