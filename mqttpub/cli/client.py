@@ -27,7 +27,9 @@ class Client(Command):
     """A command whose flags may stand in the environment and in profiles, under their long names."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
-        super().__init__(*given, context_settings={"auto_envvar_prefix": "MQTTPUB"}, **more)
+        super().__init__(
+            *given, context_settings={"auto_envvar_prefix": "MQTTPUB", "allow_extra_args": True}, **more
+        )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments and settle what several flags say about the same thing."""
@@ -41,6 +43,10 @@ class Client(Command):
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, joined(args, self))
+        if rest:
+            # click would repeat what is too much, and that may be the second word of a password.
+            many = "1 argument" if len(rest) == 1 else f"{len(rest)} arguments"
+            raise click.UsageError(f"{many} too many; a value with a blank needs quotes", ctx)
         with augment_usage_errors(ctx):
             if ctx.params.get("lines"):
                 # MQTTX writes --stdin --multiline.

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from .value_types import OCTETS, PASSWORD, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
+from .value_types import HOST, OCTETS, PASSWORD, PATH, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -146,7 +146,7 @@ def payload_options() -> list[Flag]:
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
-            type=click.Path(dir_okay=False), help="Payload: what the file holds.",
+            type=PATH, help="Payload: what the file holds.",
         ),
         Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
         Flag(
@@ -168,7 +168,7 @@ connection_flags = together(
         help="mqtt://user:password@host:port/topic, percent-encoded, or mqtts, ws, wss; other flags go before it.",
     ),
     flag(
-        "-h", "--host", aliases=("--hostname",), default="localhost", show_default=True, metavar="HOST",
+        "-h", "--host", aliases=("--hostname",), type=HOST, default="localhost", show_default=True, metavar="HOST",
         help="Host name or address of the broker.",
     ),
     flag(
@@ -190,7 +190,7 @@ connection_flags = together(
         help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
     ),
     flag(
-        "--password-file", aliases=("-pw:file",), type=click.Path(dir_okay=False), metavar="PATH",
+        "--password-file", aliases=("-pw:file",), type=PATH, metavar="PATH",
         help="File whose first line is the password.",
     ),
     flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),

@@ -6,6 +6,7 @@ import click
 
 from .flags import flag, together
 from .formats import FORMATS, MODULES, Converter, avro, library, payload_size, protobuf
+from .value_types import PATH, WORD
 
 SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 """Formats that need a file, and the option that names it."""
@@ -32,15 +33,15 @@ format_flags = together(
         "cbor, msgpack, protobuf, avro. [default: as it is]",
     ),
     flag(
-        "-Pp", "--protobuf-path", type=click.Path(dir_okay=False), metavar="PATH",
+        "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
         help="Send JSON as Protocol Buffers, by this .proto file.",
     ),
     flag(
-        "-Pmn", "--protobuf-message-name", metavar="NAME",
+        "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
         help="Message of the .proto file, such as package.Name. [default: its only one]",
     ),
     flag(
-        "-Ap", "--avsc-path", type=click.Path(dir_okay=False), metavar="PATH",
+        "-Ap", "--avsc-path", type=PATH, metavar="PATH",
         help="Send JSON as Avro, by this .avsc file.",
     ),
     flag(

@@ -1,11 +1,12 @@
 """Named sets of flags in the configuration file."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
 
+from ..live.urls import shown_path
 from .flags import Flag, flag
 from .sources import PROFILE, Profile
 
@@ -61,7 +62,10 @@ def defaults(command: click.Command, profile: Profile, table: dict[str, Any]) ->
                 raise click.UsageError(f"{profile.path}: profile {profile.name}: no flag is called '{key}'")
             continue
         param, negative = found
-        values[param.name] = _value(param, value, negative)
+        try:
+            values[param.name] = _value(param, value, negative)
+        except ValueError as error:
+            raise click.UsageError(f"{profile.path}: profile {profile.name}: {key}: {error}") from None
         profile.keys[param.name] = key
     return values
 
@@ -77,28 +81,65 @@ def _every(param: click.Option) -> list[str]:
     return [*param.opts, *param.secondary_opts]
 
 
+# values of TOML
+
+NAMES = {dict: "a table", list: "an array", bool: "a boolean"}
+"""Types of TOML that few flags take; what is left are dates and times, which none takes."""
+
+
 def _value(param: Flag, value: Any, negative: bool) -> Any:
-    """Return a value of TOML as the option takes it: text, or a list of texts."""
+    """Return a value of TOML as click takes it from the command line: text, or a list; raises ValueError."""
     if param.is_flag:
+        if not isinstance(value, (bool, str)):
+            raise ValueError(f"takes true or false, not {_named(value)}")
         return not value if negative and isinstance(value, bool) else value
-    if isinstance(value, dict):
-        return tuple((name, str(each)) for name, each in value.items())
-    if param.multiple:
-        return [each if isinstance(each, list) else str(each) for each in _listed(value)]
-    return str(value)
+    if param.optional and value is True:
+        return param.flag_value
+    if isinstance(value, dict) and _takes_pairs(param):
+        return [[name, _text(each)] for name, each in value.items()]
+    if not param.multiple:
+        return _text(value)
+    return [_words(param, each) for each in (value if isinstance(value, list) else [value])]
 
 
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+def _words(param: Flag, value: Any) -> Any:
+    """Return one of the values of a flag that may be repeated: text, or for some the words of one in an array."""
+    from .properties_argument import SettingType
+
+    if isinstance(value, list) and (_takes_pairs(param) or isinstance(param.type, SettingType)):
+        return [_text(each) for each in value]
+    return _text(value)
+
+
+def _takes_pairs(param: Flag) -> bool:
+    from .transport_flags import HeaderType
+    from .value_types import PairType
+
+    return param.multiple and isinstance(param.type, (HeaderType, PairType))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise ValueError(f"takes text or a number, not {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    return NAMES.get(type(value), "a number" if isinstance(value, (int, float)) else "a date or a time")
 
 
 def _belongs_elsewhere(key: str) -> bool:
     """Whether a key is a flag of another command that connects."""
+    return any(key.replace("_", "-") in by_key(each) for each in _connecting())
+
+
+def _connecting() -> Iterator[click.Command]:
+    """Yield the commands that take profiles."""
     from .client import Client
     from .main import COMMANDS, program
 
     commands = (program.get_command(click.Context(program), name) for name in COMMANDS)
-    return any(isinstance(each, Client) and key.replace("_", "-") in by_key(each) for each in commands)
+    yield from (each for each in commands if isinstance(each, Client))
 
 
 def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -123,36 +164,49 @@ profile_flag = flag(
 
 
 def lines(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each flag that a profile sets, secrets masked."""
-    from .pub import command
-
-    flags = by_key(command)
+    """Yield a line for each flag that a profile sets; secrets, and what may be one, are masked."""
+    flags = {key: found for command in _connecting() for key, found in by_key(command).items()}
     for key, value in table.items():
-        param, _ = flags.get(key.replace("_", "-"), (None, False))
-        yield f"{key} = {_shown(_masked(param, value))}"
+        found = flags.get(key.replace("_", "-"))
+        yield f"{key} = {_masked(*found, value) if found else UNKNOWN}"
+
+
+UNKNOWN = '"***" (no flag is called so)'
+"""Shown for a value that may be a secret, its name misspelt."""
+
+
+def _masked(param: Flag, negative: bool, value: Any) -> str:
+    try:
+        given = _value(param, value, negative)
+    except ValueError as error:
+        return f'"***" ({error})'
+    mask = _mask(param)
+    if mask is None:
+        return _shown(value)
+    if not isinstance(given, list):
+        return _shown(mask(given))
+    shown = [mask(each) for each in given]
+    if isinstance(value, dict):
+        return _shown(dict(shown))
+    return _shown(shown if isinstance(value, list) else shown[0])
 
 
 def _shown(value: Any) -> str:
     import json
 
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = json.dumps(value, ensure_ascii=False)
     return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
 
 
-def _masked(param: Flag | None, value: Any) -> Any:
+def _mask(param: Flag) -> Callable[[Any], Any] | None:
+    """Return what masks the secrets in a value of a flag, None where it has none."""
     from .properties_argument import SettingType, masked_setting
-    from .transport_flags import HeaderType, ProxyType, masked_header
+    from .transport_flags import HeaderType, PathType, ProxyType, masked_header
     from .url import masked_url
     from .value_types import SecretType, UrlType
 
-    for kind, mask in (
-        (SecretType, _stars), (UrlType, masked_url), (ProxyType, masked_url), (HeaderType, masked_header),
-        (SettingType, masked_setting),
-    ):  # fmt: skip
-        if param and isinstance(param.type, kind):
-            return [mask(each) for each in value] if param.multiple and isinstance(value, list) else mask(value)
-    return value
-
-
-def _stars(value: Any) -> str:
-    return "*" * len(str(value))
+    masks: dict[type, Callable[[Any], Any]] = {
+        SecretType: lambda text: "*" * len(text), UrlType: masked_url, ProxyType: masked_url,
+        HeaderType: masked_header, SettingType: masked_setting, PathType: shown_path,
+    }  # fmt: skip
+    return masks.get(type(param.type))

@@ -41,10 +41,11 @@ class SettingType(click.ParamType[Setting]):
         """Return the setting that the words describe."""
         words = _split(value) if isinstance(value, str) else [str(word) for word in value]
         if len(words) < 3:
-            self.fail(f"'{' '.join(words)}' is not {FORM}", param, ctx)
+            # One of the words may be a secret whose packet was forgotten.
+            self.fail(f"takes {FORM}, but {len(words)} word{'s' * (len(words) != 1)} came", param, ctx)
         packet, name, *values = words
         if packet.upper() not in self.packets:
-            self.fail(f"'{packet}' is not one of {', '.join(self.packets)}", param, ctx)
+            self.fail(f"the first word is not one of {', '.join(self.packets)}", param, ctx)
         row = BY_KEY.get(_key(name))
         if row is None:
             self.fail(f"no property is called '{name}'", param, ctx)
@@ -66,10 +67,11 @@ class SettingType(click.ParamType[Setting]):
 
 
 def masked_setting(value: Any) -> list[str]:
-    """Return the words of a setting, the value masked if it is a secret."""
+    """Return the words of a setting; a value that is a secret, or may be one, is masked."""
     words = _split(value) if isinstance(value, str) else [str(word) for word in value]
-    row = BY_KEY.get(_key(words[1])) if words[1:] else None
-    return [*words[:2], *("*" * len(word) for word in words[2:])] if row and row.secret else words
+    row = BY_KEY.get(_key(words[1])) if words[2:] else None
+    shown = len(words) if row and not row.secret else 2 if row else 0
+    return [*words[:shown], *("*" * len(word) for word in words[shown:])]
 
 
 def _split(text: str) -> list[str]:

@@ -70,8 +70,7 @@ def connection_target(given: dict[str, Any]) -> Target:
     for packet in (connect, disconnect):
         judge(packet, version, force=given.get("force"))
     transport = transport_of(given)
-    host = given["host"].removeprefix("[").removesuffix("]")
-    return Target(host, port_of(given, transport), version, connect, disconnect, transport)
+    return Target(given["host"], port_of(given, transport), version, connect, disconnect, transport)
 
 
 def topics(given: dict[str, Any], bulk: BulkRequest) -> tuple[str, ...]:

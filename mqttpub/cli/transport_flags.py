@@ -6,17 +6,16 @@ import click
 
 from ..live.failures import Unusable
 from ..live.transport import Tls, Transport
+from ..live.urls import TOKEN, check_header, check_path
 from .flags import Flag, flag, together
 from .sources import origin
-from .value_types import PairType, SecretType
+from .value_types import PATH, WORD, SecretType
 
 FILE = click.Path(exists=True, dir_okay=False)
 FOLDER = click.Path(exists=True, file_okay=False)
 TLS_PORT = 8883
 PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
 """Ports by kind of transport and whether there is TLS."""
-SECRET_HEADERS = ("authorization", "cookie", "proxy-authorization")
-"""Headers whose values nobody else should see."""
 IMPLY_TLS = (
     "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
     "alpn", "sni", "key_log", "insecure",
@@ -65,31 +64,34 @@ class ProxyType(click.ParamType[str]):
         return str(value)
 
 
-class HeaderType(PairType):
-    """A header of HTTP: `name: value`."""
+class HeaderType(click.ParamType[tuple[str, str]]):
+    """A header of HTTP: `name: value` or name=value. Messages never repeat it: it may say who we are."""
 
     name = "name: value"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Return the name and the value."""
-        pair = super().convert(value, param, ctx)
-        if not (pair[0].isascii() and "".join(pair).isprintable()) or set(pair[0]) & set(' ":'):
-            self.fail(f"'{pair[0]}: {pair[1]}' is no header", param, ctx)
-        return pair
+        pair = tuple(map(str, value)) if isinstance(value, (tuple, list)) else header_parts(value)
+        if len(pair) != 2:
+            self.fail("a header is written 'name: value' (what was given is not shown, it may be a secret)", param, ctx)
+        try:
+            return check_header(*pair)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
-def masked_header(given: Any) -> Any:
-    """Return a header, or a table of headers, with the values masked that say who we are."""
-    if isinstance(given, dict):
-        return {name: _masked_value(name, str(value)) for name, value in given.items()}
-    text = str(given)
-    separator = next((each for each in (": ", "=") if each in text), "")
-    name, _, value = text.partition(separator) if separator else (text, "", "")
-    return f"{name}{separator}{_masked_value(name, value)}"
+def header_parts(text: str) -> tuple[str, ...]:
+    """Return name and value, divided at the first `:` or `=`, neither of which a name can have."""
+    at = min((at for at in (text.find(":"), text.find("=")) if at >= 0), default=None)
+    return (text,) if at is None else (text[:at], text[at + 1 :].strip(" "))
 
 
-def _masked_value(name: str, value: str) -> str:
-    return "*" * len(value) if name.lower() in SECRET_HEADERS else value
+def masked_header(given: str | list[str]) -> str | list[str]:
+    """Return a header, as text or as its two words, with its value masked: any may say who we are."""
+    if isinstance(given, list):
+        return [*given[:-1], *("*" * len(each) for each in given[-1:])] if len(given) == 2 else ["*"] * len(given)
+    name, *value = header_parts(given)
+    return given.removesuffix(value[0]) + "*" * len(value[0]) if value and TOKEN.issuperset(name) else "*" * len(given)
 
 
 class PathType(click.ParamType[str]):
@@ -99,10 +101,10 @@ class PathType(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the path."""
-        text = str(value)
-        if " " in text or not text.isprintable():
-            self.fail(f"'{value}' has a character that a path cannot have", param, ctx)
-        return text if text.startswith("/") else f"/{text}"
+        try:
+            return check_path(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 way_flags = together(
@@ -119,13 +121,13 @@ way_flags = together(
         "--ws-header", "headers", aliases=("--ws-headers", "-wh"), type=HeaderType(), multiple=True,
         metavar="'NAME: VALUE'", help="Header for the request of the WebSocket.",
     ),
-    flag("--unix", type=click.Path(), metavar="PATH", help="Connect to a unix socket."),
+    flag("--unix", type=PATH, metavar="PATH", help="Connect to a unix socket."),
     flag(
         "--proxy", type=ProxyType(), metavar="URL",
         help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://; "
         "mqtt_proxy and all_proxy in the environment are not looked at.",
     ),
-    flag("-A", "--bind", metavar="ADDRESS", help="Connect from this address of ours."),
+    flag("-A", "--bind", type=WORD, metavar="ADDRESS", help="Connect from this address of ours."),
     group="Transport",
 )  # fmt: skip
 
@@ -152,11 +154,14 @@ tls_flags = together(
     flag("--key-password-file", type=FILE, metavar="PATH", help="File whose first line is the password of --key."),
     flag("--tls-version", type=TlsVersionType(), metavar="1.2|1.3", help="Lowest version of TLS. [default: 1.2]"),
     flag("--tls-max-version", type=TlsVersionType(), metavar="1.2|1.3", help="Highest version of TLS."),
-    flag("--ciphers", metavar="LIST", help="Ciphers for TLS 1.2, as OpenSSL writes them."),
-    flag("--alpn", aliases=("--tls-alpn",), multiple=True, metavar="NAME", help="Protocol to ask for with ALPN."),
-    flag("--sni", metavar="NAME", help="Name to ask for and to check. [default: that of --host]"),
+    flag("--ciphers", type=WORD, metavar="LIST", help="Ciphers for TLS 1.2, as OpenSSL writes them."),
     flag(
-        "--key-log", aliases=("--tls-keylog",), type=click.Path(dir_okay=False), metavar="PATH",
+        "--alpn", aliases=("--tls-alpn",), type=WORD, multiple=True, metavar="NAME",
+        help="Protocol to ask for with ALPN.",
+    ),
+    flag("--sni", type=WORD, metavar="NAME", help="Name to ask for and to check. [default: that of --host]"),
+    flag(
+        "--key-log", aliases=("--tls-keylog",), type=PATH, metavar="PATH",
         help="File to add the secrets of the connection to, for tshark.",
     ),
     flag("--insecure", is_flag=True, help="Take any certificate from the broker."),

@@ -62,9 +62,63 @@ class SecretType(OctetsType):
         """Return the bytes, and note it when they stood among the arguments."""
         from .passwords import seen
 
+        if isinstance(value, bytes):
+            return value
         if ctx and param and not str(value).startswith("@"):
             seen(ctx, param.name, self.noun)
-        return super().convert(value, param, ctx)
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            prefix = "@" if value.startswith("@") else value.partition(":")[0] + ":"
+            self.fail(
+                f"what follows {prefix} cannot be read (it is not shown, it may be a secret); "
+                "text: takes the rest as it is", param, ctx,
+            )  # fmt: skip
+
+
+class WordType(click.ParamType[str]):
+    """Text that is not empty: an empty one, often a variable that is not set, would silently be none."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text."""
+        if not value:
+            self.fail("it is empty", param, ctx)
+        return str(value)
+
+
+class PathWord(click.Path):
+    """The path of a file, which is not empty."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return super().convert(WORD.convert(value, param, ctx), param, ctx)
+
+
+class HostType(click.ParamType[str]):
+    """A host name, or an address with or without brackets."""
+
+    name = "host"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name or address without brackets; a URL and a port are told which flags they belong to."""
+        from ..live.urls import check_host
+
+        text = str(value)
+        if "://" in text:
+            self.fail("a URL is given with -L", param, ctx)
+        if "@" in text:
+            self.fail("a user is given with -u, or in a URL with -L", param, ctx)
+        name, colon, port = text.rpartition(":")
+        has_port = colon and port.isascii() and port.isdigit() and (":" not in name or name.endswith("]"))
+        try:
+            host = check_host(name if has_port else text)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if has_port:
+            self.fail(f"a port is given with -p: -h {name} -p {port}", param, ctx)
+        return host
 
 
 class PairType(click.ParamType[tuple[str, str]]):
@@ -74,8 +128,10 @@ class PairType(click.ParamType[tuple[str, str]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
         """Return the name and the value."""
-        if isinstance(value, tuple):
-            return value
+        if isinstance(value, (tuple, list)):
+            if len(value) != 2:
+                self.fail(f"takes a name and a value, but {len(value)} came", param, ctx)
+            return str(value[0]), str(value[1])
         for separator in (": ", "="):
             name, found, rest = value.partition(separator)
             if found:
@@ -160,6 +216,9 @@ class UrlType(click.ParamType["Url"]):
 
 VERSION = VersionType()
 URL = UrlType()
+HOST = HostType()
+WORD = WordType()
+PATH = PathWord(dir_okay=False)
 OCTETS = OctetsType()
 USER_PROPERTY = PairType()
 U16_NUMBER = NumberType(0, 0xFFFF)

@@ -12,10 +12,17 @@ from .transport import Transport
 
 
 def dial(target: Target, until: float, timeout: float, make: Callable[[], Any]) -> Any:
-    """Return a socket to the broker, with all that lies between; `make` is paho's way to it."""
+    """Return a socket to the broker, with all that lies between; `make` is paho's way to it.
+
+    Raises Unusable, before anything is sent, for what cannot stand in the request of a WebSocket.
+    """
     transport = target.transport
     if transport.kind == "unix":
         return unix_socket(transport.path, until)
+    if transport.kind == "websocket":
+        from .websocket import check
+
+        check(target)
     sock = make() if _at_once(target) else within(until - time.monotonic(), make)
     _without_delay(sock)
     if transport.kind == "websocket":

@@ -7,12 +7,12 @@ says together with the answer's head.
 import socket
 from importlib import import_module
 from typing import Any, NamedTuple
-from urllib.parse import SplitResult, unquote, urlsplit
 
 from .dial import left, tcp
 from .failures import Unusable
 from .transport import authority
 from .tunnel import NoAnswer, NoUser, NoWay, connect_through
+from .urls import authority as parts_of
 
 KINDS = {"socks5h": ("SOCKS5", True), "socks5": ("SOCKS5", False), "socks4": ("SOCKS4", True), "http": ("HTTP", True)}
 """Schemes of a proxy's URL: PySocks' name, and whether the proxy looks up the name of the broker."""
@@ -36,24 +36,21 @@ class Proxy(NamedTuple):
 
 
 def parse(url: str) -> Proxy:
-    """Return what a URL says; raises ValueError."""
-    parts = urlsplit(url)
-    if parts.scheme not in KINDS:
-        raise ValueError(f"'{parts.scheme or url}' is none of {', '.join(KINDS)}")
-    if not parts.hostname:
-        raise ValueError(f"no host in '{_shown(parts)}'")
-    return Proxy(
-        parts.scheme, parts.hostname, parts.port or PORTS[KINDS[parts.scheme][0]],
-        _decoded(parts.username), _decoded(parts.password),
-    )  # fmt: skip
+    """Return what a URL says; raises ValueError without the URL, for it may hold a password."""
+    scheme, found, rest = url.partition("://")
+    kind = KINDS.get(scheme.lower())
+    if not found or kind is None:
+        raise ValueError(f"it begins with none of {', '.join(f'{each}://' for each in KINDS)}")
+    parts = parts_of(rest.partition("/")[0])
+    password = None if parts.password is None else _text(parts.password)
+    return Proxy(scheme.lower(), parts.host, parts.port or PORTS[kind[0]], parts.username or None, password or None)
 
 
-def _decoded(text: str | None) -> str | None:
-    return unquote(text) if text else None
-
-
-def _shown(parts: SplitResult) -> str:
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+def _text(password: bytes) -> str:
+    try:
+        return password.decode()
+    except UnicodeDecodeError:
+        raise ValueError("its password is not UTF-8") from None
 
 
 def check(url: str) -> None:

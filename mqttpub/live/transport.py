@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from .urls import shown_path
+
 
 class Tls(NamedTuple):
     """What TLS is to use and to trust; without a CA file or folder it is what the system trusts."""
@@ -45,7 +47,7 @@ class Transport(NamedTuple):
             return self.path
         shown = authority(host, port)
         if self.kind == "websocket":
-            return f"{'wss' if self.tls else 'ws'}://{shown}{self.path}"
+            return f"{'wss' if self.tls else 'ws'}://{shown}{shown_path(self.path)}"
         return shown
 
 

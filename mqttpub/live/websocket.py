@@ -9,8 +9,9 @@ from paho.mqtt.client import _WebsocketWrapper
 from .causes import speaks
 from .connection import Target
 from .dial import left
-from .failures import NotConnected
+from .failures import NotConnected, Unusable
 from .tap import again
+from .urls import check_header, check_host, check_path, shown_path
 
 HEADER = "Sec-WebSocket-Protocol"
 SUBPROTOCOL = "mqtt"
@@ -163,6 +164,21 @@ class Rows(list[tuple[str, str]]):
 # the upgrade
 
 
+def check(target: Target) -> None:
+    """Raise Unusable for a host, a path or a header that would say more than itself in the request."""
+    transport = target.transport
+    part = "host"
+    try:
+        check_host(target.host)
+        part = "path"
+        check_path(transport.path)
+        part = "headers"
+        for name, value in transport.headers:
+            check_header(name, value)
+    except ValueError as error:
+        raise Unusable(f"{part} of the WebSocket: {error}", part) from None
+
+
 def upgrade(sock: Any, target: Target, until: float, timeout: float) -> WebSocket:
     """Return a WebSocket on a connected socket; raises NotConnected."""
     line = Line(sock, until)
@@ -212,4 +228,4 @@ def describe(answer: bytes | bytearray, path: str) -> str:
     """Return a line that tells what was asked for and answered."""
     status, headers = parsed(answer)
     chosen = headers.get(HEADER.lower())
-    return f"WebSocket: GET {path} -> {status}, {f'subprotocol {chosen}' if chosen else 'no subprotocol'}"
+    return f"WebSocket: GET {shown_path(path)} -> {status}, {f'subprotocol {chosen}' if chosen else 'no subprotocol'}"

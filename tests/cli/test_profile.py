@@ -2,11 +2,22 @@
 
 import subprocess
 import sys
+import tomllib
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 
+import click
 import pytest
 
+from mqttpub.cli.bench import command as bench
 from mqttpub.cli.main import main
+from mqttpub.cli.profiles import by_key, defaults, lines
+from mqttpub.cli.properties_argument import SettingType
+from mqttpub.cli.pub import command as pub
+from mqttpub.cli.sources import Profile
+from mqttpub.cli.transport_flags import HeaderType, ProxyType
+from mqttpub.cli.value_types import SecretType, UrlType
 from tests.cli.requested import PLAIN, connect, refused, requested
 
 CONFIG = """
@@ -64,10 +75,10 @@ def test_nothing_secret_is_shown(config: Path, capsys: pytest.CaptureFixture[str
     shown = capsys.readouterr().out
     assert "secret" not in shown.replace("[profile.secret]", "")
     assert 'proxy = "socks5h://me:******@h:1"' in shown
-    assert 'ws-header = ["Authorization: *************", "cookie=******", "X-Plain: open"]' in shown
+    assert 'ws-header = ["Authorization: *************", "cookie=******", "X-Plain: ****"]' in shown
     config.write_text('[profile.secret]\nws-header = { Authorization = "Bearer secret", x = "y" }\n')
     assert main(["profile", "show", "secret"]) == 0
-    assert capsys.readouterr().out == 'ws-header = {"Authorization": "*************", "x": "y"}\n'
+    assert capsys.readouterr().out == 'ws-header = {"Authorization": "*************", "x": "*"}\n'
 
 
 def test_without_a_name_the_default_profile_is_used(config: Path) -> None:
@@ -114,6 +125,7 @@ def test_the_command_line_chooses_another_source_than_the_profile(config: Path) 
     assert request.target.connect.client_id.startswith("pre-")
 
 
+NOT_AN_ARRAY = "takes text or a number, not an array"
 WRONG = {
     "[profile.x]\nhots = 1": "{path}: profile x: no flag is called 'hots'",
     "[profile.x]\nport = 'many'": "{path}: profile x: port: 'many' is not a number",
@@ -124,13 +136,84 @@ WRONG = {
     "[profile]\nhost = 'h'": "{path}: 'host' is no table [profile.NAME]",
     "profile = 1": "{path}: 'profile' is no table [profile.NAME]",
     "[profile.y]": "{path}: no profile is called 'x'",
+    "[profile.x]\nqos = { a = 1 }": "{path}: profile x: qos: takes text or a number, not a table",
+    "[profile.x]\nqos = [1]": "{path}: profile x: qos: takes text or a number, not an array",
+    "[profile.x]\nqos = true": "{path}: profile x: qos: 'True' is not a number",
+    "[profile.x]\nqos = 1979-05-27": "{path}: profile x: qos: takes text or a number, not a date or a time",
+    "[profile.x]\nretain = [true]": "{path}: profile x: retain: takes true or false, not an array",
+    "[profile.x]\nretain = 1": "{path}: profile x: retain: takes true or false, not a number",
+    "[profile.x]\nuser-property = { a = [1] }": "{path}: profile x: user-property: {NOT_AN_ARRAY}",
+    "[profile.x]\nuser-property = [['a']]": "{path}: profile x: user-property: takes a name and a value, but 1 came",
+    "[profile.x]\nproperty = { a = 1 }": "{path}: profile x: property: takes text or a number, not a table",
+    "[profile.x]\nproperty = [['CONNECT', 'receive-maximum', [20]]]": "{path}: profile x: property: {NOT_AN_ARRAY}",
+    "[profile.x]\ntopic = [['a']]": "{path}: profile x: topic: takes text or a number, not an array",
 }
 
 
 @pytest.mark.parametrize("text", WRONG)
 def test_what_is_wrong_is_said_with_its_place(text: str, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(text)
-    assert refused(capsys, *PLAIN, "--profile", "x").startswith(WRONG[text].format(path=config))
+    assert refused(capsys, *PLAIN, "--profile", "x").startswith(
+        WRONG[text].format(path=config, NOT_AN_ARRAY=NOT_AN_ARRAY)
+    )
+
+
+TOML = (
+    '"secret"', '""', "1", "-1", "1.5", "nan", "true", "false", "1979-05-27", "07:32:00", "1979-05-27T07:32:00Z", "[]",
+    '["secret"]', '[["secret"]]', '[["a", "secret"]]', '[["CONNECT", "authentication-data", "secret"]]', "[1]",
+    "[{ a = 1 }]", "{}", '{ a = "secret" }', "{ a = 1 }", "{ a = [1] }", "{ a = { b = 1 } }",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [pub, bench], ids=["pub", "bench"])
+def test_whatever_a_profile_holds_is_taken_or_refused_in_a_sentence(command: click.Command) -> None:
+    profile = Profile("config.toml", "x", {})
+    names = [name for name, (flag, _) in by_key(command).items() if flag.long == f"--{name}" != "--ask-password"]
+    for name, text in product(names, TOML):
+        table = tomllib.loads(f"{name} = {text}")
+        with suppress(click.UsageError):
+            command.make_context("it", [], default_map=defaults(command, profile, table))
+        list(lines(table))
+
+
+OF_SECRETS = [
+    name for name, (flag, _) in by_key(pub).items()
+    if flag.long == f"--{name}" and isinstance(flag.type, (SecretType, UrlType, ProxyType, HeaderType, SettingType))
+]  # fmt: skip
+WRITTEN = (
+    "{}", "hex:{}", "base64:{}!", "@{}", "mqtt://me:{}@",
+    "http://me:{}@h:x", "{}@h:1", ":{}@h", "socks5://me:{}", "me:{}",
+    "mqtt://me:{}/x@h", "Authorization {}", "Authorization={}\r", "Authorization:{}\n", "Cookie {}=", "={}",
+    "authentication-data {}", "CONNECT authentication-data", "CONNECT authentication-data hex:{}",
+    "CONNECT authentication-data a {}",
+)  # fmt: skip
+"""Mistakes that people make around a secret."""
+UNSENT = ("--packet-id", "1")
+"""Refused, for a message of QoS 0, when all else is right; so nothing is sent."""
+
+
+@pytest.mark.parametrize("name", OF_SECRETS)
+def test_no_mistake_around_a_secret_shows_it(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    variable = f"MQTTPUB_{name.replace('-', '_').upper()}"
+    for text in WRITTEN:
+        value = text.format("sEcReT")
+        main(["pub", *PLAIN, f"--{name}", value, *UNSENT])
+        with monkeypatch.context() as environment:
+            environment.setenv(variable, value)
+            main(["pub", *PLAIN, *UNSENT])
+        assert not any("sEcReT" in line for line in lines({name: value})), text
+    for each in (["sEcReT"], [["authentication-data", "sEcReT"]], {"Authorization": "sEcReT"}):
+        assert not any("sEcReT" in line for line in lines({name: each})), each
+    said = capsys.readouterr()
+    assert said.err
+    assert "sEcReT" not in said.err + said.out
+
+
+def test_a_password_of_two_words_without_quotes_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, *PLAIN, "-P", "two", "words")
+    assert said == "1 argument too many; a value with a blank needs quotes"
 
 
 def test_a_profile_without_a_file_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -164,7 +247,8 @@ def test_profiles_are_listed_and_shown(config: Path, capsys: pytest.CaptureFixtu
 def test_foreign_characters_are_shown_escaped(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text('[profile.x]\nhost = "ä\\u009b\\u202e\\n"\nunknown = 1979-05-27', encoding="utf-8")
     assert main(["profile", "show", "x"]) == 0
-    assert capsys.readouterr().out == 'host = "ä\\u009b\\u202e\\n"\nunknown = "1979-05-27"\n'
+    shown = 'host = "ä\\u009b\\u202e\\n"\nunknown = "***" (no flag is called so)\n'
+    assert capsys.readouterr().out == shown
 
 
 def test_without_a_file_nothing_is_loaded_that_reads_one(tmp_path: Path) -> None:

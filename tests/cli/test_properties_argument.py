@@ -49,10 +49,10 @@ def test_they_stand_behind_those_of_other_flags_in_their_order() -> None:
 
 
 WRONG = {
-    "-D": "--property: '' is not PACKET NAME VALUE",
-    "-D PUBLISH content-type": "--property: 'PUBLISH content-type' is not PACKET NAME VALUE",
+    "-D": "--property: takes PACKET NAME VALUE, but 0 words came",
+    "-D PUBLISH content-type": "--property: takes PACKET NAME VALUE, but 2 words came",
     "-D PUBLISH nonsense 1": "--property: no property is called 'nonsense'",
-    "-D SUBSCRIBE user-property a b": "--property: 'SUBSCRIBE' is not one of PUBLISH, CONNECT, WILL, DISCONNECT",
+    "-D SUBSCRIBE user-property a b": "--property: the first word is not one of PUBLISH, CONNECT, WILL, DISCONNECT",
     "-D PUBLISH user-property a": "--property: User Property takes a name and a value, but 1 came",
     "-D PUBLISH topic-alias x": "--property: Topic Alias: 'x' is not a number",
     "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 0 to 65535",
@@ -86,4 +86,4 @@ def test_force_puts_a_property_where_it_does_not_belong() -> None:
 def test_a_secret_among_them_can_be_masked() -> None:
     assert masked_setting("CONNECT authentication-data abc") == ["CONNECT", "authentication-data", "***"]
     assert masked_setting(["CONNECT", "receive-maximum", 20]) == ["CONNECT", "receive-maximum", "20"]
-    assert masked_setting("CONNECT") == ["CONNECT"]
+    assert masked_setting("CONNECT authentication-data") == ["*******", "*******************"]

@@ -1,5 +1,6 @@
 """Flags of TLS, WebSocket, unix socket, proxy and address: what they ask for, and what they refuse."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,8 +74,8 @@ def test_flags_make_a_way(line: str) -> None:
 
 
 def test_headers_are_pairs_in_order() -> None:
-    transport = way("--ws", "--ws-header", "Cookie: a=b", "-wh", "x=y: z")[2]
-    assert transport.headers == (("Cookie", "a=b"), ("x=y", "z"))
+    transport = way("--ws", "--ws-header", "Cookie: a=b", "-wh", "x=y: z", "-wh", "Authorization:Bearer a=")[2]
+    assert transport.headers == (("Cookie", "a=b"), ("x", "y: z"), ("Authorization", "Bearer a="))
 
 
 def test_an_address_may_stand_in_brackets() -> None:
@@ -118,22 +119,66 @@ def test_the_environment_names_a_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert way() == ("localhost", 8884, ws(Tls(alpn=("a", "b")), "/x"))
 
 
+NO_HEADER = "a header is written 'name: value' (what was given is not shown, it may be a secret)"
+NO_HEADER_NAME = "the name of a header has only letters, digits and !#$%&'*+-.^_`|~"
+NO_PATH = "a path cannot have blanks or control characters"
 REFUSED = {
     "--ws-path /a": "--ws-path needs --ws",
     "--ws-header a=b": "--ws-header needs --ws",
-    "--ws --ws-header a": "--ws-header: 'a' is neither 'name: value' nor name=value",
-    "--ws --ws-header a\r=b": "--ws-header: 'a : b' is no header",
-    "--ws --ws-header a:b=c": "--ws-header: 'a:b: c' is no header",
-    "--ws --ws-path a\tb": "--ws-path: 'a b' has a character that a path cannot have",
+    "--ws --ws-header secret": f"--ws-header: {NO_HEADER}",
+    "--ws --ws-header a\r=secret": f"--ws-header: {NO_HEADER_NAME}",
+    "--ws --ws-header =secret": f"--ws-header: {NO_HEADER_NAME}",
+    "--ws --ws-header (a)=secret": f"--ws-header: {NO_HEADER_NAME}",
+    "--ws --ws-header a=secret\r\nEvil:1": "--ws-header: the value of a has a control character",
+    "--ws --ws-path a\tb": f"--ws-path: {NO_PATH}",
+    "-L ws://h/a\r\nEvil:1": f"--url: {NO_PATH}",
+    "-L ws://h\r\nEvil/": "--url: a host has a character that no host name has",
+    "-L ws://h%0d%0aEvil/": "--url: a host has a character that no host name has",
+    "-L ws://u:secret@h?x/": "--url: a host has a character that no host name has",
+    "--ws -h h\r\nEvil:1": "--host: a host has a character that no host name has",
+    "-h h:amqp": "--host: a host with a colon that is not an IPv6 address",
+    "--ws -h h\r\nEvil": "--host: a host has a character that no host name has",
+    "-h localhost:1883": "--host: a port is given with -p: -h localhost -p 1883",
+    "-h [::1]:1883": "--host: a port is given with -p: -h [::1] -p 1883",
+    "-h mqtt://u:secret@h": "--host: a URL is given with -L",
+    "-h u:secret@h:1883": "--host: a user is given with -u, or in a URL with -L",
+    "-h u:secret@h": "--host: a user is given with -u, or in a URL with -L",
+    "-h ": "--host: a host has at least one character",
+    "--unix ": "--unix: it is empty",
+    "-A ": "--bind: it is empty",
+    "--sni ": "--sni: it is empty",
+    "--alpn ": "--alpn: it is empty",
+    "--ciphers ": "--ciphers: it is empty",
+    "--key-log ": "--key-log: it is empty",
+    "--password-file ": "--password-file: it is empty",
     "--unix s --ws": "--unix does not go with --ws",
     "--unix s --protocol wss": "--unix does not go with TLS and WebSocket",
     "--unix s --tls -A 127.0.0.1": "--unix does not go with --bind and TLS",
     "--unix s --proxy http://h": "--unix does not go with --proxy",
     "--tls-version 1.1": "--tls-version: '1.1' is neither 1.2 nor 1.3",
-    "--proxy ftp://h": "--proxy: 'ftp' is none of socks5h, socks5, socks4, http",
+    "--proxy ftp://h": "--proxy: it begins with none of socks5h://, socks5://, socks4://, http://",
     "--cafile /nowhere": "--cafile: File '/nowhere' does not exist.",
     "--protocol amqp": "--protocol: 'amqp' is not one of 'mqtt', 'mqtts', 'ws', 'wss'.",
 }
+
+
+@pytest.mark.parametrize("name", ["url", "ws-path", "ws-header", "host"])
+def test_the_environment_and_a_profile_are_checked_as_the_flags_are(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = {"url": "ws://h/m\r\nEvil: 1", "ws-header": "a=b\rc"}.get(name, "m\r\nEvil")
+    variable = f"MQTTPUB_{name.upper().replace('-', '_')}"
+    with monkeypatch.context() as environment:
+        environment.setenv(variable, value)
+        said = refused(capsys, *MESSAGE, "--ws").removeprefix(f"{variable}: ")
+    assert "Evil" not in said
+    config = tmp_path / "mqttpub" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(f"[profile.x]\n{name} = {json.dumps(value)}")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    # Lines of the environment are values of their own where a flag may be repeated.
+    same = said if name != "ws-header" else "the value of a has a control character"
+    assert refused(capsys, *MESSAGE, "--ws", "--profile", "x") == f"{config}: profile x: {name}: {same}"
 
 
 @pytest.mark.parametrize("line", REFUSED)

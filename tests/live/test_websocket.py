@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mqttpub.live.failures import NotConnected
+from mqttpub.live.connection import Target
+from mqttpub.live.failures import NotConnected, Unusable
 from mqttpub.live.websocket import masked
 from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker
@@ -108,6 +109,26 @@ def test_the_request_has_our_path_and_headers() -> None:
     assert framed.header("X-Key") == ["a: b", "c"]
     assert framed.header("Sec-WebSocket-Protocol") == ["mqttv3.1"]
     assert framed.header("Origin") == ["http://x"]
+
+
+@pytest.mark.parametrize(
+    ("way", "part"),
+    [
+        (ws(1, path="/m\r\nEvil: 1"), "path"),
+        (ws(1, headers=(("a", "b\r\nEvil: 1"),)), "headers"),
+        (ws(1, headers=(("a\r\nEvil", "1"),)), "headers"),
+        (ws(1)._replace(host="127.0.0.1\r\nEvil: 1"), "host"),
+    ],
+)
+def test_whoever_asks_no_line_gets_into_the_request(way: Target, part: str) -> None:
+    with pytest.raises(Unusable) as caught:
+        publish(way, qos=0)
+    assert caught.value.part == part
+    assert "Evil" not in str(caught.value)
+
+
+def test_what_follows_the_question_mark_of_a_path_may_be_a_signature_and_is_not_shown() -> None:
+    assert ws(1, path="/mqtt?signature=secret").place == "ws://127.0.0.1:1/mqtt?..."
 
 
 def test_every_frame_is_masked_and_the_last_is_close() -> None:

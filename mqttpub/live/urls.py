@@ -1,0 +1,113 @@
+"""Hosts, paths, headers and the authority of a URL: what may stand in a request that others read line by line.
+
+Every such value is checked here, whichever way it came: flags, environment, profiles, URLs and the
+options of Spark. The messages never repeat a text that may hold a password.
+"""
+
+from string import ascii_letters, digits
+from typing import NamedTuple
+
+HEX_DIGITS = b"0123456789abcdefABCDEF"
+TOKEN = frozenset("!#$%&'*+-.^_`|~" + ascii_letters + digits)
+"""Characters of a header's name (RFC 9110, 5.6.2)."""
+NOT_IN_HOST = frozenset(' /?#@[]\\<>^|"')
+"""Characters that end a host in a URL or cannot be in one."""
+
+
+class Authority(NamedTuple):
+    """The part of a URL between the scheme and the path, percent-decoded."""
+
+    host: str
+    port: int | None = None
+    username: str | None = None
+    password: bytes | None = None
+
+
+def authority(text: str) -> Authority:
+    """Return the parts of `user:password@host:port`; raises ValueError without the text."""
+    user, at, place = text.rpartition("@")
+    name, colon, password = user.partition(":")
+    host, port = _place(place)
+    return Authority(
+        host, port, decoded_text(name, "user name") if at else None, decoded(password, "password") if colon else None
+    )
+
+
+def _place(place: str) -> tuple[str, int | None]:
+    """Return host and port; an IPv6 address stands in brackets."""
+    if place.startswith("["):
+        host, closed, rest = place[1:].partition("]")
+        if not closed or rest[:1] not in ("", ":"):
+            raise ValueError("its IPv6 address has no ]")
+        port = rest[1:]
+    else:
+        host, _, port = place.partition(":")
+        host = decoded_text(host, "host")
+    if not host:
+        raise ValueError("it has no host")
+    return check_host(host), _number(port) if port else None
+
+
+def _number(port: str) -> int:
+    if not (port.isascii() and port.isdigit() and 1 <= int(port) <= 65535):
+        raise ValueError("its port is not a number from 1 to 65535")
+    return int(port)
+
+
+def decoded_text(text: str, what: str) -> str:
+    """Return the text that percent-encoded text stands for; raises ValueError with `what` it is."""
+    try:
+        return decoded(text, what).decode()
+    except UnicodeDecodeError:
+        raise ValueError(f"its {what} is not UTF-8") from None
+
+
+def decoded(text: str, what: str) -> bytes:
+    """Return the bytes that percent-encoded text stands for; raises ValueError with `what` it is."""
+    first, *rest = text.encode("utf-8", "surrogateescape").split(b"%")
+    if any(len(piece) < 2 or piece[:2].strip(HEX_DIGITS) for piece in rest):
+        raise ValueError(f"its {what} has a % without two hexadecimal digits")
+    return first + b"".join(bytes.fromhex(piece[:2].decode()) + piece[2:] for piece in rest)
+
+
+def check_host(text: str) -> str:
+    """Return a host name or address without brackets; raises ValueError."""
+    name = text[1:-1] if text.startswith("[") and text.endswith("]") else text
+    if not name:
+        raise ValueError("a host has at least one character")
+    if ":" in name:
+        _check_ipv6(name)
+    if not name.isprintable() or NOT_IN_HOST & set(name):
+        raise ValueError("a host has a character that no host name has")
+    return name
+
+
+def _check_ipv6(name: str) -> None:
+    from ipaddress import IPv6Address
+
+    try:
+        IPv6Address(name)
+    except ValueError:
+        raise ValueError("a host with a colon that is not an IPv6 address") from None
+
+
+def check_path(text: str) -> str:
+    """Return the path of an HTTP request, beginning with a slash; raises ValueError."""
+    if " " in text or not text.isprintable():
+        raise ValueError("a path cannot have blanks or control characters")
+    return text if text.startswith("/") else f"/{text}"
+
+
+def shown_path(path: str) -> str:
+    """Return a path for people: what follows the question mark may be a signature, and is left out."""
+    plain, question, _ = path.partition("?")
+    return f"{plain}?..." if question else plain
+
+
+def check_header(name: str, value: str) -> tuple[str, str]:
+    """Return the name and the value of a header; raises ValueError without the value."""
+    if not name or not TOKEN.issuperset(name):
+        raise ValueError("the name of a header has only letters, digits and !#$%&'*+-.^_`|~")
+    if not value.isprintable():
+        raise ValueError(f"the value of {name} has a control character")
+    return name, value
