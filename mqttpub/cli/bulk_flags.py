@@ -85,6 +85,8 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
         raise click.UsageError("--delimiter needs -l")
     if kinds and given["repeat"] != 1:
         raise click.UsageError("--repeat is for a message that flags name, not for standard input")
+    if given["outbox"] == "":
+        raise click.BadParameter("is empty; it names a file", param_hint="--outbox")
     if given["outbox"] and given["repeat_delay"]:
         raise click.UsageError("--repeat-delay does not go with --outbox")
     reconnects = given["reconnects"]

@@ -1,10 +1,9 @@
 """From a request to the source of a Publisher, with the outbox that it may have."""
 
-import os
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -17,6 +16,9 @@ from ..spec.terms import Version
 from .report import Report
 from .requests import PublishRequest
 
+if TYPE_CHECKING:
+    from ..live.outbox import Outbox
+
 SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
 KEPT_SESSION = 86_400
 """Seconds that the broker is asked to keep the session for a run that may go on later."""
@@ -27,17 +29,17 @@ class Feed(NamedTuple):
 
     target: Target
     source: Source
-    outbox: Any = None
+    outbox: "Outbox | None" = None
 
 
 def feed(request: PublishRequest, target: Target, report: Report, stack: ExitStack) -> Feed:
     """Return source, outbox and target for a request; raises UsageError."""
     bulk = request.bulk
     outbox = None
-    if bulk.outbox:
-        outbox, target = _outbox(request, target, stack)
-    if bulk.outbox or bulk.reconnects != 0:
-        target = _lasting(target, clean=not bulk.outbox)
+    if bulk.outbox is not None:
+        outbox, target = _outbox(bulk.outbox, request, target, report, stack)
+    if outbox or bulk.reconnects != 0:
+        target = _lasting(target, clean=not outbox)
     source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
     return Feed(target, _limited(source, bulk.rate), outbox)
 
@@ -51,7 +53,7 @@ def _limited(source: Source, rate: float | None) -> Source:
     return Limited(source, Rate(rate))
 
 
-def _messages(request: PublishRequest, target: Target, outbox: Any) -> Source:
+def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> Source:
     bulk = request.bulk
     messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
@@ -64,7 +66,7 @@ def _messages(request: PublishRequest, target: Target, outbox: Any) -> Source:
     return Repeated(messages, bulk.repeat, bulk.delay)
 
 
-def _stream(request: PublishRequest, target: Target, report: Report, outbox: Any) -> Source:
+def _stream(request: PublishRequest, target: Target, report: Report, outbox: "Outbox | None") -> Source:
     from .inputs import Batched, Streamed
 
     parse = _parse(request, target, report)
@@ -100,28 +102,28 @@ def _template(target: Target) -> Any:
     return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
 
 
-def _earlier(outbox: Any, version: Version) -> Iterator[Message]:
+def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
     """Yield the messages that an outbox keeps and nobody has begun to send."""
     for kept in outbox.kept(version, begun=False):
         packet = kept.packet.replace(packet_id=None)
         yield Message.of(packet, version, kept.number)
 
 
-def _outbox(request: PublishRequest, target: Target, stack: ExitStack) -> tuple[Any, Target]:
+def _outbox(
+    path: str, request: PublishRequest, target: Target, report: Report, stack: ExitStack
+) -> tuple["Outbox", Target]:
     from ..live.outbox import Outbox, OutboxError
 
-    path = request.bulk.outbox or ""
     try:
-        outbox = stack.enter_context(Outbox(path))
+        outbox = stack.enter_context(Outbox(path, wait_s=request.timeout, remark=report.warn))
         client_id = outbox.client_id
         if client_id is not None and not request.chosen_client_id:
             target = target.changed(client_id=client_id)
         outbox.claim(target.connect.client_id, target.version)
+        if request.bulk.resend_doubtful:
+            outbox.renew_doubtful()
     except OutboxError as error:
         raise click.UsageError(f"--outbox: {error}") from None
-    if request.bulk.resend_doubtful:
-        outbox.renew_doubtful()
-    os.chmod(path, 0o600)
     return outbox, target
 
 

@@ -5,11 +5,13 @@ import stat
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..live.flows import Message
-from ..live.outbox import Outbox
 from ..live.publisher import Batch
+
+if TYPE_CHECKING:
+    from ..live.outbox import Outbox
 
 CHUNK = 1 << 16
 """Bytes that are read at a time."""
@@ -65,7 +67,7 @@ class Streamed:
     """
 
     def __init__(
-        self, descriptor: int, parse: Parse, *, outbox: Outbox | None = None, earlier: Iterable[Message] = (),
+        self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Message] = (),
     ) -> None:  # fmt: skip
         self._fd = descriptor
         self._parse = parse

@@ -24,8 +24,6 @@ COMMANDS = {
 """Subcommands with their one-line help; each lives in the module of its name."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of an output that takes no more."""
-NOT_WRITTEN = 74
-"""Exit status when the output cannot be written, as sysexits.h has it."""
 
 
 class Program(click.Group):
@@ -102,8 +100,10 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
 
 
 def _unwritten(error: OSError) -> int:
+    from ..live.failures import Exit
+
     _silence_stdout()
-    return _complain(f"the output cannot be written: {error.strerror}", NOT_WRITTEN)
+    return _complain(f"the output cannot be written: {error.strerror}", Exit.NOT_WRITTEN)
 
 
 def _silence_stdout() -> None:

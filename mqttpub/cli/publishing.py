@@ -29,7 +29,6 @@ def publish(request: PublishRequest) -> int:
             stack.callback(watch.end)
         inspector = _inspector(request, watch)
         if inspector:
-            inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {version.label}")
             stack.callback(inspector.flush)
         status = _run(request, target, inspector, watch, stack)
     return Exit.PEER_FAULT if status == Exit.DONE and watch and watch.peer_errors else status
@@ -39,7 +38,12 @@ def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, st
     bulk = request.bulk
     options = Options(request.timeout, bulk.window, request.force, bulk.reconnects, bulk.aliases)
     report = Report(request, inspector)
-    target, source, outbox = feed(request, target, report, stack)
+    try:
+        target, source, outbox = feed(request, target, report, stack)
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted; nothing was sent") from None
+    if inspector:
+        inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}")
     observer = inspector or watch
     publisher = Publisher(target, source, options, observer=observer, journal=outbox, remark=_remark(inspector))
     report.watch(publisher, source)

@@ -14,6 +14,8 @@ class Exit(IntEnum):
     REFUSED = 5
     UNKNOWN = 6
     PEER_FAULT = 7
+    NOT_WRITTEN = 74
+    """The output, or the outbox, cannot be written, as sysexits.h has it."""
     INTERRUPTED = 130
 
 

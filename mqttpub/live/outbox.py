@@ -1,4 +1,4 @@
-"""Messages that are not acknowledged yet, kept in a file (SQLite) until they are.
+"""Messages that are not acknowledged yet, kept in a file until they are.
 
 Every change that an exchange depends on is on disk before its packet goes out. So a message
 survives the program, the broker and the machine, and a QoS 2 message whose session lives is
@@ -6,31 +6,22 @@ delivered once: after a crash it goes on from PUBLISH (with DUP) or from PUBREL,
 noted last (5.0: 4.3.3, 4.4).
 """
 
-import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..codec.publish import PublishWriter
 from ..codec.values import values
 from ..spec.packets import Publish
 from ..spec.terms import Version
-from .flows import PUBCOMP, Exchange, Message
+from .flows import FIRST_ANSWER, PUBCOMP, Exchange, Message
+from .store import OutboxError, OutboxNotWritten, Store, seal
+
+__all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
 
 STORED, SENT, RELEASED, DOUBTFUL = range(4)
 """How far a message has come: kept only; perhaps sent; PUBREC came, so it is not sent again; nobody can know."""
-FORMAT = "1"
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS message (
-    number INTEGER PRIMARY KEY AUTOINCREMENT, state INTEGER NOT NULL, packet_id INTEGER, packet BLOB NOT NULL
-);
-"""
 PLACEHOLDER = 1
 """Packet Identifier in stored packets that have none of their own yet."""
-
-
-class OutboxError(ValueError):
-    """The file is no outbox, or not one for this connection."""
 
 
 class Kept(NamedTuple):
@@ -43,19 +34,14 @@ class Kept(NamedTuple):
 
 
 class Outbox:
-    """An open outbox; a journal for a Publisher. Raises OutboxError, and sqlite3.Error for the disk."""
+    """An open outbox; a journal for a Publisher. Raises OutboxError, and OutboxNotWritten on a full disk.
 
-    def __init__(self, path: str) -> None:
-        try:
-            self._base = sqlite3.connect(path, isolation_level=None)
-            self._base.execute("PRAGMA journal_mode = WAL")
-            self._base.execute("PRAGMA synchronous = FULL")
-            self._base.executescript(SCHEMA)
-        except sqlite3.Error as error:
-            raise OutboxError(f"'{path}' cannot be used as an outbox: {error}") from None
+    One program at a time uses it: another waits up to `wait_s` seconds, and `remark` gets a sentence about it.
+    """
+
+    def __init__(self, path: str, *, wait_s: float = 0.0, remark: Callable[[str], None] = lambda text: None) -> None:
+        self._store = Store(path, wait_s=wait_s, remark=remark)
         self.path = path
-        if self._meta("format") not in (None, FORMAT):
-            raise OutboxError(f"'{path}' was written by another version of the program")
 
     def __enter__(self) -> "Outbox":
         return self
@@ -65,83 +51,82 @@ class Outbox:
 
     def close(self) -> None:
         """Close the file."""
-        self._base.close()
+        self._store.close()
 
     # what it is for
 
     @property
     def client_id(self) -> str | None:
         """The Client Identifier whose session the messages belong to."""
-        return self._meta("client_id")
+        data = self._store.head.client_id
+        return None if data is None else data.decode("utf-8", "surrogatepass")
 
     def claim(self, client_id: str, version: Version) -> None:
         """Bind the outbox to a Client Identifier and a version, or check that it is bound to them."""
         if self.client_id is None:
-            with self._base:
-                self._base.execute("BEGIN IMMEDIATE")
-                pairs = {"format": FORMAT, "client_id": client_id, "version": version.label}
-                self._base.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs.items())
-            return
-        for key, value in (("client_id", client_id), ("version", version.label)):
-            if self._meta(key) != value:
-                raise OutboxError(f"'{self.path}' belongs to {key} '{self._meta(key)}', not '{value}'")
-
-    def _meta(self, key: str) -> str | None:
-        row = self._base.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if row is None else str(row[0])
+            data = client_id.encode("utf-8", "surrogatepass")
+            with self._store.change() as change:
+                change.head = change.head._replace(client_id=data, version=version.label)
+        bound = {"client_id": (self.client_id, client_id), "version": (self._store.head.version, version.label)}
+        for key, (kept, asked) in bound.items():
+            if kept != asked:
+                raise OutboxError(f"'{self.path}' belongs to {key} '{kept}', not '{asked}'")
 
     # messages
 
-    def add(self, messages: Sequence[Message], place: tuple[str, int] | None = None) -> list[Message]:
+    def add(self, messages: Iterable[Message], place: tuple[str, int] | None = None) -> list[Message]:
         """Keep new messages and return them with their numbers as tokens.
 
-        `place` is the input and the offset behind them in it, to go on from after a crash.
+        `place` is the input and the offset in it after them, to go on from after a crash.
         """
-        numbered = []
-        with self._base:
-            self._base.execute("BEGIN IMMEDIATE")
-            for message in messages:
-                data = message.writer.write(message.payload, PLACEHOLDER if message.writer.qos else None)
-                cursor = self._base.execute("INSERT INTO message (state, packet) VALUES (?, ?)", (STORED, data))
-                numbered.append(message._replace(token=cursor.lastrowid))
-            if place:
-                self._base.execute("INSERT OR REPLACE INTO meta VALUES ('input', ?)", (f"{place[1]} {place[0]}",))
+        with self._store.change() as change:
+            head = change.head
+            numbered = [each._replace(token=number) for number, each in enumerate(messages, head.last + 1)]
+            change.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", [_row(each) for each in numbered])
+            head = head._replace(messages=head.messages + len(numbered), last=head.last + len(numbered))
+            change.head = head._replace(input=place[0], place=place[1]) if place else head
         return numbered
 
     def place(self, input: str) -> int:
         """Return the offset up to which an input was taken by an earlier run; 0 for another input."""
-        offset, _, name = (self._meta("input") or "0 ").partition(" ")
-        return int(offset) if name == input else 0
+        head = self._store.head
+        return head.place if head.input == input else 0
 
     def forget_place(self) -> None:
         """Note that the input was read to its end and all of it was acknowledged."""
-        self._base.execute("DELETE FROM meta WHERE key = 'input'")
+        if self._store.head.input is not None:
+            with self._store.change() as change:
+                change.head = change.head._replace(input=None, place=0)
 
     def note(self, sent: Sequence[Exchange], released: Sequence[Exchange], done: Sequence[Exchange]) -> None:
         """Write down what is about to be sent, what PUBREL is about to be sent for, and what has ended."""
-        base = self._base
-        with base:
-            base.execute("BEGIN IMMEDIATE")
-            base.executemany(
-                "UPDATE message SET state = 1, packet_id = ? WHERE number = ?",
-                [(each.packet_id, each.token) for each in sent],
+        with self._store.change() as change:
+            change.execute(
+                f"UPDATE message SET state = {SENT}, packet_id = ?2, seal = seal(number, {SENT}, ?2, packet) "
+                "WHERE number = ?1",
+                [(each.token, each.packet_id) for each in sent],
             )
-            base.executemany("UPDATE message SET state = 2 WHERE number = ?", [(each.token,) for each in released])
-            base.executemany("DELETE FROM message WHERE number = ?", [(each.token,) for each in done])
+            change.execute(_MOVE.format(RELEASED), [(each.token,) for each in released])
+            ended = change.execute("DELETE FROM message WHERE number = ?", [(each.token,) for each in done])
+            change.head = change.head._replace(messages=change.head.messages - ended)
 
     def doubt(self, exchanges: Sequence[Exchange]) -> None:
         """Note that it cannot be known whether these arrived; they stay, and are not sent again by themselves."""
-        with self._base:
-            numbers = [(each.token,) for each in exchanges]
-            self._base.executemany("UPDATE message SET state = 3 WHERE number = ?", numbers)
+        with self._store.change() as change:
+            change.execute(_MOVE.format(DOUBTFUL), [(each.token,) for each in exchanges])
 
     def renew_doubtful(self) -> int:
         """Make the doubtful messages new ones, and return how many."""
-        return self._base.execute("UPDATE message SET state = 0, packet_id = NULL WHERE state = 3").rowcount
+        with self._store.change() as change:
+            return change.execute(
+                f"UPDATE message SET state = {STORED}, packet_id = NULL, seal = seal(number, {STORED}, NULL, packet) "
+                "WHERE state = ?",
+                [(DOUBTFUL,)],
+            )
 
     def count(self) -> int:
         """Return how many messages are kept."""
-        return int(self._base.execute("SELECT count(*) FROM message").fetchone()[0])
+        return self._store.head.messages
 
     def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
         """Yield the messages that were begun, or those that were not, in order; memory stays small."""
@@ -150,7 +135,7 @@ class Outbox:
             "SELECT number, state, packet_id, packet FROM message "
             "WHERE state IN (?, ?) AND number > ? ORDER BY number LIMIT 1000"
         )
-        while rows := self._base.execute(query, (*states, last)).fetchall():
+        while rows := self._store.rows(query, (*states, last)):
             for number, state, packet_id, data in rows:
                 packet = values(data, version)
                 if not isinstance(packet, Publish):
@@ -160,16 +145,25 @@ class Outbox:
 
     def exchanges(self, version: Version) -> Iterator[Exchange]:
         """Yield the exchanges that an earlier run began, as they stand."""
-        for number, state, packet_id, packet in list(self.kept(version, begun=True)):
+        begun = list(self.kept(version, begun=True))
+        # At most once: a QoS 0 message was perhaps sent, so it is not sent again.
+        once = [(each.number,) for each in begun if not each.packet.qos]
+        with self._store.change() as change:
+            ended = change.execute("DELETE FROM message WHERE number = ?", once)
+            change.head = change.head._replace(messages=change.head.messages - ended)
+        for number, state, packet_id, packet in begun:
             if not packet.qos:
-                # At most once: it was perhaps sent, so it is not sent again.
-                self._base.execute("DELETE FROM message WHERE number = ?", (number,))
                 continue
             message = Message(PublishWriter(packet, version), packet.payload, packet_id, number)
-            exchange = Exchange(message, packet_id, _FIRST[packet.qos], 0.0)
+            exchange = Exchange(message, packet_id, FIRST_ANSWER[packet.qos], 0.0)
             if state == RELEASED:
                 exchange.awaits, exchange.message = PUBCOMP, None
             yield exchange
 
 
-_FIRST = {0: 0, 1: 4, 2: 5}
+_MOVE = "UPDATE message SET state = {0}, seal = seal(number, {0}, packet_id, packet) WHERE number = ?"
+
+
+def _row(message: Message) -> tuple[object, ...]:
+    packet = message.writer.write(message.payload, PLACEHOLDER if message.writer.qos else None)
+    return message.token, STORED, None, packet, seal(message.token, STORED, None, packet)

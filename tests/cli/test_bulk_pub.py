@@ -145,54 +145,6 @@ def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
     assert said == "mqttpub: nobody subscribes to 'nobody' (0x10)\n"
 
 
-def test_an_outbox_sends_what_an_earlier_run_could_not(mosquitto: int, tmp_path: Path) -> None:
-    outbox = str(tmp_path / "outbox")
-    flags = ["-t", "later", "-q", "2", "-l", "--outbox", outbox]
-    done = subprocess.run(
-        [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", "1", *flags], input=b"a\nb\n", capture_output=True, check=False
-    )
-    assert done.returncode == 3
-    with subscribed("later", mosquitto) as listener:
-        pub(*flags, port=mosquitto, data=b"c\n")
-        assert listener.stdout
-        got = [listener.stdout.readline().strip() for _ in range(1)]
-    # Nothing was read before there was a connection, so only what this run read is there.
-    assert got == [b"c".hex().encode()]
-
-
-def test_a_file_is_continued_where_the_outbox_left_it(mosquitto: int, tmp_path: Path) -> None:
-    source, outbox = tmp_path / "lines", tmp_path / "outbox"
-    source.write_bytes(b"".join(b"%d\n" % number for number in range(3000)))
-    command = [
-        *PROGRAM,
-        "pub",
-        "-h",
-        "127.0.0.1",
-        "-p",
-        str(mosquitto),
-        "-t",
-        "cont",
-        "-q",
-        "1",
-        "-l",
-        "--outbox",
-        str(outbox),
-    ]
-    with open(source, "rb") as stdin:
-        process = subprocess.Popen([*command, "--rate", "500"], stdin=stdin)
-        time.sleep(1.2)
-        process.kill()
-        process.wait()
-    assert outbox.stat().st_mode & 0o077 == 0
-    with open(source, "rb") as stdin:
-        done = subprocess.run([*command, "--json"], stdin=stdin, capture_output=True, check=True)
-    records = [json.loads(line) for line in done.stdout.splitlines()]
-    sent = [each["number"] for each in records if each["event"] == "message"]
-    assert 0 < len(sent) < 3000
-    assert sent[-1] == 3000
-    assert sent == sorted(sent)
-
-
 def test_aliases_are_chosen_where_the_broker_allows_them(mosquitto: int) -> None:
     records, _ = pub(
         "-t", "a/long/topic", "-q", "1", "-l", "-ta", "auto", "--json", "--inspect", port=mosquitto, data=b"a\nb\n"

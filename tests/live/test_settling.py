@@ -120,3 +120,11 @@ def test_an_answer_to_a_later_message_does_without_pingreq_for_those_before_it(o
         run(port, outbox, b"x", b"y", qos=1, options=Options(timeout=5))
     assert seen == ["PUBLISH 1 x", "PUBLISH 2 y", "PINGREQ"]
     assert [each.packet_id for each in outbox.exchanges(V5)] == [2]
+
+
+def test_an_answer_to_a_message_of_the_same_write_shows_nothing(outbox: Outbox) -> None:
+    seen: list[str] = []
+    with scripted_many([then(seen, "40 02 00 01", "40 02 00 02", "")]) as port, pytest.raises(Lost):
+        run(port, outbox, b"x", b"y", qos=1, options=Options(timeout=5))
+    assert seen == ["PUBLISH 1 x", "PUBLISH 2 y", "PINGREQ"]
+    assert [each.packet_id for each in outbox.exchanges(V5)] == [1, 2]
