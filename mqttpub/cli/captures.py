@@ -17,6 +17,7 @@ from ..capture.text import BadText, Piece, read_bytes
 from ..capture.tlskeys import NoKeys
 from ..conversation.events import Event
 from ..spec.terms import Direction, Version
+from .replacing import file_id
 
 LOOK = 65536
 """Bytes of a file that are looked at to tell what it is."""
@@ -44,6 +45,7 @@ class Input:
             file: BinaryIO = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
             self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
             self._opened = file
+            self.id = file_id(file)
             self.file, self.first = _looked(file)
         except OSError as error:
             raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
@@ -122,6 +124,7 @@ class Words:
 
     name = "argument"
     size = position = 0
+    id = None
     is_capture = False
 
     def __init__(self, pieces: Callable[[str], Iterator[Piece]]) -> None:

@@ -15,6 +15,7 @@ from ..codec.stream import Frame, LostSync, Stream
 from ..lint.packet import lint
 from ..spec.terms import Direction, Version
 from .captures import Input, Words, listed
+from .replacing import check_standard_output
 from .showing import Show
 from .value_types import DIRECTIONS
 
@@ -34,6 +35,7 @@ def decode(given: dict[str, Any]) -> int:
     """Show the inputs and return the exit status; raises UsageError."""
     with ExitStack() as stack:
         named = list(inputs(given, stack, "decode"))
+        check_standard_output(each.id for each in named)
         if given["parquet"] is not None or given["arrow"] is not None:
             from .tabling import table
 

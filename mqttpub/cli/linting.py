@@ -16,6 +16,7 @@ from .cases import Cases
 from .decoding import inputs
 from .origins import Origin
 from .reading_bar import ReadingBar
+from .replacing import check_standard_output
 from .report import note
 from .selecting import selection_of
 from .value_types import DIRECTIONS
@@ -31,7 +32,9 @@ def lint(given: dict[str, Any]) -> int:
     if given["sarif"] and (given["as_json"] or given["report"]):
         raise click.UsageError(f"--sarif and {'--json' if given['as_json'] else '--report'} do not go together")
     with ExitStack() as stack:
-        linting = Linting(given, [Origin(each) for each in inputs(given, stack, "lint")])
+        named = list(inputs(given, stack, "lint"))
+        check_standard_output(each.id for each in named)
+        linting = Linting(given, list(map(Origin, named)))
         stack.callback(linting.close)
         return linting.run()
 

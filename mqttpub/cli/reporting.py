@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .replacing import replacing
+from .replacing import PAGE, check_place, file_id, replacing
 from .showing import Show
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def wording() -> "Wording":
 
 def check_report(path: str, sources: Iterable[str], out: Path) -> None:
     """Raise UsageError for a page that would take the place of a source, a table or something that is no page."""
-    if path == "-" or os.path.isdir(path):
+    if path == "-":
         raise click.UsageError(f"--report: '{path}' is no name of a file")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
@@ -45,14 +45,7 @@ def check_report(path: str, sources: Iterable[str], out: Path) -> None:
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep)
     if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
         raise click.UsageError(f"--report: '{path}' is among the tables; the page needs a place of its own")
-    if not os.path.exists(path):
-        return
-    for each in sources:
-        if os.path.exists(each) and os.path.samefile(path, each):
-            raise click.UsageError(f"--report: '{path}' is a source as well; the page needs a name of its own")
-    with open(path, "rb") as file:
-        if file.read(16).lower() not in (b"", b"<!doctype html>\n"):
-            raise click.UsageError(f"--report: '{path}' exists and is no page; remove it, or choose another name")
+    check_place("--report", path, PAGE, map(file_id, sources))
 
 
 def write_page(path: str, title: str, spark: Any, folder: Path, summary: "Summary") -> None:

@@ -12,7 +12,7 @@ import click
 from ..capture.chunks import BadCapture
 from .captures import Input, Words
 from .reading_bar import ReadingBar
-from .replacing import replacing
+from .replacing import ARROW, PARQUET, check_place, replacing
 from .report import note
 
 BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
@@ -30,7 +30,7 @@ def table(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) 
         raise click.UsageError(f"{flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
     if given["parquet"] is not None and given["arrow"] is not None:
         raise click.UsageError("--parquet and --arrow are different files; give one of them")
-    write = _writer(given, stack)
+    write = _writer(given, inputs, stack)
     rows = 0
     faults: list[str] = []
     bar = ReadingBar(inputs, beside=given["parquet"] is not None or given["arrow"] != "-")
@@ -80,10 +80,14 @@ def _batches(
     yield decode_coded(last, capture=name, keys=last.keys, memory=memory)
 
 
-def _writer(given: dict[str, Any], stack: ExitStack) -> Callable[[Any], Any]:
+def _writer(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> Callable[[Any], Any]:
     from ..columns.files import arrow, parquet
 
-    form, path = (parquet, given["parquet"]) if given["parquet"] is not None else (arrow, given["arrow"])
+    if given["parquet"] is not None:
+        flag, path, form, kind = "--parquet", given["parquet"], parquet, PARQUET
+    else:
+        flag, path, form, kind = "--arrow", given["arrow"], arrow, ARROW
+    check_place(flag, path, kind, [each.id for each in inputs])
     if path == "-" and sys.stdout.isatty():
         raise click.UsageError("a table is not for a terminal; name a file")
     return stack.enter_context(form(stack.enter_context(replacing(path, binary=True))))

@@ -15,6 +15,7 @@ from . import views
 from .captures import Choice, Events, Input, Words
 from .following import Following
 from .reading_bar import ReadingBar
+from .replacing import PAGE, check_place, file_id
 from .report import note
 from .value_types import DIRECTIONS
 from .views import Settings
@@ -61,19 +62,6 @@ def filter_of(given: dict[str, Any]) -> Filter | None:
     return Filter.parse(" ".join(terms)) if terms else None
 
 
-def check_page(path: str, inputs: list[Input | Words]) -> None:
-    """Raise UsageError for a page that would take the place of something that is no page."""
-    if os.path.isdir(path):
-        raise click.UsageError(f"--html: '{path}' is a directory")
-    for each in inputs:
-        if os.path.exists(path) and os.path.exists(each.name) and os.path.samefile(path, each.name):
-            raise click.UsageError(f"--html: '{path}' is an input as well; the page needs a name of its own")
-    if os.path.isfile(path) and os.path.getsize(path):
-        with open(path, "rb") as file:
-            if not file.read(16).lower().startswith(b"<!doctype html"):
-                raise click.UsageError(f"--html: '{path}' exists and is no page; remove it, or choose another name")
-
-
 class Viewing:
     """One run over inputs that are opened already."""
 
@@ -83,7 +71,8 @@ class Viewing:
         self.progress = ReadingBar(self.inputs)
         stack.callback(self.progress.close)
         if given["html"] is not None:
-            check_page(given["html"], inputs)
+            keys = file_id(given["keylog"]) if given["keylog"] else None
+            check_place("--html", given["html"], PAGE, [keys, *(each.id for each in inputs)])
 
     def run(self) -> int:
         """Show the inputs and return the exit status."""

@@ -12,6 +12,7 @@ from .transport import Tls
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 HASHED_NAME = re.compile(r"[0-9a-f]{8}\.r?\d+")
 """Names under which OpenSSL looks for certificates in a folder."""
+_KEY_LOG = re.compile(rb"#|\s|[A-Z][A-Z0-9_]* [0-9A-Fa-f]{64} |\Z")
 ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
 """What OpenSSL says of a key that is not that of the certificate."""
 
@@ -127,10 +128,18 @@ def _unidentified(tls: Tls, reason: str | None, asked: bool) -> Unusable:
     return Unusable(f"'{key}' holds no private key in PEM that goes with '{tls.cert}'{words}", "key")
 
 
+def _holds_keys(path: str) -> bool:
+    """Tell whether keys can be added to a file: it is empty, or begins as a key log does."""
+    with open(path, "rb") as file:
+        return _KEY_LOG.match(file.read(128)) is not None
+
+
 def _log_keys(made: ssl.SSLContext, tls: Tls) -> None:
     if not tls.key_log:
         return
     try:
+        if os.path.isfile(tls.key_log) and not _holds_keys(tls.key_log):
+            raise Unusable(f"'{tls.key_log}' exists and is no key log; choose another name", "key_log")
         os.close(os.open(tls.key_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         made.keylog_filename = tls.key_log
     except OSError as error:

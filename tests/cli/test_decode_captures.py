@@ -130,16 +130,41 @@ def test_a_transcript_of_ours_is_a_capture_too(capsys: pytest.CaptureFixture[str
     assert [[row.get(key) for key in told] for row in again] == [[row.get(key) for key in told] for row in before]
 
 
-def test_a_page_takes_the_place_of_nothing_but_a_page(tmp_path: Path) -> None:
-    copy, page = tmp_path / "copy.pcapng", tmp_path / "page.html"
+@pytest.mark.parametrize("flag", ["--html", "--parquet", "--arrow"])
+def test_an_output_takes_the_place_of_nothing_but_its_like(
+    flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, output, link, twin = (tmp_path / name for name in ("copy.pcapng", "output", "link", "twin"))
     copy.write_bytes(QOS2.read_bytes())
-    for line in (["--html", copy], [copy, "--html", copy], [QOS2, "--html", copy], [QOS2, "--html", tmp_path]):
-        done = run(*line)
-        assert done.returncode == 2
-        assert done.stderr.startswith(b"mqttpub decode: --html: ")
-        assert copy.read_bytes() == QOS2.read_bytes()
-    assert run(copy, "--html", page).returncode == 0
-    assert run(copy, "--html", page).returncode == 0
+    link.symlink_to(copy)
+    os.link(copy, twin)
+    inputs: tuple[list[Path], ...] = ([QOS2], [copy], [link], [QOS2, twin], [EVERY, copy])
+    outputs = [(words, path) for words in inputs for path in (copy, link, twin)]
+    for named, path in [*outputs, ([QOS2], tmp_path)]:
+        words = [*named, flag, path]
+        assert main(["decode", *map(str, words)]) == 2
+        assert flag in capsys.readouterr().err
+        assert sorted(os.listdir(tmp_path)) == ["copy.pcapng", "link", "twin"]
+        assert all(path.read_bytes() == QOS2.read_bytes() for path in (copy, link, twin))
+        assert link.is_symlink()
+    with open(copy, "rb") as file:
+        done = subprocess.run([*PROGRAM, "-", flag, str(copy)], stdin=file, stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"{flag}: '{copy}' is an input as well; choose another name\n".encode())
+    for _ in range(2):
+        assert main(["decode", str(copy), flag, str(output)]) == 0
+
+
+@pytest.mark.parametrize("verb", ["decode", "lint"])
+def test_an_input_is_not_read_while_it_grows(verb: str, tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(run(QOS2, "--json").stdout)
+    before = path.read_bytes()
+    with open(path, "ab") as file:
+        words = [sys.executable, "-m", "mqttpub", verb, "--json", str(path)]
+        done = subprocess.run(words, stdout=file, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, b"standard output goes to a file that is an input as well" in done.stderr) == (2, True)
+    assert path.read_bytes() == before
 
 
 def test_all_views_count_seconds_from_the_same_time(capsys: pytest.CaptureFixture[str]) -> None:

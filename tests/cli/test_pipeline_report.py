@@ -144,8 +144,8 @@ def test_what_spark_cannot_answer_is_one_sentence(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("in/a.pcapng", "is a source as well"),
-        ("in", "is no name of a file"),
+        ("in/a.pcapng", "is an input as well"),
+        ("in", "is a directory"),
         ("-", "is no name of a file"),
         ("none/x.html", "cannot write"),
         ("out/packets/x.html", "is among the tables"),

@@ -136,6 +136,10 @@ UNUSABLE: dict[str, tuple[Make, str, str]] = {
     ),
     "name": (lambda files: Tls(server_name=".x"), "server_name", "'.x' is no name that TLS can ask for"),
     "no name": (lambda files: Tls(server_name=""), "server_name", "'' is no name that TLS can ask for"),
+    "key log, a certificate": (
+        lambda files: Tls(key_log=str(files.pair.cert)), "key_log",
+        "'{}/ca/client.crt' exists and is no key log; choose another name",
+    ),
     "key log, a folder": (
         lambda files: Tls(key_log=str(files.folder)), "key_log", "cannot write '{}': Is a directory",
     ),
