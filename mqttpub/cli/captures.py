@@ -2,7 +2,6 @@
 
 import io
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from ..capture.tlskeys import NoKeys
 from ..conversation.events import Event
 from ..spec.terms import Direction, Version
 from .replacing import file_id
+from .standard_input import standard_input
 
 LOOK = 65536
 """Bytes of a file that are looked at to tell what it is."""
@@ -42,7 +42,7 @@ class Input:
         self.name = "standard input" if path == "-" else path
         self._reading: Reading | None = None
         try:
-            file: BinaryIO = sys.stdin.buffer if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
+            file: BinaryIO = standard_input() if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
             self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
             self._opened = file
             self.id = file_id(file)

@@ -17,6 +17,7 @@ from ..spec.terms import Direction, Version
 from .captures import Input, Words, listed
 from .replacing import check_standard_output
 from .showing import Show
+from .standard_input import is_interactive
 from .value_types import DIRECTIONS
 
 CANDIDATES = (Version.V5, Version.V311)
@@ -60,7 +61,7 @@ def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[Input
     elif words:
         yield Words(lambda form: _argument(words, form))
     elif not given["file"]:
-        if sys.stdin.isatty():
+        if is_interactive():
             raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
         yield Input("-", stack)
 

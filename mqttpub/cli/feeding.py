@@ -1,6 +1,5 @@
 """From a request to the source of a Publisher, with the outbox that it may have."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,6 +14,7 @@ from ..spec.properties import BY_KEY
 from ..spec.terms import Version
 from .report import Report
 from .requests import PublishRequest
+from .standard_input import standard_input
 
 if TYPE_CHECKING:
     from ..live.outbox import Outbox
@@ -72,12 +72,11 @@ def _stream(request: PublishRequest, target: Target, report: Report, outbox: "Ou
     parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
     alike = hasattr(parse, "batch") and request.packets[0].qos == 0
-    if sys.stdin is None:
-        raise click.UsageError("standard input is closed")
+    descriptor = standard_input().fileno()
     try:
         if alike and not (request.json or request.inspect or request.bulk.rate or outbox is not None):
-            return Batched(sys.stdin.fileno(), parse)
-        return Streamed(sys.stdin.fileno(), parse, outbox=outbox, earlier=earlier)
+            return Batched(descriptor, parse)
+        return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 

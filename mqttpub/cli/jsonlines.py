@@ -1,10 +1,11 @@
 """Packets from JSON Lines."""
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import click
+
+from .standard_input import standard_input
 
 
 def encode_lines(path: str, given: dict[str, Any]) -> int:
@@ -30,7 +31,7 @@ def encode_lines(path: str, given: dict[str, Any]) -> int:
 
 def _lines(path: str) -> Iterator[bytes]:
     if path == "-":
-        yield from sys.stdin.buffer
+        yield from standard_input()
         return
     try:
         with open(path, "rb") as file:

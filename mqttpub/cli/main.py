@@ -3,6 +3,7 @@
 import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -71,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
         _silence_stdout()
         return 141
     except OSError as error:
-        if error.errno not in FULL:
+        if not _is_of_output(error):
             raise
         return _unwritten(error)
     except Exception as error:
@@ -95,15 +96,26 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
     from ..view.escape import escape
 
     where = ctx.command_path if ctx else "mqttpub"
-    click.echo(f"{where}: {escape(' '.join(message.split()))}", err=True)
+    # Where standard error takes nothing either, the exit status is all that is left to say.
+    with suppress(OSError):
+        click.echo(f"{where}: {escape(' '.join(message.split()))}", err=True)
     return status
 
 
 def _unwritten(error: OSError) -> int:
     from ..live.failures import Exit
 
+    reason = "standard output is closed" if error.errno == errno.EBADF else error.strerror
     _silence_stdout()
-    return _complain(f"the output cannot be written: {error.strerror}", Exit.NOT_WRITTEN)
+    return _complain(f"the output cannot be written: {reason}", Exit.NOT_WRITTEN)
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether an error can only be that of an output: it is full, or standard output cannot be written to at all."""
+    from fcntl import F_GETFL, fcntl
+
+    closed = fcntl(sys.stdout.fileno(), F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+    return error.errno in FULL or (error.errno == errno.EBADF and closed)
 
 
 def _silence_stdout() -> None:
@@ -111,11 +123,24 @@ def _silence_stdout() -> None:
     os.dup2(devnull, sys.stdout.fileno())
 
 
+CLOSED = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
+"""How /dev/null is opened in place of a closed stream: input and output fail when used, messages are lost."""
+
+
 def _open_streams() -> None:
-    """Put something in place of the outputs that were closed before the program began, which Python leaves None."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+    """Occupy the descriptors that were closed before the program began, for which Python has None.
+
+    Otherwise the next file or socket would get the number of a standard stream, and the output
+    of the program could end in it. An output that nobody can read must not pass for written.
+    """
+    for descriptor, (name, mode) in enumerate(CLOSED.items()):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            # The lowest number that is free is given, which is this one.
+            os.open(os.devnull, mode)
+        if name != "stdin" and getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
 
 
 def run(arguments: Any = None) -> NoReturn:
@@ -129,7 +154,8 @@ def run(arguments: Any = None) -> NoReturn:
         status = status or 141
     except OSError as error:
         status = _unwritten(error)
-    sys.stderr.flush()
+    with suppress(OSError):
+        sys.stderr.flush()
     # Everything is closed and written. Taking the interpreter apart would only free memory that the
     # system takes back anyway, and costs a short run a seventh of its time.
     os._exit(status)

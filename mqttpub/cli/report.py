@@ -11,6 +11,7 @@ from ..live.publisher import Publisher
 from ..spec.reasons import Codes
 from ..spec.terms import Version
 from .requests import PublishRequest
+from .standard_input import is_interactive
 
 MOST_NOTES = 10
 """Refusals that are named one by one; the others are counted."""
@@ -37,7 +38,7 @@ class Report:
     def watch(self, publisher: Publisher, source: Any) -> None:
         """Take what there is to follow while the run goes on."""
         publisher.turned_away = self.turned_away
-        if self.request.bulk.kind and not self.inspector and sys.stderr.isatty() and not sys.stdin.isatty():
+        if self.request.bulk.kind and not self.inspector and sys.stderr.isatty() and not is_interactive():
             from ..view.progress import Progress
 
             self._watched = publisher, source

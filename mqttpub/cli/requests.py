@@ -1,6 +1,5 @@
 """Flags to request objects."""
 
-import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from .bulk_flags import BulkRequest, bulk_request
 from .connect_flags import connect_packet, disconnect_packet
 from .judging import judge, judge_expiry
 from .property_flags import chosen_properties
+from .standard_input import standard_input
 from .transport_flags import port_of, transport_of
 
 SOURCES = {"message": "-m", "file": "-f", "stdin": "-s", "null_message": "-n"}
@@ -138,10 +138,8 @@ def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
 
 
 def _standard_input() -> bytes:
-    if sys.stdin is None:
-        raise click.UsageError("standard input is closed")
     try:
-        return _bounded(sys.stdin.buffer.read(MAX_PAYLOAD + 1), "standard input")
+        return _bounded(standard_input().read(MAX_PAYLOAD + 1), "standard input")
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 

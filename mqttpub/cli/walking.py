@@ -17,6 +17,7 @@ from ..spec.properties import BY_KEY
 from ..spec.reasons import Codes
 from ..spec.terms import Direction, Version
 from .showing import Show
+from .standard_input import is_interactive
 
 TOPIC = "request"
 PROPERTIES = (
@@ -73,7 +74,7 @@ class Walkthrough:
 
     def __init__(self, *, pause: bool | None = None) -> None:
         self.show = Show()
-        self.pause = pause if pause is not None else sys.stdin.isatty() and sys.stdout.isatty()
+        self.pause = pause if pause is not None else is_interactive() and sys.stdout.isatty()
         self.seen: list[list[Frame]] = []
 
     def run(self) -> int:

@@ -1,6 +1,7 @@
 """Uses that are not in the manual, each of which went wrong once."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -78,11 +79,17 @@ def test_an_outbox_is_drained_without_a_new_message(mosquitto: int, tmp_path: Pa
     assert (again.returncode, json.loads(again.stdout)) == (0, {"event": "summary", **nothing})
 
 
-@pytest.mark.parametrize("flags", [["-l"], ["-l", "-q", "1"], ["--jsonl"], ["-s"]])
-def test_closed_standard_input_is_said(flags: list[str], mosquitto: int) -> None:
-    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", *flags, "<&-"])
-    done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False)
-    assert (done.returncode, done.stderr) == (2, b"mqttpub pub: standard input is closed\n")
+@pytest.mark.parametrize(
+    "line",
+    ["pub -l", "pub -l -q 1", "pub --jsonl", "decode", "decode -f -", "lint", "encode --json -"],
+)
+def test_closed_standard_input_is_said(line: str, mosquitto: int) -> None:
+    command, *flags = line.split()
+    to = ["-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a"] if command == "pub" else []
+    done = subprocess.run(
+        ["bash", "-c", " ".join([*PROGRAM, command, *to, *flags, "<&-"])], capture_output=True, timeout=30, check=False
+    )
+    assert (done.returncode, done.stderr) == (2, f"mqttpub {command}: standard input is closed\n".encode())
 
 
 def test_a_message_needs_no_standard_input(mosquitto: int) -> None:
@@ -160,10 +167,64 @@ def test_a_session_does_not_begin_to_last_at_its_end(mosquitto: int) -> None:
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_no_stream_is_needed(closed: str, mosquitto: int) -> None:
     line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1", "-m", "x"])
-    for more in ("", " --json", " --inspect"):
-        done = subprocess.run(["bash", "-c", f"{line}{more} {closed}"], capture_output=True, timeout=30, check=False)
-        assert done.returncode == 0
-        assert b"Traceback" not in done.stderr
+    done = subprocess.run(["bash", "-c", f"{line} {closed}"], capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+PRINTING = {
+    "pub --embedded -t a -m x --json": 74,
+    "pub --embedded -t a -m x --inspect": 74,
+    "pub --embedded -t a -m x --lint": 0,
+    "bench -h 127.0.0.1 -p {port} -n 1": 74,
+    "encode publish -t a": 74,
+    "encode publish -t a --format raw": 74,
+    "encode publish -t a --inspect": 74,
+    "decode hex:c000": 74,
+    "decode hex:c000 --json": 74,
+    "lint hex:c100": 74,
+    "lint hex:c100 --json": 74,
+    "explain publish": 74,
+    "explain": 74,
+    "walkthrough": 74,
+    "broker -p 0": 74,
+    "profile list": 74,
+    "completion bash": 74,
+    "--help": 74,
+    "pub --help": 74,
+    "--version": 74,
+}
+"""Commands and their exit status when standard output is closed."""
+
+
+CLOSING = {"walkthrough": "<&- >&-", "decode hex:c000": "1</dev/null", "explain": "<&- >&-"}
+
+
+@pytest.mark.parametrize("line", PRINTING)
+def test_output_that_is_lost_is_said(line: str, mosquitto: int, tmp_path: Path) -> None:
+    config = tmp_path / "mqttpub" / "config.toml"
+    config.parent.mkdir()
+    config.write_text("[profile.x]")
+    command = " ".join([*PROGRAM, line.format(port=mosquitto), CLOSING.get(line, ">&-")])
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, timeout=30, check=False,
+        env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == PRINTING[line], done.stderr
+    last = b"mqttpub: the output cannot be written: standard output is closed\n"
+    assert done.stderr.endswith(last) == bool(PRINTING[line])
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "2>/dev/full", "2</dev/null", ">&- 2>/dev/full"])
+def test_without_standard_error_the_exit_status_is_the_same(closed: str) -> None:
+    for line, status in {
+        "pub -t a": 2,
+        "pub -p 1 -t a -m x": 3,
+        "encode publish -t a": 74 * (">&- " in closed),
+    }.items():
+        command = " ".join([*PROGRAM, line, closed])
+        done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=30, check=False)
+        assert done.returncode == status, line
 
 
 def test_a_full_disk_is_said(mosquitto: int) -> None:
