@@ -10,7 +10,7 @@ from ..spec.statements import Statement, statement
 from ..spec.terms import Version
 from ..view.cells import Line, wrap
 from ..view.escape import escape
-from ..view.findings import Case, FindingLines, record
+from ..view.findings import Case, FindingLines, records
 from ..view.terminal import show
 from ..view.values import plural
 from .explaining import CLASSES, WHO
@@ -143,8 +143,9 @@ class JsonOut:
 
     def take(self, case: Case) -> None:
         """Write a line for each finding."""
-        for each in case.findings:
-            entry = {"event": "finding", **record(case, each, secrets=self.manner.secrets, full=self.manner.full)}
+        found = records(case, secrets=self.manner.secrets, full=self.manner.full)
+        for each, known in zip(case.findings, found, strict=True):
+            entry = {"event": "finding", **known}
             if self.manner.explain and each.statement:
                 row = statement(each.statement)
                 entry |= {"class": row.klass, "binds": row.who, "text": row.text}

@@ -86,27 +86,41 @@ def reach(text: str, most: int) -> int:
 
 def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:
     """Return the facts that there is room for, those that bend cut to what the others leave."""
-    if _least(given, gap) > room:
+    least = [_narrowest(fact) for fact in given]
+    if _least(least, gap) > room:
         given = [fact for fact in given if not fact.spare]
-    kept = given
-    while _least(kept, gap) > room and len(kept) > 1:
-        kept = given[: len(kept) - (1 if kept is given else 2)]
-        kept = [*kept, Fact(f"+{len(given) - len(kept)} more", "dim")]
-    extra = max(room - _least(kept, gap), 0)
+        least = [_narrowest(fact) for fact in given]
+    if _least(least, gap) > room and len(given) > 1:
+        count = _first_fitting(least, room, gap)
+        more = Fact(f"+{len(given) - count} more", "dim")
+        given, least = [*given[:count], more], [*least[:count], len(more.text)]
+    extra = max(room - _least(least, gap), 0)
     fitted = []
-    for fact in kept:
-        size, least = reach(fact.text, room), _narrowest(fact)
-        given_room = min(size, least + extra)
-        extra -= given_room - least
+    for fact, narrowest in zip(given, least, strict=True):
+        size = reach(fact.text, room)
+        given_room = min(size, narrowest + extra)
+        extra -= given_room - narrowest
         fitted.append(fact if size <= given_room else fact._replace(text=_cut(fact, given_room)))
     if len(fitted) == 1 and cells(fitted[0].text) > room:
         fitted[0] = fitted[0]._replace(text=clip(fitted[0].text, room))
     return fitted
 
 
-def _least(given: list[Fact], gap: int) -> int:
-    """Return the cells that facts need at least."""
-    return sum(_narrowest(fact) + gap for fact in given) - gap
+def _first_fitting(least: list[int], room: int, gap: int) -> int:
+    """Return how many facts fit, the first ones, with the number of the others after them; each is looked at once."""
+    fits = used = 0
+    for count, narrowest in enumerate(least[:-1], 1):
+        used += narrowest + gap
+        if used + len(f"+{len(least) - count} more") <= room:
+            fits = count
+        elif used > room:
+            break
+    return fits
+
+
+def _least(least: list[int], gap: int) -> int:
+    """Return the cells that facts take together."""
+    return sum(least) + gap * len(least) - gap
 
 
 def _narrowest(fact: Fact) -> int:

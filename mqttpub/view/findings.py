@@ -168,19 +168,35 @@ class _Excerpt(Sheet):
 # as values
 
 
-def record(case: Case, finding: Finding, *, secrets: bool = False, full: bool = False) -> dict[str, Any]:
-    """Return one finding, and where it stands, as values that JSON has.
+def records(case: Case, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield each finding of a case, and where it stands, as values that JSON has.
 
     `offset` counts from the first byte of the packet, `packet_offset` from the first byte of its
     direction. Secrets are asterisks unless `secrets`; `hex` holds at most 256 bytes unless `full`.
     """
+    place, packet = _place(case), None if isinstance(case.event, Closed) else case.decoded
+    # Looking for secrets walks the whole packet, so it is done once and not for each finding.
+    secret = () if secrets or packet is None else hidden(packet)
+    for finding in case.findings:
+        given = {
+            "severity": finding.severity,
+            "statement": finding.statement or None,
+            "message": finding.message,
+            **_answer(finding),
+            **place,
+        }
+        if packet is not None:
+            given |= {"packet_offset": packet.offset, "path": finding.path}
+            given |= {"offset": finding.span.start, "length": finding.span.length, "mask": finding.mask}
+            given |= _bytes(packet.data, secret, finding.span, None if full else MOST_BYTES)
+        yield {key: value for key, value in given.items() if value is not None}
+
+
+def _place(case: Case) -> dict[str, Any]:
+    """Return what is the same for all findings of a case."""
     event, decoded = case.event, case.decoded
     ends, direction = event.ends, event.direction
-    given = {
-        "severity": finding.severity,
-        "statement": finding.statement or None,
-        "message": finding.message,
-        **_answer(finding),
+    return {
         "file": case.source.name or None,
         "line": case.source.line or None,
         "record": event.record or None,
@@ -197,11 +213,6 @@ def record(case: Case, finding: Finding, *, secrets: bool = False, full: bool = 
         "packet_id": getattr(decoded.packet, "packet_id", None) if decoded else None,
         "topic": case.topic or None,
     }
-    if decoded is not None and not isinstance(event, Closed):
-        given |= {"packet_offset": event.offset, "path": finding.path}
-        given |= {"offset": finding.span.start, "length": finding.span.length, "mask": finding.mask}
-        given |= _bytes(decoded, finding.span, secrets, None if full else MOST_BYTES)
-    return {key: value for key, value in given.items() if value is not None}
 
 
 def _answer(finding: Finding) -> dict[str, Any]:
@@ -209,10 +220,10 @@ def _answer(finding: Finding) -> dict[str, Any]:
     return {} if code is None else {"reason_code": code, "reason": _ANSWERS[code]}
 
 
-def _bytes(decoded: Decoded, span: Span, secrets: bool, limit: int | None) -> dict[str, Any]:
+def _bytes(data: bytes, secret: Sequence[Span], span: Span, limit: int | None) -> dict[str, Any]:
     stop = span.stop if limit is None else min(span.stop, span.start + limit)
-    data, at, shown = decoded.data, span.start, []
-    for first, last in clipped(() if secrets else hidden(decoded), span.start, stop):
+    at, shown = span.start, []
+    for first, last in clipped(secret, span.start, stop):
         shown += [data[at:first].hex(), "**" * (last - first)]
         at = last
     left = span.stop - stop

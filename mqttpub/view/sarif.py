@@ -12,7 +12,7 @@ from ..conversation.clients import called
 from ..conversation.events import Closed
 from ..spec.statements import Statement, statement
 from .escape import escape, remark
-from .findings import Case, record
+from .findings import Case, records
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 UNREADABLE = "mqttpub/unreadable"
@@ -40,9 +40,9 @@ class Sarif:
 
     def results(self, case: Case) -> Iterator[str]:
         """Yield the results of a case, each with the comma before it where it needs one."""
-        for each in case.findings:
+        for each, known in zip(case.findings, records(case, secrets=self._secrets), strict=True):
             comma = "," if self._rules else ""
-            yield comma + dumps(self._result(case, each))
+            yield comma + dumps(self._result(case, each, known))
 
     def end(self, failures: Iterable[str], remarks: Iterable[str]) -> str:
         """Return what stands behind the results: the rules that were broken, and what could not be read."""
@@ -55,10 +55,9 @@ class Sarif:
         run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
         return f"],{dumps(run)[1:-1]}}}]}}"
 
-    def _result(self, case: Case, finding: Finding) -> dict[str, Any]:
+    def _result(self, case: Case, finding: Finding, known: dict[str, Any]) -> dict[str, Any]:
         id = finding.statement or UNREADABLE
         index = self._rules.setdefault(id, len(self._rules))
-        known = record(case, finding, secrets=self._secrets)
         return {
             "ruleId": id,
             "ruleIndex": index,

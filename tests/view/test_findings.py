@@ -9,7 +9,7 @@ from mqttpub.codec.nodes import finding
 from mqttpub.spec.terms import Direction
 from mqttpub.view.cells import Line, wrap
 from mqttpub.view.dump import annotate, plain
-from mqttpub.view.findings import Case, FindingLines, Source, excerpt, record
+from mqttpub.view.findings import Case, FindingLines, Source, excerpt, records
 from mqttpub.view.record import dumps
 from mqttpub.wire.span import Span
 from tests.view.cases import DUP, TIME, WRONG, case, ending
@@ -112,8 +112,8 @@ def test_an_excerpt_is_a_part_of_the_dump(given: Case) -> None:
 @given(WRONG)
 def test_a_record_is_a_line_of_json_with_the_bytes_of_the_place(given: Case) -> None:
     assert given.decoded
-    for each in given.findings:
-        entry = json.loads(dumps(record(given, each, secrets=True, full=True)))
+    for each, known in zip(given.findings, records(given, secrets=True, full=True), strict=True):
+        entry = json.loads(dumps(known))
         start, stop = each.span
         assert bytes.fromhex(entry["hex"]) == given.decoded.data[start:stop]
         assert (entry["offset"], entry["length"], entry["mask"]) == (start, stop - start, each.mask)
@@ -122,7 +122,7 @@ def test_a_record_is_a_line_of_json_with_the_bytes_of_the_place(given: Case) -> 
 
 
 def test_a_record_names_the_place() -> None:
-    entry = record(case(DUP, client="me", offset=9, source=Source("t.hex", 0, 3)), case(DUP).findings[1])
+    _, entry = records(case(DUP, client="me", offset=9, source=Source("t.hex", 0, 3)))
     assert entry == {
         "severity": "error", "statement": "MQTT5-2.2.2.1/short", "message": "Property Length 104, but 1 byte is left",
         "reason_code": 0x81, "reason": "Malformed Packet", "file": "t.hex", "line": 3, "record": 17,
@@ -134,7 +134,7 @@ def test_a_record_names_the_place() -> None:
 
 
 def test_the_record_of_an_end_has_no_bytes() -> None:
-    entry = record(ending(), ending().findings[0])
+    (entry,) = records(ending())
     assert not {"hex", "offset", "path", "type"} & set(entry)
     assert entry["direction"] == "server"
 
@@ -143,13 +143,13 @@ def test_the_record_of_an_end_has_no_bytes() -> None:
 def test_a_secret_is_masked(secrets: bool, expected: str) -> None:
     given = case(SECRET)
     wrong = finding("MQTT5-2.1.4/trailing", "connect.trailing", Span(20, 29), "something")
-    shown = record(given, wrong, secrets=secrets)["hex"]
-    assert shown == expected
+    (entry,) = records(given._replace(findings=[wrong]), secrets=secrets)
+    assert entry["hex"] == expected
 
 
 def test_of_many_bytes_some_are_shown_and_the_others_counted() -> None:
     given = case(b"\xc0\x00" + b"x" * 300, direction=Direction.CLIENT)
-    (wrong,) = given.findings
-    entry = record(given, wrong)
+    (entry,) = records(given)
     assert (len(entry["hex"]), entry["bytes_left_out"]) == (512, 44)
-    assert len(record(given, wrong, full=True)["hex"]) == 600
+    (whole,) = records(given, full=True)
+    assert len(whole["hex"]) == 600
