@@ -14,10 +14,20 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stable")
 
+LONG_S = 900
+"""Seconds for a test that is marked long."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add --update."""
     parser.addoption("--update", action="store_true", help="rewrite the screens in transcripts and README.md")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give tests that take minutes more time before they are stopped."""
+    for item in items:
+        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(LONG_S))
 
 
 @pytest.fixture(scope="session")

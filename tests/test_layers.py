@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import mqttpub
+from tests.checks import for_each
 
 ROOT = Path(mqttpub.__file__).parent
 LONGEST = 500
@@ -32,7 +33,7 @@ ALLOWED = {
 """Packages of others that a layer may import."""
 
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)
-each_module = pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+each_module = for_each(MODULES, lambda path: path.relative_to(ROOT).as_posix())
 
 
 def layer_of(path: Path) -> str:
@@ -53,15 +54,15 @@ def imported(path: Path, source: str) -> Iterator[str]:
             yield from (".".join([*module, alias.name]) for alias in node.names)
 
 
-def ours(path: Path, source: str) -> set[str]:
-    """Return the layers that a source imports from."""
-    names = (name.split(".") for name in imported(path, source))
-    return {parts[1] for parts in names if parts[0] == "mqttpub" and len(parts) > 1} & set(LAYERS)
+def ours(names: set[str]) -> set[str]:
+    """Return the layers that imported modules belong to."""
+    parted = (name.split(".") for name in names)
+    return {parts[1] for parts in parted if parts[0] == "mqttpub" and len(parts) > 1} & set(LAYERS)
 
 
-def foreign(path: Path, source: str) -> set[str]:
-    """Return the packages of others that a source imports."""
-    tops = {name.split(".")[0] for name in imported(path, source)}
+def foreign(names: set[str]) -> set[str]:
+    """Return the packages of others that imported modules belong to."""
+    tops = {name.split(".")[0] for name in names}
     return tops - {"mqttpub", "__future__"} - sys.stdlib_module_names
 
 
@@ -71,11 +72,13 @@ def faults(path: Path, source: str) -> list[str]:
     if not layer:
         return []
     below = set(LAYERS[: LAYERS.index(layer) + 1])
-    forbidden = ours(path, source) - below
+    names = set(imported(path, source))
+    layers = ours(names)
+    forbidden = layers - below
     if layer in ALONE:
-        forbidden |= ours(path, source) & ALONE - {layer} - (SCANS if layer == "columns" else set())
-    forbidden |= ours(path, source) & NOT_ON.get(layer, set())
-    forbidden |= foreign(path, source) - ALLOWED.get(layer, set())
+        forbidden |= layers & ALONE - {layer} - (SCANS if layer == "columns" else set())
+    forbidden |= layers & NOT_ON.get(layer, set())
+    forbidden |= foreign(names) - ALLOWED.get(layer, set())
     return sorted(forbidden)
 
 

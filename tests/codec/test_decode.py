@@ -10,17 +10,15 @@ from mqttpub.codec.nodes import Decoded, Node
 from mqttpub.spec.packets import PACKETS, Publish
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.wire.span import Span
-from tests.checks import assert_sound, every
+from tests.checks import assert_sound, every, for_each
 from tests.vectors import Vector, named, packets
 
 V31, V311, V5 = Version
 LARGE = 20_000
 """Bytes from which on a vector is not tried byte by byte."""
 
-each_vector = pytest.mark.parametrize("vector", packets(), ids=lambda vector: vector.name)
-small = pytest.mark.parametrize(
-    "vector", [one for one in packets() if len(one.data) < LARGE], ids=lambda vector: vector.name
-)
+each_vector = for_each(packets(), lambda vector: vector.name)
+small = for_each([one for one in packets() if len(one.data) < LARGE], lambda vector: vector.name)
 
 
 def findings(decoded: Decoded) -> list[tuple[str, str, Span]]:
@@ -51,7 +49,7 @@ def test_a_vector_is_tiled_by_its_leaves(vector: Vector) -> None:
     assert_sound(decode(vector.data, vector.version))
 
 
-@pytest.mark.parametrize("vector", [one for one in packets() if one.places], ids=lambda vector: vector.name)
+@for_each([one for one in packets() if one.places], lambda vector: vector.name)
 def test_a_vector_has_its_fields_in_their_places(vector: Vector) -> None:
     decoded = decode(vector.data, vector.version)
     for path, span in vector.places.items():

@@ -26,6 +26,7 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.terms import Version
+from tests.checks import for_each
 from tests.notation import parse
 from tests.vectors import Vector, packets
 
@@ -36,16 +37,15 @@ def hexed(packet: Packet, version: Version = V5) -> str:
     return encode(packet, version).hex(" ")
 
 
-@pytest.mark.parametrize("vector", [one for one in packets() if one.packet], ids=lambda vector: vector.name)
+@for_each([one for one in packets() if one.packet], lambda vector: vector.name)
 def test_a_vector_is_encoded_back(vector: Vector) -> None:
     assert vector.packet is not None
     assert (encode(vector.packet, vector.version) == vector.data) is vector.canonical
 
 
-@pytest.mark.parametrize(
-    "vector",
+@for_each(
     [one for one in packets() if isinstance(one.packet, Connect) and not one.packet.reserved],
-    ids=lambda vector: vector.name,
+    lambda vector: vector.name,
 )
 def test_a_connect_says_itself_what_its_version_and_its_fields_decide(vector: Vector) -> None:
     packet = vector.packet

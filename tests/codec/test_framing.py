@@ -6,20 +6,21 @@ from mqttpub.codec.framing import connect_version, declared, frame_length
 from mqttpub.spec.packets import Auth, Publish
 from mqttpub.spec.terms import Version
 from mqttpub.wire.cursor import Overlong
+from tests.checks import for_each
 from tests.vectors import Value, Vector, packets, values
 
 V31, V311, V5 = Version
 LENGTHS = [one for one in values() if one.type.name == "Variable Byte Integer"]
 
 
-@pytest.mark.parametrize("vector", LENGTHS, ids=lambda vector: vector.name)
+@for_each(LENGTHS, lambda vector: vector.name)
 def test_the_length_is_that_of_header_and_rest(vector: Value) -> None:
     data = b"\x30" + vector.data
     assert frame_length(data) == len(data) + vector.value
     assert frame_length(bytearray(b"..") + data, 2) == len(data) + vector.value
 
 
-@pytest.mark.parametrize("vector", LENGTHS, ids=lambda vector: vector.name)
+@for_each(LENGTHS, lambda vector: vector.name)
 def test_a_header_that_goes_on_has_no_length_yet(vector: Value) -> None:
     for size in range(len(vector.data)):
         assert frame_length(b"\x30" + vector.data[:size]) is None
@@ -45,9 +46,7 @@ def test_a_fifth_byte_is_overlong(data: bytes) -> None:
     assert caught.value.start == 3
 
 
-@pytest.mark.parametrize(
-    "vector", [one for one in packets() if one.packet and not one.findings], ids=lambda vector: vector.name
-)
+@for_each([one for one in packets() if one.packet and not one.findings], lambda vector: vector.name)
 def test_a_vector_ends_where_its_bytes_end(vector: Vector) -> None:
     assert frame_length(vector.data) == len(vector.data)
 

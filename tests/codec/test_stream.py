@@ -8,6 +8,7 @@ from mqttpub.codec.framing import frame_length
 from mqttpub.codec.stream import MAX_PACKET, Connection, Frame, LostSync, Stream
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.wire.cursor import Overlong
+from tests.checks import for_each
 from tests.vectors import Vector, named, packets
 
 V31, V311, V5 = Version
@@ -32,7 +33,7 @@ def missing(vector: Vector) -> int:
 whole = [one for one in packets() if missing(one) == 0]
 """Vectors that are one whole packet, right or wrong."""
 short = [one for one in packets() if missing(one) > 0]
-each_whole = pytest.mark.parametrize("vector", whole, ids=lambda vector: vector.name)
+each_whole = for_each(whole, lambda vector: vector.name)
 
 
 def fed(stream: Stream, chunks: Iterable[bytes]) -> list[Frame]:
@@ -76,7 +77,7 @@ def test_a_vector_with_others_before_and_behind_it(vector: Vector) -> None:
     assert stream.pending == b"\x30"
 
 
-@pytest.mark.parametrize("vector", short, ids=lambda vector: vector.name)
+@for_each(short, lambda vector: vector.name)
 def test_a_vector_that_is_cut_short_is_waited_for(vector: Vector) -> None:
     stream = Stream()
     assert list(stream.feed(vector.data)) == []

@@ -19,6 +19,7 @@ from mqttpub.spec.packets import PACKETS, Connect, Disconnect, Puback, Publish, 
 from mqttpub.spec.properties import BY_KEY, PROPERTIES, PropertyRow
 from mqttpub.spec.terms import Version
 from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE, WireType
+from tests.checks import for_each
 from tests.strategies import encoded, packets
 
 V31, V311, V5 = Version
@@ -172,7 +173,7 @@ def test_every_property_cut(row: PropertyRow) -> None:
             assert same(published(bytes((stop,)) + whole[:stop], tail), V5) is None
 
 
-@pytest.mark.parametrize("id", range(256))
+@for_each(range(256), hex)
 def test_every_identifier(id: int) -> None:
     for stated in (bytes((id,)), bytes((id | 0x80, 0)), bytes((id | 0x80, id >> 1 | 1))):
         for value in (b"", b"\0", b"\1\2", b"\0\0\0\0", b"\0\1a\0\1b"):

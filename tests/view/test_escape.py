@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.view.escape import ascii_column, escape, escape_bytes, remark
+from tests.checks import for_each
 from tests.view.samples import laws
 
 ANY = st.text(st.characters(codec=None))
@@ -34,7 +35,7 @@ def test_escape(text: str, shown: str) -> None:
     assert escape(text) == shown
 
 
-@pytest.mark.parametrize("code", FORBIDDEN)
+@for_each(FORBIDDEN, hex)
 def test_nothing_forbidden_passes(code: int) -> None:
     for shown in (escape(chr(code)), remark(chr(code))):
         assert shown.isascii()
