@@ -2,7 +2,7 @@
 
 _mqttpub() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
-    local command='' try word index options='' words='' files='' values=none
+    local command='' try word index options='' words='' files='' values=none listing=''
     for ((index = 1; index < COMP_CWORD; index++)); do
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
@@ -31,34 +31,34 @@ _mqttpub() {
         'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
         'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
         'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --help' words='' files=1 ;;
-        'explain') options='--json --help' words='' files=1 ;;
+        'explain') options='--json --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported' ;;
         'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --help' words='' files=1 ;;
         'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
         'walkthrough') options='--pause --no-pause --help' words='' ;;
         'broker') options='-p --port -A --bind -q --quiet --help' words='' ;;
         'profile') options='--help' words='list show' ;;
         'profile list') options='--help' words='' ;;
-        'profile show') options='--help' words='' files=1 ;;
+        'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--help' words='bash zsh fish' ;;
     esac
     case "$command $previous" in
         'pub -t'|'pub --topic') values='' ;;
         'pub -m'|'pub --message') values='' ;;
         'pub -f'|'pub --file') values='=files' ;;
-        'pub -q'|'pub --qos') values='' ;;
+        'pub -q'|'pub --qos') values='0 1 2' ;;
         'pub --packet-id') values='' ;;
         'pub --format') values='text json hex base64 binary raw cbor msgpack protobuf avro' ;;
         'pub -Pp'|'pub --protobuf-path') values='=files' ;;
         'pub -Pmn'|'pub --protobuf-message-name') values='' ;;
         'pub -Ap'|'pub --avsc-path') values='=files' ;;
         'pub --payload-size') values='' ;;
-        'pub -pf'|'pub --payload-format-indicator') values='' ;;
+        'pub -pf'|'pub --payload-format-indicator') values='0 1' ;;
         'pub -e'|'pub --message-expiry-interval') values='' ;;
         'pub -ct'|'pub --content-type') values='' ;;
         'pub -rt'|'pub --response-topic') values='' ;;
         'pub -cd'|'pub --correlation-data') values='' ;;
         'pub -si'|'pub --subscription-identifier') values='' ;;
-        'pub -ta'|'pub --topic-alias') values='' ;;
+        'pub -ta'|'pub --topic-alias') values='auto' ;;
         'pub -up'|'pub --user-property') values='' ;;
         'pub --delimiter') values='' ;;
         'pub --repeat') values='' ;;
@@ -66,11 +66,11 @@ _mqttpub() {
         'pub --rate') values='' ;;
         'pub -M'|'pub --max-inflight') values='' ;;
         'pub --outbox') values='=files' ;;
-        'pub --reconnect') values='' ;;
+        'pub --reconnect') values='always' ;;
         'pub -L'|'pub --url') values='' ;;
         'pub -h'|'pub --host') values='' ;;
         'pub -p'|'pub --port') values='' ;;
-        'pub -V'|'pub --mqtt-version') values='' ;;
+        'pub -V'|'pub --mqtt-version') values='3.1 3.1.1 5' ;;
         'pub -i'|'pub --client-id') values='' ;;
         'pub -I'|'pub --id-prefix') values='' ;;
         'pub -u'|'pub --username') values='' ;;
@@ -90,8 +90,8 @@ _mqttpub() {
         'pub --key') values='=files' ;;
         'pub --key-password') values='' ;;
         'pub --key-password-file') values='=files' ;;
-        'pub --tls-version') values='' ;;
-        'pub --tls-max-version') values='' ;;
+        'pub --tls-version') values='1.2 1.3' ;;
+        'pub --tls-max-version') values='1.2 1.3' ;;
         'pub --ciphers') values='' ;;
         'pub --alpn') values='' ;;
         'pub --sni') values='' ;;
@@ -99,29 +99,29 @@ _mqttpub() {
         'pub -Wt'|'pub --will-topic') values='' ;;
         'pub -Wm'|'pub --will-message') values='' ;;
         'pub -Wq'|'pub --will-qos') values='' ;;
-        'pub -Wpf'|'pub --will-payload-format-indicator') values='' ;;
+        'pub -Wpf'|'pub --will-payload-format-indicator') values='0 1' ;;
         'pub -We'|'pub --will-message-expiry-interval') values='' ;;
         'pub -Wct'|'pub --will-content-type') values='' ;;
         'pub -Wrt'|'pub --will-response-topic') values='' ;;
         'pub -Wcd'|'pub --will-correlation-data') values='' ;;
         'pub -Wd'|'pub --will-delay-interval') values='' ;;
         'pub -Wup'|'pub --will-user-property') values='' ;;
-        'pub -x'|'pub -se'|'pub --session-expiry-interval') values='' ;;
+        'pub -x'|'pub -se'|'pub --session-expiry-interval') values='never' ;;
         'pub -am'|'pub --authentication-method') values='' ;;
         'pub --authentication-data') values='' ;;
-        'pub --request-problem-information') values='' ;;
-        'pub --request-response-information') values='' ;;
+        'pub --request-problem-information') values='0 1' ;;
+        'pub --request-response-information') values='0 1' ;;
         'pub --receive-maximum') values='' ;;
         'pub --topic-alias-maximum') values='' ;;
         'pub -Cup'|'pub --connect-user-property') values='' ;;
         'pub --maximum-packet-size') values='' ;;
         'pub --disconnect-reason-code') values='' ;;
-        'pub --disconnect-session-expiry-interval') values='' ;;
+        'pub --disconnect-session-expiry-interval') values='never' ;;
         'pub --disconnect-server-reference') values='' ;;
         'pub --disconnect-reason-string') values='' ;;
         'pub --disconnect-user-property') values='' ;;
         'pub -D'|'pub --property') values='' ;;
-        'pub --profile') values='' ;;
+        'pub --profile') values='=listing' listing='profile list' ;;
         'encode --format') values='hex raw base64 c' ;;
         'encode --json') values='' ;;
         'encode connect --flags') values='' ;;
@@ -135,7 +135,7 @@ _mqttpub() {
         'encode connect -i'|'encode connect --client-id') values='' ;;
         'encode connect -Wt'|'encode connect --will-topic') values='' ;;
         'encode connect -Wm'|'encode connect --will-message') values='' ;;
-        'encode connect -Wpf'|'encode connect --will-payload-format-indicator') values='' ;;
+        'encode connect -Wpf'|'encode connect --will-payload-format-indicator') values='0 1' ;;
         'encode connect -We'|'encode connect --will-message-expiry-interval') values='' ;;
         'encode connect -Wct'|'encode connect --will-content-type') values='' ;;
         'encode connect -Wrt'|'encode connect --will-response-topic') values='' ;;
@@ -144,23 +144,23 @@ _mqttpub() {
         'encode connect -Wup'|'encode connect --will-user-property') values='' ;;
         'encode connect -u'|'encode connect --username') values='' ;;
         'encode connect -P'|'encode connect --password') values='' ;;
-        'encode connect -x'|'encode connect -se'|'encode connect --session-expiry-interval') values='' ;;
+        'encode connect -x'|'encode connect -se'|'encode connect --session-expiry-interval') values='never' ;;
         'encode connect -am'|'encode connect --authentication-method') values='' ;;
         'encode connect --authentication-data') values='' ;;
-        'encode connect --request-problem-information') values='' ;;
-        'encode connect --request-response-information') values='' ;;
+        'encode connect --request-problem-information') values='0 1' ;;
+        'encode connect --request-response-information') values='0 1' ;;
         'encode connect --receive-maximum') values='' ;;
         'encode connect --topic-alias-maximum') values='' ;;
         'encode connect -up'|'encode connect --user-property') values='' ;;
         'encode connect --maximum-packet-size') values='' ;;
-        'encode connect -V'|'encode connect --mqtt-version') values='' ;;
+        'encode connect -V'|'encode connect --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode connect --remaining-length') values='' ;;
         'encode connect --format') values='hex raw base64 c' ;;
         'encode connack --flags') values='' ;;
         'encode connack --reserved') values='' ;;
         'encode connack --unused') values='' ;;
         'encode connack --reason-code') values='' ;;
-        'encode connack -x'|'encode connack -se'|'encode connack --session-expiry-interval') values='' ;;
+        'encode connack -x'|'encode connack -se'|'encode connack --session-expiry-interval') values='never' ;;
         'encode connack --assigned-client-identifier') values='' ;;
         'encode connack --server-keep-alive') values='' ;;
         'encode connack -am'|'encode connack --authentication-method') values='' ;;
@@ -170,14 +170,14 @@ _mqttpub() {
         'encode connack --reason-string') values='' ;;
         'encode connack --receive-maximum') values='' ;;
         'encode connack --topic-alias-maximum') values='' ;;
-        'encode connack --maximum-qos') values='' ;;
-        'encode connack --retain-available') values='' ;;
+        'encode connack --maximum-qos') values='0 1' ;;
+        'encode connack --retain-available') values='0 1' ;;
         'encode connack -up'|'encode connack --user-property') values='' ;;
         'encode connack --maximum-packet-size') values='' ;;
-        'encode connack --wildcard-subscription-available') values='' ;;
-        'encode connack --subscription-identifier-available') values='' ;;
-        'encode connack --shared-subscription-available') values='' ;;
-        'encode connack -V'|'encode connack --mqtt-version') values='' ;;
+        'encode connack --wildcard-subscription-available') values='0 1' ;;
+        'encode connack --subscription-identifier-available') values='0 1' ;;
+        'encode connack --shared-subscription-available') values='0 1' ;;
+        'encode connack -V'|'encode connack --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode connack --remaining-length') values='' ;;
         'encode connack --format') values='hex raw base64 c' ;;
         'encode publish -q'|'encode publish --qos') values='' ;;
@@ -185,15 +185,15 @@ _mqttpub() {
         'encode publish --packet-id') values='' ;;
         'encode publish -m'|'encode publish --message') values='' ;;
         'encode publish -f'|'encode publish --file') values='=files' ;;
-        'encode publish -pf'|'encode publish --payload-format-indicator') values='' ;;
+        'encode publish -pf'|'encode publish --payload-format-indicator') values='0 1' ;;
         'encode publish -e'|'encode publish --message-expiry-interval') values='' ;;
         'encode publish -ct'|'encode publish --content-type') values='' ;;
         'encode publish -rt'|'encode publish --response-topic') values='' ;;
         'encode publish -cd'|'encode publish --correlation-data') values='' ;;
         'encode publish -si'|'encode publish --subscription-identifier') values='' ;;
-        'encode publish -ta'|'encode publish --topic-alias') values='' ;;
+        'encode publish -ta'|'encode publish --topic-alias') values='auto' ;;
         'encode publish -up'|'encode publish --user-property') values='' ;;
-        'encode publish -V'|'encode publish --mqtt-version') values='' ;;
+        'encode publish -V'|'encode publish --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode publish --remaining-length') values='' ;;
         'encode publish --format') values='hex raw base64 c' ;;
         'encode puback --flags') values='' ;;
@@ -201,7 +201,7 @@ _mqttpub() {
         'encode puback --reason-code') values='' ;;
         'encode puback --reason-string') values='' ;;
         'encode puback -up'|'encode puback --user-property') values='' ;;
-        'encode puback -V'|'encode puback --mqtt-version') values='' ;;
+        'encode puback -V'|'encode puback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode puback --remaining-length') values='' ;;
         'encode puback --format') values='hex raw base64 c' ;;
         'encode pubrec --flags') values='' ;;
@@ -209,7 +209,7 @@ _mqttpub() {
         'encode pubrec --reason-code') values='' ;;
         'encode pubrec --reason-string') values='' ;;
         'encode pubrec -up'|'encode pubrec --user-property') values='' ;;
-        'encode pubrec -V'|'encode pubrec --mqtt-version') values='' ;;
+        'encode pubrec -V'|'encode pubrec --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubrec --remaining-length') values='' ;;
         'encode pubrec --format') values='hex raw base64 c' ;;
         'encode pubrel --header-qos') values='' ;;
@@ -218,7 +218,7 @@ _mqttpub() {
         'encode pubrel --reason-code') values='' ;;
         'encode pubrel --reason-string') values='' ;;
         'encode pubrel -up'|'encode pubrel --user-property') values='' ;;
-        'encode pubrel -V'|'encode pubrel --mqtt-version') values='' ;;
+        'encode pubrel -V'|'encode pubrel --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubrel --remaining-length') values='' ;;
         'encode pubrel --format') values='hex raw base64 c' ;;
         'encode pubcomp --flags') values='' ;;
@@ -226,7 +226,7 @@ _mqttpub() {
         'encode pubcomp --reason-code') values='' ;;
         'encode pubcomp --reason-string') values='' ;;
         'encode pubcomp -up'|'encode pubcomp --user-property') values='' ;;
-        'encode pubcomp -V'|'encode pubcomp --mqtt-version') values='' ;;
+        'encode pubcomp -V'|'encode pubcomp --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubcomp --remaining-length') values='' ;;
         'encode pubcomp --format') values='hex raw base64 c' ;;
         'encode subscribe --header-qos') values='' ;;
@@ -239,7 +239,7 @@ _mqttpub() {
         'encode subscribe -q'|'encode subscribe --qos') values='' ;;
         'encode subscribe -si'|'encode subscribe --subscription-identifier') values='' ;;
         'encode subscribe -up'|'encode subscribe --user-property') values='' ;;
-        'encode subscribe -V'|'encode subscribe --mqtt-version') values='' ;;
+        'encode subscribe -V'|'encode subscribe --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode subscribe --remaining-length') values='' ;;
         'encode subscribe --format') values='hex raw base64 c' ;;
         'encode suback --flags') values='' ;;
@@ -247,7 +247,7 @@ _mqttpub() {
         'encode suback --reason-code') values='' ;;
         'encode suback --reason-string') values='' ;;
         'encode suback -up'|'encode suback --user-property') values='' ;;
-        'encode suback -V'|'encode suback --mqtt-version') values='' ;;
+        'encode suback -V'|'encode suback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode suback --remaining-length') values='' ;;
         'encode suback --format') values='hex raw base64 c' ;;
         'encode unsubscribe --header-qos') values='' ;;
@@ -255,7 +255,7 @@ _mqttpub() {
         'encode unsubscribe --packet-id') values='' ;;
         'encode unsubscribe -t'|'encode unsubscribe --filter') values='' ;;
         'encode unsubscribe -up'|'encode unsubscribe --user-property') values='' ;;
-        'encode unsubscribe -V'|'encode unsubscribe --mqtt-version') values='' ;;
+        'encode unsubscribe -V'|'encode unsubscribe --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode unsubscribe --remaining-length') values='' ;;
         'encode unsubscribe --format') values='hex raw base64 c' ;;
         'encode unsuback --flags') values='' ;;
@@ -263,24 +263,24 @@ _mqttpub() {
         'encode unsuback --reason-code') values='' ;;
         'encode unsuback --reason-string') values='' ;;
         'encode unsuback -up'|'encode unsuback --user-property') values='' ;;
-        'encode unsuback -V'|'encode unsuback --mqtt-version') values='' ;;
+        'encode unsuback -V'|'encode unsuback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode unsuback --remaining-length') values='' ;;
         'encode unsuback --format') values='hex raw base64 c' ;;
         'encode pingreq --flags') values='' ;;
-        'encode pingreq -V'|'encode pingreq --mqtt-version') values='' ;;
+        'encode pingreq -V'|'encode pingreq --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pingreq --remaining-length') values='' ;;
         'encode pingreq --format') values='hex raw base64 c' ;;
         'encode pingresp --flags') values='' ;;
-        'encode pingresp -V'|'encode pingresp --mqtt-version') values='' ;;
+        'encode pingresp -V'|'encode pingresp --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pingresp --remaining-length') values='' ;;
         'encode pingresp --format') values='hex raw base64 c' ;;
         'encode disconnect --flags') values='' ;;
         'encode disconnect --reason-code') values='' ;;
-        'encode disconnect -x'|'encode disconnect -se'|'encode disconnect --session-expiry-interval') values='' ;;
+        'encode disconnect -x'|'encode disconnect -se'|'encode disconnect --session-expiry-interval') values='never' ;;
         'encode disconnect --server-reference') values='' ;;
         'encode disconnect --reason-string') values='' ;;
         'encode disconnect -up'|'encode disconnect --user-property') values='' ;;
-        'encode disconnect -V'|'encode disconnect --mqtt-version') values='' ;;
+        'encode disconnect -V'|'encode disconnect --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode disconnect --remaining-length') values='' ;;
         'encode disconnect --format') values='hex raw base64 c' ;;
         'encode auth --flags') values='' ;;
@@ -289,12 +289,12 @@ _mqttpub() {
         'encode auth --authentication-data') values='' ;;
         'encode auth --reason-string') values='' ;;
         'encode auth -up'|'encode auth --user-property') values='' ;;
-        'encode auth -V'|'encode auth --mqtt-version') values='' ;;
+        'encode auth -V'|'encode auth --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode auth --remaining-length') values='' ;;
         'encode auth --format') values='hex raw base64 c' ;;
         'decode -f'|'decode --file') values='=files' ;;
         'decode --form') values='auto hex base64 escaped raw' ;;
-        'decode -V'|'decode --mqtt-version') values='' ;;
+        'decode -V'|'decode --mqtt-version') values='3.1 3.1.1 5' ;;
         'decode --direction') values='client server' ;;
         'decode --port') values='' ;;
         'decode --key-log') values='=files' ;;
@@ -305,7 +305,7 @@ _mqttpub() {
         'decode --follow') values='' ;;
         'lint -f'|'lint --file') values='=files' ;;
         'lint --form') values='auto hex base64 escaped raw' ;;
-        'lint -V'|'lint --mqtt-version') values='' ;;
+        'lint -V'|'lint --mqtt-version') values='3.1 3.1.1 5' ;;
         'lint --direction') values='client server auto' ;;
         'lint --port') values='' ;;
         'lint --key-log') values='=files' ;;
@@ -332,13 +332,13 @@ _mqttpub() {
         'bench -n'|'bench --messages') values='' ;;
         'bench --duration') values='' ;;
         'bench --rate') values='' ;;
-        'bench -q'|'bench --qos') values='' ;;
+        'bench -q'|'bench --qos') values='0 1 2' ;;
         'bench -S'|'bench --payload-size') values='' ;;
         'bench -M'|'bench --max-inflight') values='' ;;
         'bench -L'|'bench --url') values='' ;;
         'bench -h'|'bench --host') values='' ;;
         'bench -p'|'bench --port') values='' ;;
-        'bench -V'|'bench --mqtt-version') values='' ;;
+        'bench -V'|'bench --mqtt-version') values='3.1 3.1.1 5' ;;
         'bench -i'|'bench --client-id') values='' ;;
         'bench -I'|'bench --id-prefix') values='' ;;
         'bench -u'|'bench --username') values='' ;;
@@ -358,19 +358,21 @@ _mqttpub() {
         'bench --key') values='=files' ;;
         'bench --key-password') values='' ;;
         'bench --key-password-file') values='=files' ;;
-        'bench --tls-version') values='' ;;
-        'bench --tls-max-version') values='' ;;
+        'bench --tls-version') values='1.2 1.3' ;;
+        'bench --tls-max-version') values='1.2 1.3' ;;
         'bench --ciphers') values='' ;;
         'bench --alpn') values='' ;;
         'bench --sni') values='' ;;
         'bench --key-log') values='=files' ;;
-        'bench --profile') values='' ;;
+        'bench --profile') values='=listing' listing='profile list' ;;
         'broker -p'|'broker --port') values='' ;;
         'broker -A'|'broker --bind') values='' ;;
     esac
     COMPREPLY=()
     if [[ $values == =files ]]; then
         COMPREPLY=($(compgen -f -- "$current"))
+    elif [[ $values == =listing || ($values == none && $listing && $current != -*) ]]; then
+        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" $listing 2>/dev/null)" -- "$current"))
     elif [[ $values != none ]]; then
         COMPREPLY=($(compgen -W "$values" -- "$current"))
     elif [[ $current == -* ]]; then

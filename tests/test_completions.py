@@ -1,8 +1,11 @@
 """completions/ is what the program writes, and the shells agree with it."""
 
+import contextlib
 import os
+import pty
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,45 +29,99 @@ def test_the_shell_can_read_it(shell: str) -> None:
     subprocess.run([shell, "-n", FOLDER / FILES[shell]], check=True)
 
 
-def complete(*words: str) -> list[str]:
+def bash(line: str) -> list[str]:
     """Return what bash offers for the last word."""
-    index = len(words) - 1
+    words = line.split(" ")
     quoted = " ".join(f"'{word}'" for word in words)
     code = (
-        f"source {FOLDER / FILES['bash']}; COMP_WORDS=({quoted}); COMP_CWORD={index}; _mqttpub; "
+        f"source '{FOLDER / FILES['bash']}'; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _mqttpub; "
         'printf "%s\\n" "${COMPREPLY[@]}"'
     )
-    done = subprocess.run(["bash", "-c", code], check=True, capture_output=True, text=True)
+    done = subprocess.run(["bash", "-c", code], check=True, capture_output=True, text=True, env=environment())
     return done.stdout.split()
 
 
-def test_bash_offers_subcommands() -> None:
-    assert complete("mqttpub", "p") == ["pub", "pipeline", "profile"]
-    assert complete("mqttpub", "encode", "pub") == ["publish", "puback", "pubrec", "pubrel", "pubcomp"]
-
-
-def test_bash_offers_flags_and_their_values() -> None:
-    assert complete("mqttpub", "pub", "--message-e") == ["--message-expiry-interval"]
-    assert complete("mqttpub", "pub", "-t", "x", "--ret") == ["--retain"]
-    assert complete("mqttpub", "decode", "--form", "b") == ["base64"]
-    assert complete("mqttpub", "pub", "--topic", "x") == []
-
-
-def test_aliases_are_not_offered() -> None:
-    assert complete("mqttpub", "pub", "--hostn") == []
-
-
-def fish_complete(line: str) -> list[str]:
+def fish(line: str) -> list[str]:
     """Return what fish offers at the end of a line."""
-    code = f"source {FOLDER / FILES['fish']}; complete -C '{line}'"
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    done = subprocess.run(
-        ["fish", "-c", code], check=True, capture_output=True, text=True, env={**os.environ, "PATH": path}
-    )
+    code = f"source '{FOLDER / FILES['fish']}'; complete -C '{line}'"
+    done = subprocess.run(["fish", "-c", code], check=True, capture_output=True, text=True, env=environment())
     return [row.split("\t")[0] for row in done.stdout.splitlines()]
 
 
-def test_fish_offers_subcommands_flags_and_values() -> None:
-    assert fish_complete("mqttpub wal") == ["walkthrough"]
-    assert "--message-expiry-interval" in fish_complete("mqttpub pub --message-")
-    assert fish_complete("mqttpub decode --form bas") == ["base64"]
+ZSHRC = """
+autoload -Uz compinit
+compinit -u -D
+source "$COMPLETION"
+compadd() {
+    # With these options the completion system only asks; what remains is what it offers.
+    if [[ " $* " != *' -'(O|A|D)' '* ]]; then
+        local -a offered
+        builtin compadd -A offered "$@"
+        print -rl -- $offered >> "$OFFERED"
+    fi
+    builtin compadd "$@"
+}
+zle-line-init() {
+    BUFFER=$LINE_TO_COMPLETE CURSOR=$#BUFFER
+    zle complete-word
+    exit
+}
+zle -N zle-line-init
+"""
+
+
+def zsh(line: str) -> list[str]:
+    """Return what zsh offers at the end of a line that it edits on a terminal of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        offered = Path(folder, "offered")
+        offered.touch()
+        Path(folder, ".zshrc").write_text(ZSHRC)
+        ours, its = pty.openpty()
+        values = {"ZDOTDIR": folder, "COMPLETION": str(FOLDER / FILES["zsh"]), "OFFERED": str(offered)}
+        with subprocess.Popen(
+            ["zsh", "-i"], stdin=its, stdout=its, stderr=its, start_new_session=True,
+            env={**environment(), **values, "LINE_TO_COMPLETE": line, "TERM": "dumb"},
+        ):  # fmt: skip
+            os.close(its)
+            # Reading fails once the shell has closed its end.
+            with contextlib.suppress(OSError):
+                while os.read(ours, 4096):
+                    pass
+            os.close(ours)
+        return [word for word in offered.read_text().splitlines() if word]
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which a shell finds the program and two profiles."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "XDG_CONFIG_HOME": str(CONFIG)}
+
+
+SHELLS = {"bash": bash, "zsh": zsh, "fish": fish}
+CONFIG = Path(__file__).parent / "shell_config"
+"""Where the shells find a configuration file with profiles."""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("mqttpub wal", ["walkthrough"]),
+        ("mqttpub encode pub", ["puback", "pubcomp", "publish", "pubrec", "pubrel"]),
+        ("mqttpub pub --message-e", ["--message-expiry-interval"]),
+        ("mqttpub pub -t x --will-t", ["--will-topic"]),
+        ("mqttpub broker --qui", ["--quiet"]),
+        ("mqttpub encode publish --content-t", ["--content-type"]),
+        ("mqttpub pub -q ", ["0", "1", "2"]),
+        ("mqttpub pub -V 3", ["3.1", "3.1.1"]),
+        ("mqttpub pub --protocol ws", ["ws", "wss"]),
+        ("mqttpub decode --form bas", ["base64"]),
+        ("mqttpub explain correlation", ["correlation-data"]),
+        ("mqttpub pub --profile ", ["greenhouse", "prod"]),
+        ("mqttpub profile show gr", ["greenhouse"]),
+        ("mqttpub pub --hostn", []),
+    ],
+)
+def test_the_shells_offer(shell: str, line: str, offered: list[str]) -> None:
+    word = line.rpartition(" ")[2]
+    assert sorted({each for each in SHELLS[shell](line) if each.startswith(word)}) == offered

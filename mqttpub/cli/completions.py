@@ -14,6 +14,8 @@ class Entry(NamedTuple):
     choices: tuple[str, ...]
     takes_value: bool
     takes_path: bool
+    listing: str
+    """Arguments with which the program itself prints the values there are, such as `profile list`."""
 
 
 class Node(NamedTuple):
@@ -26,6 +28,8 @@ class Node(NamedTuple):
     """Subcommands, or the choices of its first argument."""
     paths: bool
     """Whether its arguments may be files."""
+    listing: str
+    """Arguments with which the program itself prints what its first argument may be."""
 
 
 def script(shell: str) -> str:
@@ -39,15 +43,17 @@ def script(shell: str) -> str:
 def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[Node]:
     words: list[str] = []
     paths = False
+    listing = ""
     if isinstance(command, click.Group):
         words = command.list_commands(context)
     for param in command.params:
         if isinstance(param, click.Argument):
             words += _choices(param)
-            paths = paths or not _choices(param)
+            listing = listing or _listing(param)
+            paths = paths or not (words or listing)
     shown = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
     options = [_entry(param) for param in shown]
-    yield Node(path, command.get_short_help_str(60), tuple(options), tuple(words), paths)
+    yield Node(path, command.get_short_help_str(60), tuple(options), tuple(words), paths, listing)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
@@ -57,7 +63,16 @@ def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]
 
 
 def _choices(param: click.Parameter) -> list[str]:
-    return [str(choice) for choice in param.type.choices] if isinstance(param.type, click.Choice) else []
+    """Return the values that a parameter takes, or those of them that people type."""
+    if isinstance(param.type, click.Choice):
+        return [str(choice) for choice in param.type.choices]
+    # A metavar such as 0|1|2 says which values help recommends.
+    shown = (param.metavar or param.type.name).split("|")
+    return shown if shown[1:] else list(getattr(param.type, "suggestions", ()))
+
+
+def _listing(param: click.Parameter) -> str:
+    return str(getattr(param.type, "listing", ""))
 
 
 def _entry(option: click.Option) -> Entry:
@@ -65,7 +80,10 @@ def _entry(option: click.Option) -> Entry:
     names = shown() if shown else [*option.opts, *option.secondary_opts]
     help = (option.help or "").split("\n")[0]
     path = isinstance(option.type, click.Path)
-    return Entry(tuple(names), help, tuple(_choices(option)), not (option.is_flag or option.count), path)
+    return Entry(
+        tuple(names), help, tuple(_choices(option)), not (option.is_flag or option.count), path,
+        _listing(option),
+    )  # fmt: skip
 
 
 # bash
@@ -80,7 +98,8 @@ def _bash(nodes: list[Node]) -> str:
 def _bash_case(node: Node) -> str:
     options = " ".join(name for entry in node.options for name in entry.names)
     files = " files=1" if node.paths else ""
-    return f"        '{' '.join(node.path)}') options='{options}' words='{' '.join(node.words)}'{files} ;;"
+    listing = f" listing='{node.listing}'" if node.listing else ""
+    return f"        '{' '.join(node.path)}') options='{options}' words='{' '.join(node.words)}'{files}{listing} ;;"
 
 
 def _bash_values(nodes: list[Node]) -> Iterator[str]:
@@ -88,6 +107,7 @@ def _bash_values(nodes: list[Node]) -> Iterator[str]:
         for entry in node.options:
             if entry.takes_value:
                 what = "=files" if entry.takes_path else " ".join(entry.choices)
+                what = f"=listing' listing='{entry.listing}" if entry.listing else what
                 names = "|".join(f"'{' '.join(node.path)} {name}'" for name in entry.names)
                 yield f"        {names}) values='{what}' ;;"
 
@@ -101,7 +121,7 @@ _BASH = """\
 
 _mqttpub() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
-    local command='' try word index options='' words='' files='' values=none
+    local command='' try word index options='' words='' files='' values=none listing=''
     for ((index = 1; index < COMP_CWORD; index++)); do
         word=${{COMP_WORDS[index]}}
         try=${{command:+$command }}$word
@@ -118,6 +138,8 @@ _mqttpub() {{
     COMPREPLY=()
     if [[ $values == =files ]]; then
         COMPREPLY=($(compgen -f -- "$current"))
+    elif [[ $values == =listing || ($values == none && $listing && $current != -*) ]]; then
+        COMPREPLY=($(compgen -W "$("${{COMP_WORDS[0]}}" $listing 2>/dev/null)" -- "$current"))
     elif [[ $values != none ]]; then
         COMPREPLY=($(compgen -W "$values" -- "$current"))
     elif [[ $current == -* ]]; then
@@ -143,6 +165,7 @@ def _zsh(nodes: list[Node]) -> str:
 def _zsh_case(node: Node) -> str:
     rows = [f"            '{row}'" for entry in node.options for row in _zsh_rows(entry)]
     words = [f"            '*: :({' '.join(node.words)})'"] if node.words else []
+    words += [f"            '1:name:{_zsh_listing(node.listing)}'"] if node.listing else []
     files = ["            '*: :_files'"] if node.paths and not node.words else []
     rows = [*rows, *words, *files]
     return f"        '{' '.join(node.path)}') specs=(\n" + "\n".join(rows) + "\n        ) ;;"
@@ -155,26 +178,40 @@ def _zsh_rows(entry: Entry) -> Iterator[str]:
     what = ""
     if entry.takes_value:
         action = "_files" if entry.takes_path else f"({' '.join(entry.choices)})" if entry.choices else " "
+        action = _zsh_listing(entry.listing) if entry.listing else action
         what = f":value:{action}"
     yield from (f"*{name}[{help}]{what}" for name in entry.names)
+
+
+def _zsh_listing(listing: str) -> str:
+    return f"{{_mqttpub_listed {listing}}}"
 
 
 _ZSH = """\
 #compdef mqttpub
 # Completion of mqttpub for zsh; written by `mqttpub completion zsh`.
 
+_mqttpub_listed() {{
+    local -a names
+    names=(${{(f)"$(_call_program names $_mqttpub_program "$@" 2>/dev/null)"}})
+    compadd -a names
+}}
+
 _mqttpub() {{
-    local command='' try index
+    local command='' try index named=1 _mqttpub_program=$words[1]
     local -a specs
     for ((index = 2; index < CURRENT; index++)); do
         try=${{command:+$command }}${{words[index]}}
         case "$try" in
-            {parents}) command=$try ;;
+            {parents}) command=$try named=$index ;;
         esac
     done
     case "$command" in
 {cases}
     esac
+    # For _arguments a command begins where its own options do.
+    shift $((named - 1)) words
+    ((CURRENT -= named - 1))
     _arguments $specs
 }}
 
@@ -200,6 +237,8 @@ def _fish_lines(node: Node) -> Iterator[str]:
     at = f"complete -c mqttpub -n '__mqttpub_at {' '.join(node.path)}'".replace("at '", "at'")
     if node.words:
         yield f"{at} -f -a '{' '.join(node.words)}'"
+    elif node.listing:
+        yield f"{at} -f -a '(mqttpub {node.listing} 2>/dev/null)'"
     elif node.paths:
         yield f"{at} -F"
     for entry in node.options:
@@ -211,6 +250,8 @@ def _fish_lines(node: Node) -> Iterator[str]:
 def _fish_value(entry: Entry) -> str:
     if not entry.takes_value:
         return ""
+    if entry.listing:
+        return f" -x -a '(mqttpub {entry.listing} 2>/dev/null)'"
     return " -r -F" if entry.takes_path else f" -x -a '{' '.join(entry.choices)}'" if entry.choices else " -x"
 
 

@@ -3,8 +3,21 @@
 import click
 
 
+class TermType(click.ParamType[str]):
+    """A word that can be explained, in any of its forms."""
+
+    name = "word"
+
+    @property
+    def suggestions(self) -> list[str]:
+        """What completion offers."""
+        from .explaining import names
+
+        return names()
+
+
 @click.command(name="explain", context_settings={"help_option_names": ["--help"]})
-@click.argument("word", nargs=-1)
+@click.argument("word", nargs=-1, type=TermType())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 def command(word: tuple[str, ...], as_json: bool) -> int:
     """Tell about a packet, a property, a reason code or a statement.

@@ -67,6 +67,14 @@ def overview(*, as_json: bool) -> int:
     return 0
 
 
+def names() -> list[str]:
+    """Return what can be explained as words to type: packets, properties and reasons."""
+    labels = [cls.name for cls in PACKETS.values()]
+    labels += [row.label for row in PROPERTIES.values()]
+    labels += [row.name for row in REASONS]
+    return list(dict.fromkeys(label.lower().replace(" ", "-") for label in labels))
+
+
 def _found(word: str) -> Iterator[Any]:
     plain = word.strip().replace("-", " ").replace("_", " ").casefold()
     number = _number(word)

@@ -3,6 +3,7 @@
 import click
 
 from .flags import Command
+from .profiles import PROFILE_NAME
 
 
 @click.group(name="profile", context_settings={"help_option_names": ["--help"]})
@@ -25,7 +26,7 @@ def list_profiles() -> int:
 
 
 @command.command(name="show", cls=Command)
-@click.argument("name")
+@click.argument("name", type=PROFILE_NAME)
 def show(name: str) -> int:
     """Print the flags that a profile sets, passwords masked."""
     from .profiles import find, lines

@@ -154,8 +154,17 @@ def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | 
     return name
 
 
+class ProfileType(click.ParamType[str]):
+    """The name of a profile."""
+
+    name = "name"
+    listing = "profile list"
+    """Arguments of the program that print what completion offers."""
+
+
+PROFILE_NAME = ProfileType()
 profile_flag = flag(
-    "--profile", is_eager=True, expose_value=False, callback=take, metavar="NAME",
+    "--profile", is_eager=True, expose_value=False, callback=take, metavar="NAME", type=PROFILE_NAME,
     help="Take flags from [profile.NAME] of ~/.config/mqttpub/config.toml. [default: default, if it is there]",
 )  # fmt: skip
 

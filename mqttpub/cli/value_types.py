@@ -23,6 +23,8 @@ class VersionType(click.ParamType[Version]):
     """An MQTT version in any writing of the other clients."""
 
     name = "version"
+    suggestions = ("3.1", "3.1.1", "5")
+    """What completion offers."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:
         """Return the Version that the text names."""
@@ -147,6 +149,11 @@ class NumberType(click.ParamType[int]):
     def __init__(self, low: int, high: int, words: dict[str, int] | None = None) -> None:
         self.low, self.high, self.words = low, high, words or {}
 
+    @property
+    def suggestions(self) -> list[str]:
+        """What completion offers: the words that are easy to type."""
+        return [word for word in self.words if word.isascii() and word.isalpha()]
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return the number."""
         if (word := str(value).lower()) in self.words:
@@ -225,6 +232,9 @@ U16_NUMBER = NumberType(0, 0xFFFF)
 BYTE_NUMBER = NumberType(0, 0xFF)
 PASSWORD = SecretType("a password")
 
+AUTO = -1
+"""Topic Alias that stands for: let the program choose them."""
+
 PROPERTY_TYPES: dict[Any, Any] = {
     STRING: str,
     BINARY: OCTETS,
@@ -235,8 +245,6 @@ PROPERTY_TYPES: dict[Any, Any] = {
     VARIABLE: NumberType(0, MAX_VARIABLE),
 }
 """Values of properties, by the data type of their row."""
-AUTO = -1
-"""Topic Alias that stands for: let the program choose them."""
 SPECIAL_TYPES: dict[str, Any] = {
     "topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO}),
     "session_expiry_interval": NumberType(0, NEVER, dict.fromkeys(FOREVER, NEVER)),
