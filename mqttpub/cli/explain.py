@@ -20,11 +20,11 @@ class TermType(click.ParamType[str]):
 @click.argument("word", nargs=-1, type=TermType())
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead.")
 def command(word: tuple[str, ...], as_json: bool) -> int:
-    """Tell about a packet, a property, a reason code or a statement.
+    """Tell about a packet, a property, a reason code, a field, a concept or a statement.
 
     WORD is a packet (publish), a property (topic alias, 0x23), a reason code (0x87, not
-    authorized) or the id of a statement or section (3.3.1-2, MQTT5-3.3.1-2, 3.3.1). Without
-    WORD, list what there is.
+    authorized), a field (keep alive), a concept (will, wildcards) or the id of a statement or
+    section (3.3.1-2, MQTT5-3.3.1-2, 3.3.1). Without WORD, list what there is.
     """
     from .explaining import explain, overview
 

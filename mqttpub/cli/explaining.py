@@ -1,18 +1,20 @@
 """What `explain` tells: rows of the tables in words."""
 
+import textwrap
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
+from ..spec.concepts import CONCEPTS, Concept
 from ..spec.fields import Field, Packet
 from ..spec.limits import Limit
 from ..spec.packets import PACKETS
 from ..spec.properties import PROPERTIES, PropertyRow
-from ..spec.reasons import CONNECT_RETURN_CODES, REASONS, Codes, Reason
+from ..spec.reasons import CONNECT_RETURN_CODES, REASONS, SUBACK_RETURN_CODES, Codes, Reason
 from ..spec.statements import Statement, find, statement
 from ..spec.terms import Version
-from .showing import Show
+from .showing import Show, screen_width
 
 Line = list[tuple[str, str]]
 CLASSES = {
@@ -29,9 +31,9 @@ WHO = {"c": "the client", "s": "the server", "cs": "both ends"}
 
 def explain(word: str, *, as_json: bool) -> int:
     """Print all that a word names and return the exit status; raises UsageError when nothing has the name."""
-    found = list(_found(word))
+    found = list(_found(word)) or list(_begins(word))
     if not found:
-        raise click.UsageError(f"nothing is called '{word}': no packet, property, reason code or statement")
+        raise click.UsageError(f"nothing is called '{word}'; {_meant(word)}`mqttpub explain` lists all names")
     if as_json:
         import json
 
@@ -53,6 +55,8 @@ def overview(*, as_json: bool) -> int:
             "packets": [cls.name for cls in PACKETS.values()],
             "properties": [row.label for row in PROPERTIES.values()],
             "reasons": sorted({f"0x{row.code:02x} {row.name}" for row in REASONS}),
+            "fields": [field.label for field in named_fields()],
+            "concepts": [concept.name for concept in CONCEPTS],
         }
         click.echo(json.dumps(names))
         return 0
@@ -64,6 +68,10 @@ def overview(*, as_json: bool) -> int:
     click.echo()
     for reason in REASONS:
         click.echo(f"0x{reason.code:02x}  {reason.name:<40} {' '.join(sorted(reason.packets))}")
+    for title, labels in (("fields", named_fields()), ("concepts", CONCEPTS)):
+        click.echo()
+        text = f"{title}: {', '.join(each[0] for each in labels)}"
+        click.echo("\n".join(textwrap.wrap(text, screen_width())))
     return 0
 
 
@@ -76,14 +84,40 @@ def names() -> list[str]:
 
 
 def _found(word: str) -> Iterator[Any]:
-    plain = word.strip().replace("-", " ").replace("_", " ").casefold()
+    plain = _plain(word)
     number = _number(word)
-    yield from (cls for cls in PACKETS.values() if cls.name.casefold() == plain)
-    yield from (row for row in PROPERTIES.values() if row.label.casefold() == plain or row.id == number)
-    reasons = (*REASONS, *(row for row in CONNECT_RETURN_CODES if number is None))
-    yield from (row for row in reasons if row.name.casefold() == plain or row.code == number)
+    yield from (cls for cls in PACKETS.values() if _plain(cls.name) == plain)
+    yield from (row for row in PROPERTIES.values() if _plain(row.label) == plain or row.id == number)
+    yield from (row for row in (*REASONS, *RETURN_CODES) if _plain(row.name) == plain or row.code == number)
     if number is None:
+        yield from (each for each in CONCEPTS if plain in map(_plain, (each.name, *each.aliases)))
+        yield from (each for each in named_fields() if plain in each.names)
         yield from find(word)
+
+
+def _begins(word: str) -> Iterator[Any]:
+    """Yield the properties and reason codes whose name begins so, such as Session Expiry Interval."""
+    plain = _plain(word)
+    if plain:
+        yield from (row for row in PROPERTIES.values() if _plain(row.label).startswith(plain))
+        yield from (row for row in REASONS if _plain(row.name).startswith(plain))
+
+
+def _plain(word: str) -> str:
+    """Return a name without what writings differ in: topic-alias, TopicAlias and TOPIC_ALIAS are the same."""
+    return "".join(each for each in word.casefold() if each.isalnum() or each in "$+#")
+
+
+def _meant(word: str) -> str:
+    """Return a question about the name that is nearest, or nothing."""
+    from difflib import get_close_matches
+
+    labels = [cls.name.lower() for cls in PACKETS.values()]
+    labels += [row.label for row in PROPERTIES.values()] + [row.name for row in REASONS]
+    labels += [each.label for each in named_fields()] + [each.name for each in CONCEPTS]
+    by_name = {_plain(label): label for label in labels}
+    near = get_close_matches(_plain(word), by_name, 1, 0.7)
+    return f"did you mean '{by_name[near[0]]}'? " if near else ""
 
 
 def _number(word: str) -> int | None:
@@ -95,9 +129,41 @@ def _number(word: str) -> int | None:
 
 
 def _kind(thing: Any) -> str:
-    if isinstance(thing, type):
-        return "packet"
-    return {PropertyRow: "property", Reason: "reason", Statement: "statement"}[type(thing)]
+    return "packet" if isinstance(thing, type) else KINDS[type(thing)]
+
+
+class NamedField(NamedTuple):
+    """All fields of one name, with the packets that have each."""
+
+    label: str
+    names: frozenset[str]
+    """What the specification and other programs call it, without blanks and case."""
+    places: tuple[tuple[type[Packet], str, Field], ...]
+    """Packet, group inside it or nothing, and field."""
+
+
+def named_fields() -> list[NamedField]:
+    """Return the fields of all packets by their names; reserved bits have none."""
+    places: dict[str, list[tuple[type[Packet], str, Field]]] = {}
+    for cls in PACKETS.values():
+        for group, field in _fields(cls):
+            if field.label != "Reserved":
+                places.setdefault(field.label, []).append((cls, group, field))
+    labels = {_plain(label) for label in places}
+    return [NamedField(label, _names(label, found, labels), tuple(found)) for label, found in places.items()]
+
+
+def _names(label: str, found: list[tuple[type[Packet], str, Field]], labels: set[str]) -> frozenset[str]:
+    """Return the writings of a label; a key that is the label of another field, such as qos, is that one's."""
+    others = {_plain(name) for _, _, field in found for name in (field.older, field.key) if name}
+    return frozenset({_plain(label)} | (others - labels))
+
+
+KINDS: dict[type, str] = {
+    PropertyRow: "property", Reason: "reason", Statement: "statement", Concept: "concept", NamedField: "field",
+}  # fmt: skip
+RETURN_CODES = (*CONNECT_RETURN_CODES[1:], *(row for row in SUBACK_RETURN_CODES if row.name == "Failure"))
+"""Codes before 5.0 that are not called so in 5.0."""
 
 
 # text
@@ -131,7 +197,7 @@ def _fields(cls: type[Packet]) -> Iterator[tuple[str, Field]]:
     for field in cls.layout:
         nested = getattr(field.item, "layout", None)
         if nested:
-            yield from ((field.label, each) for each in nested)
+            yield from ((field.label, each) for each in nested if each.shape != "properties")
         elif field.shape != "properties":
             yield "", field
 
@@ -185,9 +251,40 @@ def _reason_text(row: Reason) -> Iterator[Line]:
 
 
 def _reason_senders(row: Reason) -> str:
-    if row in CONNECT_RETURN_CODES:
-        return "the server, before 5.0"
-    return WHO[row.sender]
+    """Return who sends a code; where that depends on the packet, for each kind of packet."""
+    by_ends: dict[str, list[str]] = {}
+    for packet, ends in senders_of(row).items():
+        by_ends.setdefault(ends, []).append(packet)
+    if len(by_ends) == 1:
+        return WHO[next(iter(by_ends))] + (", before 5.0" if row in RETURN_CODES else "")
+    return "; ".join(f"{WHO[ends]} in {', '.join(names)}" for ends, names in by_ends.items())
+
+
+def senders_of(row: Reason) -> dict[str, str]:
+    """Return the ends that send a code in each packet: those that may send both the code and the packet."""
+    senders = {cls.name: {end.value[0] for end in cls.senders} for cls in PACKETS.values()}
+    return {name: "".join(end for end in row.sender if end in senders[name]) for name in sorted(row.packets)}
+
+
+def _concept_text(concept: Concept) -> Iterator[Line]:
+    yield [(concept.name, "heading"), (f"  section {concept.section}", "dim")]
+    yield [(concept.text, "")]
+    if concept.see:
+        yield [("see also  ", "label"), (", ".join(concept.see), "")]
+
+
+def _named_field_text(named: NamedField) -> Iterator[Line]:
+    yield [(named.label, "heading"), ("  field", "dim")]
+    shown: dict[tuple[Any, ...], tuple[Line, ...]] = {}
+    packets: dict[tuple[Any, ...], list[str]] = {}
+    for cls, group, field in named.places:
+        lines = tuple(_field_text(group, field))
+        key = tuple(part for line in lines for part in line)
+        shown[key] = lines
+        packets.setdefault(key, []).append(cls.name)
+    for key, lines in shown.items():
+        yield [("of ", "label"), (", ".join(packets[key]), "type")]
+        yield from lines
 
 
 def _statement_text(row: Statement) -> Iterator[Line]:
@@ -205,13 +302,13 @@ _TEXT: dict[str, Callable[[Any], Iterator[Line]]] = {
     "property": _property_text,
     "reason": _reason_text,
     "statement": _statement_text,
+    "concept": _concept_text,
+    "field": _named_field_text,
 }
 
 
 def _wrapped(lines: Iterator[Line], width: int) -> Iterator[Line]:
     """Break the last text of a line where it leaves the screen."""
-    import textwrap
-
     for line in lines:
         used = sum(len(text) for text, _ in line[:-1])
         if not line or used + len(line[-1][0]) <= width:
@@ -231,8 +328,7 @@ def _packet_json(cls: type[Packet]) -> dict[str, Any]:
     return {
         "packet": cls.name, "type": cls.code, "section": cls.section, "meaning": cls.__doc__,
         "senders": sorted(end.value for end in cls.senders), "since": cls.since.label,
-        "fields": [{"key": field.key, "label": field.label, "type": field.type.name if field.type else field.shape,
-                    "mask": field.mask, "doc": field.doc} for _, field in _fields(cls)],
+        "fields": [_field_json(field) for _, field in _fields(cls)],
         "properties": [row.label for row in PROPERTIES.values() if cls.name in row.packets],
         "reason_codes": sorted(Codes(cls.name).rows[Version.V5]),
     }  # fmt: skip
@@ -245,6 +341,31 @@ def _property_json(row: PropertyRow) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _reason_json(row: Reason) -> dict[str, Any]:
+    senders = {name: [WORDS[end] for end in ends] for name, ends in senders_of(row).items()}
+    ends = {end for each in senders_of(row).values() for end in each}
+    return {**_row_json(row), "sender": "".join(end for end in "cs" if end in ends), "senders": senders}
+
+
+WORDS = {end.value[0]: end.value for cls in PACKETS.values() for end in cls.senders}
+
+
+def _concept_json(concept: Concept) -> dict[str, Any]:
+    return {"concept": concept.name, "section": concept.section, "meaning": concept.text, "see": concept.see}
+
+
+def _named_field_json(named: NamedField) -> dict[str, Any]:
+    places = ({"packet": cls.name, "group": group or None, **_field_json(field)} for cls, group, field in named.places)
+    return {"field": named.label, "places": list(places)}
+
+
+def _field_json(field: Field) -> dict[str, Any]:
+    return {
+        "key": field.key, "label": field.label, "type": field.type.name if field.type else field.shape,
+        "mask": field.mask, "doc": field.doc,
+    }  # fmt: skip
+
+
 def _row_json(row: Any) -> dict[str, Any]:
     return {key: sorted(value) if isinstance(value, frozenset) else value for key, value in row._asdict().items()}
 
@@ -252,6 +373,8 @@ def _row_json(row: Any) -> dict[str, Any]:
 _JSON: dict[str, Callable[[Any], dict[str, Any]]] = {
     "packet": _packet_json,
     "property": _property_json,
-    "reason": _row_json,
+    "reason": _reason_json,
     "statement": _row_json,
+    "concept": _concept_json,
+    "field": _named_field_json,
 }
