@@ -22,10 +22,12 @@ MOST_LOOKED_AT = 1000
 class Connection:
     """Both sides of a connection; the version that a CONNECT tells holds for both."""
 
-    __slots__ = ("client", "connected", "ends", "flow", "reset", "senders", "version")
+    __slots__ = ("begun", "client", "connected", "ends", "flow", "reset", "senders", "version")
 
-    def __init__(self, flow: Flow, settings: Settings, client: int | None = None) -> None:
+    def __init__(self, flow: Flow, settings: Settings, client: int | None = None, *, begun: bool = False) -> None:
         self.flow = flow
+        self.begun = begun
+        """Whether its first bytes were captured."""
         self.connected = False
         """Whether a CONNECT told the version."""
         self.reset = False
@@ -45,7 +47,7 @@ class Connection:
         """Set the version, and which side is the client."""
         self.version = version
         self.client = client
-        self.ends = ends_of(self.flow, client)
+        self.ends = ends_of(self.flow, client, begun=self.begun)
         for sender in self.senders:
             sender.version, sender.guessed, sender.ends = version, guessed, self.ends
             sender.direction = self.direction(sender.side)
@@ -153,10 +155,11 @@ class Guessing:
     def _client(self) -> tuple[int | None, str]:
         """Return which side is the client, and why."""
         flow = self.connection.flow
-        if self.guess.client is not None:
-            return self.guess.client, self.guess.client_because
+        # Packets prove less: whoever is at fault may send those of the other end.
         if self.opener is not None:
             return self.opener, "the client is the end that opened the connection"
+        if self.guess.client is not None:
+            return self.guess.client, self.guess.client_because
         for ports, text in ((self.settings.ports | SERVERS, "is a server's"), (range(EPHEMERAL), "is no client's")):
             servers = [side for side in (0, 1) if flow.ports[side] in ports]
             if len(servers) == 1:

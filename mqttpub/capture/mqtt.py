@@ -139,15 +139,17 @@ class Undecided:
     """
 
     def __init__(
-        self, flow: Flow, slot: Slot, settings: Settings, secured: Security, *, opener: int | None, sure: bool = False,
-        unknown: str = Opening.UNKNOWN.value,
+        self, flow: Flow, slot: Slot, settings: Settings, secured: Security, *, opener: int | None,
+        begun: bool = False, sure: bool = False, unknown: str = Opening.UNKNOWN.value,
     ) -> None:  # fmt: skip
         self.flow = flow
         self.slot = slot
         self.settings = settings
         self.secured = secured
         self.opener = opener
-        """The side that opened the connection; None when its beginning was not captured."""
+        """The side that opened the connection; None when nothing shows it."""
+        self.begun = begun or opener is not None
+        """Whether the first bytes of the connection were captured, or are known to be missing."""
         self.unknown = unknown
         self.forced = sure or not settings.ports.isdisjoint(flow.ports)
         self.held: list[tuple[Any, ...]] = []
@@ -158,7 +160,7 @@ class Undecided:
         """Bytes of memory that are held."""
         self.ended: set[int | None] = set()
         self.searches: tuple[Search, ...] = ()
-        if opener is None and not self.forced:
+        if not self.begun and not self.forced:
             self._search()
 
     def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
@@ -263,12 +265,14 @@ class Undecided:
         """Return all bytes of a side."""
         return b"".join(rest[2] for method, of, *rest in self.held if method == "chunk" and of == side)
 
-    def _mqtt(self, client: int | None) -> Iterator[Event]:
-        connection = Connection(self.flow, self.settings, client)
-        if client is not None:
-            connection.connect(connect_version(self._said(client)) or connection.version, client)
+    def _mqtt(self, greeter: int | None) -> Iterator[Event]:
+        """Go on as MQTT; `greeter` is the side that began with a CONNECT, if one did."""
+        client = greeter if self.opener is None else self.opener
+        connection = Connection(self.flow, self.settings, client, begun=self.begun)
+        if greeter is not None:
+            connection.connect(connect_version(self._said(greeter)) or connection.version, greeter)
             return self._become(connection)
-        if self.opener is None:
+        if not self.begun:
             for sender in connection.senders:
                 sender.begin_within()
         return self._become(Guessing(connection, self.slot, self.settings, self.opener))
@@ -301,10 +305,10 @@ class Undecided:
     def _slot(self, client: int | None, sure: bool, unknown: str) -> Slot:
         """Return a slot for what this connection carries, which begins with its first byte."""
         slot = Slot()
-        opener = 0 if client is None else client
         slot.stage = Undecided(
-            self.flow, slot, self.settings, self.secured, opener=opener, sure=sure or self.forced, unknown=unknown
-        )
+            self.flow, slot, self.settings, self.secured, opener=client, begun=True, sure=sure or self.forced,
+            unknown=unknown,
+        )  # fmt: skip
         return slot
 
     def _ignored(self) -> Ignored:

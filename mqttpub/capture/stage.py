@@ -164,8 +164,12 @@ class Ignored(Over):
         return ()
 
 
-def ends_of(flow: Flow, client: int | None) -> Ends:
-    """Return the ends of a flow; without names when it is not known which side is the client."""
+def ends_of(flow: Flow, client: int | None, *, begun: bool = False) -> Ends:
+    """Return the ends of a flow; without names when it is not known which side is the client.
+
+    `begun` says that the beginning of what the flow carries was captured, whether or not that of the flow was.
+    """
+    begun = begun or flow.opened
     if client is None:
-        return Ends(flow.number, "", "")
-    return Ends(flow.number, flow.ends[client], flow.ends[1 - client])
+        return Ends(flow.number, "", "", begun)
+    return Ends(flow.number, flow.ends[client], flow.ends[1 - client], begun)

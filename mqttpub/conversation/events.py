@@ -13,6 +13,8 @@ class Ends(NamedTuple):
     client: str
     """Address and port, `10.0.0.1:50000` or `[fe80::1]:50000`; empty when nothing tells it."""
     server: str
+    begun: bool = False
+    """Whether its beginning was seen, so that the first packet of each end is the first one that it sent."""
 
 
 class PacketSeen(NamedTuple):

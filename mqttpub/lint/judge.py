@@ -40,6 +40,10 @@ class Judge:
         self._talks: dict[int, Conversation] = {}
         self._closing: set[int] = set()
         """Connections of which one end has closed."""
+        self._over: dict[int, None] = {}
+        """The latest connections that are over or had to make room; what comes late is not their beginning."""
+        self._forgotten = 0
+        """The highest number that was dropped from `_over`."""
         self._topics: dict[Version, set[str]] = {version: set() for version in Version}
         """Topic Names in which nothing is wrong."""
         self._acks: set[tuple[int, int, Direction | None, Version]] = set()
@@ -145,16 +149,23 @@ class Judge:
 
     def _begin(self, event: PacketSeen | GapSeen, packet: Packet | None) -> Conversation:
         # What somebody wrote down is no stream, and its offsets tell nothing about the connection.
-        whole = isinstance(packet, Connect) and not (event.offset and event.record)
+        number, begun, talks = event.ends.number, event.ends.begun, self._talks
+        first = not (event.offset and event.record)
+        new = number > self._forgotten and number not in self._over
+        whole = first and (isinstance(packet, Connect) or (begun and new))
         talk = Conversation(event.version if isinstance(event, PacketSeen) else None, complete=whole)
-        talks = self._talks
         if len(talks) >= MOST_CONNECTIONS:
             self._end(next(iter(talks)))
-        talks[event.ends.number] = talk
+        talks[number] = talk
         return talk
 
     def _end(self, number: int) -> None:
         self._closing.discard(number)
+        self._over[number] = None
+        if len(self._over) > MOST_CONNECTIONS:
+            oldest = next(iter(self._over))
+            del self._over[oldest]
+            self._forgotten = max(self._forgotten, oldest)
         talk = self._talks.pop(number, None)
         if talk and self._tally:
             tally = talk.tally

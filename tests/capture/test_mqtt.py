@@ -13,7 +13,7 @@ from mqttpub.capture.chunks import Piece
 from mqttpub.capture.mqtt import Streams
 from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Closed, Event, GapSeen, PacketSeen, Remark
-from mqttpub.spec.packets import Connect, Disconnect, Publish, Subscribe, Subscription
+from mqttpub.spec.packets import Connect, Disconnect, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.terms import Direction, Version
 from tests.capture.pieces import (
     CLIENT,
@@ -70,7 +70,7 @@ def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent
         assert_tiled(found, end, len(talk.stream(end)))
     packets = [each for each in found if isinstance(each, PacketSeen)]
     assert {(each.version, each.guessed, each.ends) for each in packets} == {
-        (talk.version, False, (1, "10.0.0.1:50000", "10.0.0.2:4711"))
+        (talk.version, False, (1, "10.0.0.1:50000", "10.0.0.2:4711", True))
     }
 
 
@@ -184,13 +184,26 @@ def test_an_answer_that_was_captured_before_the_connect_has_its_version() -> Non
     ]  # fmt: skip
 
 
-def test_who_sends_the_connect_is_the_client() -> None:
-    script = Script(flow()).send(SERVER, CONNECTS[V5]).send(CLIENT, CONNACKS[V5])
+@pytest.mark.parametrize("opened", [True, False])
+def test_who_opened_the_connection_is_the_client_or_else_who_sends_the_connect(opened: bool) -> None:
+    script = Script(flow(opened=opened)).send(SERVER, CONNECTS[V311]).send(CLIENT, CONNACKS[V311])
     first, second, _ = script.events()
     assert isinstance(first, PacketSeen)
     assert isinstance(second, PacketSeen)
-    assert first.ends == second.ends == (1, "10.0.0.2:4711", "10.0.0.1:50000")
-    assert (first.direction, second.direction) == (CLIENT, SERVER)
+    ends = flow().ends[:: 1 if opened else -1]
+    assert first.ends == second.ends == (1, *ends, opened)
+    assert (first.direction, second.direction) == ((SERVER, CLIENT) if opened else (CLIENT, SERVER))
+    assert first.version == second.version == V311
+
+
+@pytest.mark.parametrize("end", Direction)
+@pytest.mark.parametrize("data", [CONNACKS[V5], encode(Suback(packet_id=1, reason_codes=(0,)), V5), PINGREQ, PINGRESP])
+def test_who_opened_the_connection_is_the_client_whatever_is_sent(end: Direction, data: bytes) -> None:
+    found = Script(flow(1883)).send(end, data, publish()).send(CLIENT, PINGRESP).send(SERVER, PINGREQ).events()
+    packets = [each for each in found if isinstance(each, PacketSeen)]
+    assert {each.ends for each in packets} == {(1, *flow(1883).ends, True)}
+    assert [each.direction for each in packets] == [end, end, CLIENT, SERVER]
+    assert remarks(found)[0].endswith("the client is the end that opened the connection")
 
 
 def test_many_connections_at_the_same_time() -> None:
@@ -521,7 +534,7 @@ def test_noise_on_a_port_of_mqtt_is_said() -> None:
 def test_some_packets_tell_the_client(end: Direction, data: bytes, client: Direction) -> None:
     found = Script(flow(opened=False, port=40_000)).send(end, publish() + data + publish()).events()
     ends = {each.ends for each in found}
-    assert ends == {(1, *flow(port=40_000).ends[:: 1 if client is CLIENT else -1])}
+    assert ends == {(1, *flow(port=40_000).ends[:: 1 if client is CLIENT else -1], False)}
     assert {each.direction for each in found if isinstance(each, PacketSeen)} == {CLIENT if end is client else SERVER}
 
 

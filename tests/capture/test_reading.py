@@ -48,7 +48,7 @@ def test_a_capture_is_read_in_the_order_of_its_records() -> None:
         (4, PacketSeen), (5, PacketSeen), (6, PacketSeen), (6, PacketSeen), (7, Closed), (8, Closed),
     ]  # fmt: skip
     assert seen(found, CLIENT) == [CONNECTS[V5], publish(), PINGREQ]
-    assert found[0].ends == (1, "10.0.0.1:50000", "10.0.0.2:1883")
+    assert found[0].ends == (1, "10.0.0.1:50000", "10.0.0.2:1883", True)
     assert found[0].time == 1_700_000_000_004_000_000
 
 

@@ -172,7 +172,7 @@ def test_mutations_never_raise(data: st.DataObject, talk: Sent, extensions: str)
 def test_an_upgrade_is_told_with_path_and_sub_protocol() -> None:
     found = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(SERVER, frame(CONNACKS[V5])).events()
     assert found[0] == Remark(
-        (1, "10.0.0.1:50000", "10.0.0.2:4711"),  # type: ignore[arg-type]
+        (1, "10.0.0.1:50000", "10.0.0.2:4711", True),  # type: ignore[arg-type]
         2000, 2, None, "WebSocket: GET /mqtt -> 101 Switching Protocols, sub-protocol mqtt",
     )  # fmt: skip
     assert seen(found) == [CONNECTS[V5], CONNACKS[V5]]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Closed, Ends, GapSeen, PacketSeen
-from mqttpub.lint.judge import Judge
+from mqttpub.lint.judge import MOST_CONNECTIONS, Judge
 from mqttpub.lint.packet import lint
 from mqttpub.spec.fields import Packet
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -120,3 +120,31 @@ def test_a_packet_of_a_wrong_length_has_what_decode_finds(given: tuple[Version, 
     decoded = decode(cut, version, direction=C)
     assert packet == decoded.packet
     assert {(each.statement, each.span) for each in found} >= {(each.statement, each.span) for each in decoded.findings}
+
+
+def begun(event: PacketSeen, number: int = 1) -> PacketSeen:
+    """Return a packet of a connection whose beginning was captured."""
+    return event._replace(ends=Ends(number, "", "", True))
+
+
+PING, PINGED = seen(b"\xc0\0"), seen(b"\xd0\0", S)
+
+
+def test_the_first_packet_of_a_connection_that_was_seen_to_begin_is_connect() -> None:
+    judge = Judge()
+    assert [each.statement for each in judge.packet(begun(PING))[1]] == ["MQTT5-3.1.0-1"]
+    assert not judge.packet(begun(PING._replace(offset=2)))[1]
+    assert not Judge().packet(PING)[1]
+    assert not Judge().packet(begun(PING._replace(offset=2)))[1]
+
+
+@pytest.mark.parametrize("others", [0, MOST_CONNECTIONS, 3 * MOST_CONNECTIONS])
+def test_what_follows_when_a_connection_is_over_or_had_to_make_room_is_not_its_beginning(others: int) -> None:
+    judge = Judge()
+    judge.packet(begun(OPEN[0]))
+    if not others:
+        judge.event(closed(C, "RST"))
+    for number in range(2, others + 2):
+        judge.packet(begun(OPEN[0], number))
+    assert not judge.packet(begun(PINGED))[1]
+    assert not judge.packet(begun(PING._replace(offset=len(OPEN[0].data))))[1]

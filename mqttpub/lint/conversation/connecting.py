@@ -87,7 +87,8 @@ def _client(state: State, kind: type[Packet] | None, end: End) -> None:
         state.counts[CLIENT_BEGAN] += 1
         if kind is not Connect:
             state.fault(_FIRST, "", f"{_word(kind)} is the client's first packet, but CONNECT must be")
-            state.complete = False
+            # Every other rule of a connection is about what follows its CONNECT.
+            state.complete = state.fresh = False
     if not state.connack_number:
         _before_connack(state, kind)
         return
