@@ -1,6 +1,7 @@
 """A scripted peer on a real socket, for faults that no broker makes."""
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -45,6 +46,11 @@ class Peer:
         connect = self.packet()
         self.send(connack)
         return connect
+
+    def reset(self) -> None:
+        """Break the connection off with a reset."""
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
 
     def wait(self) -> None:
         """Read until the client closes."""

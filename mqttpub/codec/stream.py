@@ -60,6 +60,11 @@ class Stream:
         """The bytes of an unfinished packet."""
         return bytes(self._buffer)
 
+    @property
+    def announced(self) -> int:
+        """How many bytes the unfinished packet is to have, by its header; 2 as long as that is not known."""
+        return self._needed
+
     def feed(self, chunk: bytes) -> Iterator[Frame]:
         """Take the next bytes and yield the packets that they complete."""
         if self.lost:

@@ -6,11 +6,13 @@ from ..codec.values import Irregular, reader
 from ..lint.quick import sound
 from ..spec.fields import Packet
 from ..spec.packets import Puback, Pubcomp, Pubrec
+from ..spec.properties import BY_KEY
 from ..spec.reasons import Codes
 from ..spec.terms import Direction, Version
-from .failures import PeerFault
+from .failures import MALFORMED, PeerFault
 from .flows import REASON_STRING
 
+SERVER_REFERENCE = BY_KEY["server_reference"].id
 LEGAL = {
     cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
 }  # fmt: skip
@@ -61,17 +63,20 @@ def _judged(data: bytes, version: Version) -> Packet:
     for finding in lint(decoded, Direction.SERVER):
         if finding.severity == "error":
             cited = f" ({finding.statement})" if finding.statement else ""
-            raise PeerFault(f"the broker sent a faulty {decoded.name}: {finding.message}{cited}", data)
+            said = f"the broker sent a faulty {decoded.name}: {finding.message}{cited}"
+            raise PeerFault(said, data, finding.reason or MALFORMED)
     if decoded.packet is None:
-        raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data)
+        raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data, MALFORMED)
     return decoded.packet
 
 
 def reason_text(packet: Any, version: Version) -> str:
-    """Return the code of a packet in words, with the Reason String if it has one."""
+    """Return the code of a packet in words, with the Server Reference and the Reason String if it has them."""
     name = packet.fields["reason_code"].meaning(packet.reason_code or 0, version)
     if version < Version.V5:
         return f"{packet.reason_code} {name}"
     text = f"0x{packet.reason_code or 0:02x} {name}"
-    given = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
-    return f"{text}: {given}" if given else text
+    given = dict(packet.properties or ())
+    if reference := given.get(SERVER_REFERENCE):
+        text += f", Server Reference '{reference}'"
+    return f"{text}: {given[REASON_STRING]}" if given.get(REASON_STRING) else text

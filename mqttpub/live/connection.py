@@ -7,6 +7,7 @@ from paho.mqtt.client import Client as PahoClient
 from paho.mqtt.enums import CallbackAPIVersion
 
 from ..codec.encode import encode
+from ..codec.stream import MAX_PACKET
 from ..spec.packets import Connect, Disconnect
 from ..spec.terms import Version
 from .failures import NotConnected
@@ -45,7 +46,7 @@ class Client(PahoClient):
     say is replaced by our own, because it cannot say all that a CONNECT may.
     """
 
-    def __init__(self, target: Target, observer: Observer | None, timeout: float) -> None:
+    def __init__(self, target: Target, observer: Observer | None, timeout: float, packet_limit: int) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
             client_id=target.connect.client_id or "empty",
@@ -55,6 +56,7 @@ class Client(PahoClient):
         self.tap: Tap | None = None
         self.connect_timeout = timeout
         self._target = target
+        self._packet_limit = packet_limit
         self._observer = observer
         self._until = time.monotonic() + timeout
 
@@ -63,7 +65,8 @@ class Client(PahoClient):
 
         target = self._target
         sock = dial(target, self._until, self.connect_timeout, super()._create_socket)
-        self.tap = Tap(sock, target.version, self._observer, connect=encode(target.connect, target.version))
+        connect = encode(target.connect, target.version)
+        self.tap = Tap(sock, target.version, self._observer, connect=connect, packet_limit=self._packet_limit)
         if told := getattr(self._observer, "connected", None):
             told(self.describe())
         return self.tap
@@ -90,9 +93,11 @@ class Client(PahoClient):
         return describe(self.tap.sock, self._target.transport)
 
 
-def open_connection(target: Target, timeout: float, observer: Observer | None = None) -> tuple[Client, Tap]:
+def open_connection(
+    target: Target, timeout: float, observer: Observer | None = None, packet_limit: int = MAX_PACKET
+) -> tuple[Client, Tap]:
     """Connect and send CONNECT; raises NotConnected within `timeout` seconds."""
-    client = Client(target, observer, timeout)
+    client = Client(target, observer, timeout, packet_limit)
     try:
         client.secure()
         client.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")

@@ -16,7 +16,9 @@ class Exit(IntEnum):
     PEER_FAULT = 7
     NOT_WRITTEN = 74
     """The output, or the outbox, cannot be written, as sysexits.h has it."""
+    HUNG_UP = 129
     INTERRUPTED = 130
+    TERMINATED = 143
 
 
 class Failure(Exception):
@@ -42,6 +44,10 @@ class NotConnected(Failure):
     """Name, TCP, TLS, WebSocket or proxy failed; nothing was sent."""
 
     status = Exit.NOT_CONNECTED
+
+
+class NoConnack(NotConnected):
+    """The broker was reached, but closed or stayed silent instead of sending CONNACK; no message was sent."""
 
 
 class _WithCode(Failure):
@@ -75,19 +81,41 @@ class Lost(Unanswered):
 
 
 class Interrupted(Failure):
-    """The user ended the run; the text says what was still awaited."""
+    """A signal ended the run; the text says what was still awaited."""
 
     status = Exit.INTERRUPTED
 
+    def __init__(self, message: str, status: Exit = Exit.INTERRUPTED) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+MALFORMED, PROTOCOL_ERROR = 0x81, 0x82
+"""Reason Codes of a DISCONNECT."""
+MOST_SHOWN = 32
+"""Bytes of a faulty packet that are shown."""
+MOST_SHOWN_OF_SECRETS = 5
+"""The same for packets that can hold Authentication Data, which begins later."""
+WITH_SECRETS = (0x2, 0xF)
+"""Types of the packets from a server that can hold Authentication Data: CONNACK and AUTH."""
+
 
 class PeerFault(Failure):
-    """The broker broke the protocol.
+    """The broker broke the protocol; the text ends with the first bytes of what it sent.
 
-    `data` is the packet, or the bytes that could not be cut into packets.
+    `data` is the packet, or the bytes that could not be cut into packets; `code` is the Reason
+    Code for the DISCONNECT that 5.0 asks a client to answer with, 0 for none (5.0: 4.13.1).
     """
 
     status = Exit.PEER_FAULT
 
-    def __init__(self, message: str, data: bytes = b"") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, data: bytes = b"", code: int = PROTOCOL_ERROR) -> None:
+        super().__init__(f"{message}: {_hex(data)}" if data else message)
         self.data = data
+        self.code = code
+
+
+def _hex(data: bytes) -> str:
+    most = MOST_SHOWN_OF_SECRETS if data[0] >> 4 in WITH_SECRETS else MOST_SHOWN
+    rest = len(data) - most
+    return data[:most].hex(" ") + (f" and {rest} more byte{'s' if rest != 1 else ''}" if rest > 0 else "")

@@ -19,6 +19,8 @@ NO_SUBSCRIBERS = 0x10
 REASON_STRING = 0x1F
 PUBACK, PUBREC, PUBREL, PUBCOMP = Puback.code, Pubrec.code, Pubrel.code, Pubcomp.code
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
+ALL_SENT = "all was sent"
+"""What is awaited where no acknowledgement is."""
 FIRST_ANSWER = {1: PUBACK, 2: PUBREC}
 """Packet type of the first answer to a PUBLISH, by QoS."""
 
@@ -120,7 +122,16 @@ class Sender:
         """Exchanges whose PUBREL is in `output`, for an outbox to note before it is written."""
         self.unknown: deque[tuple[int, int]] = deque(maxlen=1000)
         """Packet type and Packet Identifier of acknowledgements that belong to nothing."""
+        self.unconfirmed = False
+        """Whether the last message was one that nothing acknowledges."""
         self._next_id = first_id
+
+    @property
+    def awaited(self) -> str:
+        """What the receiver owes us first, in words."""
+        for exchange in self.open.values():
+            return f"{NAMES[exchange.awaits]} for Packet Identifier {exchange.packet_id}"
+        return ALL_SENT
 
     @property
     def has_room(self) -> bool:
@@ -135,6 +146,7 @@ class Sender:
             packet_id = self._free_id()
         exchange = Exchange(message, packet_id, FIRST_ANSWER.get(qos, 0), now)
         exchange.sent_in = self.writes + 1
+        self.unconfirmed = not exchange.awaits
         self.output.append((writer or message.writer).write(message.payload, packet_id))
         if exchange.awaits and packet_id is not None:
             self.open[packet_id] = exchange
@@ -159,7 +171,7 @@ class Sender:
         return True
 
     def acknowledge(self, code: int, packet_id: int, reason: int | None, now: float, text: str = "") -> bool:
-        """Take PUBACK, PUBREC or PUBCOMP; return whether it belongs to an exchange.
+        """Take PUBACK, PUBREC or PUBCOMP; return whether it brings an exchange forward.
 
         Raises Violation when it comes out of order.
         """
@@ -171,8 +183,9 @@ class Sender:
         if act is None:
             awaited = NAMES[exchange.awaits]
             raise Violation(f"{NAMES[code]} for Packet Identifier {packet_id}, but {awaited} was awaited")
+        before = exchange.awaits
         act(self, exchange, reason, now, text)
-        return True
+        return exchange.awaits != before
 
     def resume(self, session_present: bool) -> list[Exchange]:
         """Put out what is to be sent again on a new connection, in the order it began (5.0: 4.4).
@@ -272,6 +285,20 @@ class Receiver:
         self.output: list[bytes] = []
         """Packets to write."""
         self._received: set[int] = set()
+        self._pubacks = 0
+        """How many PUBACK `output` holds."""
+
+    @property
+    def unanswered(self) -> int:
+        """How many QoS 1 and 2 messages the sender has no PUBACK or PUBCOMP for, as far as it can know (5.0: 3.3.4)."""
+        return len(self._received) + self._pubacks
+
+    def take_output(self) -> bytes:
+        """Return the packets to write, and forget them."""
+        data = b"".join(self.output)
+        self.output.clear()
+        self._pubacks = 0
+        return data
 
     def receive(self, packet: Packet) -> bool:
         """Answer a PUBLISH or PUBREL; return whether it brings a message not seen before."""
@@ -282,6 +309,7 @@ class Receiver:
             return True
         if packet.qos == 1:
             self.output.append(encode(Puback(packet_id=packet.packet_id), self.version))
+            self._pubacks += 1
             return True
         known = packet.packet_id in self._received
         self._received.add(packet.packet_id)

@@ -1,7 +1,7 @@
 """Publishing from a source of messages, over one connection or as many as it takes."""
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple, Protocol
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 from ..codec.publish import PublishWriter
 from ..spec.terms import Version
 from .connection import Target
-from .failures import ConnectionRefused, Failure, Lost, NotConnected, Refused
-from .flows import NAMES, Exchange, Message, Sender
+from .failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
+from .flows import ALL_SENT, NAMES, Exchange, Message, Sender
 from .limits import Limits
 from .session import Session
 from .settling import Settling
@@ -22,6 +22,8 @@ BATCH = 1000
 """Messages that are taken before the socket gets them."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before the first attempt to reconnect, and at most between two."""
+MOST_STRAYS = 10
+"""Acknowledgements of nothing that are named one by one."""
 PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
 """Codes of refusals that may be gone at the next attempt; all others are final."""
 
@@ -225,16 +227,26 @@ class Publisher:
         limit = self.options.reconnects
         final = (code is not None and code not in PASSING) or _stays_so(failure)
         if final or limit == 0 or (limit is not None and self._attempts >= limit):
-            raise failure
+            raise self._outcome(failure)
         pause = _pause(self._attempts)
         if self._waited + pause > self.options.timeout:
-            raise failure
+            raise self._outcome(failure)
         self._attempts += 1
         self._remark(f"{failure}; connecting again in {pause:g} s")
         if shown_later := buffering(self._observer):
             shown_later.flush()
         time.sleep(pause)
         self.target = self.target.changed(clean_start=False)
+
+    def _outcome(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> Failure:
+        """Return the failure that ends the run: where none can be connected, what was sent before is in doubt."""
+        if not isinstance(failure, (NotConnected, ConnectionRefused)):
+            return failure
+        if any(each.sent_in for each in self.sender.open.values()):
+            return Lost(f"{failure}; {self.unfinished()}")
+        if isinstance(failure, NoConnack) and not (self.sender.writes or self.in_batches):
+            return NoConnack(f"{failure}; no message was sent")
+        return failure
 
     @property
     def _waited(self) -> float:
@@ -243,9 +255,7 @@ class Publisher:
     @property
     def _silent(self) -> bool:
         """Whether the broker neither acknowledged the last message nor could say why it refuses it."""
-        return self._last_qos not in (1, 2, None) and self.target.version < Version.V5
-
-    _last_qos: int | None = None
+        return self.sender.unconfirmed and self.target.version < Version.V5
 
     # messages
 
@@ -273,12 +283,12 @@ class Publisher:
         listening = self.source.descriptor if not self.source.ended and self._room(session) else None
         pause = self.source.pause(time.monotonic()) if not self.source.ended and self._room(session) else 0.0
         most = 0.0 if self._hurried else pause or 60.0
-        ready = session.step(self._awaited() if busy else "", most=most, also=None if pause else listening)
+        ready = session.step(self.sender.awaited if busy else "", most=most, also=None if pause else listening)
         if ready:
             self.source.read()
         self._flush(session)
         if not self.source.ended or self.sender.open or session.unsent:
-            session.check_open(self._awaited())
+            session.check_open(self.sender.awaited)
 
     def _room(self, session: Session) -> bool:
         return self.sender.has_room and session.unsent < OUTPUT_LIMIT
@@ -312,14 +322,14 @@ class Publisher:
         self._hurried = False
         while self._room(session) and (taken := batch()):
             writer, payloads = taken
-            self._last_qos = 0
             if not self.options.force and payloads:
                 longest = Message(writer, max(payloads, key=len))
                 if self.limits.broken(longest):
                     payloads = self._within_limits(writer, payloads)
             self.in_batches += len(payloads)
             if payloads:
-                session.send(writer.join(payloads), "all was sent")
+                self.sender.unconfirmed = True
+                session.send(writer.join(payloads), ALL_SENT)
 
     def _within_limits(self, writer: PublishWriter, payloads: list[bytes]) -> list[bytes]:
         """Leave out, and note, what is beyond a limit of the broker."""
@@ -337,7 +347,6 @@ class Publisher:
         if reason:
             self.turned_away(message, reason)
             return None
-        self._last_qos = message.writer.qos
         return self.sender.publish(message, now, writer=self._alias(message.writer) if self.options.aliases else None)
 
     def _alias(self, writer: PublishWriter) -> PublishWriter | None:
@@ -370,22 +379,25 @@ class Publisher:
         data = output[0] if len(output) == 1 else b"".join(output)
         output.clear()
         self.sender.writes += 1
-        session.send(data, self._awaited())
-
-    def _awaited(self) -> str:
-        for exchange in self.sender.open.values():
-            return f"{NAMES[exchange.awaits]} for Packet Identifier {exchange.packet_id}"
-        return "all was sent"
+        session.send(data, self.sender.awaited)
 
     def _report_strays(self) -> None:
-        while self.sender.unknown:
-            code, packet_id = self.sender.unknown.popleft()
-            self._remark(f"the broker sent {NAMES[code]} for Packet Identifier {packet_id}, which is not in flight")
+        """Name the acknowledgements that belonged to nothing, each once."""
+        strays = Counter(self.sender.unknown)
+        self.sender.unknown.clear()
+        for (code, packet_id), count in list(strays.items())[:MOST_STRAYS]:
+            times = f", {count} times" if count > 1 else ""
+            which = f"Packet Identifier {packet_id}{times}"
+            self._remark(f"the broker sent {NAMES[code]} for {which}, which is not in flight")
+        if (more := len(strays) - MOST_STRAYS) > 0:
+            self._remark(f"the broker sent {more} more acknowledgements of what is not in flight")
 
 
 def _stays_so(failure: Failure) -> bool:
     """Whether another attempt must fail alike: a certificate that is wrong, something that is not installed."""
     cause = failure.__cause__
+    if isinstance(failure, NoConnack):
+        return not isinstance(cause, Lost)
     return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
 
 

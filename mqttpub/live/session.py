@@ -2,21 +2,36 @@
 
 import selectors
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from ..codec.encode import encode
 from ..spec.fields import Packet
-from ..spec.packets import Connack, Disconnect, Pingreq, Pingresp, Suback
+from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish, Suback
 from ..spec.terms import Version
 from .acks import acknowledgement, read, reason_text
 from .connection import Target, open_connection
 from .dial import half_close
-from .failures import ConnectionRefused, Lost, NotConnected, PeerFault, Refused, Unanswered
-from .flows import PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
+from .failures import (
+    MALFORMED,
+    ConnectionRefused,
+    Failure,
+    Lost,
+    NoConnack,
+    NotConnected,
+    PeerFault,
+    Refused,
+    Unanswered,
+)
+from .flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
+from .guard import Guard
 from .tap import Observer, buffering
 
 LINGER = 2.0
 """Seconds to wait for the broker to close after DISCONNECT."""
+PARTING_S = 1.0
+"""The same where a signal or a fault of the broker ended the run."""
 CLOSED = "the broker closed the connection before {}"
 """Said of a close and of a reset alike: which of them comes is a matter of timing."""
 QUIET_S = 0.02
@@ -30,6 +45,8 @@ RETURN_CODES = range(1, 6)
 OTHER_VERSION = (1, 0x84)
 """Codes that say that the broker does not speak the version."""
 ACKS = frozenset((PUBACK, PUBREC, PUBCOMP))
+OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0))
+"""Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
 
 
 class Session:
@@ -53,20 +70,57 @@ class Session:
         if self._buffering:
             # Connecting may take long; until then the screen shows what came before it.
             self._buffering.flush()
-        self._client, self._tap = open_connection(target, timeout, observer)
+        self._guard = Guard(target.connect, target.version)
+        self._client, self._tap = open_connection(target, timeout, observer, self._guard.packet_limit)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
         self._progress = self._kept = time.monotonic()
         self._closing = False
+        self._mute = False
+        """Whether no answers are sent any more, because the connection is lost."""
         self._answered = False
 
     def __enter__(self) -> "Session":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.abort()
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            self._part(error)
+        finally:
+            self.abort()
+
+    def _part(self, error: BaseException | None) -> None:
+        """Tell the broker why its connection ends: with a Reason Code for its fault, or that a signal came."""
+        if isinstance(error, PeerFault):
+            if error.code and self.target.version == Version.V5:
+                self._leave(Disconnect(reason_code=error.code), self._tap.drain)
+        elif error is not None and not isinstance(error, Exception):
+            self._leave(self.target.disconnect, lambda: self._pump(ALL_SENT))
+
+    def _leave(self, disconnect: Disconnect, take: Callable[[], object]) -> None:
+        """Send DISCONNECT as far as the broker takes it, and leave it the time to read it.
+
+        A socket that is closed while something is unread would take back what was sent last, so
+        `take` is called for what still comes.
+        """
+        if self._closing or self._tap.ended:
+            return
+        self._closing = True
+        until = time.monotonic() + min(PARTING_S, self.timeout)
+        with suppress(OSError, Failure):
+            self._tap.write(encode(disconnect, self.target.version))
+            while self._tap.unsent and time.monotonic() < until:
+                self._wait(until - time.monotonic(), None)
+                self._tap.flush()
+            half_close(self._tap.sock)
+            self._await_end(until, take)
+
+    def _await_end(self, until: float, take: Callable[[], object]) -> None:
+        while not self._tap.ended and time.monotonic() < until:
+            self._wait(until - time.monotonic(), None)
+            take()
 
     # what a publisher does with it
 
@@ -75,15 +129,17 @@ class Session:
         return self._client.describe()
 
     def open(self) -> Connack:
-        """Wait for CONNACK and return it; raises NotConnected where TLS is refused or no MQTT is spoken."""
+        """Wait for CONNACK and return it; raises NotConnected where none comes, or no MQTT is spoken."""
         try:
             return self._await_connack()
         except (PeerFault, Unanswered) as failure:
-            from .causes import no_mqtt
+            from .causes import no_connack, no_mqtt
 
             if said := no_mqtt(self._tap, self.target, self.timeout):
                 raise NotConnected(said) from failure
-            raise
+            if isinstance(failure, PeerFault):
+                raise
+            raise NoConnack(no_connack(self._tap, self.target, self.timeout)) from failure
 
     def _await_connack(self) -> Connack:
         while True:
@@ -91,7 +147,18 @@ class Session:
             if self.connack:
                 return self.connack
             if self._tap.ended:
-                raise Lost("the broker closed the connection instead of sending CONNACK")
+                raise Lost(CLOSED.format("CONNACK"))
+            if self._tap.first:
+                self._judge_first()
+
+    def _judge_first(self) -> None:
+        """Raise the failure where what came first cannot become a CONNACK: the rest would show nothing more."""
+        from .causes import begins_wrong, no_mqtt
+
+        if said := no_mqtt(self._tap, self.target, self.timeout):
+            raise NotConnected(said)
+        if name := begins_wrong(self._tap.first):
+            self._guard.before_connack(None, name, self._tap.first)
 
     def subscribe(self, topic_filter: str, qos: int) -> tuple[int, ...]:
         """Subscribe to one filter, wait for SUBACK and return its codes."""
@@ -107,8 +174,12 @@ class Session:
         try:
             self._tap.write(data)
         except OSError as error:
-            self._last_words()
-            raise Lost(CLOSED.format(awaited)) from error
+            self._lose(error, awaited)
+
+    @property
+    def settled(self) -> bool:
+        """Whether the broker has answered for every message, so that no end of the connection puts one in doubt."""
+        return not self.sender.open and not self.sender.unconfirmed
 
     @property
     def unsent(self) -> int:
@@ -132,14 +203,13 @@ class Session:
         """
         left = self._progress + self.timeout - time.monotonic() if awaited else most
         if awaited and left <= 0:
-            raise Unanswered(f"no {awaited} within {self.timeout:g} s")
+            missing = "not all was sent" if awaited == ALL_SENT else f"no {awaited}"
+            raise Unanswered(f"{missing} within {self.timeout:g} s")
         ready = self._wait(min(left, most, HOUSEKEEPING), also)
         if self._tap.fileno() in ready:
-            self._flush(awaited or "all was sent")
-            self._pump(awaited or "all was acknowledged")
+            self._flush(awaited or ALL_SENT)
+            self._pump(awaited or ALL_SENT)
         self._keep_alive()
-        if self._tap.lost:
-            raise PeerFault(f"the broker sent what is no packet: {self._tap.lost.message}", self._tap.unfinished)
         return also in ready
 
     def probe(self) -> None:
@@ -154,22 +224,32 @@ class Session:
             self.step("PINGRESP")
             if not self._answered:
                 self.check_open("PINGRESP")
+        self.sender.unconfirmed = False
 
     def close(self) -> None:
-        """Send DISCONNECT, then read until the broker closes, so that a late objection is seen."""
+        """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
+
+        Once the broker has answered for every message, no loss of the connection can change that.
+        """
         self._closing = True
-        if not self._tap.ended:
-            self.send(encode(self.target.disconnect, self.target.version), "all was sent")
-            self.restart_clock()
-            while self._tap.unsent:
-                self.step("all was sent")
-            half_close(self._tap.sock)
-        until = time.monotonic() + min(LINGER, self.timeout)
-        while not self._tap.ended and self._tap.lost is None and time.monotonic() < until:
-            self._wait(until - time.monotonic(), None)
-            self._pump("the broker closed")
-        if self._tap.ended and self._tap.unfinished:
-            raise PeerFault("the broker closed in the middle of a packet", self._tap.unfinished)
+        try:
+            if not self._tap.ended:
+                self._say_goodbye()
+            self._await_end(time.monotonic() + min(LINGER, self.timeout), lambda: self._pump(ALL_SENT))
+        except Unanswered:
+            if not self.settled:
+                raise
+        unfinished = self._tap.unfinished
+        # A message for us may be cut off anywhere: we have asked to be let go.
+        if self._tap.ended and unfinished and unfinished[0] >> 4 != Publish.code:
+            raise PeerFault("the broker closed in the middle of a packet", unfinished, MALFORMED)
+
+    def _say_goodbye(self) -> None:
+        self.send(encode(self.target.disconnect, self.target.version), ALL_SENT)
+        self.restart_clock()
+        while self._tap.unsent:
+            self.step(ALL_SENT)
+        half_close(self._tap.sock)
 
     def abort(self) -> None:
         """Give the socket back at once."""
@@ -185,7 +265,9 @@ class Session:
             self._wants = wants
         if also != self._input:
             self._listen(also)
-        return {key.fd for key, _ in self._select(max(seconds, 0))}
+        more = self._tap.has_more
+        ready: set[int | None] = {key.fd for key, _ in self._select(0 if more else max(seconds, 0))}
+        return ready | {self._tap.fileno()} if more else ready
 
     def _select(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for the first event; an observer shows what it has gathered when the connection falls quiet."""
@@ -223,8 +305,8 @@ class Session:
         try:
             self._tap.flush()
         except OSError as error:
-            self._last_words()
-            raise Lost(CLOSED.format(awaited)) from error
+            self._lose(error, awaited)
+            return
         if self._tap.unsent < before:
             self.restart_clock()
 
@@ -232,83 +314,130 @@ class Session:
         try:
             self._tap.pump()
         except OSError as error:
-            self._read()
-            raise Lost(CLOSED.format(awaited)) from error
-        self._read()
-
-    def _last_words(self) -> None:
-        """Read what the broker said before it closed."""
-        try:
-            self._tap.pump()
-        except OSError:
-            self._read()
+            self._lose(error, awaited)
             return
         self._read()
+
+    def _lose(self, error: OSError, awaited: str) -> None:
+        """Take the loss of the connection; raises Lost unless what came before it has settled everything."""
+        self._mute = True
+        with suppress(OSError):
+            # That it is lost we know; what came before is there to be read.
+            self._tap.pump()
+        self._read()
+        if not self.settled:
+            raise Lost(CLOSED.format(awaited)) from error
+        self._tap.give_up()
 
     # what came
 
     def _read(self) -> None:
+        if self.connack is None:
+            self._read_others()
         self._read_flows()
-        while self._tap.others:
-            _, frame = self._tap.others.popleft()
-            packet = read(frame.data, self._form(frame.data))
-            if handler := _OTHERS.get(type(packet)):
-                handler(self, packet)
+        self._read_others()
         while self._tap.pending() and not self._tap.released:
             self._client.loop_read()
+        if self._tap.oversize:
+            raise self._guard.oversize(self._tap.oversize)
+        if self._tap.lost:
+            said = f"the broker sent what is no packet: {self._tap.lost.message}"
+            raise PeerFault(said, self._tap.unfinished, MALFORMED)
+
+    def _read_others(self) -> None:
+        others, inbox = self._tap.others, self._tap.inbox
+        while others:
+            if self.connack is None and inbox and inbox[0][1].offset < others[0][1].offset:
+                break
+            data = others.popleft()[1].data
+            packet = read(data, self._form(data))
+            if self.connack is None and not isinstance(packet, (Connack, Auth)):
+                self._guard.before_connack(packet, self._named(packet), data)
+            self._guard.explanation(packet, data)
+            if handler := _OTHERS.get(type(packet)):
+                handler(self, packet, data)
+        if self.connack is None and inbox:
+            data = inbox[0][1].data
+            packet = read(data, self.target.version)
+            self._guard.before_connack(packet, packet.name, data)
+
+    def _named(self, packet: Any) -> str:
+        """Return the name of a packet, with its code where it is a DISCONNECT."""
+        if not isinstance(packet, Disconnect):
+            return str(packet.name)
+        return f"DISCONNECT ({reason_text(packet, self.target.version)})"
 
     def _read_flows(self) -> None:
         inbox, version, acknowledge = self._tap.inbox, self.target.version, self.sender.acknowledge
+        judged = not self._guard.wants_explanations
         progress = False
         while inbox:
             now, frame = inbox.popleft()
             data = frame.data
+            if judged:
+                self._guard.explanation(read(data, version), data)
             if data[0] >> 4 not in ACKS:
-                self._take_message(read(data, version))
+                self._take_message(read(data, version), data)
                 continue
             try:
                 progress |= acknowledge(*acknowledgement(data, version, now))
             except Violation as violation:
                 raise PeerFault(f"the broker sent {violation}", data) from None
+        self._send_answers()
         if progress:
             # Other traffic is no progress: a broker that only answers PINGREQ must not hold us for ever.
             self.restart_clock()
 
-    def _take_message(self, packet: Packet) -> None:
+    def _take_message(self, packet: Packet, data: bytes) -> None:
         self.receiver.receive(packet)
-        if not self._tap.ended:
-            data = b"".join(self.receiver.output)
-            self.receiver.output.clear()
-            self.send(data, "its message was acknowledged")
+        if isinstance(packet, Publish):
+            self._guard.publish(packet, self.receiver.unanswered, data)
+
+    def _send_answers(self) -> None:
+        """Send what the receiver has to say; nothing may follow our DISCONNECT (5.0: 3.14.4)."""
+        data = self.receiver.take_output()
+        if not data or self._closing or self._mute or self._tap.ended:
+            return
+        self.send(data, self.sender.awaited)
 
     def _form(self, data: bytes) -> Version:
         """Return the version whose form a packet has: brokers before 5.0 refuse 5.0 in their own."""
         older = len(data) == REFUSAL_SIZE and data[0] == CONNACK and data[-1] in RETURN_CODES
         return min(self.target.version, Version.V311) if older else self.target.version
 
-    def _take_connack(self, packet: Any) -> None:
+    def _take_connack(self, packet: Any, data: bytes) -> None:
         if self.connack is not None:
-            raise PeerFault("the broker sent a second CONNACK")
+            raise PeerFault("the broker sent a second CONNACK (MQTT5-3.2.0-2)", data)
         if code := packet.reason_code:
             asked = self.target.version
             text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
             hint = f"; --mqtt-version names another than {asked.label}" if code in OTHER_VERSION else ""
             raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
+        self._guard.connack(packet, data)
         self.connack = packet
         self.restart_clock()
 
-    def _take_pingresp(self, packet: Any) -> None:
+    def _take_auth(self, packet: Any, data: bytes) -> None:
+        self._guard.auth(packet, data)
+        if self.connack is not None:
+            raise PeerFault("the broker sent AUTH, which we did not ask for", data)
+        raise NotConnected("the broker asks for another step of authentication (AUTH), which cannot be given")
+
+    def _take_pingresp(self, packet: Any, data: bytes) -> None:
         self._answered = True
 
-    def _take_suback(self, packet: Any) -> None:
+    def _take_suback(self, packet: Any, data: bytes) -> None:
         self.codes.extend(packet.reason_codes)
 
-    def _take_disconnect(self, packet: Any) -> None:
-        text = reason_text(packet, self.target.version)
-        raise Refused(f"the broker disconnected: {text}", packet.reason_code or 0)
+    def _take_disconnect(self, packet: Any, data: bytes) -> None:
+        code = packet.reason_code or 0
+        if self._closing and self.settled and code in OWN_REASONS:
+            return
+        raise Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
 
 
 _OTHERS: dict[type[Packet], Any] = {
+    Auth: Session._take_auth,
     Connack: Session._take_connack,
     Pingresp: Session._take_pingresp,
     Suback: Session._take_suback,

@@ -5,12 +5,16 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from ..codec.stream import Connection, Frame, LostSync
+from ..codec.stream import MAX_PACKET, Connection, Frame, LostSync
 from ..spec.terms import Direction, Version
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
 CHUNK = 65536
+MOST_CHUNKS = 64
+"""Chunks that are read at a time, so that a peer which never pauses leaves time for everything else."""
+MOST_FIRST = 64
+"""Bytes of what comes first that are kept."""
 
 Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
@@ -44,8 +48,9 @@ class Tap:
     """
 
     def __init__(
-        self, sock: Any, version: Version, observer: Observer | None = None, *, connect: bytes | None = None
-    ) -> None:
+        self, sock: Any, version: Version, observer: Observer | None = None, *, connect: bytes | None = None,
+        packet_limit: int = MAX_PACKET,
+    ) -> None:  # fmt: skip
         self.sock = sock
         self.observer = observer
         self.inbox: deque[tuple[float, Frame]] = deque()
@@ -54,6 +59,10 @@ class Tap:
         """All other packets, for whoever wants to know; paho gets their bytes too."""
         self.lost: LostSync | None = None
         """Set when what came in could not be cut into packets."""
+        self.oversize = b""
+        """The packet that is larger than `packet_limit`, as far as it came; nothing is read after it."""
+        self.has_more = False
+        """Whether reading was broken off before the socket ran dry."""
         self.first = b""
         """What came first, which tells whether the peer speaks MQTT at all."""
         self.failed: OSError | None = None
@@ -63,6 +72,7 @@ class Tap:
         self.released = False
         """paho has given the connection up; the driver closes the socket."""
         self._connect = connect
+        self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
         self._cut = Connection(version)
         self._for_paho = bytearray()
@@ -129,6 +139,11 @@ class Tap:
                 return
             del self._out[:sent]
 
+    def give_up(self) -> None:
+        """Take the connection for lost: nothing more is sent or read."""
+        self.ended = True
+        self._out.clear()
+
     @property
     def unsent(self) -> int:
         """Bytes that wait for the socket."""
@@ -136,8 +151,10 @@ class Tap:
 
     def pump(self) -> bool:
         """Read what the socket has; return whether anything came."""
-        came = False
-        while not self.ended and self.lost is None:
+        came = self.has_more = False
+        for _ in range(MOST_CHUNKS):
+            if self.ended or self.lost or self.oversize:
+                break
             try:
                 data = self.sock.recv(CHUNK)
             except OSError as error:
@@ -149,22 +166,41 @@ class Tap:
             if self._acknowledge:
                 self._acknowledge()
             self.ended = not data
-            self.first = self.first or data[:8]
+            self.first += data[: MOST_FIRST - len(self.first)]
             self._take(data)
+        else:
+            self.has_more = True
         return came
+
+    def drain(self) -> None:
+        """Read and forget what the socket has."""
+        for _ in range(MOST_CHUNKS):
+            try:
+                self.ended = not self.sock.recv(CHUNK)
+            except OSError as error:
+                self.ended = not again(error)
+                return
+            if self.ended:
+                return
 
     def _take(self, data: bytes) -> None:
         now = time.time()
         try:
             for frame in self._cut.feed(Direction.SERVER, data):
                 self._sort(now, frame)
+                if self.oversize:
+                    return
         except LostSync as lost:
             self.lost = lost
+        if self._cut.streams[Direction.SERVER].announced > self._packet_limit:
+            self.oversize = self.unfinished
 
     def _sort(self, now: float, frame: Frame) -> None:
         if self.observer:
             self.observer(now, frame)
-        if frame.data[0] >> 4 in FLOW_PACKETS:
+        if len(frame.data) > self._packet_limit:
+            self.oversize = frame.data
+        elif frame.data[0] >> 4 in FLOW_PACKETS:
             self.inbox.append((now, frame))
         else:
             self.others.append((now, frame))

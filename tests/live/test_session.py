@@ -20,6 +20,7 @@ from mqttpub.live.failures import (
 )
 from mqttpub.live.flows import Exchange, Message
 from mqttpub.live.publisher import publish_all
+from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.terms import Version
 from tests.fakes import Peer, Script, scripted
@@ -142,8 +143,25 @@ def sends(*answers: str, wait: bool = True) -> Script:
 
 
 FAULTS = {
-    "never CONNACK": (lambda peer: peer.wait(), 1, Unanswered, "no CONNACK within 0.4 s"),
-    "close instead of CONNACK": (lambda peer: peer.packet(), 1, Unanswered, "instead of sending CONNACK"),
+    "never CONNACK": (lambda peer: peer.wait(), 1, NotConnected, "within 0.4 s; no message was sent"),
+    "close instead of CONNACK": (
+        lambda peer: peer.packet(),
+        1,
+        NotConnected,
+        "closed the connection before CONNACK, as a port with TLS does where --tls is not given; no message was sent",
+    ),
+    "half a CONNACK": (
+        lambda peer: _discard(peer.accept("20 03 00")),
+        1,
+        NotConnected,
+        "closed the connection before CONNACK; no",
+    ),
+    "DISCONNECT instead of CONNACK": (
+        lambda peer: _discard(peer.accept("e0 01 8b")),
+        1,
+        PeerFault,
+        "the broker sent DISCONNECT (0x8b Server shutting down) before CONNACK (MQTT5-3.2.0-1): e0 01 8b",
+    ),
     "never PUBACK": (sends(""), 1, Unanswered, "no PUBACK for Packet Identifier 1 within 0.4 s"),
     "never PUBREC": (sends(""), 2, Unanswered, "no PUBREC for Packet Identifier 1 within"),
     "never PUBCOMP": (sends("50 02 00 01", ""), 2, Unanswered, "no PUBCOMP for Packet Identifier 1 within"),
@@ -177,6 +195,195 @@ def test_every_fault_ends_with_its_cause(name: str) -> None:
         publish(port, qos)
     assert said in str(caught.value)
     assert time.monotonic() - began < 4
+
+
+# what a client has to close for
+
+LIMITED = Connect(client_id="test", properties=(
+    Property(0x17, 0), Property(0x21, 1), Property(0x22, 2), Property(0x27, 20),
+))  # fmt: skip
+"""Request Problem Information 0, Receive Maximum 1, Topic Alias Maximum 2, Maximum Packet Size 20."""
+ACCEPTED = "20 03 00 00 00"
+PUBLISH_1, PUBLISH_2 = "32 06 00 01 61 00 07 00", "34 06 00 01 61 00 07 00"
+OBLIGING = {
+    "Session Present on a clean start": ("20 03 01 00 00", "", "82", "MQTT5-3.2.2-2): 20 03 01 00 00"),
+    "PUBLISH before CONNACK": ("30 04 00 01 61 00" + ACCEPTED, "", "82", "PUBLISH before CONNACK (MQTT5-3.2.0-1)"),
+    "PINGRESP before CONNACK": ("d0 00" + ACCEPTED, "", "82", "PINGRESP before CONNACK"),
+    "the beginning of a packet before CONNACK": ("90 04 00 01", "", "82", "SUBACK before CONNACK"),
+    "AUTH before CONNACK": ("f0 00", "", "82", "MQTT5-4.12.0-6"),
+    "AUTH": (ACCEPTED, "f0 00", "82", "MQTT5-4.12.0-6"),
+    "a method in CONNACK": ("20 07 00 00 04 15 00 01 61", "", "82", "MQTT5-4.12.0-6"),
+    "second CONNACK": (ACCEPTED, ACCEPTED, "82", "second CONNACK (MQTT5-3.2.0-2): 20 03 00 00 00"),
+    "an ack above Maximum Packet Size": (ACCEPTED, "40 13 00 01 00 0f 1f 00 0c" + "61" * 12, "95", "MQTT5-3.1.2-24"),
+    "the beginning of one": (ACCEPTED, "40 7f 00 01 00 7b 26", "95", "MQTT5-3.1.2-24"),
+    "Topic Alias above the maximum": (ACCEPTED, "30 07 00 01 61 03 23 00 03", "94", "is 2 (MQTT5-3.1.2-26)"),
+    "Topic Alias 0": (ACCEPTED, "30 07 00 01 61 03 23 00 00", "94", "MQTT5-3.3.2-8"),
+    "Topic Alias that was never set": (
+        ACCEPTED, "30 07 00 01 61 03 23 00 02" + "30 06 00 00 03 23 00 01", "82", "Topic Alias 1 before",
+    ),
+    "two of QoS 1 at once": (ACCEPTED, PUBLISH_1 + PUBLISH_1.replace("07", "08"), "93", "Maximum of 1 (MQTT5-3.3.4-9)"),
+    "a second of QoS 2": (ACCEPTED, PUBLISH_2 + PUBLISH_2.replace("07", "08"), "93", "MQTT5-3.3.4-9"),
+    "an unwanted Reason String": (ACCEPTED, "40 08 00 01 00 04 1f 00 01 61", "82", "MQTT5-3.1.2-29"),
+    "an unwanted User Property": (ACCEPTED, "50 0b 00 01 00 07 26 00 01 61 00 01 62", "82", "MQTT5-3.1.2-29"),
+    "PUBCOMP for PUBREC": (ACCEPTED, "70 02 00 01", "82", "PUBREC was awaited"),
+    "flags": (ACCEPTED, "51 02 00 01", "81", "MQTT5-2.1.3-1): 51 02 00 01"),
+    "truncated": (ACCEPTED, "50 01 00", "81", "1 byte is left"),
+    "five bytes of length": (ACCEPTED, "40 80 80 80 80 01", "81", "fourth byte: 40 80 80 80 80 01"),
+    "SUBSCRIBE": (ACCEPTED, "82 06 00 01 00 00 00 00", "82", "faulty SUBSCRIBE"),
+}  # fmt: skip
+
+
+def ending(connect: Connect, version: Version, connack: str, answer: str) -> tuple[Failure, list[str]]:
+    """Publish at QoS 2 to a peer that answers so; return the failure, and what the client sent after that."""
+    last: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept(connack)
+        if answer:
+            peer.packet()
+            peer.send(answer)
+        while packet := peer.packet():
+            last.append(packet.hex(" "))
+
+    target = Target("127.0.0.1", version=version, connect=connect)
+    message = Message.of(Publish(topic="a", qos=2), version)
+    with scripted(script) as port, pytest.raises(Failure) as caught:
+        publish_all(target._replace(port=port), [message], timeout=TIMEOUT)
+    return caught.value, last
+
+
+@pytest.mark.parametrize("name", OBLIGING)
+def test_a_fault_that_obliges_to_close_is_answered_with_its_reason_code(name: str) -> None:
+    connack, answer, code, said = OBLIGING[name]
+    failure, last = ending(LIMITED, Version.V5, connack, answer)
+    assert (failure.status, last[-1]) == (Exit.PEER_FAULT, f"e0 01 {code}"), failure
+    assert said in str(failure)
+
+
+OBLIGING_BEFORE_5 = {
+    "Session Present": (Version.V311, "20 02 01 00", "", "although Clean Session is 1 (MQTT311-3.2.2-1)"),
+    "PUBLISH": (Version.V31, "30 03 00 01 61 20 02 00 00", "", "PUBLISH before CONNACK: "),
+    "AUTH": (Version.V311, "20 02 00 00", "f0 00", "faulty"),
+    "PUBCOMP for PUBREC": (Version.V311, "20 02 00 00", "70 02 00 01", "PUBREC was awaited"),
+}
+
+
+@pytest.mark.parametrize("name", OBLIGING_BEFORE_5)
+def test_before_5_0_the_connection_is_only_closed(name: str) -> None:
+    version, connack, answer, said = OBLIGING_BEFORE_5[name]
+    failure, last = ending(Connect(client_id="test"), version, connack, answer)
+    assert failure.status == Exit.PEER_FAULT
+    assert said in str(failure)
+    assert [each[:2] for each in last if each[:2] != "34"] == []
+
+
+def test_what_our_connect_allows_is_no_fault() -> None:
+    seen: list[str] = []
+    allowed = "30 07 00 01 61 03 23 00 02" + "30 06 00 00 03 23 00 02" + PUBLISH_1
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send(allowed)
+        seen.append(peer.packet().hex(" "))
+        peer.send("32 06 00 01 61 00 08 00" + "40 12 00 01 00 0e")
+        peer.send("26 00 01 61 00 08" + "62" * 8)
+        seen.append(peer.packet().hex(" "))
+        peer.packet()
+
+    connect = LIMITED.replace(properties=LIMITED.properties[1:])
+    with scripted(script) as port:
+        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout=TIMEOUT)
+    assert seen == ["40 02 00 07", "40 02 00 08"]
+
+
+def test_a_packet_of_exactly_maximum_packet_size_is_allowed() -> None:
+    with scripted(sends("40 12 00 01 00 0e 1f 00 0b" + "61" * 11)) as port:
+        target = Target("127.0.0.1", port, connect=LIMITED.replace(properties=LIMITED.properties[1:]))
+        (exchange,) = publish_all(target, [QOS_1], timeout=TIMEOUT)
+    assert exchange.reason_string == "a" * 11
+
+
+def test_a_step_of_authentication_that_was_asked_for_cannot_be_given() -> None:
+    connect = Connect(client_id="test", properties=(Property(0x15, "GS2"),))
+    failure, last = ending(connect, Version.V5, "f0 08 18 06 15 00 03 47 53 32", "")
+    assert (failure.status, last) == (Exit.NOT_CONNECTED, [])
+    assert "another step of authentication" in str(failure)
+
+
+# what comes after everything was acknowledged
+
+LATE = {
+    "QoS 1": PUBLISH_1,
+    "QoS 2": PUBLISH_2,
+    "PUBREL": "62 02 00 07",
+    "the beginning of a message": "32 7f 00 01 61",
+    "DISCONNECT of its own": "e0 01 8b",
+    "all of them": PUBLISH_1 + PUBLISH_2 + "62 02 00 07" + "e0 01 8e",
+}
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_what_comes_after_our_disconnect_changes_nothing(name: str) -> None:
+    seen: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 01")
+        seen.append(peer.packet().hex(" "))
+        peer.send(LATE[name])
+        seen.append(peer.packet().hex(" "))
+
+    with scripted(script) as port:
+        (exchange,) = publish(port, 1)
+    assert exchange.reason_code == 0
+    assert seen == ["e0 00", ""], "nothing follows DISCONNECT"
+
+
+@pytest.mark.parametrize("also", ["", PUBLISH_1, PUBLISH_1 * 2000, "50 02 00 09" * 2000])
+def test_a_reset_after_the_last_acknowledgement_changes_nothing(also: str) -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 01" + also)
+        peer.reset()
+
+    with scripted(script) as port:
+        (exchange,) = publish(port, 1)
+    assert exchange.reason_code == 0
+
+
+def test_a_reset_with_a_qos_0_message_under_way_leaves_it_in_doubt() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.reset()
+
+    with scripted(script) as port, pytest.raises(Lost, match="before all was sent"):
+        publish(port, 0)
+
+
+def test_a_repeated_pubrec_is_no_progress() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("50 02 00 01")
+        while peer.packet():
+            peer.send("50 02 00 01")
+
+    with scripted(script) as port, pytest.raises(Unanswered, match=r"no PUBCOMP .* within 0\.4 s"):
+        publish(port, 2)
+
+
+def test_a_redirection_names_the_other_server() -> None:
+    moved, another = "20 0a 00 9d 07 1c 00 04 62 3a 38 33", "e0 0e 9c 0c 1c 00 01 62 1f 00 05 73 6f 72 72 79"
+    with scripted(lambda peer: _discard(peer.accept(moved))) as port, pytest.raises(ConnectionRefused) as caught:
+        publish(port, 1)
+    assert str(caught.value).endswith("0x9d Server moved, Server Reference 'b:83'")
+    with scripted(sends(another)) as port, pytest.raises(Refused) as refused:
+        publish(port, 1)
+    assert str(refused.value).endswith("0x9c Use another server, Server Reference 'b': sorry")
 
 
 def test_answers_to_pingreq_are_no_progress() -> None:

@@ -21,7 +21,7 @@ AGAIN = Options(timeout=5, reconnects=3)
 
 
 def run(port: int, outbox: Outbox, *payloads: bytes, qos: int, options: Options = AGAIN) -> list[Any]:
-    target = Target("127.0.0.1", port, V5, Connect(client_id="me"))
+    target = Target("127.0.0.1", port, V5, Connect(client_id="me", clean_start=False))
     kept = outbox.add([Message.of(Publish(topic="a", qos=qos, payload=each), V5) for each in payloads])
     return list(Publisher(target, Listed(kept), options, journal=outbox).run())
 

@@ -1,0 +1,103 @@
+"""What a client has to close the connection for, beyond what one packet shows to be wrong (5.0: 4.13; 3.1.1: 4.8).
+
+It measures what the server sends against our CONNECT and against the state of the connection.
+"""
+
+from typing import Any
+
+from ..codec.stream import MAX_PACKET
+from ..spec.fields import Packet
+from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
+from ..spec.properties import BY_KEY
+from ..spec.terms import Version
+from .failures import PROTOCOL_ERROR, PeerFault
+
+RECEIVE_MAXIMUM_EXCEEDED, TOPIC_ALIAS_INVALID, PACKET_TOO_LARGE = 0x93, 0x94, 0x95
+"""Reason Codes of a DISCONNECT."""
+ALIAS = BY_KEY["topic_alias"].id
+AUTHENTICATION_METHOD = BY_KEY["authentication_method"].id
+EXPLANATIONS = (BY_KEY["reason_string"].id, BY_KEY["user_property"].id)
+EXPLAINED = (Publish, Connack, Disconnect)
+"""Packets that may be explained although Request Problem Information is 0."""
+WITHOUT_CONNACK = {
+    Version.V5: " (MQTT5-3.2.0-1)", Version.V311: " (MQTT311-3.2.0-1)", Version.V31: "",
+}  # fmt: skip
+
+
+class Guard:
+    """The limits that our CONNECT set, and the Topic Aliases that the server set; raises PeerFault."""
+
+    def __init__(self, connect: Connect, version: Version) -> None:
+        given: dict[int, Any] = dict(connect.properties) if version == Version.V5 else {}
+
+        def limit(key: str, default: int) -> int:
+            value: int = given.get(BY_KEY[key].id, default)
+            return value
+
+        # The two cannot be 0; whoever sends that by force sets no limit.
+        self.packet_limit = limit("maximum_packet_size", MAX_PACKET) or MAX_PACKET
+        """Bytes that a packet from the server may have."""
+        self._receive_maximum = limit("receive_maximum", 65535) or 65535
+        self._topic_alias_maximum = limit("topic_alias_maximum", 0)
+        self.wants_explanations = bool(limit("request_problem_information", 1))
+        """Whether any packet may have a Reason String and User Properties."""
+        self._method = given.get(AUTHENTICATION_METHOD)
+        self._clean_start = connect.clean_start
+        self._version = version
+        self._aliases: set[int] = set()
+
+    def oversize(self, data: bytes) -> PeerFault:
+        """Return what is wrong with a packet beyond `packet_limit`."""
+        said = f"the broker sent a packet larger than our Maximum Packet Size of {self.packet_limit} (MQTT5-3.1.2-24)"
+        return PeerFault(said, data, PACKET_TOO_LARGE)
+
+    def before_connack(self, packet: Packet | None, name: str, data: bytes) -> None:
+        """Take a packet other than CONNACK that came first, None where it is not whole."""
+        if isinstance(packet, Auth):
+            self.auth(packet, data)
+        # Nothing is sent in answer to a DISCONNECT.
+        code = 0 if isinstance(packet, Disconnect) else PROTOCOL_ERROR
+        raise PeerFault(f"the broker sent {name} before CONNACK{WITHOUT_CONNACK[self._version]}", data, code)
+
+    def connack(self, packet: Connack, data: bytes) -> None:
+        """Check the first CONNACK, one that accepts."""
+        if packet.session_present and self._clean_start:
+            asked, law = ("Start", "MQTT5-3.2.2-2") if self._version == Version.V5 else ("Session", "MQTT311-3.2.2-1")
+            raise PeerFault(f"the broker sent Session Present 1, although Clean {asked} is 1 ({law})", data)
+        method = next((value for id, value in packet.properties or () if id == AUTHENTICATION_METHOD), None)
+        if method != self._method:
+            law = "MQTT5-4.12.0-6" if self._method is None else "MQTT5-4.12.0-5"
+            raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({law})", data)
+
+    def auth(self, packet: Auth, data: bytes) -> None:
+        """Check an AUTH before CONNACK; after it only a client begins, which we never do."""
+        if self._method is None:
+            raise PeerFault("the broker sent AUTH, but CONNECT has no Authentication Method (MQTT5-4.12.0-6)", data)
+
+    def explanation(self, packet: Packet, data: bytes) -> None:
+        """Check that a packet explains itself only as far as we asked for it."""
+        if self.wants_explanations or isinstance(packet, EXPLAINED):
+            return
+        if any(id in EXPLANATIONS for id, _ in getattr(packet, "properties", None) or ()):
+            raise PeerFault(
+                f"the broker sent a Reason String or a User Property in {packet.name}, although "
+                "Request Problem Information is 0 (MQTT5-3.1.2-29)", data,
+            )  # fmt: skip
+
+    def publish(self, packet: Publish, unanswered: int, data: bytes) -> None:
+        """Check a PUBLISH; `unanswered` is how many of QoS 1 and 2, with it, we have not acknowledged."""
+        if unanswered > self._receive_maximum:
+            said = f"the broker sent more than our Receive Maximum of {self._receive_maximum} (MQTT5-3.3.4-9)"
+            raise PeerFault(said, data, RECEIVE_MAXIMUM_EXCEEDED)
+        alias = next((value for id, value in packet.properties or () if id == ALIAS), None)
+        if alias is None:
+            return
+        most = self._topic_alias_maximum
+        if alias > most:
+            law = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
+            said = f"the broker sent Topic Alias {alias}, but our Topic Alias Maximum is {most} ({law})"
+            raise PeerFault(said, data, TOPIC_ALIAS_INVALID)
+        if packet.topic:
+            self._aliases.add(alias)
+        elif alias not in self._aliases:
+            raise PeerFault(f"the broker used Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data)
