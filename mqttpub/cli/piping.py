@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..wire.types import readable
 from .report import note
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ def _asked(given: dict[str, Any]) -> "Asked":
         raise click.UsageError(
             f"--out: '{out}' is a URL, and tables are written to a folder: give a path, or file:///path"
         )
+    if out != readable(out):
+        raise click.UsageError(f"--out: the name '{out}' is not UTF-8, and Spark reads no folder of such a name")
     if given["resume"] and given["mode"] == "overwrite":
         raise click.UsageError("--resume adds to what there is, and --mode overwrite replaces it")
     since, until = (_moment(given[name], f"--{name}") for name in ("since", "until"))

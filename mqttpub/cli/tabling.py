@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from ..capture.chunks import BadCapture
+from ..wire.types import readable
 from .captures import Input, Words
 from .reading_bar import ReadingBar
 from .replacing import ARROW, PARQUET, check_place, replacing
@@ -65,7 +66,7 @@ def _batches(
     state, memory = State(ports=given["port"], version=given["mqtt_version"]), Memory()
     name = ""
     for each in inputs:
-        name = os.path.basename(each.name)
+        name = readable(os.path.basename(each.name))
         if not isinstance(each, Input) or not each.is_capture:
             raise click.UsageError(f"{each.name} is no capture; --parquet and --arrow read pcap and pcapng")
         try:

@@ -11,10 +11,10 @@ from ..codec.nodes import Finding
 from ..conversation.events import Closed, Ends, GapSeen, PacketSeen, Remark
 from ..lint.judge import Judge
 from ..spec.terms import Direction, Version
+from ..wire.types import readable
 from .arrow import numbers, replaced
 from .decode import key
 from .frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
-from .rare import readable
 from .schema import FINDINGS
 
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}

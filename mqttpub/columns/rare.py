@@ -11,7 +11,7 @@ from ..spec.fields import Field, Group, Packet, Property
 from ..spec.packets import Connack, Connect, Publish
 from ..spec.properties import BY_KEY, PROPERTIES
 from ..spec.terms import Version
-from ..wire.types import PAIR
+from ..wire.types import PAIR, readable
 from .properties import ALIAS, Word, hexadecimal
 from .schema import OPTIONS, PACKETS
 
@@ -115,10 +115,3 @@ def _word(property: Property) -> Word:
         return Word(id, known.key, None, None)
     text = hexadecimal(value) if isinstance(value, bytes) else readable(str(value))
     return Word(id, known.key, None if key is None else readable(key), text)
-
-
-def readable(text: str) -> str:
-    r"""Return a text that any table can hold: bytes that are no UTF-8 as `\xff`."""
-    if text.isascii():
-        return text
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

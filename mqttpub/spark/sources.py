@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..capture.chunks import BadCapture
 from ..capture.records import LOOK, Reader, is_capture
+from ..wire.types import readable
 
 HEAD = 65_536
 """Bytes at the beginning of a file by which it is known again under another name."""
@@ -108,7 +109,7 @@ def ordered(sources: Iterable[Source]) -> list[Source]:
 def examine(name: str, path: str) -> Source:
     """Return what is known of a file before all of it is read."""
     # A name may be any bytes, a table and a manifest hold texts.
-    name = os.fsencode(name).decode("utf-8", "backslashreplace")
+    name = readable(name)
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):

@@ -8,6 +8,7 @@ from ..conversation.events import Closed, GapSeen, PacketSeen
 from ..spec.reasons import REASONS
 from ..spec.terms import Version
 from ..wire.span import Span
+from ..wire.types import readable
 from .cells import Line, wrap
 from .clock import Clock, iso
 from .dump import Sheet, headline
@@ -197,7 +198,7 @@ def _place(case: Case) -> dict[str, Any]:
     event, decoded = case.event, case.decoded
     ends, direction = event.ends, event.direction
     return {
-        "file": case.source.name or None,
+        "file": readable(case.source.name) or None,
         "line": case.source.line or None,
         "record": event.record or None,
         "time": None if event.time is None else iso(event.time),

@@ -129,6 +129,13 @@ class Rest(WireType):
         return bytes(value)
 
 
+def readable(text: str) -> str:
+    r"""Return a text that any table and any JSON can hold: bytes that are not UTF-8 as `\xff`."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 BYTE = Integer("Byte", "1.5.1", 1)
 U16 = Integer("Two Byte Integer", "1.5.2", 2)
 U32 = Integer("Four Byte Integer", "1.5.3", 4)

@@ -130,6 +130,27 @@ def test_a_transcript_of_ours_is_a_capture_too(capsys: pytest.CaptureFixture[str
     assert [[row.get(key) for key in told] for row in again] == [[row.get(key) for key in told] for row in before]
 
 
+@pytest.mark.parametrize("verb", ["decode", "lint"])
+def test_names_may_be_any_bytes(verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole, cut, page = (tmp_path / os.fsdecode(name) for name in (b"caf\xff.txt", b"cut\xfe.pcap", b"\xfd"))
+    whole.write_text("36 05 00 01 61 68 69")
+    cut.write_bytes(QOS2.read_bytes()[:3000])
+    flags = {
+        "decode": "json summary flows stats ladder svg mermaid pdml tshark-json html=" + str(page),
+        "lint": "json sarif report explain",
+    }
+    for flag in flags[verb].split(" "):
+        assert main([verb, str(whole), f"--{flag}"]) == 1
+        shown = capsys.readouterr().out.encode().decode()
+        if flag in ("json", "sarif"):
+            assert "\\udc" not in shown
+        assert main([verb, str(cut), f"--{flag}"]) == 2
+        told = capsys.readouterr()
+        told.out.encode()
+        assert r"cut\xfe.pcap: offset 2960: " in told.err
+    assert r"<title>cut\xfe.pcap" in page.read_text() if verb == "decode" else not page.exists()
+
+
 @pytest.mark.parametrize("flag", ["--html", "--parquet", "--arrow"])
 def test_an_output_takes_the_place_of_nothing_but_its_like(
     flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

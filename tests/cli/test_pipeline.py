@@ -1,5 +1,6 @@
 """What `pipeline` refuses before it starts anything, and what it asks for."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -23,6 +24,10 @@ CAPTURE = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
         (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is a URL, and tables are written to a folder: give a path"),
         (["x", "-o", "file://far/y"], "'file://far/y' is a file of the host far; a file of this machine is file:///"),
         (["file://far/x", "-o", "OUT"], "'file://far/x' is a file of the host far; a file of this machine is file:///"),
+        (
+            ["x", "-o", os.fsdecode(b"o\xff")],
+            r"--out: the name 'o\xff' is not UTF-8, and Spark reads no folder of such",
+        ),
         (["x", "-o", "OUT", "--conf", "memory=2g"], "--conf: 'memory=2g' is no setting of Spark"),
         (["x", "-o", "OUT", "--conf", "spark.x"], "--conf: 'spark.x' is no setting of Spark"),
         (

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -26,6 +27,16 @@ def test_the_rows_are_those_of_the_summary(tmp_path: Path) -> None:
         assert [[row[name] for name in TOLD] for row in table] == [
             [line.get(name) for name in TOLD.values()] for line in packets
         ]
+
+
+@pytest.mark.parametrize("flag", ["--parquet", "--arrow"])
+def test_names_may_be_any_bytes(flag: str, tmp_path: Path) -> None:
+    odd, path = tmp_path / os.fsdecode(b"caf\xff\xe9.pcapng"), tmp_path / os.fsdecode(b"\xfe")
+    odd.write_bytes(QOS2.read_bytes())
+    assert main(["decode", str(odd), flag, str(path)]) == 0
+    data = path.read_bytes()
+    table = pq.read_table(io.BytesIO(data)) if flag == "--parquet" else pa.ipc.open_stream(data).read_all()
+    assert (set(table["capture"].to_pylist()), table.num_rows) == ({r"caf\xff\xe9.pcapng"}, 54)
 
 
 def test_arrow_goes_to_standard_output() -> None:
