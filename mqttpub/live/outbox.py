@@ -102,9 +102,9 @@ class Outbox:
         """Write down what is about to be sent, what PUBREL is about to be sent for, and what has ended."""
         with self._store.change() as change:
             change.execute(
-                f"UPDATE message SET state = {SENT}, packet_id = ?2, seal = seal(number, {SENT}, ?2, packet) "
-                "WHERE number = ?1",
-                [(each.token, each.packet_id) for each in sent],
+                f"UPDATE message SET state = {SENT}, packet_id = ?, seal = seal(number, {SENT}, ?, packet) "
+                "WHERE number = ?",
+                [(each.packet_id, each.packet_id, each.token) for each in sent],
             )
             change.execute(_MOVE.format(RELEASED), [(each.token,) for each in released])
             ended = change.execute("DELETE FROM message WHERE number = ?", [(each.token,) for each in done])

@@ -252,20 +252,23 @@ def _file(path: str) -> str:
         raise OutboxError(f"'{path}' is not the name of a file")
     try:
         file = os.path.realpath(path)
-        if not os.access(os.path.dirname(file), os.W_OK):
-            # SQLite keeps its journal there.
-            os.stat(os.path.dirname(file))
-            raise OutboxError(f"'{path}' cannot be used as an outbox: its folder cannot be written")
-        try:
+        with suppress(FileExistsError):
             os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except FileExistsError:
-            if not stat.S_ISREG(os.stat(file).st_mode):
-                raise OutboxError(f"'{path}' cannot be used as an outbox: it is not a regular file") from None
-    except OSError as error:
-        raise OutboxError(f"'{path}' cannot be used as an outbox: {error.strerror}") from None
-    except ValueError as error:
-        raise OutboxError(f"'{path}' cannot be used as an outbox: {error}") from None
+        why_not = _why_not(file)
+    except (OSError, ValueError) as error:
+        why_not = str(getattr(error, "strerror", None) or error)
+    if why_not:
+        raise OutboxError(f"'{path}' cannot be used as an outbox: {why_not}")
     return file
+
+
+def _why_not(file: str) -> str:
+    if not stat.S_ISREG(os.stat(file).st_mode):
+        return "it is not a regular file"
+    if not os.access(file, os.W_OK):
+        return "it cannot be written"
+    # SQLite keeps its journal there.
+    return "" if os.access(os.path.dirname(file), os.W_OK) else "its folder cannot be written"
 
 
 def _make_private(file: str) -> None:
@@ -273,4 +276,7 @@ def _make_private(file: str) -> None:
     with suppress(FileNotFoundError):
         mode = stat.S_IMODE(os.stat(file).st_mode)
         if mode & 0o077:
-            os.chmod(file, mode & 0o700)
+            try:
+                os.chmod(file, mode & 0o700)
+            except PermissionError as error:
+                raise OSError(error.errno, "others can read it, and only its owner can change that") from None
