@@ -191,7 +191,7 @@ _mqttpub() {
         'encode publish -rt'|'encode publish --response-topic') values='' ;;
         'encode publish -cd'|'encode publish --correlation-data') values='' ;;
         'encode publish -si'|'encode publish --subscription-identifier') values='' ;;
-        'encode publish -ta'|'encode publish --topic-alias') values='auto' ;;
+        'encode publish -ta'|'encode publish --topic-alias') values='' ;;
         'encode publish -up'|'encode publish --user-property') values='' ;;
         'encode publish -V'|'encode publish --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode publish --remaining-length') values='' ;;

@@ -7,6 +7,7 @@ import click
 from .flags import flag, together
 from .value_types import AUTO, MOST, FiniteRange, NumberType
 
+NEEDS_AN_ANSWER = "needs QoS 1 or 2: nothing answers a message of QoS 0"
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
 
@@ -68,7 +69,8 @@ bulk_flags = together(
     ),
     flag(
         "--require-subscribers", is_flag=True,
-        help="Fail with status 5 when nobody subscribes (Reason Code 0x10, since MQTT 5).",
+        help="Fail with status 5 when the broker says that nobody subscribes: Reason Code 0x10, for QoS 1 and 2 "
+        "of MQTT 5; a broker may know and not say so.",
     ),
     group="Many messages",
 )  # fmt: skip

@@ -87,7 +87,7 @@ def _parse(request: PublishRequest, target: Target, report: Report) -> Any:
     bulk = request.bulk
     manner = Manner(
         request.packets[0], target.version, bulk.delimiter, request.convert,
-        _template(target) if bulk.template else None, request.force, report.warn,
+        _template(target) if bulk.template else None, request.force, report.warn, bulk.require_subscribers,
     )  # fmt: skip
     if bulk.kind == "jsonl":
         return Objects(manner, report.bad_line)

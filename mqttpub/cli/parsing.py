@@ -12,6 +12,7 @@ from ..live.publisher import Batch
 from ..spec.packets import Publish
 from ..spec.terms import Version
 from .bulk import LineReader, Record, RecordTooLong, Template
+from .bulk_flags import NEEDS_AN_ANSWER
 from .jsonmessages import BadLine, message_of
 from .judging import Warn, judge, warn
 
@@ -33,6 +34,8 @@ class Manner(NamedTuple):
     force: bool = False
     warn: Warn = warn
     """Is told what the specification advises against."""
+    answered: bool = False
+    """Whether each message needs an acknowledgement, which QoS 0 has not."""
 
 
 class Pieces:
@@ -122,4 +125,6 @@ class Objects(Pieces):
     def message(self, record: Record) -> Message:
         """Return the message of a line; raises ValueError or UsageError."""
         packet = message_of(record.data, self.manner.packet, record.number, version=self.manner.version)
+        if self.manner.answered and not packet.qos:
+            raise BadLine(record.number, "$.qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
         return Message(self.writer(packet), packet.payload, packet.packet_id, record.number)

@@ -11,7 +11,7 @@ from ..spec.properties import WILL, PropertyRow, of_packet
 from ..spec.terms import Version
 from ..wire.types import BYTE, WireType
 from .flags import Flag
-from .value_types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES
+from .value_types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS
 
 PREFIXES = {"PUBLISH": "", "CONNECT": "connect_", WILL: "will_", "DISCONNECT": "disconnect_"}
 """What options begin with in a command that builds all of these."""
@@ -68,34 +68,37 @@ def _key(row: PropertyRow, prefix: str) -> str:
 
 def property_flags(packet: str, *, alone: bool = False) -> list[Flag]:
     """Return the options of all properties that a packet may carry."""
-    return [property_option(key, row) for key, row in options_of(packet, alone=alone).items()]
+    return [property_option(key, row, session=not alone) for key, row in options_of(packet, alone=alone).items()]
 
 
-def property_option(key: str, row: PropertyRow) -> Flag:
-    """Return the option of one property, from its row."""
+def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
+    """Return the option of one property, from its row; only a `session` can choose a Topic Alias by itself."""
     name = dashed(key)
     aliases = {camel_case(key), *MORE_NAMES.get(key, ())} - {name}
-    given: dict[str, Any] = {"type": SPECIAL_TYPES.get(row.key) or PROPERTY_TYPES[row.type]}
+    special = SPECIAL_TYPES | (WORDS_OF_SESSIONS if session else {})
+    given: dict[str, Any] = {"type": special.get(row.key) or PROPERTY_TYPES[row.type]}
     if row.type is BYTE:
         given |= {"is_flag": False, "flag_value": "1"}
     if row.repeatable:
         given["multiple"] = True
-    return Flag([*SHORT_NAMES.get(key, ()), name, key], aliases=sorted(aliases), help=_help(key, row), **given)
+    return Flag(
+        [*SHORT_NAMES.get(key, ()), name, key], aliases=sorted(aliases), help=_help(key, row, given["type"]), **given
+    )
 
 
-def _help(key: str, row: PropertyRow) -> str:
+def _help(key: str, row: PropertyRow, type: Any) -> str:
     whose = "" if key == row.key else WHOSE[key.split("_")[0]]
-    return f"{row.label}{whose} (0x{row.id:02x}, {_range(row)}since MQTT 5): {row.doc}."
+    return f"{row.label}{whose} (0x{row.id:02x}, {_range(row, type)}since MQTT 5): {row.doc}."
 
 
-def _range(row: PropertyRow) -> str:
+def _range(row: PropertyRow, type: Any) -> str:
     top = TOPS.get(row.type)
     if top is None:
         return ""
     low = int(any(isinstance(limit, NonZero) for limit in row.limits))
     unit = f" {row.unit}" if row.unit else ""
-    words = {"session_expiry_interval": " or never", "topic_alias": " or auto"}.get(row.key, "")
-    return f"{low} {'to' if top > 1 else 'or'} {top}{unit}{words}, "
+    word = next((f" or {word}" for word in ("never", "auto") if word in getattr(type, "words", {})), "")
+    return f"{low} {'to' if top > 1 else 'or'} {top}{unit}{word}, "
 
 
 TOPS: dict[WireType, int] = {

@@ -31,6 +31,7 @@ class Report:
         self._watched: Any = None
         self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self.nobody = 0
+        self.unanswerable = 0
         self.notes = 0
         self._last: list[str] = []
         """Sentences that stand under the annotated dump of a single message."""
@@ -74,6 +75,10 @@ class Report:
         outcome = "refused" if exchange.refused else "accepted" if exchange.acked_at else "sent"
         self.counts[outcome] += 1
         self.nobody += exchange.reason_code == NO_SUBSCRIBERS
+        if self.request.bulk.require_subscribers and not exchange.qos:
+            # An outbox of an earlier run may hold messages that nothing answers.
+            self.unanswerable += 1
+            self._complain(f"nobody can know whether '{exchange.writer.packet.topic}' has subscribers: the QoS is 0")
         if self.request.json:
             self._record(exchange, outcome)
         if outcome == "refused":
@@ -172,7 +177,7 @@ class Report:
             return Exit.REFUSED
         if self.bad_lines:
             return Exit.USAGE
-        return Exit.UNKNOWN if self.counts["unknown"] else Exit.DONE
+        return Exit.UNKNOWN if self.counts["unknown"] or self.unanswerable else Exit.DONE
 
 
 def record(exchange: Exchange, outcome: str, version: Version) -> dict[str, Any]:

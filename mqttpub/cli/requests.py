@@ -8,10 +8,10 @@ import click
 from ..live.connection import Target
 from ..spec.packets import Publish
 from ..spec.terms import Version
-from .bulk_flags import BulkRequest, bulk_request
+from .bulk_flags import NEEDS_AN_ANSWER, BulkRequest, bulk_request
 from .connect_flags import connect_packet, disconnect_packet
 from .judging import judge, judge_expiry
-from .property_flags import chosen_properties
+from .property_flags import chosen_properties, need_version_5
 from .standard_input import standard_input
 from .transport_flags import port_of, transport_of
 
@@ -50,6 +50,11 @@ def publish_request(ctx: click.Context, given: dict[str, Any]) -> PublishRequest
     if not _only_the_rest(given, bulk):
         packet = publish_packet(given, target.version, bulk)
         packets = tuple(packet.replace(topic=topic) for topic in topics(given, bulk))
+    if bulk.require_subscribers:
+        need_version_5("--require-subscribers", target.version)
+        # Each line of JSON names its QoS, so it is looked at when it comes.
+        if bulk.kind != "jsonl" and any(not packet.qos for packet in packets):
+            raise click.UsageError(f"--require-subscribers {NEEDS_AN_ANSWER}")
     return PublishRequest(
         packets, target, given["timeout"], given["embedded"], given["force"], given["inspect"],
         given["as_json"], given["show_secrets"], given["full"], bulk, given["client_id"] is not None,

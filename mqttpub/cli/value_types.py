@@ -245,8 +245,9 @@ PROPERTY_TYPES: dict[Any, Any] = {
     VARIABLE: NumberType(0, MAX_VARIABLE),
 }
 """Values of properties, by the data type of their row."""
+WORDS_OF_SESSIONS: dict[str, Any] = {"topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO})}
+"""Values that stand for a choice of the program, which only a run with a broker can make."""
 SPECIAL_TYPES: dict[str, Any] = {
-    "topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO}),
     "session_expiry_interval": NumberType(0, NEVER, dict.fromkeys(FOREVER, NEVER)),
     "authentication_data": SecretType("authentication data"),
 }

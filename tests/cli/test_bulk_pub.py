@@ -145,6 +145,27 @@ def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
     assert said == "mqttpub: nobody subscribes to 'nobody' (0x10)\n"
 
 
+def test_require_subscribers_is_refused_where_nobody_can_know(mosquitto: int, tmp_path: Path) -> None:
+    need = "needs QoS 1 or 2: nothing answers a message of QoS 0\n"
+    flags = ("-t", "nobody", "--require-subscribers")
+    for more in (["-m", "x"], ["-m", "x", "--repeat", "2"], ["-l"], ["-l", "--rate", "9"], ["-0"]):
+        assert pub(*flags, *more, port=1, data=b"x", status=2)[1] == f"mqttpub pub: --require-subscribers {need}"
+    for version in ("3.1", "3.1.1"):
+        said = pub(*flags, "-q", "1", "-m", "x", "-V", version, port=1, data=b"", status=2)[1]
+        assert said == f"mqttpub pub: --require-subscribers needs MQTT 5, but the version is {version}\n"
+    lines = b'{"qos": 1}\n{"qos": 0}\n{"qos": 2}\n{}\n'
+    records, said = pub(*flags, "--jsonl", "--json", port=mosquitto, data=lines, status=5)
+    # mosquitto says it in PUBACK, not in PUBREC.
+    assert [(each["number"], each["reason_code"]) for each in records[:-1]] == [(1, 0x10), (3, 0)]
+    assert [line for line in said.splitlines(keepends=True) if "line" in line] == [
+        f"mqttpub: line {number}, $.qos: --require-subscribers {need}" for number in (2, 4)
+    ]
+    outbox = ("--outbox", str(tmp_path / "outbox"))
+    pub("-t", "kept", "-m", "x", *outbox, port=1, data=b"", status=3)
+    said = pub("--require-subscribers", *outbox, port=mosquitto, data=b"", status=6)[1]
+    assert said == "mqttpub: nobody can know whether 'kept' has subscribers: the QoS is 0\n"
+
+
 def test_aliases_are_chosen_where_the_broker_allows_them(mosquitto: int) -> None:
     records, _ = pub(
         "-t", "a/long/topic", "-q", "1", "-l", "-ta", "auto", "--json", "--inspect", port=mosquitto, data=b"a\nb\n"

@@ -49,6 +49,7 @@ def test_they_stand_behind_those_of_other_flags_in_their_order() -> None:
 
 
 WRONG = {
+    "-D PUBLISH topic-alias auto": "--property: Topic Alias: 'auto' is not a number",
     "-D": "--property: takes PACKET NAME VALUE, but 0 words came",
     "-D PUBLISH content-type": "--property: takes PACKET NAME VALUE, but 2 words came",
     "-D PUBLISH nonsense 1": "--property: no property is called 'nonsense'",
