@@ -241,7 +241,7 @@ def summary(
 
 def _left_out(selection: Selection) -> str:
     most = selection.left_out.most_common()
-    named = [f"{count:,} of {id or 'what is no MQTT'}" for id, count in most[:MOST_NAMED]]
+    named = [f"{count:,} of {id}" for id, count in most[:MOST_NAMED]]
     if rest := most[MOST_NAMED:]:
         named.append(f"{sum(count for _, count in rest):,} of {plural(len(rest), 'other statement')}")
     return f"counted, but not shown: {', '.join(named)}; --limit 0 shows all"

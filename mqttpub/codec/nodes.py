@@ -83,7 +83,7 @@ class Finding:
         self.message = message
         """What is and what should be."""
         self.statement = statement
-        """Full id of the statement, such as MQTT5-3.3.1-2; empty when none is broken."""
+        """Full id of the statement, such as MQTT5-3.3.1-2."""
         self.reason = reason
         """Reason Code with which a receiver answers it in MQTT 5.0."""
 
@@ -97,7 +97,7 @@ def finding(id: str, path: str, span: Span, message: str, *, mask: int = 0, reas
     """Return a finding with the severity that the statement has."""
     from ..spec.statements import statement
 
-    severity = statement(id).severity if id else "note"
+    severity = statement(id).severity
     return Finding(severity, path, span, message, id, mask=mask, reason=reason)
 
 

@@ -82,11 +82,9 @@ def find(text: str) -> list[Statement]:
 def matches(term: str, id: str) -> bool:
     """Whether an id, or its label without the version, is what a term says, begins with it or fits its pattern.
 
-    `*` and `?` stand for other characters; a finding that breaks no statement, whose id is empty, fits `*` only.
+    `*` and `?` stand for other characters.
     """
     term = term.strip().removeprefix("[").removesuffix("]").casefold()
-    if not id:
-        return term == "*"
     # The specification's own labels have no version: [MQTT-3.3.1-2].
     plain = term.removeprefix("mqtt-")
     return any(_fits(plain, name.casefold()) for name in (id, statement(id).label))

@@ -15,8 +15,6 @@ from .escape import escape, remark
 from .findings import Case, records
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-UNREADABLE = "mqttpub/unreadable"
-"""The rule of what breaks no statement, because it is no MQTT at all."""
 _OF_RESULT = {"severity", "statement", "message", "file", "line"}
 """Members of a record that a result says in its own words."""
 _INFORMATION = "https://docs.oasis-open.org/mqtt/mqtt/v5.0/mqtt-v5.0.html"
@@ -56,7 +54,7 @@ class Sarif:
         return f"],{dumps(run)[1:-1]}}}]}}"
 
     def _result(self, case: Case, finding: Finding, known: dict[str, Any]) -> dict[str, Any]:
-        id = finding.statement or UNREADABLE
+        id = finding.statement
         index = self._rules.setdefault(id, len(self._rules))
         return {
             "ruleId": id,
@@ -68,9 +66,6 @@ class Sarif:
         }
 
     def _rule(self, id: str) -> dict[str, Any]:
-        if id == UNREADABLE:
-            text = "What a peer sends can be read as MQTT."
-            return {"id": id, **_texts(text, text), "defaultConfiguration": {"level": "error"}}
         row = statement(id)
         about = f"MQTT {row.version}, section {row.section}; {self._describe(row)}"
         return {

@@ -122,6 +122,27 @@ def test_a_packet_of_a_wrong_length_has_what_decode_finds(given: tuple[Version, 
     assert {(each.statement, each.span) for each in found} >= {(each.statement, each.span) for each in decoded.findings}
 
 
+@pytest.mark.parametrize("size", [121, 122, 16_377, 16_378, 100_000, 2_097_145, 2_097_146])
+def test_a_packet_is_read_at_once_whatever_the_size_of_its_length(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """Sizes of payloads with which the Remaining Length takes one byte more; decoding such packets takes too long."""
+    monkeypatch.setattr("mqttpub.lint.judge.decode", None)
+    judge = Judge()
+    for first in (Publish(topic="a/b", payload=b"x" * size), Publish(topic="a/b", payload=b"x" * size, retain=True)):
+        assert judge.packet(seen(first)) == (first, [])
+
+
+@pytest.mark.parametrize(
+    ("data", "statement"),
+    [("c08000", "1.5.5-1"), ("c0808000", "1.5.5-1"), ("c0ffffffff01", "1.5.5/length"), ("c080808080", "1.5.5/length"),
+     ("c0", "2.1.4/short"), ("c080", "2.1.4/short"), ("", "2.1.4/short"), ("3080000000" + "78" * 125, "1.5.5-1"),
+     ("30870000016100787878", "1.5.5-1")],
+)  # fmt: skip
+def test_a_remaining_length_that_is_wrong_is_found(data: str, statement: str) -> None:
+    packet, found = Judge().packet(seen(bytes.fromhex(data)))
+    assert [each.statement for each in found][:1] == [f"MQTT5-{statement}"]
+    assert packet == decode(bytes.fromhex(data), Version.V5).packet
+
+
 def begun(event: PacketSeen, number: int = 1) -> PacketSeen:
     """Return a packet of a connection whose beginning was captured."""
     return event._replace(ends=Ends(number, "", "", True))

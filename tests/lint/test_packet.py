@@ -1,16 +1,20 @@
 """All that one packet shows to be wrong, and which statements that covers."""
 
+import ast
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import mqttpub
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.nodes import Decoded
 from mqttpub.lint.answers import ANSWERS
+from mqttpub.lint.conversation.rule import cite
 from mqttpub.lint.exact import ABSENT, LEFT_OVER, LENGTHS
 from mqttpub.lint.packet import lint
 from mqttpub.lint.reading import OF_SERVER
@@ -89,6 +93,26 @@ CITED = {law.id(version) for law in laws() for version in Version} - {""} | set(
 def test_every_id_that_can_be_cited_exists() -> None:
     for id in CITED | set(ANSWERS) | set(OF_SERVER):
         assert statement(id).id == id
+
+
+def test_whatever_finds_something_cites_what_exists() -> None:
+    """Each `Law` and `cite` in the source, rules of conversations included, and no finding made but with an id."""
+    cited = set[str]()
+    for path in sorted(Path(mqttpub.__file__).parent.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
+            if name == "Finding":
+                assert path.name == "nodes.py", path
+            if isinstance(call, ast.Call) and name in ("Law", "cite"):
+                order = dict(zip(("v5", "v311", "v31"), call.args, strict=False))
+                order |= {word.arg: word.value for word in call.keywords if word.arg}
+                given = {word: str(each.value) for word, each in order.items() if isinstance(each, ast.Constant)}
+                cited |= {Law(**given).id(version) for version in Version}
+    assert len(cited) > 300
+    for id in cited - {""}:
+        assert statement(id).id == id
+    with pytest.raises(KeyError, match=r"MQTT5-9\.9"):
+        cite("9.9/nothing")
 
 
 def test_every_id_that_can_be_cited_has_a_case() -> None:

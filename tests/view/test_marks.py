@@ -8,7 +8,6 @@ from mqttpub.codec.nodes import Finding
 from mqttpub.view.cells import Line, measure
 from mqttpub.view.layout import Columns
 from mqttpub.view.marks import Marks, Row, sentence, under_bits, under_bytes
-from mqttpub.wire.span import Span
 from tests.view.samples import found
 
 AT_80 = Columns.fitting(80, 100)
@@ -101,10 +100,6 @@ def test_a_long_message_is_wrapped() -> None:
     assert second.startswith("       that is longer than one row of ")
     assert second.endswith("  MQTT5-3.3.1-2")
     assert len(second) == 60
-
-
-def test_a_finding_without_a_statement() -> None:
-    assert shown(Finding("note", "publish", Span(0, 1), "may be old", "")) == ["note  may be old"]
 
 
 def test_foreign_text_in_a_message_is_escaped() -> None:

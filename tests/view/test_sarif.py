@@ -13,7 +13,7 @@ from mqttpub.conversation.events import Ends, GapSeen
 from mqttpub.spec.statements import Statement, statement
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.view.findings import Case, Source
-from mqttpub.view.sarif import UNREADABLE, Sarif, uri
+from mqttpub.view.sarif import Sarif, uri
 from mqttpub.wire.span import Span
 from tests.view.cases import DUP, WRONG, case, ending
 
@@ -139,11 +139,11 @@ def test_what_is_no_file_has_no_place_in_one() -> None:
         assert "physicalLocation" not in result["locations"][0]
 
 
-def test_bytes_that_are_no_mqtt_have_a_rule_of_ours() -> None:
+def test_bytes_that_are_not_mqtt_have_a_rule() -> None:
     gap = GapSeen(Ends(1, "", ""), None, 1, 0, Direction.CLIENT, None, b"\x81", "no \x1b frame", True)
-    only = run(Case(gap, [Finding("error", "subscribe", Span(0, 1), gap.message, "")], Version.V5))
-    assert [rule["id"] for rule in only["tool"]["driver"]["rules"]] == [UNREADABLE]
-    assert only["results"][0]["ruleId"] == UNREADABLE
+    only = run(Case(gap, [Finding("error", "subscribe", Span(0, 1), gap.message, "MQTT5-6.0.0/frames")], Version.V5))
+    assert [rule["id"] for rule in only["tool"]["driver"]["rules"]] == ["MQTT5-6.0.0/frames"]
+    assert only["results"][0]["ruleId"] == "MQTT5-6.0.0/frames"
     assert only["results"][0]["message"]["text"] == "record 1, connection 1: no \\x1b frame."
 
 

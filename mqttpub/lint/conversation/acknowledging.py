@@ -1,10 +1,9 @@
 """PUBACK, PUBREC, PUBREL, PUBCOMP: what they belong to, and their order."""
 
-from ...spec.limits import Law
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
 from ...spec.terms import Version
 from .publishing import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, hurried
-from .rule import CLIENT, Occasion, on
+from .rule import CLIENT, Occasion, cite, on
 from .spoiling import went_on
 from .state import End, Exchange, State
 
@@ -12,31 +11,31 @@ Ack = Puback | Pubrec | Pubrel | Pubcomp
 NOT_FOUND = 0x92
 
 _BELONGS = {
-    PUBACK: Law("2.2.1-5", "2.3.1-6", "3.4/id"),
-    PUBREC: Law("2.2.1-5", "2.3.1-6", "3.5/id"),
-    PUBREL: Law("2.2.1-5", "2.3.1-6", "3.6/id"),
-    PUBCOMP: Law("2.2.1-5", "4.3.3-2", "3.7/id"),
+    PUBACK: cite("2.2.1-5", "2.3.1-6", "3.4/id"),
+    PUBREC: cite("2.2.1-5", "2.3.1-6", "3.5/id"),
+    PUBREL: cite("2.2.1-5", "2.3.1-6", "3.6/id"),
+    PUBCOMP: cite("2.2.1-5", "4.3.3-2", "3.7/id"),
 }
-_DEMANDED = Law("3.3.4-1", "3.3.4-1", "3.3/answer")
-_NO_ANSWER = Law("3.3.4-1", "3.3.4-1", "4.1/qos0")
-_UNKNOWN = Law("4.3/unknown-ack", "4.3/unknown-ack", "4.2/which")
-_PUBACK = Law("4.3.2-4", "4.3.2-2", "4.1/qos1-again")
-_PUBREC = Law("4.3.3-8", "4.3.3-2")
-_PUBREL = Law("4.3.3-4", "4.3.3-1", "3.5/pubrel")
-_PUBCOMP = Law("4.3.3-11", "4.3.3-2", "3.6/pubcomp")
-_HELD = Law("4.3.3-3", "4.3.3-1")
-_ENDED = Law("4.4.0-2")
-_ONLY_AFTER_RECONNECT = Law("4.4.0-1")
-_RELEASED = Law("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
-_COMPLETE = Law("4.3.3-5", "4.3.3-1")
-_REC_AGAIN = Law("4.3.3-10", "4.3.3-2")
-_DUP = Law(v31="2.1/dup-set")
-_WHICH = Law(v31="4.2/which")
-_ALL_ANSWERED = Law("4.5.0-2", "4.5.0-2")
+_DEMANDED = cite("3.3.4-1", "3.3.4-1", "3.3/answer")
+_NO_ANSWER = cite("3.3.4-1", "3.3.4-1", "4.1/qos0")
+_UNKNOWN = cite("4.3/unknown-ack", "4.3/unknown-ack", "4.2/which")
+_PUBACK = cite("4.3.2-4", "4.3.2-2", "4.1/qos1-again")
+_PUBREC = cite("4.3.3-8", "4.3.3-2")
+_PUBREL = cite("4.3.3-4", "4.3.3-1", "3.5/pubrel")
+_PUBCOMP = cite("4.3.3-11", "4.3.3-2", "3.6/pubcomp")
+_HELD = cite("4.3.3-3", "4.3.3-1")
+_ENDED = cite("4.4.0-2")
+_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
+_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
+_COMPLETE = cite("4.3.3-5", "4.3.3-1")
+_REC_AGAIN = cite("4.3.3-10", "4.3.3-2")
+_DUP = cite(v31="2.1/dup-set")
+_WHICH = cite(v31="4.2/which")
+_ALL_ANSWERED = cite("4.5.0-2", "4.5.0-2")
 _ORDER = {
-    PUBACK: Law("4.6.0-2", "4.6.0-2"),
-    PUBREC: Law("4.6.0-3", "4.6.0-3"),
-    PUBREL: Law("4.6.0-4", "4.6.0-4", "4.3/order"),
+    PUBACK: cite("4.6.0-2", "4.6.0-2"),
+    PUBREC: cite("4.6.0-3", "4.6.0-3"),
+    PUBREL: cite("4.6.0-4", "4.6.0-4", "4.3/order"),
 }
 
 ACKED = {

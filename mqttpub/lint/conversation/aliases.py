@@ -1,20 +1,19 @@
 """Topic Aliases: each direction has its own, within what the receiver allowed."""
 
-from ...spec.limits import Law
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY
-from .rule import Occasion, on, value_of
+from .rule import Occasion, cite, on, value_of
 from .state import End, State
 
 _ALIAS = BY_KEY["topic_alias"].id
 
-_UNSET = Law("3.3.4/alias-unset")
-_NONE = (Law("3.2.2-18"), Law("3.1.2-27"))
-_ABOVE = (Law("3.2.2-17"), Law("3.1.2-26"))
-_ABOVE_ALSO = (Law("3.3.2-9"), Law("3.3.2-11"))
+_UNSET = cite("3.3.4/alias-unset")
+_NONE = (cite("3.2.2-18"), cite("3.1.2-27"))
+_ABOVE = (cite("3.2.2-17"), cite("3.1.2-26"))
+_ABOVE_ALSO = (cite("3.3.2-9"), cite("3.3.2-11"))
 
 USED = Occasion(_UNSET)
-_ACCEPTED = (Law("3.3.2-12"), Law("3.3.2-10"))
+_ACCEPTED = (cite("3.3.2-12"), cite("3.3.2-10"))
 ALIASED = tuple(Occasion(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _ACCEPTED, strict=True))
 
 

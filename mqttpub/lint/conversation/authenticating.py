@@ -1,22 +1,21 @@
 """Extended authentication: who may send AUTH, with which code and method."""
 
-from ...spec.limits import Law
 from ...spec.packets import Auth
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction
-from .rule import Occasion, on, value_of
+from .rule import Occasion, cite, on, value_of
 from .state import End, State
 
 _METHOD = BY_KEY["authentication_method"].id
 CONTINUE, AGAIN = 0x18, 0x19
 
-_SERVER_CODE = Law("4.12.0-2")
-_CLIENT_CODE = Law("4.12.0-3")
-_SAME_METHOD = Law("4.12.0-5")
-_SERVER_NONE = Law("4.12.0-6")
-_CLIENT_NONE = Law("4.12.0-7")
-_RENEW = Law("4.12.1-1")
-_UNASKED = Law("4.12.1/unasked")
+_SERVER_CODE = cite("4.12.0-2")
+_CLIENT_CODE = cite("4.12.0-3")
+_SAME_METHOD = cite("4.12.0-5")
+_SERVER_NONE = cite("4.12.0-6")
+_CLIENT_NONE = cite("4.12.0-7")
+_RENEW = cite("4.12.1-1")
+_UNASKED = cite("4.12.1/unasked")
 
 SERVER_STEP = Occasion(_SERVER_CODE)
 CLIENT_STEP = Occasion(_CLIENT_CODE)

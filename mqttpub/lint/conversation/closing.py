@@ -2,27 +2,26 @@
 
 from collections.abc import Iterator
 
-from ...spec.limits import Law
 from ...spec.packets import Disconnect
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction, Version
 from . import acknowledging, connecting, keepalive, loopback, subscribing
 from .publishing import PUBACK, PUBCOMP, PUBREC, PUBREL, SUBACK
-from .rule import CLIENT, Occasion, on, value_of
+from .rule import CLIENT, Occasion, cite, on, value_of
 from .state import PATIENCE, End, Exchange, State
 
 _EXPIRY_INTERVAL = BY_KEY["session_expiry_interval"].id
 ALIAS_INVALID = 0x94
 TAKEN_OVER = 0x8E
 
-_EXPIRY = Law("3.14.2.2.2/expiry")
-_ALIASES = (Law("3.3.2-10"), Law("3.3.2-12"))
-_CLOSES = (Law("3.14.4-2", "3.14.4-1"), Law("3.14.4-2"))
-_REFUSED = Law("3.2.2-7", "3.2.2-5")
-_ERROR = Law("4.13.2-1")
-_TAKEN_OVER = Law("3.1.4-3")
-_SERVER_CLOSES = Law(v311="3.14.4/close", v31="3.14/close")
-_ANSWERED = Law("3.1.4-5", "3.1.4-4", "3.1/answer")
+_EXPIRY = cite("3.14.2.2.2/expiry")
+_ALIASES = (cite("3.3.2-10"), cite("3.3.2-12"))
+_CLOSES = (cite("3.14.4-2", "3.14.4-1"), cite("3.14.4-2"))
+_REFUSED = cite("3.2.2-7", "3.2.2-5")
+_ERROR = cite("4.13.2-1")
+_TAKEN_OVER = cite("3.1.4-3")
+_SERVER_CLOSES = cite(v311="3.14.4/close", v31="3.14/close")
+_ANSWERED = cite("3.1.4-5", "3.1.4-4", "3.1/answer")
 
 LEFT = Occasion(_EXPIRY)
 ALIASED = tuple(Occasion(law) for law in _ALIASES)
@@ -31,7 +30,7 @@ CLOSED_AFTER_REFUSAL = Occasion(_REFUSED, _ERROR)
 CLOSED_ON_ERROR = Occasion(_ERROR)
 CLOSED_ON_TAKEOVER = Occasion(_TAKEN_OVER)
 CLOSED_BY_SERVER = Occasion(_SERVER_CLOSES)
-QUIET = tuple(Occasion(Law("3.14.4-1", "3.14.4-2")) for _ in Direction)
+QUIET = tuple(Occasion(cite("3.14.4-1", "3.14.4-2")) for _ in Direction)
 
 
 @on(Disconnect)
@@ -150,16 +149,16 @@ def _left_undone(state: State, end: End) -> None:
         state.fault(_PINGRESP, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
 
 
-_PINGRESP = Law("3.12.4-1", "3.12.4-1", "3.12/answer")
-_ANSWER = Law("3.3.4-1", "3.3.4-1", "3.3/answer")
+_PINGRESP = cite("3.12.4-1", "3.12.4-1", "3.12/answer")
+_ANSWER = cite("3.3.4-1", "3.3.4-1", "3.3/answer")
 _LAWS = {
-    PUBACK: (Law("4.3.2-4", "4.3.2-2", "3.3/answer"), _ANSWER),
-    PUBREC: (Law("4.3.3-8", "4.3.3-2", "3.3/answer"), _ANSWER),
-    PUBREL: (Law("4.3.3-4", "4.3.3-1", "3.5/pubrel"),),
-    PUBCOMP: (Law("4.3.3-11", "4.3.3-2", "3.6/pubcomp"),),
+    PUBACK: (cite("4.3.2-4", "4.3.2-2", "3.3/answer"), _ANSWER),
+    PUBREC: (cite("4.3.3-8", "4.3.3-2", "3.3/answer"), _ANSWER),
+    PUBREL: (cite("4.3.3-4", "4.3.3-1", "3.5/pubrel"),),
+    PUBCOMP: (cite("4.3.3-11", "4.3.3-2", "3.6/pubcomp"),),
 }
-_BY_CLIENT = Law("4.5.0-2", "4.5.0-2")
-_AGAIN = {1: Law("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: Law("4.3.3-10", "4.3.3-2")}
+_BY_CLIENT = cite("4.5.0-2", "4.5.0-2")
+_AGAIN = {1: cite("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: cite("4.3.3-10", "4.3.3-2")}
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP", SUBACK: "SUBACK"}
 
 

@@ -1,12 +1,11 @@
 """The beginning of a connection: CONNECT, CONNACK, and what may stand before and between them."""
 
 from ...codec.decode import decode
-from ...spec.limits import Law
 from ...spec.packets import Auth, Connack, Connect, Disconnect, Packet, Will
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction, Version
 from ..packet import lint
-from .rule import CLIENT, Occasion, on, value_of
+from .rule import CLIENT, Occasion, cite, on, value_of
 from .spoiling import SECOND_CONNECT, spoil
 from .state import ENDLESS, SECOND, End, Limits, State
 
@@ -17,29 +16,29 @@ _RESPONSE = BY_KEY["request_response_information"].id
 _INFORMATION = BY_KEY["response_information"].id
 _EXPIRY = BY_KEY["session_expiry_interval"].id
 
-_FIRST = Law("3.1.0-1", "3.1.0-1", "3.1/first")
-_ONCE = Law("3.1.0/once", "3.1.0/once")
-_SERVER_FIRST = Law("3.2.0-1", "3.2.0-1")
-_ANSWER = Law("3.1.4-5", "3.1.4-4", "3.1/answer")
-_NO_EARLY_DISCONNECT = Law("3.14.0-1")
-_METHOD_FIRST = Law("3.1.2-30")
-_SECOND = Law("3.2.0-2", "3.2.0/second")
-_REFUSED = Law("3.2.2-7", "3.2.2-5")
-_CLOSES = Law("4.13.2-1")
-_CLEAN = Law("3.2.2-2", "3.2.2-1")
-_UNWANTED = Law("3.2.2-4")
-_INVALID = Law("3.1.4-1", "3.1.4-1", "3.1/invalid")
-_NAMELESS = Law(v311="3.1.3-8")
-_ASSIGN = Law("3.2.2-16")
-_ASSIGN_ALSO = (Law("3.1.3-7"), Law("3.1.3-6"))
-_WILL_QOS = Law("3.2.2-12")
-_WILL_RETAIN = Law("3.2.2-13")
-_ALLOWED_ID = Law("3.1.3-5", "3.1.3-5")
-_NO_INFORMATION = Law("3.1.2-28")
-_SAME_METHOD = Law("4.12.0-5")
-_NO_METHOD = Law("4.12.0-6")
-_AFTER_DISCONNECT = Law("3.14.4-1", "3.14.4-2")
-_TAKEN_OVER = Law("3.1.4-3")
+_FIRST = cite("3.1.0-1", "3.1.0-1", "3.1/first")
+_ONCE = cite("3.1.0/once", "3.1.0/once")
+_SERVER_FIRST = cite("3.2.0-1", "3.2.0-1")
+_ANSWER = cite("3.1.4-5", "3.1.4-4", "3.1/answer")
+_NO_EARLY_DISCONNECT = cite("3.14.0-1")
+_METHOD_FIRST = cite("3.1.2-30")
+_SECOND = cite("3.2.0-2", "3.2.0/second")
+_REFUSED = cite("3.2.2-7", "3.2.2-5")
+_CLOSES = cite("4.13.2-1")
+_CLEAN = cite("3.2.2-2", "3.2.2-1")
+_UNWANTED = cite("3.2.2-4")
+_INVALID = cite("3.1.4-1", "3.1.4-1", "3.1/invalid")
+_NAMELESS = cite(v311="3.1.3-8")
+_ASSIGN = cite("3.2.2-16")
+_ASSIGN_ALSO = (cite("3.1.3-7"), cite("3.1.3-6"))
+_WILL_QOS = cite("3.2.2-12")
+_WILL_RETAIN = cite("3.2.2-13")
+_ALLOWED_ID = cite("3.1.3-5", "3.1.3-5")
+_NO_INFORMATION = cite("3.1.2-28")
+_SAME_METHOD = cite("4.12.0-5")
+_NO_METHOD = cite("4.12.0-6")
+_AFTER_DISCONNECT = cite("3.14.4-1", "3.14.4-2")
+_TAKEN_OVER = cite("3.1.4-3")
 
 CLIENT_BEGAN = Occasion(_FIRST)
 CONNECTED = Occasion(_ONCE)

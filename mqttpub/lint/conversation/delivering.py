@@ -1,25 +1,24 @@
 """What a server delivers, beside what the client subscribed to."""
 
-from ...spec.limits import Law
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction
 from .filters import LONGEST, MOST, Filter, Match
-from .rule import Occasion, on
+from .rule import Occasion, cite, on
 from .state import End, State
 
 _IDENTIFIER = BY_KEY["subscription_identifier"].id
 
-_MATCHES = Law("3.3.2-3", "3.3.2-3")
-_HIDDEN = Law("4.7.2-1", "4.7.2-1")
-_QOS = Law("3.8.4-8", "3.8.4-6", "3.8/delivery")
-_SHARED_QOS = Law("4.8.2-3")
-_LIVE = Law("3.3.1-12", "3.3.1-9", "2.1/retain-live")
-_ONLY_NEW = Law("3.3.1-10")
-_NEVER = Law("3.3.1-11")
-_INCLUDED = Law("3.3.4-3")
-_ALL = Law("3.3.4-4")
-_OWN = Law("3.3.4-5")
+_MATCHES = cite("3.3.2-3", "3.3.2-3")
+_HIDDEN = cite("4.7.2-1", "4.7.2-1")
+_QOS = cite("3.8.4-8", "3.8.4-6", "3.8/delivery")
+_SHARED_QOS = cite("4.8.2-3")
+_LIVE = cite("3.3.1-12", "3.3.1-9", "2.1/retain-live")
+_ONLY_NEW = cite("3.3.1-10")
+_NEVER = cite("3.3.1-11")
+_INCLUDED = cite("3.3.4-3")
+_ALL = cite("3.3.4-4")
+_OWN = cite("3.3.4-5")
 
 DELIVERED = Occasion(_MATCHES, _HIDDEN, _QOS)
 SHARED = Occasion(_SHARED_QOS)

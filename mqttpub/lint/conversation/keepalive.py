@@ -1,21 +1,20 @@
 """Keep Alive, PINGREQ and PINGRESP."""
 
-from ...spec.limits import Law
 from ...spec.packets import Connack, Connect, Packet, Pingreq, Pingresp
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction
-from .rule import Occasion, on, value_of
+from .rule import Occasion, cite, on, value_of
 from .spoiling import went_on
 from .state import ENDLESS, PATIENCE, SECOND, End, State
 
 _SERVER_KEEP_ALIVE = BY_KEY["server_keep_alive"].id
 
-_ALIVE = Law("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
-_SERVERS = Law("3.2.2-21")
-_SERVERS_ALSO = Law("3.1.2-21")
-_CLOSE = Law("3.1.2-22", "3.1.2-24", "2.2/keepalive-close")
-_UNASKED = Law("3.13/unasked", "3.13/unasked")
-_ANSWERED = Law("3.12.4-1", "3.12.4-1", "3.12/answer")
+_ALIVE = cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
+_SERVERS = cite("3.2.2-21")
+_SERVERS_ALSO = cite("3.1.2-21")
+_CLOSE = cite("3.1.2-22", "3.1.2-24", "2.2/keepalive-close")
+_UNASKED = cite("3.13/unasked", "3.13/unasked")
+_ANSWERED = cite("3.12.4-1", "3.12.4-1", "3.12/answer")
 
 ALIVE = Occasion(_ALIVE)
 ALIVE_AS_TOLD = Occasion(_SERVERS, _SERVERS_ALSO)

@@ -1,34 +1,33 @@
 """What the other end told it accepts: sizes, QoS, RETAIN, unacknowledged messages, information on problems."""
 
-from ...spec.limits import Law
 from ...spec.packets import Packet, Publish
 from ...spec.properties import BY_KEY
 from ...spec.terms import Version
-from .rule import CLIENT, SERVER, Occasion, on
+from .rule import CLIENT, SERVER, Occasion, cite, on
 from .state import ENDLESS, End, State
 
 _REASON_STRING = BY_KEY["reason_string"].id
 _USER_PROPERTY = BY_KEY["user_property"].id
 
-_SIZE = (Law("3.2.2-15"), Law("3.1.2-24"))
+_SIZE = (cite("3.2.2-15"), cite("3.1.2-24"))
 _PUSHED = {
-    2: (Law("3.2.2-19"), Law("3.2.2-20")),
-    4: (Law("3.4.2-2"), Law("3.4.2-3")),
-    5: (Law("3.5.2-2"), Law("3.5.2-3")),
-    6: (Law("3.6.2-2"), Law("3.6.2-3")),
-    7: (Law("3.7.2-2"), Law("3.7.2-3")),
-    9: (Law("3.9.2-1"), Law("3.9.2-2")),
-    11: (Law("3.11.2-1"), Law("3.11.2-2")),
-    14: (Law("3.14.2-3"), Law("3.14.2-4")),
-    15: (Law("3.15.2-2"), Law("3.15.2-3")),
+    2: (cite("3.2.2-19"), cite("3.2.2-20")),
+    4: (cite("3.4.2-2"), cite("3.4.2-3")),
+    5: (cite("3.5.2-2"), cite("3.5.2-3")),
+    6: (cite("3.6.2-2"), cite("3.6.2-3")),
+    7: (cite("3.7.2-2"), cite("3.7.2-3")),
+    9: (cite("3.9.2-1"), cite("3.9.2-2")),
+    11: (cite("3.11.2-1"), cite("3.11.2-2")),
+    14: (cite("3.14.2-3"), cite("3.14.2-4")),
+    15: (cite("3.15.2-2"), cite("3.15.2-3")),
 }
 """By packet type: neither a Reason String nor a User Property pushes it over Maximum Packet Size."""
-_QOS = Law("3.2.2-11")
-_RETAIN = Law("3.2.2-14")
-_WINDOW = (Law("3.3.4-7"), Law("3.3.4-9"))
-_QUOTA = Law("4.9.0-2")
-_FIRST_QUOTA = Law("4.9.0-1")
-_PROBLEM = Law("3.1.2-29")
+_QOS = cite("3.2.2-11")
+_RETAIN = cite("3.2.2-14")
+_WINDOW = (cite("3.3.4-7"), cite("3.3.4-9"))
+_QUOTA = cite("4.9.0-2")
+_FIRST_QUOTA = cite("4.9.0-1")
+_PROBLEM = cite("3.1.2-29")
 
 SIZED = tuple(Occasion(law) for law in _SIZE)
 WITH_REASON = {code: Occasion(laws[0]) for code, laws in _PUSHED.items()}

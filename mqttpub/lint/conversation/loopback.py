@@ -11,34 +11,34 @@ from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES
 from ...spec.terms import Direction
 from .filters import Filter, Match
-from .rule import Occasion, on, value_of
+from .rule import Occasion, cite, on, value_of
 from .state import End, State
 
 _EXPIRY = BY_KEY["message_expiry_interval"].id
 _USER = BY_KEY["user_property"].id
 
 _UNCHANGED = {
-    BY_KEY["payload_format_indicator"].id: Law("3.3.2-4"),
-    BY_KEY["response_topic"].id: Law("3.3.2-15"),
-    BY_KEY["correlation_data"].id: Law("3.3.2-16"),
-    BY_KEY["content_type"].id: Law("3.3.2-20"),
+    BY_KEY["payload_format_indicator"].id: cite("3.3.2-4"),
+    BY_KEY["response_topic"].id: cite("3.3.2-15"),
+    BY_KEY["correlation_data"].id: cite("3.3.2-16"),
+    BY_KEY["content_type"].id: cite("3.3.2-20"),
 }
-_USERS = Law("3.3.2-17")
-_USERS_ORDER = Law("3.3.2-18")
-_AGED = Law("3.3.2-6")
-_QOS = Law("3.8.4-8", "3.8.4-6", "3.8/delivery")
-_HIGHEST = Law("3.3.4-2", "3.3.5-1")
-_LOCAL = Law("3.8.3-3")
-_KEPT_RETAIN = Law("3.3.1-13")
-_ENDED = Law("3.10.4-2", "3.10.4-2")
-_ENDED_ALSO = Law("3.10.4-1", "3.10.4-1")
-_ORDER = Law("4.6.0-5", "4.6.0-6", "4.3/window")
-_ORDER_ALSO = Law("4.6.0-6", "4.6.0-5")
-_REPLACED = Law("3.3.1-5", "3.3.1-5", "2.1/retain-keep")
-_REPLACED_ALSO = Law(v311="3.3.1-7")
-_REMOVED = Law("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
-_EMPTY = Law("3.3.1-7", "3.3.1-11")
-_NOT_STORED = Law("3.3.1-8", "3.3.1-12")
+_USERS = cite("3.3.2-17")
+_USERS_ORDER = cite("3.3.2-18")
+_AGED = cite("3.3.2-6")
+_QOS = cite("3.8.4-8", "3.8.4-6", "3.8/delivery")
+_HIGHEST = cite("3.3.4-2", "3.3.5-1")
+_LOCAL = cite("3.8.3-3")
+_KEPT_RETAIN = cite("3.3.1-13")
+_ENDED = cite("3.10.4-2", "3.10.4-2")
+_ENDED_ALSO = cite("3.10.4-1", "3.10.4-1")
+_ORDER = cite("4.6.0-5", "4.6.0-6", "4.3/window")
+_ORDER_ALSO = cite("4.6.0-6", "4.6.0-5")
+_REPLACED = cite("3.3.1-5", "3.3.1-5", "2.1/retain-keep")
+_REPLACED_ALSO = cite(v311="3.3.1-7")
+_REMOVED = cite("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
+_EMPTY = cite("3.3.1-7", "3.3.1-11")
+_NOT_STORED = cite("3.3.1-8", "3.3.1-12")
 
 CAME_BACK = Occasion(_QOS, *_UNCHANGED.values(), _USERS, _USERS_ORDER, _LOCAL)
 AGED = Occasion(_AGED)

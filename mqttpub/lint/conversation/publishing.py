@@ -1,34 +1,33 @@
 """PUBLISH and its Packet Identifier: new, sent again, or taken while it is in use."""
 
-from ...spec.limits import Law
 from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.terms import Version
-from .rule import CLIENT, Occasion, on
+from .rule import CLIENT, Occasion, cite, on
 from .spoiling import FLAGS, spoil
 from .state import End, Exchange, State
 
 PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
 SUBACK, UNSUBACK = 9, 11
 
-_FREE = (Law("2.2.1-3", "2.3.1-2", "2.4/unique"), Law("2.2.1-4", "2.3.1-4", "2.4/unique"))
+_FREE = (cite("2.2.1-3", "2.3.1-2", "2.4/unique"), cite("2.2.1-4", "2.3.1-4", "2.4/unique"))
 """By side: a new request takes an identifier that is not in use."""
-_NEW = {1: Law("4.3.2-1", "4.3.2-1"), 2: Law("4.3.3-1", "4.3.3-1")}
-_FIRST = {1: Law("4.3.2-2", "4.3.2-1", "2.1/dup-set"), 2: Law("4.3.3-2", "4.3.3-1", "2.1/dup-set")}
+_NEW = {1: cite("4.3.2-1", "4.3.2-1"), 2: cite("4.3.3-1", "4.3.3-1")}
+_FIRST = {1: cite("4.3.2-2", "4.3.2-1", "2.1/dup-set"), 2: cite("4.3.3-2", "4.3.3-1", "2.1/dup-set")}
 _HELD = {
-    PUBACK: Law("4.3.2-3", "4.3.2-1"),
-    PUBREC: Law("4.3.3-3", "4.3.3-1"),
-    PUBREL: Law("4.3.3-1", "4.3.3-1"),
-    PUBCOMP: Law("4.3.3-5", "4.3.3-1"),
+    PUBACK: cite("4.3.2-3", "4.3.2-1"),
+    PUBREC: cite("4.3.3-3", "4.3.3-1"),
+    PUBREL: cite("4.3.3-1", "4.3.3-1"),
+    PUBCOMP: cite("4.3.3-5", "4.3.3-1"),
 }
 """What a PUBLISH with an identifier in use breaks, by what the older one of the same QoS waits for."""
-_ONLY_AFTER_RECONNECT = Law("4.4.0-1")
-_ENDED = Law("4.4.0-2")
-_RELEASED = Law("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
-_DUP = Law(v311="3.3.1-1", v31="2.1/dup-set")
-_DUP_ALSO = (Law(v31="4.2/which"), Law(v31="4.1/qos1-resend"))
-_KEEPS_ID = Law(v311="2.3.1-3")
-_SLOWER = Law(v31="4.2/slower")
-_OLD_DUP = Law(v31="2.1/dup-set")
+_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
+_ENDED = cite("4.4.0-2")
+_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
+_DUP = cite(v311="3.3.1-1", v31="2.1/dup-set")
+_DUP_ALSO = (cite(v31="4.2/which"), cite(v31="4.1/qos1-resend"))
+_KEEPS_ID = cite(v311="2.3.1-3")
+_SLOWER = cite(v31="4.2/slower")
+_OLD_DUP = cite(v31="2.1/dup-set")
 _UNIQUE = _FREE[CLIENT]
 
 NEW_PUBLISH = {
@@ -39,7 +38,7 @@ NEW_REQUEST = Occasion(_UNIQUE, _OLD_DUP)
 REPEATED = Occasion(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
 NOT_REPEATED = Occasion(_ONLY_AFTER_RECONNECT)
 """A whole exchange, in which nothing should be sent twice."""
-AFTER_REFUSAL = Occasion(_ENDED, Law("4.3.3-4"))
+AFTER_REFUSAL = Occasion(_ENDED, cite("4.3.3-4"))
 
 
 @on(Publish)

@@ -5,11 +5,24 @@ from typing import Any, NamedTuple
 
 from ...spec.fields import Packet
 from ...spec.limits import Law
+from ...spec.statements import statement
 from ...spec.terms import Direction, Version
 
 CLIENT, SERVER = 0, 1
 """The two sides, as indexes."""
 BOTH = (CLIENT, SERVER)
+
+
+def cite(v5: str = "", v311: str = "", v31: str = "") -> Law:
+    """Return the law of these statements; raises KeyError for one that is not in the lists.
+
+    So a rule that cites what does not exist fails when it is loaded, and not when a peer breaks it.
+    """
+    law = Law(v5, v311, v31)
+    for version in Version:
+        if id := law.id(version):
+            statement(id)
+    return law
 
 
 class Occasion:

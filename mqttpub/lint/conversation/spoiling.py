@@ -6,13 +6,13 @@ Only an answer to what the client sent later is proof of that; anything else may
 from typing import NamedTuple
 
 from ...spec.limits import Law
-from .rule import Occasion
+from .rule import Occasion, cite
 from .state import State
 
-MALFORMED = Law("4.13.1-1", "4.8.0-1")
-FLAGS = Law("4.13.1-1", "2.2.2-2")
-SECOND_CONNECT = Law("3.1.0-2", "3.1.0-2")
-_ALSO = Law("4.13.1-1", "4.8.0-1")
+MALFORMED = cite("4.13.1-1", "4.8.0-1")
+FLAGS = cite("4.13.1-1", "2.2.2-2")
+SECOND_CONNECT = cite("3.1.0-2", "3.1.0-2")
+_ALSO = cite("4.13.1-1", "4.8.0-1")
 
 _WORDS = {
     MALFORMED: "could not be read",

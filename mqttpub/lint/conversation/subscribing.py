@@ -7,27 +7,27 @@ from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import BY_KEY
 from ...spec.terms import Direction, Version
 from .publishing import SUBACK, UNSUBACK
-from .rule import Occasion, on, value_of
+from .rule import Occasion, cite, on, value_of
 from .spoiling import went_on
 from .state import End, Exchange, State
 
 _IDENTIFIER = BY_KEY["subscription_identifier"].id
 
-_BELONGS = Law("2.2.1-6", "2.3.1-7", "3.11/id")
-_SUBACK_BELONGS = Law("3.8.4-2", "3.8.4-2", "3.9/id")
-_UNSUBACK_BELONGS = Law("3.10.4-5", "3.10.4-4", "3.11/id")
-_ONE_SUBACK = Law("3.8.4-5", "3.8.4-4")
-_ONE_UNSUBACK = Law("3.10.4-6", "3.10.4-6")
-_UNASKED = Law("3.13/unasked", "3.13/unasked", "4.2/which")
-_COUNT = Law("3.8.4-6", "3.8.4-5", "3.9/count")
-_EACH = Law("3.8.4-7", "3.8.4-5")
-_UNSUBACK_COUNT = Law("3.11.3-1")
-_GRANTED = Law(v31="3.9/granted")
-_WILDCARDS = Law("3.2.2.3.11/wildcard")
-_IDENTIFIERS = Law("3.2.2.3.12/identifier")
-_SHARED = Law("3.2.2.3.13/shared")
-_ANSWER = {SUBACK: Law("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: Law("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
-_NOTHING_DELETED = Law("3.10.4-5", "3.10.4-5")
+_BELONGS = cite("2.2.1-6", "2.3.1-7", "3.11/id")
+_SUBACK_BELONGS = cite("3.8.4-2", "3.8.4-2", "3.9/id")
+_UNSUBACK_BELONGS = cite("3.10.4-5", "3.10.4-4", "3.11/id")
+_ONE_SUBACK = cite("3.8.4-5", "3.8.4-4")
+_ONE_UNSUBACK = cite("3.10.4-6", "3.10.4-6")
+_UNASKED = cite("3.13/unasked", "3.13/unasked", "4.2/which")
+_COUNT = cite("3.8.4-6", "3.8.4-5", "3.9/count")
+_EACH = cite("3.8.4-7", "3.8.4-5")
+_UNSUBACK_COUNT = cite("3.11.3-1")
+_GRANTED = cite(v31="3.9/granted")
+_WILDCARDS = cite("3.2.2.3.11/wildcard")
+_IDENTIFIERS = cite("3.2.2.3.12/identifier")
+_SHARED = cite("3.2.2.3.13/shared")
+_ANSWER = {SUBACK: cite("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: cite("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
+_NOTHING_DELETED = cite("3.10.4-5", "3.10.4-5")
 
 SUBACKED = Occasion(_ANSWER[SUBACK], _BELONGS, _SUBACK_BELONGS, _COUNT, _EACH, _GRANTED, _UNASKED)
 SEVERAL = {SUBACK: Occasion(_ONE_SUBACK), UNSUBACK: Occasion(_ONE_UNSUBACK)}
