@@ -16,6 +16,7 @@ from ..lint.packet import lint
 from ..spec.terms import Direction, Version
 from .captures import Input, Words, listed
 from .replacing import check_standard_output
+from .screen import show_through_pager
 from .showing import Show
 from .standard_input import is_interactive
 from .value_types import DIRECTIONS
@@ -41,6 +42,7 @@ def decode(given: dict[str, Any]) -> int:
             from .tabling import table
 
             return table(given, named, stack)
+        show_through_pager(given, stack)
         if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in named):
             from .viewing import Viewing
 

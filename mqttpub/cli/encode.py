@@ -13,6 +13,7 @@ from .field_flags import NAMES, field_flag, field_key
 from .flags import Flag, payload_options
 from .property_flags import chosen_properties, dashed, property_flags
 from .requests import payload
+from .screen import screen_flags
 from .value_types import VERSION, NumberType
 from .will_flags import group_options, will
 
@@ -111,7 +112,7 @@ class Encode(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put `publish` in front of flags that have no packet type."""
-        own = {"--help", "--json", "--format", "--inspect", "-d", "--full", "--show-secrets"}
+        own = {"--help", "--json", "--format", "--inspect", "-d", "--full", "--show-secrets", "--color", "--no-pager"}
         if args and args[0].startswith("-") and args[0].split("=")[0] not in own:
             args = ["publish", *args]
         return super().parse_args(ctx, args)
@@ -125,6 +126,7 @@ def packet_command(cls: type[Packet]) -> click.Command:
              show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5."),
         Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, right or wrong."),
         *output_options(),
+        *screen_flags(),
     ]  # fmt: skip
 
     def callback(**given: Any) -> int:

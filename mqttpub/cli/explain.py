@@ -27,5 +27,7 @@ def command(word: tuple[str, ...], as_json: bool) -> int:
     section (3.3.1-2, MQTT5-3.3.1-2, 3.3.1). Without WORD, list what there is.
     """
     from .explaining import explain, overview
+    from .screen import paged
 
-    return explain(" ".join(word), as_json=as_json) if word else overview(as_json=as_json)
+    with paged():
+        return explain(" ".join(word), as_json=as_json) if word else overview(as_json=as_json)

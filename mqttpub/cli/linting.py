@@ -18,6 +18,7 @@ from .origins import Origin
 from .reading_bar import ReadingBar
 from .replacing import check_standard_output
 from .report import note
+from .screen import on_one_screen, show_through_pager
 from .selecting import selection_of
 from .value_types import DIRECTIONS
 from .verdicts import Manner, Rows, summary, width_of, writer_of
@@ -34,6 +35,7 @@ def lint(given: dict[str, Any]) -> int:
     with ExitStack() as stack:
         named = list(inputs(given, stack, "lint"))
         check_standard_output(each.id for each in named)
+        show_through_pager(given, stack)
         linting = Linting(given, list(map(Origin, named)))
         stack.callback(linting.close)
         return linting.run()
@@ -145,7 +147,7 @@ class Linting:
             width_of(sys.stderr),
             picked=any(self.given[name] for name in ("select", "ignore", "filter")),
         )
-        together = sys.stdout.isatty() and sys.stderr.isatty()
+        together = on_one_screen()
         apart: list[Line] = [[]] if together and any(self.selection.counts.values()) else []
         show([*apart, *lines], sys.stderr)
 

@@ -27,6 +27,14 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of an output that takes no more."""
 
 
+def add_screen_flags(command: click.Command) -> None:
+    """Give a command the flags of colour and pager, unless it has them."""
+    from .screen import screen_flags
+
+    if not any(param.name == "color" for param in command.params):
+        command.params += screen_flags()
+
+
 class Program(click.Group):
     """A group that imports a subcommand only when it is called."""
 
@@ -40,7 +48,13 @@ class Program(click.Group):
             return None
         module = import_module(f".{cmd_name}", __package__)
         command: click.Command = module.command
+        add_screen_flags(command)
         return command
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the flags of the program itself."""
+        add_screen_flags(self)
+        return super().get_params(ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of subcommands without importing them."""

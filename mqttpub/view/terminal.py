@@ -37,8 +37,15 @@ THEME = {
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream is a terminal whose user has not refused colour."""
-    if environ.get("NO_COLOR") or environ.get("TERM") == "dumb":
+    """Whether a stream gets colour: where the user asks for it, or on a terminal unless the user refuses it.
+
+    See no-color.org, force-color.org and bixense.com/clicolors for the variables.
+    """
+    if environ.get("NO_COLOR"):
+        return False
+    if any(environ.get(name, "0") not in ("", "0") for name in ("FORCE_COLOR", "CLICOLOR_FORCE")):
+        return True
+    if environ.get("TERM") == "dumb" or environ.get("CLICOLOR") == "0":
         return False
     return stream.isatty()
 

@@ -1,0 +1,146 @@
+"""Colour and the pager: what decides them, for a whole run.
+
+The flags speak through the environment variables that other programs know as well, so that whatever draws
+has one place to look.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import click
+
+from .flags import Flag
+
+COLORS: dict[str, dict[str, str | None]] = {
+    "auto": {},
+    "always": {"FORCE_COLOR": "1", "NO_COLOR": None},
+    "never": {"NO_COLOR": "1"},
+}
+"""What each value of --color says in the environment."""
+NO_PAGER: dict[str, str | None] = {"MQTTPUB_PAGER": ""}
+PAGED = "MQTTPUB_PAGED"
+"""Environment variable that is set while a pager shows the output."""
+PLAIN_PAGERS = ("", "cat")
+"""Values of the variables that turn the pager off."""
+
+
+def screen_flags() -> list[click.Parameter]:
+    """Return the flags of everything that is drawn on a terminal."""
+    return [
+        Flag(
+            ["--color"], type=click.Choice(tuple(COLORS)), metavar="|".join(COLORS), expose_value=False,
+            callback=_take_color,
+            help="Colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]",
+        ),
+        Flag(
+            ["--no-pager"], is_flag=True, expose_value=False, callback=_take_no_pager,
+            help="Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]",
+        ),
+    ]  # fmt: skip
+
+
+def _take_color(ctx: click.Context, param: click.Parameter, value: str | None) -> None:
+    ctx.with_resource(environment(COLORS[value or "auto"]))
+
+
+def _take_no_pager(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    ctx.with_resource(environment(NO_PAGER if value else {}))
+
+
+@contextmanager
+def environment(values: Mapping[str, str | None]) -> Iterator[None]:
+    """Set environment variables, or remove those whose value is None, until the end of the context."""
+    before = {name: os.environ.get(name) for name in values}
+    _set(values)
+    try:
+        yield
+    finally:
+        _set(before)
+
+
+def _set(values: Mapping[str, str | None]) -> None:
+    for name, value in values.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def pager(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the shell command of the pager, or None where none is wanted or there is none."""
+    for name in ("MQTTPUB_PAGER", "PAGER"):
+        if name in environ:
+            return None if environ[name].strip() in PLAIN_PAGERS else environ[name]
+    return "less" if shutil.which("less") else None
+
+
+@contextmanager
+def paged() -> Iterator[None]:
+    """Send what is written to a terminal through a pager, as git does; `less` leaves at once where it fits the screen.
+
+    Standard error goes there too where it is a terminal, so that the two do not mix on the screen.
+    """
+    command = pager() if sys.stdout is not None and sys.stdout.isatty() else None
+    if command is None:
+        yield
+        return
+    from ..view.terminal import wants_color
+
+    # The pipe that takes the place of the terminal has neither its width nor its colours.
+    values: dict[str, str | None] = {"COLUMNS": str(shutil.get_terminal_size((80, 24)).columns), PAGED: "1"}
+    if wants_color(sys.stdout):
+        values["FORCE_COLOR"] = "1"
+    with environment(values), _piped(command):
+        yield
+
+
+def show_through_pager(given: Mapping[str, Any], stack: ExitStack) -> None:
+    """Use the pager until the stack closes, unless standard input is read: what is still coming is shown at once."""
+    if (given["text"] or given["file"]) and "-" not in given["file"]:
+        stack.enter_context(paged())
+
+
+def on_one_screen() -> bool:
+    """Whether somebody reads standard output and standard error together, on a terminal or in a pager."""
+    if PAGED in os.environ:
+        return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
+    return sys.stdout.isatty() and sys.stderr.isatty()
+
+
+@contextmanager
+def _piped(command: str) -> Iterator[None]:
+    import subprocess
+
+    process = subprocess.Popen(
+        command, shell=True, stdin=subprocess.PIPE, env={"LESS": "FRX", "LV": "-c", **os.environ}
+    )
+    assert process.stdin
+    streams = [sys.stdout, *([sys.stderr] if sys.stderr.isatty() else [])]
+    terminals = [os.dup(stream.fileno()) for stream in streams]
+    for stream in streams:
+        os.dup2(process.stdin.fileno(), stream.fileno())
+    process.stdin.close()
+    try:
+        yield
+        for stream in streams:
+            stream.flush()
+    finally:
+        for stream, terminal in zip(streams, terminals, strict=True):
+            os.dup2(terminal, stream.fileno())
+            os.close(terminal)
+        _wait(process)
+
+
+def _wait(process: Any) -> None:
+    """Wait until the user leaves the pager, which takes an interrupt for itself."""
+    from signal import SIG_IGN, SIGINT, signal
+
+    before = signal(SIGINT, SIG_IGN)
+    try:
+        process.wait()
+    finally:
+        signal(SIGINT, before)
