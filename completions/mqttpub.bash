@@ -11,37 +11,38 @@ _mqttpub() {
         esac
     done
     case "$command" in
-        '') options='--version --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion' ;;
-        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --help' words='' ;;
-        'encode') options='--format -d --inspect --show-secrets --full --json --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
-        'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode connack') options='--flags --reserved --session-present --no-session-present --unused --reason-code -x -se --session-expiry-interval --assigned-client-identifier --server-keep-alive -am --authentication-method --authentication-data --response-information --server-reference --reason-string --receive-maximum --topic-alias-maximum --maximum-qos --retain-available -up --user-property --maximum-packet-size --wildcard-subscription-available --subscription-identifier-available --shared-subscription-available -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode publish') options='--dup --no-dup -q --qos -r --retain --no-retain -t --topic --packet-id -m --message -f --file -s --stdin -n --null-message -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode puback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode pubrec') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode pubrel') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode pubcomp') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode subscribe') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id -t --filter --reserved --retain-handling --retain-as-published --no-retain-as-published --no-local --no-no-local --unused -q --qos -si --subscription-identifier -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode suback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode unsubscribe') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id -t --filter -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode unsuback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode pingreq') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode pingresp') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode disconnect') options='--flags --reason-code -x -se --session-expiry-interval --server-reference --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --help' words='' ;;
-        'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --help' words='' files=1 ;;
-        'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --help' words='' files=1 ;;
-        'explain') options='--json --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported' ;;
-        'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --help' words='' files=1 ;;
-        'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --help' words='' ;;
-        'walkthrough') options='--pause --no-pause --help' words='' ;;
-        'broker') options='-p --port -A --bind -q --quiet --help' words='' ;;
-        'profile') options='--help' words='list show' ;;
+        '') options='--version --color --no-pager --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion' ;;
+        'pub') options='-t --topic -m --message -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --color --no-pager --help' words='' ;;
+        'encode') options='--format -d --inspect --show-secrets --full --json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
+        'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode connack') options='--flags --reserved --session-present --no-session-present --unused --reason-code -x -se --session-expiry-interval --assigned-client-identifier --server-keep-alive -am --authentication-method --authentication-data --response-information --server-reference --reason-string --receive-maximum --topic-alias-maximum --maximum-qos --retain-available -up --user-property --maximum-packet-size --wildcard-subscription-available --subscription-identifier-available --shared-subscription-available -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode publish') options='--dup --no-dup -q --qos -r --retain --no-retain -t --topic --packet-id -m --message -f --file -s --stdin -n --null-message -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode puback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode pubrec') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode pubrel') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode pubcomp') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode subscribe') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id -t --filter --reserved --retain-handling --retain-as-published --no-retain-as-published --no-local --no-no-local --unused -q --qos -si --subscription-identifier -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode suback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode unsubscribe') options='--header-dup --no-header-dup --header-qos --header-retain --no-header-retain --flags --packet-id -t --filter -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode unsuback') options='--flags --packet-id --reason-code --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode pingreq') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode pingresp') options='--flags -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode disconnect') options='--flags --reason-code -x -se --session-expiry-interval --server-reference --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
+        'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --color --no-pager --help' words='' files=1 ;;
+        'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --color --no-pager --help' words='' files=1 ;;
+        'explain') options='--json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported protocol-name protocol-version user-name-flag password-flag will-retain will-qos will-flag clean-start keep-alive client-identifier will-topic will-payload user-name password session-present reason-code dup qos retain topic-name packet-identifier payload topic-filter retain-handling retain-as-published no-local will remaining-length variable-byte-integer fixed-header session wildcards $sys shared-subscription topic flow-control request-and-response enhanced-authentication' ;;
+        'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --color --no-pager --help' words='' files=1 ;;
+        'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --color --no-pager --help' words='' ;;
+        'walkthrough') options='--pause --no-pause --color --no-pager --help' words='' ;;
+        'broker') options='-p --port -A --bind -q --quiet --color --no-pager --help' words='' ;;
+        'profile') options='--color --no-pager --help' words='list show' ;;
         'profile list') options='--help' words='' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
-        'completion') options='--help' words='bash zsh fish' ;;
+        'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
     esac
     case "$command $previous" in
+        ' --color') values='auto always never' ;;
         'pub -t'|'pub --topic') values='' ;;
         'pub -m'|'pub --message') values='' ;;
         'pub -f'|'pub --file') values='=files' ;;
@@ -122,8 +123,10 @@ _mqttpub() {
         'pub --disconnect-user-property') values='' ;;
         'pub -D'|'pub --property') values='' ;;
         'pub --profile') values='=listing' listing='profile list' ;;
+        'pub --color') values='auto always never' ;;
         'encode --format') values='hex raw base64 c' ;;
         'encode --json') values='' ;;
+        'encode --color') values='auto always never' ;;
         'encode connect --flags') values='' ;;
         'encode connect --protocol-name') values='' ;;
         'encode connect --protocol-level') values='' ;;
@@ -156,6 +159,7 @@ _mqttpub() {
         'encode connect -V'|'encode connect --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode connect --remaining-length') values='' ;;
         'encode connect --format') values='hex raw base64 c' ;;
+        'encode connect --color') values='auto always never' ;;
         'encode connack --flags') values='' ;;
         'encode connack --reserved') values='' ;;
         'encode connack --unused') values='' ;;
@@ -180,6 +184,7 @@ _mqttpub() {
         'encode connack -V'|'encode connack --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode connack --remaining-length') values='' ;;
         'encode connack --format') values='hex raw base64 c' ;;
+        'encode connack --color') values='auto always never' ;;
         'encode publish -q'|'encode publish --qos') values='' ;;
         'encode publish -t'|'encode publish --topic') values='' ;;
         'encode publish --packet-id') values='' ;;
@@ -196,6 +201,7 @@ _mqttpub() {
         'encode publish -V'|'encode publish --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode publish --remaining-length') values='' ;;
         'encode publish --format') values='hex raw base64 c' ;;
+        'encode publish --color') values='auto always never' ;;
         'encode puback --flags') values='' ;;
         'encode puback --packet-id') values='' ;;
         'encode puback --reason-code') values='' ;;
@@ -204,6 +210,7 @@ _mqttpub() {
         'encode puback -V'|'encode puback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode puback --remaining-length') values='' ;;
         'encode puback --format') values='hex raw base64 c' ;;
+        'encode puback --color') values='auto always never' ;;
         'encode pubrec --flags') values='' ;;
         'encode pubrec --packet-id') values='' ;;
         'encode pubrec --reason-code') values='' ;;
@@ -212,6 +219,7 @@ _mqttpub() {
         'encode pubrec -V'|'encode pubrec --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubrec --remaining-length') values='' ;;
         'encode pubrec --format') values='hex raw base64 c' ;;
+        'encode pubrec --color') values='auto always never' ;;
         'encode pubrel --header-qos') values='' ;;
         'encode pubrel --flags') values='' ;;
         'encode pubrel --packet-id') values='' ;;
@@ -221,6 +229,7 @@ _mqttpub() {
         'encode pubrel -V'|'encode pubrel --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubrel --remaining-length') values='' ;;
         'encode pubrel --format') values='hex raw base64 c' ;;
+        'encode pubrel --color') values='auto always never' ;;
         'encode pubcomp --flags') values='' ;;
         'encode pubcomp --packet-id') values='' ;;
         'encode pubcomp --reason-code') values='' ;;
@@ -229,6 +238,7 @@ _mqttpub() {
         'encode pubcomp -V'|'encode pubcomp --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pubcomp --remaining-length') values='' ;;
         'encode pubcomp --format') values='hex raw base64 c' ;;
+        'encode pubcomp --color') values='auto always never' ;;
         'encode subscribe --header-qos') values='' ;;
         'encode subscribe --flags') values='' ;;
         'encode subscribe --packet-id') values='' ;;
@@ -242,6 +252,7 @@ _mqttpub() {
         'encode subscribe -V'|'encode subscribe --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode subscribe --remaining-length') values='' ;;
         'encode subscribe --format') values='hex raw base64 c' ;;
+        'encode subscribe --color') values='auto always never' ;;
         'encode suback --flags') values='' ;;
         'encode suback --packet-id') values='' ;;
         'encode suback --reason-code') values='' ;;
@@ -250,6 +261,7 @@ _mqttpub() {
         'encode suback -V'|'encode suback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode suback --remaining-length') values='' ;;
         'encode suback --format') values='hex raw base64 c' ;;
+        'encode suback --color') values='auto always never' ;;
         'encode unsubscribe --header-qos') values='' ;;
         'encode unsubscribe --flags') values='' ;;
         'encode unsubscribe --packet-id') values='' ;;
@@ -258,6 +270,7 @@ _mqttpub() {
         'encode unsubscribe -V'|'encode unsubscribe --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode unsubscribe --remaining-length') values='' ;;
         'encode unsubscribe --format') values='hex raw base64 c' ;;
+        'encode unsubscribe --color') values='auto always never' ;;
         'encode unsuback --flags') values='' ;;
         'encode unsuback --packet-id') values='' ;;
         'encode unsuback --reason-code') values='' ;;
@@ -266,14 +279,17 @@ _mqttpub() {
         'encode unsuback -V'|'encode unsuback --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode unsuback --remaining-length') values='' ;;
         'encode unsuback --format') values='hex raw base64 c' ;;
+        'encode unsuback --color') values='auto always never' ;;
         'encode pingreq --flags') values='' ;;
         'encode pingreq -V'|'encode pingreq --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pingreq --remaining-length') values='' ;;
         'encode pingreq --format') values='hex raw base64 c' ;;
+        'encode pingreq --color') values='auto always never' ;;
         'encode pingresp --flags') values='' ;;
         'encode pingresp -V'|'encode pingresp --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode pingresp --remaining-length') values='' ;;
         'encode pingresp --format') values='hex raw base64 c' ;;
+        'encode pingresp --color') values='auto always never' ;;
         'encode disconnect --flags') values='' ;;
         'encode disconnect --reason-code') values='' ;;
         'encode disconnect -x'|'encode disconnect -se'|'encode disconnect --session-expiry-interval') values='never' ;;
@@ -283,6 +299,7 @@ _mqttpub() {
         'encode disconnect -V'|'encode disconnect --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode disconnect --remaining-length') values='' ;;
         'encode disconnect --format') values='hex raw base64 c' ;;
+        'encode disconnect --color') values='auto always never' ;;
         'encode auth --flags') values='' ;;
         'encode auth --reason-code') values='' ;;
         'encode auth -am'|'encode auth --authentication-method') values='' ;;
@@ -292,6 +309,7 @@ _mqttpub() {
         'encode auth -V'|'encode auth --mqtt-version') values='3.1 3.1.1 5' ;;
         'encode auth --remaining-length') values='' ;;
         'encode auth --format') values='hex raw base64 c' ;;
+        'encode auth --color') values='auto always never' ;;
         'decode -f'|'decode --file') values='=files' ;;
         'decode --form') values='auto hex base64 escaped raw' ;;
         'decode -V'|'decode --mqtt-version') values='3.1 3.1.1 5' ;;
@@ -303,6 +321,7 @@ _mqttpub() {
         'decode --arrow') values='=files' ;;
         'decode --filter') values='' ;;
         'decode --follow') values='' ;;
+        'decode --color') values='auto always never' ;;
         'lint -f'|'lint --file') values='=files' ;;
         'lint --form') values='auto hex base64 escaped raw' ;;
         'lint -V'|'lint --mqtt-version') values='3.1 3.1.1 5' ;;
@@ -314,6 +333,8 @@ _mqttpub() {
         'lint --severity') values='error warning note' ;;
         'lint --filter') values='' ;;
         'lint --limit') values='' ;;
+        'lint --color') values='auto always never' ;;
+        'explain --color') values='auto always never' ;;
         'pipeline -o'|'pipeline --out') values='=files' ;;
         'pipeline --format') values='parquet csv json' ;;
         'pipeline --mode') values='error overwrite append' ;;
@@ -327,6 +348,7 @@ _mqttpub() {
         'pipeline --master'|'pipeline --remote') values='' ;;
         'pipeline --conf') values='' ;;
         'pipeline --partitions') values='' ;;
+        'pipeline --color') values='auto always never' ;;
         'bench -t'|'bench --topic') values='' ;;
         'bench --connections') values='' ;;
         'bench -n'|'bench --messages') values='' ;;
@@ -365,8 +387,13 @@ _mqttpub() {
         'bench --sni') values='' ;;
         'bench --key-log') values='=files' ;;
         'bench --profile') values='=listing' listing='profile list' ;;
+        'bench --color') values='auto always never' ;;
+        'walkthrough --color') values='auto always never' ;;
         'broker -p'|'broker --port') values='' ;;
         'broker -A'|'broker --bind') values='' ;;
+        'broker --color') values='auto always never' ;;
+        'profile --color') values='auto always never' ;;
+        'completion --color') values='auto always never' ;;
     esac
     COMPREPLY=()
     if [[ $values == =files ]]; then

@@ -76,10 +76,12 @@ def overview(*, as_json: bool) -> int:
 
 
 def names() -> list[str]:
-    """Return what can be explained as words to type: packets, properties and reasons."""
+    """Return what can be explained as words to type: packets, properties, reasons, fields and concepts."""
     labels = [cls.name for cls in PACKETS.values()]
     labels += [row.label for row in PROPERTIES.values()]
     labels += [row.name for row in REASONS]
+    labels += [field.label for field in named_fields()]
+    labels += [concept.name for concept in CONCEPTS]
     return list(dict.fromkeys(label.lower().replace(" ", "-") for label in labels))
 
 
