@@ -1,5 +1,22 @@
 # Completion of mqttpub for bash; written by `mqttpub completion bash`.
 
+# Not compgen -W, which runs what it finds in its words.
+_mqttpub_matching() {
+    local -a words
+    local each
+    read -r -d '' -a words <<<"$1"
+    for each in "${words[@]}"; do
+        [[ $each == "$current"* ]] && COMPREPLY+=("$each")
+    done
+}
+
+_mqttpub_files() {
+    local each
+    while IFS= read -r each; do
+        COMPREPLY+=("$each")
+    done < <(compgen -f -- "$current")
+}
+
 _mqttpub() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}
     local command='' try word index options='' words='' files='' values=none listing=''
@@ -31,7 +48,7 @@ _mqttpub() {
         'encode auth') options='--flags --reason-code -am --authentication-method --authentication-data --reason-string -up --user-property -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
         'decode') options='-f --file --form -V --mqtt-version --direction --port --key-log --summary --flows --stats --ladder --svg --mermaid --html --parquet --arrow --pdml --tshark-json --filter --follow --absolute-time --json --show-secrets --full --color --no-pager --help' words='' files=1 ;;
         'lint') options='-f --file --form -V --mqtt-version --direction --port --key-log --select --ignore --severity --filter --explain --report --limit --json --sarif --absolute-time --show-secrets --full --color --no-pager --help' words='' files=1 ;;
-        'explain') options='--json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported protocol-name protocol-version user-name-flag password-flag will-retain will-qos will-flag clean-start keep-alive client-identifier will-topic will-payload user-name password session-present reason-code dup qos retain topic-name packet-identifier payload topic-filter retain-handling retain-as-published no-local will remaining-length variable-byte-integer fixed-header session wildcards $sys shared-subscription topic flow-control request-and-response enhanced-authentication' ;;
+        'explain') options='--json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth payload-format-indicator message-expiry-interval content-type response-topic correlation-data subscription-identifier session-expiry-interval assigned-client-identifier server-keep-alive authentication-method authentication-data request-problem-information will-delay-interval request-response-information response-information server-reference reason-string receive-maximum topic-alias-maximum topic-alias maximum-qos retain-available user-property maximum-packet-size wildcard-subscription-available subscription-identifier-available shared-subscription-available success normal-disconnection granted-qos-0 granted-qos-1 granted-qos-2 disconnect-with-will-message no-matching-subscribers no-subscription-existed continue-authentication re-authenticate unspecified-error malformed-packet protocol-error implementation-specific-error unsupported-protocol-version client-identifier-not-valid bad-user-name-or-password not-authorized server-unavailable server-busy banned server-shutting-down bad-authentication-method keep-alive-timeout session-taken-over topic-filter-invalid topic-name-invalid packet-identifier-in-use packet-identifier-not-found receive-maximum-exceeded topic-alias-invalid packet-too-large message-rate-too-high quota-exceeded administrative-action payload-format-invalid retain-not-supported qos-not-supported use-another-server server-moved shared-subscriptions-not-supported connection-rate-exceeded maximum-connect-time subscription-identifiers-not-supported wildcard-subscriptions-not-supported protocol-name protocol-version user-name-flag password-flag will-retain will-qos will-flag clean-start keep-alive client-identifier will-topic will-payload user-name password session-present reason-code dup qos retain topic-name packet-identifier payload topic-filter retain-handling retain-as-published no-local will remaining-length variable-byte-integer fixed-header session wildcards shared-subscription topic flow-control request-and-response enhanced-authentication' ;;
         'pipeline') options='-o --out --format --mode --partition-by --resume --report --summary --no-summary --json --since --until --topic --payload --lint --port --master --remote --conf --partitions --verbose --warm --color --no-pager --help' words='' files=1 ;;
         'bench') options='-t --topic --connections -n --messages --duration --rate -q --qos -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --profile --color --no-pager --help' words='' ;;
         'walkthrough') options='--pause --no-pause --color --no-pager --help' words='' ;;
@@ -397,16 +414,16 @@ _mqttpub() {
     esac
     COMPREPLY=()
     if [[ $values == =files ]]; then
-        COMPREPLY=($(compgen -f -- "$current"))
+        _mqttpub_files
     elif [[ $values == =listing || ($values == none && $listing && $current != -*) ]]; then
-        COMPREPLY=($(compgen -W "$("${COMP_WORDS[0]}" $listing 2>/dev/null)" -- "$current"))
+        _mqttpub_matching "$("${COMP_WORDS[0]}" $listing 2>/dev/null)"
     elif [[ $values != none ]]; then
-        COMPREPLY=($(compgen -W "$values" -- "$current"))
+        _mqttpub_matching "$values"
     elif [[ $current == -* ]]; then
-        COMPREPLY=($(compgen -W "$options" -- "$current"))
+        _mqttpub_matching "$options"
     else
-        COMPREPLY=($(compgen -W "$words" -- "$current"))
-        [[ $files ]] && COMPREPLY+=($(compgen -f -- "$current"))
+        _mqttpub_matching "$words"
+        [[ $files ]] && _mqttpub_files
     fi
 }
 

@@ -125,3 +125,12 @@ CONFIG = Path(__file__).parent / "shell_config"
 def test_the_shells_offer(shell: str, line: str, offered: list[str]) -> None:
     word = line.rpartition(" ")[2]
     assert sorted({each for each in SHELLS[shell](line) if each.startswith(word)}) == offered
+
+
+def test_bash_runs_nothing_that_it_offers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "mqttpub"
+    folder.mkdir()
+    (folder / "config.toml").write_text(f'[profile."$(touch${{IFS}}{tmp_path}/run)"]\n[profile.prod]\n')
+    monkeypatch.setattr("tests.test_completions.CONFIG", tmp_path)
+    assert "prod" in bash("mqttpub profile show ")
+    assert not (tmp_path / "run").exists()

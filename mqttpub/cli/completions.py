@@ -119,6 +119,23 @@ def _parents(nodes: list[Node]) -> str:
 _BASH = """\
 # Completion of mqttpub for bash; written by `mqttpub completion bash`.
 
+# Not compgen -W, which runs what it finds in its words.
+_mqttpub_matching() {{
+    local -a words
+    local each
+    read -r -d '' -a words <<<"$1"
+    for each in "${{words[@]}}"; do
+        [[ $each == "$current"* ]] && COMPREPLY+=("$each")
+    done
+}}
+
+_mqttpub_files() {{
+    local each
+    while IFS= read -r each; do
+        COMPREPLY+=("$each")
+    done < <(compgen -f -- "$current")
+}}
+
 _mqttpub() {{
     local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
     local command='' try word index options='' words='' files='' values=none listing=''
@@ -137,16 +154,16 @@ _mqttpub() {{
     esac
     COMPREPLY=()
     if [[ $values == =files ]]; then
-        COMPREPLY=($(compgen -f -- "$current"))
+        _mqttpub_files
     elif [[ $values == =listing || ($values == none && $listing && $current != -*) ]]; then
-        COMPREPLY=($(compgen -W "$("${{COMP_WORDS[0]}}" $listing 2>/dev/null)" -- "$current"))
+        _mqttpub_matching "$("${{COMP_WORDS[0]}}" $listing 2>/dev/null)"
     elif [[ $values != none ]]; then
-        COMPREPLY=($(compgen -W "$values" -- "$current"))
+        _mqttpub_matching "$values"
     elif [[ $current == -* ]]; then
-        COMPREPLY=($(compgen -W "$options" -- "$current"))
+        _mqttpub_matching "$options"
     else
-        COMPREPLY=($(compgen -W "$words" -- "$current"))
-        [[ $files ]] && COMPREPLY+=($(compgen -f -- "$current"))
+        _mqttpub_matching "$words"
+        [[ $files ]] && _mqttpub_files
     fi
 }}
 

@@ -82,7 +82,8 @@ def names() -> list[str]:
     labels += [row.name for row in REASONS]
     labels += [field.label for field in named_fields()]
     labels += [concept.name for concept in CONCEPTS]
-    return list(dict.fromkeys(label.lower().replace(" ", "-") for label in labels))
+    # A name with a $ would have to be quoted in a shell.
+    return list(dict.fromkeys(label.lower().replace(" ", "-") for label in labels if "$" not in label))
 
 
 def _found(word: str) -> Iterator[Any]:
