@@ -42,7 +42,7 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def wait_for_port(port: int, seconds: float = 10) -> None:
+def wait_for_port(port: int, seconds: float = 60) -> None:
     """Return when somebody listens."""
     until = time.monotonic() + seconds
     while True:

@@ -8,9 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -152,8 +152,12 @@ def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
 
 
 def test_interrupting_a_wait_ends_with_130() -> None:
+    published = Event()
+
     def script(peer: Peer) -> None:
         peer.accept()
+        peer.packet()
+        published.set()
         peer.wait()
 
     with scripted(script) as port:
@@ -161,7 +165,7 @@ def test_interrupting_a_wait_ends_with_130() -> None:
             [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", "-q", "1", "-m", "x"],
             stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
-        time.sleep(1)
+        assert published.wait(60)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=10)
     assert process.returncode == 130

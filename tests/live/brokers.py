@@ -48,7 +48,7 @@ def _started(program: str, folder: Path, attempts: int = 3) -> tuple[Broker, sub
     config = folder / "mosquitto.conf"
     config.write_text("\n".join(_lines(made)) + "\n")
     process = subprocess.Popen([program, "-c", str(config)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while process.poll() is None and not _listens(made):
         assert time.monotonic() < until, made.log.read_text()
         time.sleep(0.02)

@@ -1,7 +1,6 @@
 """One connection against a scripted peer: every way it can end."""
 
 import socket
-import time
 
 import pytest
 
@@ -190,11 +189,9 @@ FAULTS = {
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_ends_with_its_cause(name: str) -> None:
     script, qos, kind, said = FAULTS[name]
-    began = time.monotonic()
     with scripted(script) as port, pytest.raises(kind) as caught:
         publish(port, qos)
     assert said in str(caught.value)
-    assert time.monotonic() - began < 4
 
 
 # what a client has to close for

@@ -4,13 +4,16 @@ import json
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
+from mqttpub.live import session
 from mqttpub.live.connection import Target
+from mqttpub.live.dial import half_close
 from mqttpub.live.failures import NotConnected, Refused
 from mqttpub.live.flows import Message
 from mqttpub.live.publisher import Listed, Options, Publisher
@@ -155,15 +158,23 @@ def test_alpn_is_asked_for_and_told(brokers: Broker) -> None:
     assert "TLS_AES_256_GCM_SHA384, ALPN mqtt, peer CN=localhost" in line
 
 
-def test_a_late_objection_is_seen_through_tls(brokers: Broker) -> None:
+def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """Half-closing TLS as if it were TCP would turn what comes after into noise."""
+    closed = Event()
+
+    def closing(sock: Any) -> None:
+        half_close(sock)
+        closed.set()
 
     def script(peer: Peer) -> None:
         peer.accept()
         peer.packet()
         peer.packet()
-        time.sleep(0.2)
+        assert closed.wait(60)
         peer.send("e0 02 97 00")
+
+    monkeypatch.setattr(session, "half_close", closing)
+    monkeypatch.setattr(session, "LINGER", 60.0)
 
     with scripted(secured(brokers, script)) as port, pytest.raises(Refused, match="0x97 Quota exceeded"):
         publish(Target("127.0.0.1", port, transport=Transport(tls=trusting(brokers))), qos=0)

@@ -2,14 +2,16 @@
 
 import base64
 import hashlib
-import time
+import select
+import socket
+from threading import Semaphore
 from typing import Any
 
 import pytest
 
 from mqttpub.live.connection import Target
 from mqttpub.live.failures import NotConnected, Unusable
-from mqttpub.live.websocket import masked
+from mqttpub.live.websocket import WebSocket, masked
 from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
@@ -168,19 +170,32 @@ def test_packets_may_lie_across_frames_and_behind_pings() -> None:
     assert answered[3] == (PONG, b"")
 
 
-def test_pings_do_not_cut_a_large_message(brokers: Broker) -> None:
+def test_pings_do_not_cut_a_large_message(brokers: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """PONG waits until the frame under way is sent, over TLS too."""
     payload = bytes(5_000_000)
     seen: dict[str, list[Any]] = {}
+    made = WebSocket._create_frame
+    ponged = Semaphore(0)
+
+    def making(self: WebSocket, opcode: int, data: Any, do_masking: int = 1) -> bytearray:
+        frame = made(self, opcode, data, do_masking)
+        if opcode == PONG:
+            ponged.release()
+        return frame
+
+    monkeypatch.setattr(WebSocket, "_create_frame", making)
 
     def script(name: str) -> Script:
         def pinging(peer: Peer) -> None:
             framed = Framed(peer)
             framed.frame()
+            # The system takes less than the message, so the frame is under way until it is read here.
+            peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
             framed.send((BINARY, CONNACK))
-            time.sleep(0.3)
+            select.select([peer.sock], [], [])
             framed.send((PING, "61"), (PING, "62"))
-            time.sleep(0.3)
+            for _ in range(2):
+                assert ponged.acquire(timeout=60)
             packet = framed.frame()[1]
             framed.send((BINARY, "40 02" + packet[10:12].hex()))
             seen[name] = [len(packet), framed.frame(), framed.frame()]
