@@ -10,7 +10,7 @@ import pytest
 
 from mqttpub.live import session
 from mqttpub.live.connection import Target
-from mqttpub.live.failures import Lost, NotConnected, PeerFault
+from mqttpub.live.failures import NotConnected, PeerFault
 from mqttpub.live.flows import Message
 from mqttpub.live.publisher import Listed, Options, Publisher, publish_all
 from mqttpub.live.transport import Tls, Transport
@@ -81,9 +81,9 @@ def test_plain_ways_tell_nothing(brokers: Broker) -> None:
 FOREIGN = {
     "TLS": (saying(bytes.fromhex("15 03 01 00 02 02 46")), NotConnected, "127.0.0.1:{} speaks TLS"),
     "HTTP": (saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), NotConnected, "127.0.0.1:{} speaks HTTP"),
-    "SSH": (saying(b"SSH-2.0-x\r\n"), Lost, "closed the connection"),
+    "SSH": (saying(b"SSH-2.0-x\r\n"), NotConnected, "127.0.0.1:{} speaks SSH"),
     "SUBSCRIBE": (saying(bytes.fromhex("82 00")), PeerFault, "faulty"),
-    "nothing": (saying(b""), Lost, "closed the connection"),
+    "nothing": (saying(b""), NotConnected, "127.0.0.1:{} closed the connection before CONNACK"),
 }
 
 
