@@ -30,8 +30,7 @@ def test_the_screens_of_the_readme(number: int, mosquitto: int, tmp_path: Path, 
         README.write_text(README.read_text().replace(f"```console\n{block}```", f"```console\n{text}```", 1))
         return
     for old, new in zip(expected, shown, strict=True):
-        # The exit status is told in words there.
-        assert comparable(new.output) == comparable(old.output)
+        assert (comparable(new.output), new.status) == (comparable(old.output), old.status), new.command
 
 
 def changed(old: object, new: object) -> bool:

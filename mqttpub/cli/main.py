@@ -83,7 +83,6 @@ def main(arguments: list[str] | None = None) -> int:
         return _complain("interrupted", 130)
     except (BrokenPipeError, SystemExit):
         # click ends the program by itself when a pipe closes early.
-        _silence_stdout()
         return 141
     except OSError as error:
         if not _is_of_output(error):
@@ -126,10 +125,11 @@ def _unwritten(error: OSError) -> int:
 
 def _is_of_output(error: OSError) -> bool:
     """Whether an error can only be that of an output: it is full, or standard output cannot be written to at all."""
+    if error.errno != errno.EBADF:
+        return error.errno in FULL
     from fcntl import F_GETFL, fcntl
 
-    closed = fcntl(sys.stdout.fileno(), F_GETFL) & os.O_ACCMODE == os.O_RDONLY
-    return error.errno in FULL or (error.errno == errno.EBADF and closed)
+    return fcntl(STDOUT, F_GETFL) & os.O_ACCMODE == os.O_RDONLY
 
 
 def _silence_stdout() -> None:
@@ -137,6 +137,7 @@ def _silence_stdout() -> None:
     os.dup2(devnull, sys.stdout.fileno())
 
 
+STDOUT = 1
 CLOSED = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
 """How /dev/null is opened in place of a closed stream: input and output fail when used, messages are lost."""
 

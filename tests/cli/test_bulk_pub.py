@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_pub import PROGRAM, subscribed
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, scripted, scripted_many
 
 pytestmark = pytest.mark.broker
 
@@ -89,6 +89,35 @@ def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
     assert records[-1]["refused"] == 1500
     assert said.splitlines()[-1] == "mqttpub: 1490 more like these"
     assert len(said.splitlines()) == 11
+
+
+@pytest.mark.parametrize(("count", "last"), [(10, "line 10"), (11, "1 more like these")])
+def test_ten_complaints_are_named_and_the_others_counted(count: int, last: str, mosquitto: int) -> None:
+    _, said = pub("--jsonl", port=mosquitto, data=b"nonsense\n" * count, status=2)
+    assert len(said.splitlines()) == count
+    assert said.splitlines()[-1].startswith(f"mqttpub: {last}")
+
+
+def test_a_record_counts_how_often_a_message_was_sent_again() -> None:
+    sent: list[bytes] = []
+
+    def losing(peer: Peer) -> None:
+        peer.accept("20 03 01 00 00" if sent else "20 03 00 00 00")
+        sent.append(peer.packet())
+
+    def answering(peer: Peer) -> None:
+        peer.accept("20 03 01 00 00")
+        sent.append(peer.packet())
+        peer.send("40 02 00 01")
+        peer.wait()
+
+    with scripted_many([losing, losing, answering]) as port:
+        records, _ = pub("-t", "a", "-m", "x", "-q", "1", "--reconnect", "--json", port=port, data=b"")
+    assert [packet[0] for packet in sent] == [0x32, 0x3A, 0x3A]
+    assert [each["redeliveries"] for each in records if each["event"] == "message"] == [2]
+    with scripted(answering) as port:
+        records, _ = pub("-t", "a", "-m", "x", "-q", "1", "--json", "--no-clean", port=port, data=b"")
+    assert "redeliveries" not in records[0]
 
 
 def test_bad_lines_are_named_and_the_others_are_sent(mosquitto: int) -> None:

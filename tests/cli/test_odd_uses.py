@@ -1,5 +1,6 @@
 """Uses that are not in the manual, each of which went wrong once."""
 
+import errno
 import json
 import os
 import subprocess
@@ -225,6 +226,22 @@ def test_without_standard_error_the_exit_status_is_the_same(closed: str) -> None
         command = " ".join([*PROGRAM, line, closed])
         done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=30, check=False)
         assert done.returncode == status, line
+
+
+def test_an_error_of_the_system_passes_for_one_of_the_output_only_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = OSError(errno.ENOENT, "no such thing")
+
+    def failing(path: str) -> None:
+        raise error
+
+    monkeypatch.setattr("mqttpub.cli.profiles.profiles", failing)
+    for number in (errno.ENOENT, errno.EBADF):
+        error.errno = number
+        with pytest.raises(OSError, match="no such thing"):
+            main(["profile", "list"])
+    assert capsys.readouterr().err == ""
 
 
 def test_a_full_disk_is_said(mosquitto: int) -> None:
