@@ -221,8 +221,9 @@ def _key_password(given: dict[str, Any]) -> bytes | None:
     if not given["key_password_file"]:
         password: bytes | None = given["key_password"]
         return password
-    with open(given["key_password_file"], "rb") as file:
-        return file.readline().rstrip(b"\r\n")
+    from .passwords import first_line
+
+    return first_line(given["key_password_file"], "--key-password-file")
 
 
 def check(transport: Transport) -> None:

@@ -3,6 +3,9 @@
 import os
 import socket
 import subprocess
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
 
 import click
 import pytest
@@ -219,6 +222,7 @@ WRONG = {
         "but --request-problem-information and --no-request-problem-information were given"
     ),
     "-t b -q 1 --packet-id 5": "--packet-id: is for one message, but there are 2 topics",
+    "--password-file /dev/zero": "--password-file: the first line of '/dev/zero' has more than 65535 bytes",
     "--password-file /nowhere": "--password-file: cannot read '/nowhere': No such file or directory",
 }
 
@@ -290,15 +294,82 @@ def test_what_is_wrong_in_the_environment_is_named_so(
 # passwords
 
 
-def test_secrets_among_the_arguments_draw_one_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    requested("-u", "me", "-P", "x", "-L", "mqtt://me:y@h")
-    assert capsys.readouterr().err == "mqttpub: a password among the arguments can be seen by other users\n"
-    requested("-P", "x", "-am", "m", "-D", "CONNECT", "authentication-data", "z", "--force")
-    said = "a password and authentication data among the arguments can be seen by other users"
-    assert capsys.readouterr().err == f"mqttpub: {said}\n"
+SEEN = {
+    "-u me -P x -L mqtt://me:y@h": "a password",
+    "-P x -am m -D CONNECT authentication-data z --force": "a password and authentication data",
+    "--keypw x --cert /dev/null --key /dev/null": "the password of a key",
+    "--proxy socks5h://me:x@h:1": "a proxy's password",
+}
 
 
-def test_secrets_from_elsewhere_draw_none(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("line", SEEN)
+def test_secrets_among_the_arguments_draw_one_warning(
+    line: str, capsys: pytest.CaptureFixture[str], first_in_its_terminal: None
+) -> None:
+    requested(*line.split())
+    assert capsys.readouterr().err == f"mqttpub: {SEEN[line]} among the arguments can be seen by other users\n"
+    requested(*line.split())
+    assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def first_in_its_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let standard error be a terminal in which nothing was said yet."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr("mqttpub.cli.passwords.sys", SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True)))
+
+
+def test_with_quiet_nobody_is_warned(capsys: pytest.CaptureFixture[str], first_in_its_terminal: None) -> None:
+    requested("-P", "x", "--quiet")
+    assert capsys.readouterr().err == ""
+
+
+def test_a_session_of_a_terminal_is_warned_once_and_a_script_without_one_never(tmp_path: Path) -> None:
+    line = " ".join([*PROGRAM, "pub", "-p", "1", *PLAIN, "-P", "x"])
+    env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
+    for runtime in (str(tmp_path), "/dev/null"):
+        for _ in range(2):
+            said = in_a_terminal(f"{line}; {line}", {**env, "XDG_RUNTIME_DIR": runtime})
+            assert said.count(b"can be seen") == (1 if runtime == str(tmp_path) else 2)
+    without = subprocess.run(["bash", "-c", line], env=env, capture_output=True, check=False, timeout=30)
+    assert without.stderr == b"mqttpub: cannot connect to localhost:1: Connection refused\n"
+
+
+def in_a_terminal(line: str, env: dict[str, str]) -> bytes:
+    """Run a line of the shell in a session of a terminal of its own; return what the terminal shows."""
+    ours, theirs = os.openpty()
+    shown = b""
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        process = subprocess.Popen(
+            ["bash", "-c", line], env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+        )
+        os.close(theirs)
+        with suppress(OSError):  # the terminal ends so when nobody has it open any more
+            while piece := terminal.read(65536):
+                shown += piece
+        process.wait(30)
+    return shown
+
+
+@pytest.mark.parametrize(
+    ("text", "password"),
+    [
+        (b"secret", b"secret"), (b"secret\n", b"secret"), (b"secret\r\nmore\n", b"secret"), (b"a b \t\n", b"a b \t"),
+        (b" \n", b" "), (b"\xff\0\n", b"\xff\0"), (b"", b""),
+    ],
+)  # fmt: skip
+def test_a_password_is_the_first_line_of_its_file_blanks_and_all(text: bytes, password: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(text)
+    assert requested("-u", "me", "--password-file", str(path)).target.connect.password == password
+    tls = requested("--cert", str(path), "--key", str(path), "--key-password-file", str(path)).target.transport.tls
+    assert tls
+    assert tls.key_password == password
+
+
+def test_secrets_from_elsewhere_draw_none(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first_in_its_terminal: None
+) -> None:
     monkeypatch.setenv("MQTTPUB_PASSWORD", "secret")
     assert requested("-u", "me").target.connect.password == b"secret"
     requested("-P", "@/dev/null", "-L", "mqtt://me@h")

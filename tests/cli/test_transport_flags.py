@@ -192,11 +192,6 @@ def test_a_key_needs_its_certificate(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert refused(capsys, *MESSAGE, "--key", str(key)) == "--key needs --cert"
 
 
-def test_a_password_of_a_key_among_the_arguments_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    requested("--key-password", "secret")
-    assert capsys.readouterr().err == "mqttpub: the password of a key among the arguments can be seen by other users\n"
-
-
 def test_a_password_of_a_key_is_masked_in_profiles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -205,8 +200,3 @@ def test_a_password_of_a_key_is_masked_in_profiles(
     (tmp_path / "mqttpub" / "config.toml").write_text("[profile.a]\nkey-password = 'secret'\n")
     assert main(["profile", "show", "a"]) == 0
     assert capsys.readouterr().out == 'key-password = "******"\n'
-
-
-def test_a_password_of_a_proxy_among_the_arguments_is_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
-    requested("--proxy", "http://me:secret@h")
-    assert capsys.readouterr().err == "mqttpub: a proxy's password among the arguments can be seen by other users\n"
