@@ -18,7 +18,7 @@ PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80
 """Ports by kind of transport and whether there is TLS."""
 IMPLY_TLS = (
     "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
-    "alpn", "sni", "key_log", "insecure",
+    "alpn", "sni", "key_log", "insecure", "no_verify_hostname",
 )  # fmt: skip
 """Flags that turn TLS on."""
 PROTOCOLS = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
@@ -164,7 +164,14 @@ tls_flags = together(
         "--key-log", aliases=("--tls-keylog",), type=PATH, metavar="PATH",
         help="File to add the secrets of the connection to, for tshark.",
     ),
-    flag("--insecure", is_flag=True, help="Take any certificate from the broker."),
+    flag(
+        "--insecure", is_flag=True,
+        help="Take any certificate from the broker; with --cafile or --capath one for any name, as mosquitto_pub does.",
+    ),
+    flag(
+        "--no-verify-hostname", is_flag=True,
+        help="Take a certificate for any name from the broker, if it leads to a trusted CA.",
+    ),
     group="TLS",
 )  # fmt: skip
 
@@ -208,13 +215,15 @@ def _unix(given: dict[str, Any], websocket: bool, tls: Tls | None) -> Transport:
 def _tls(given: dict[str, Any]) -> Tls:
     if given["key"] and not given["cert"]:
         raise click.UsageError("--key needs --cert")
-    if given["insecure"]:
-        click.echo("mqttpub: --insecure: the certificate of the broker is not verified", err=True)
-    return Tls(
+    tls = Tls(
         given["cafile"], given["capath"], given["cert"], given["key"], _key_password(given), tuple(given["alpn"]),
         given["sni"], given["tls_version"], given["tls_max_version"], given["ciphers"], given["key_log"],
-        given["insecure"],
+        given["insecure"], given["no_verify_hostname"],
     )  # fmt: skip
+    if tls.insecure:
+        unverified = "the certificate of the broker" + (", but for its chain," if tls.verifies_chain else "")
+        click.echo(f"mqttpub: --insecure: {unverified} is not verified", err=True)
+    return tls
 
 
 def _key_password(given: dict[str, Any]) -> bytes | None:

@@ -52,8 +52,8 @@ def context(target: Target, until: float, timeout: float) -> Context:
     made = Context(ssl.PROTOCOL_TLS_CLIENT)
     made.target, made.until, made.timeout = target, until, timeout
     settle(made, tls)
-    if tls.insecure:
-        made.check_hostname = False
+    made.check_hostname = tls.verifies_name
+    if not tls.verifies_chain:
         made.verify_mode = ssl.CERT_NONE
     elif not (tls.ca_file or tls.ca_path):
         made.load_default_certs()
@@ -73,7 +73,8 @@ def describe(sock: ssl.SSLSocket, tls: Tls) -> list[str]:
     agreed = [(sock.version() or "").replace("TLSv", "TLS "), (sock.cipher() or ("no cipher",))[0]]
     if name := sock.selected_alpn_protocol():
         agreed.append(f"ALPN {name}")
-    checked = "NOT verified (--insecure)" if tls.insecure else "verified"
+    verified = "verified" if tls.verifies_name else "verified but for its name"
+    checked = verified if tls.verifies_chain else "NOT verified (--insecure)"
     return [", ".join([*agreed, *_peer(_certificate(sock)), checked])]
 
 

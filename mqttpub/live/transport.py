@@ -23,7 +23,19 @@ class Tls(NamedTuple):
     key_log: str | None = None
     """File that gets the secrets of the connection, for tshark."""
     insecure: bool = False
-    """Whether to take any certificate."""
+    """Whether to take any certificate; where a CA file or folder says whom to trust, one for any name."""
+    any_name: bool = False
+    """Whether to take a certificate for any name."""
+
+    @property
+    def verifies_chain(self) -> bool:
+        """Whether the certificate must lead to a CA that is trusted."""
+        return not self.insecure or bool(self.ca_file or self.ca_path)
+
+    @property
+    def verifies_name(self) -> bool:
+        """Whether the certificate must be for the name of the broker."""
+        return not (self.insecure or self.any_name)
 
 
 class Transport(NamedTuple):

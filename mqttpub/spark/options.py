@@ -16,7 +16,7 @@ from .errors import OptionError
 
 TLS_OPTIONS = frozenset(
     ("ca_file", "ca_path", "cert", "key", "key_password", "alpn", "server_name", "tls_minimum", "tls_maximum",
-     "ciphers", "insecure")
+     "ciphers", "insecure", "any_name")
 )  # fmt: skip
 """Each of them asks for TLS."""
 CONNECTION = TLS_OPTIONS | {
@@ -231,5 +231,5 @@ def _tls(options: Options) -> Tls | None:
         options.maybe("ca_file"), options.maybe("ca_path"), options.maybe("cert"), options.maybe("key"),
         None if password is None else password.encode(), tuple(options.texts("alpn")), options.maybe("server_name"),
         options.maybe("tls_minimum"), options.maybe("tls_maximum"), options.maybe("ciphers"),
-        insecure=options.flag("insecure"),
+        insecure=options.flag("insecure"), any_name=options.flag("any_name"),
     )  # fmt: skip

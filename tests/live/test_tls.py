@@ -46,6 +46,26 @@ def test_insecure_tells_what_it_did_not_verify(brokers: Broker) -> None:
     ]
 
 
+@pytest.mark.broker
+@pytest.mark.parametrize("loosely", [Tls(insecure=True), Tls(any_name=True)], ids=["insecure", "any name"])
+def test_a_ca_file_is_obeyed_where_the_name_is_not(loosely: Tls, brokers: Broker) -> None:
+    def shown(kind: str, trusted: Path) -> list[str]:
+        return layers(to(brokers, kind, Transport(tls=loosely._replace(ca_file=str(trusted)))))
+
+    (line,) = shown("elsewhere", brokers.ca.cert)
+    assert line.endswith("peer CN=elsewhere.example, valid for 364 more days, verified but for its name")
+    with pytest.raises(NotConnected, match="is not trusted"):
+        shown("tls", brokers.stranger.cert)
+    with pytest.raises(NotConnected, match="has expired"):
+        shown("expired", brokers.ca.cert)
+
+
+@pytest.mark.broker
+def test_any_name_without_a_ca_file_trusts_those_of_the_system(brokers: Broker) -> None:
+    with pytest.raises(NotConnected, match="is not trusted"):
+        layers(to(brokers, "tls", Transport(tls=Tls(any_name=True))))
+
+
 # TLS that does not come about
 
 REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
@@ -123,6 +143,18 @@ def test_insecure_says_so_each_time(brokers: Broker) -> None:
         done = pub("-p", str(brokers.ports["expired"]), "--insecure")
         assert done.returncode == 0
         assert done.stderr == "mqttpub: --insecure: the certificate of the broker is not verified\n"
+
+
+@pytest.mark.broker
+def test_insecure_with_a_ca_file_checks_the_chain(brokers: Broker) -> None:
+    done = pub("-p", str(brokers.ports["elsewhere"]), "--insecure", "--cafile", str(brokers.ca.cert))
+    assert done.returncode == 0
+    assert done.stderr == "mqttpub: --insecure: the certificate of the broker, but for its chain, is not verified\n"
+    done = pub("-p", str(brokers.ports["elsewhere"]), "--no-verify-hostname", "--cafile", str(brokers.ca.cert))
+    assert (done.returncode, done.stderr) == (0, "")
+    done = pub("-p", str(brokers.ports["tls"]), "--insecure", "--cafile", str(brokers.stranger.cert))
+    assert done.returncode == 3
+    assert "is not trusted" in done.stderr
 
 
 @pytest.mark.broker
