@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
+from .chunks import BadCapture
+
 PIECE = 1 << 16
 """Bytes that are read at a time; few enough for the cache of a processor."""
 
@@ -10,7 +12,8 @@ class Buffer:
     """What was read of a file and not yet used.
 
     `read` returns at most as many bytes as it is asked for, and none at the end. Memory grows
-    with the bytes that came, never with a length that a file declared.
+    with the bytes that came, never with a length that a file declared. Where `read` raises BadCapture,
+    the bytes end; all in front of that place can be read first.
     """
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
@@ -18,6 +21,8 @@ class Buffer:
         self.data = b""
         self.at = 0
         """Where in `data` the next byte stands; a reader moves it."""
+        self.broken: BadCapture | None = None
+        """Why the bytes end before those of the file do."""
         self._start = 0
 
     @property
@@ -30,18 +35,28 @@ class Buffer:
         """Bytes that are there without reading."""
         return len(self.data) - self.at
 
-    def need(self, count: int) -> bool:
-        """Read until so many bytes are there; False when the file ends before."""
+    def need(self, count: int, kept: int = 0) -> bool:
+        """Read until so many bytes are there; False when the file ends before. So many in front of them are kept."""
         left = self.left
         if left >= count:
             return True
-        pieces = [self.data[self.at :]]
-        while left < count and (piece := self._read(PIECE)):
+        begin = self.at - kept
+        pieces = [self.data[begin:]]
+        while left < count and (piece := self._next()):
             pieces.append(piece)
             left += len(piece)
-        self._start, self.at = self.offset, 0
+        self._start, self.at = self._start + begin, kept
         self.data = b"".join(pieces)
         return left >= count
+
+    def _next(self) -> bytes:
+        if self.broken:
+            return b""
+        try:
+            return self._read(PIECE)
+        except BadCapture as error:
+            self.broken = error
+            return b""
 
     def skip(self, count: int) -> Iterator[bytes]:
         """Pass over so many bytes, piece by piece; over fewer when the file ends before."""
@@ -52,8 +67,10 @@ class Buffer:
             yield piece
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`; none at the end of the file."""
+        """Return the next bytes, at most `size`; none at the end of the file. Raises BadCapture where it is broken."""
         if not self.need(1):
+            if self.broken:
+                raise self.broken
             return b""
         piece = self.data[self.at : self.at + size]
         self.at += len(piece)

@@ -30,8 +30,8 @@ def records(stream: BinaryIO) -> Iterator[Record]:
 class Reader:
     """Reads a capture from a file or a pipe, once and without seeking.
 
-    Iteration yields every whole record, as soon as its bytes are there, and then raises
-    BadCapture if the file is broken; the place is that of the record or block that breaks it.
+    Iteration yields every whole record, as soon as its bytes are there, and passes over damage. At the end it
+    raises BadCapture if the file is broken; the place is that of the first record or block that breaks it.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -47,7 +47,7 @@ class Reader:
     def __iter__(self) -> Iterator[Record]:
         """Begin to read; a file that is no capture raises here already."""
         buffer = Buffer(self._read)
-        while form := compressed.form(_first(buffer)):
+        while form := compressed.form(first(buffer)):
             if len(self.container) == DEEPEST:
                 raise BadCapture(f"the file is compressed more than {DEEPEST} times")
             self.container += (form,)
@@ -55,14 +55,14 @@ class Reader:
         return self._records(buffer)
 
     def _records(self, buffer: Buffer) -> Iterator[Record]:
-        first = _first(buffer)
-        if pcap.begins(first):
+        begin = first(buffer)
+        if pcap.begins(begin):
             self.container += ("pcap",)
             return pcap.records(buffer)
-        if pcapng.begins(first):
+        if pcapng.begins(begin):
             self.container += ("pcapng",)
             return pcapng.records(buffer, self.secrets)
-        raise BadCapture(f"no capture begins with {first[:4].hex(' ')}" if first else "the file is empty")
+        raise BadCapture(f"no capture begins with {begin[:4].hex(' ')}" if begin else "the file is empty")
 
     def _read(self, size: int) -> bytes:
         piece = self._source(size)
@@ -70,6 +70,8 @@ class Reader:
         return piece
 
 
-def _first(buffer: Buffer) -> bytes:
-    buffer.need(LOOK)
+def first(buffer: Buffer) -> bytes:
+    """Return the first bytes of a file; raises BadCapture if it is broken before them."""
+    if not buffer.need(LOOK) and buffer.broken:
+        raise buffer.broken
     return buffer.data[buffer.at : buffer.at + LOOK]

@@ -124,10 +124,10 @@ class PcapChain(Chain):
     def __init__(self, data: bytes, file: File) -> None:
         super().__init__(data, file.layout.order, file.layout.header, 8)
         self.form = file
-        self.captured = Struct(file.layout.order + "I").unpack_from
+        self.unpack = file.unpack
         self.header = file.layout.header
         self.limit = file.limit
-        self.fractions = 1_000_000_000 // file.layout.nanoseconds
+        self.fractions = file.layout.fractions
         self.shift = 0 if file.layout.order == ">" else 2
 
     def step(self, at: Integers, out: Integers | None = None) -> Integers:
@@ -139,19 +139,25 @@ class PcapChain(Chain):
     def whole(self, at: Integers, end: Integers) -> NDArray[np.bool_]:
         """See that they are not too long, and all there."""
         found: NDArray[np.bool_] = (at <= self.last) & (end <= len(self.data))
-        found &= end - at <= self.limit + self.header
+        size = end - at
+        found &= size <= self.limit + self.header
+        if (empty := size == self.header).any():
+            # A header of nothing but zeros is damage; see capture.pcap.
+            near = np.minimum(at, self.last)
+            zeros = (self.words[near] | self.words[near + 4] | self.words[near + 12]) == 0
+            found &= ~(empty & zeros)
         return found
 
     def walk(self, at: int, stop: int) -> tuple[list[int], int]:
         """Go from record to record."""
-        captured, data, header, limit = self.captured, self.data, self.header, self.limit
+        data, header, limit, unpack = self.data, self.header, self.limit, self.unpack
         starts: list[int] = []
         add, size, last = starts.append, len(data), min(self.last, stop - 1)
         while at <= last:
             # This loop runs once for each record that lanes do not take.
-            (count,) = captured(data, at + 8)
-            end = at + header + count
-            if end > size or count > limit:
+            seconds, fraction, captured, length = unpack(data, at)
+            end = at + header + captured
+            if end > size or captured > limit or not (length or captured or fraction or seconds):
                 break
             add(at)
             at = end

@@ -12,7 +12,7 @@ from ..capture.buffer import Buffer
 from ..capture.chunks import BadCapture
 from ..capture.pcap import File
 from ..capture.pcapng import HEAD, Blocks
-from ..capture.records import DEEPEST, LOOK
+from ..capture.records import DEEPEST, first
 from .frames import NO_TIME
 from .gather import Integers as Integers
 from .gather import rows
@@ -57,20 +57,20 @@ def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int =
     """Yield the records of a capture in order, each block of about so many bytes in one piece.
 
     `read` is that of capture.buffer.Buffer. A block has MOST_BLOCK bytes at most, and a record at its end, which no
-    container lets grow beyond 16 MiB. Raises BadCapture for a broken file, after all whole records.
+    container lets grow beyond 16 MiB. Raises BadCapture at the end of a broken file, after all whole records.
     """
     buffer, block, depth = Buffer(read), min(block, MOST_BLOCK), 0
-    while form := compressed.form(_first(buffer)):
+    while form := compressed.form(first(buffer)):
         if depth == DEEPEST:
             raise BadCapture(f"the file is compressed more than {DEEPEST} times")
         depth += 1
         buffer = Buffer(compressed.Decompressed(form, buffer.read).read)
-    first = _first(buffer)
-    if pcap.begins(first):
+    begin = first(buffer)
+    if pcap.begins(begin):
         return pcap_records(buffer, block=block)
-    if pcapng.begins(first):
+    if pcapng.begins(begin):
         return pcapng_records(buffer, secrets, block=block)
-    raise BadCapture(f"no capture begins with {first[:4].hex(' ')}" if first else "the file is empty")
+    raise BadCapture(f"no capture begins with {begin[:4].hex(' ')}" if begin else "the file is empty")
 
 
 def reader(stream: BinaryIO) -> Callable[[int], bytes]:
@@ -79,22 +79,18 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
     return read
 
 
-def _first(buffer: Buffer) -> bytes:
-    buffer.need(LOOK)
-    return buffer.data[buffer.at : buffer.at + LOOK]
-
-
 # pcap
 
 
 def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a pcap file."""
     file, number = File(buffer), 0
-    while file.fetch(number + 1):
+    before = buffer.at
+    while file.fetch(number + 1, before):
         buffer.need(block)
         data = buffer.data
         starts, buffer.at = walk(data, buffer.at, file)
-        number += len(starts)
+        number, before = number + len(starts), int(starts[-1])
         yield _of_pcap(data, starts, buffer.at, file)
 
 
@@ -118,13 +114,13 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: File) -> Records:
 def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the packets of a pcapng file; count in `secrets` the lines of keys by their kind."""
     blocks, more = Blocks(buffer, secrets), True
-    while buffer.need(1):
+    while blocks.more():
         # Half of a block is kept at most, so that bytes are not moved for each block that is not usual.
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
         data = buffer.data
         starts, stop = enhanced(data, buffer.at, blocks.order)
-        found, buffer.at = _of_pcapng(data, starts, stop, blocks)
+        found, buffer.at = packets(data, starts, stop, blocks)
         if len(found):
             yield found
         # What is not usual, and the last block that is there, is read one by one.
@@ -138,7 +134,7 @@ def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
     return EnhancedChain(data, order).starts(at)
 
 
-def _of_pcapng(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
+def packets(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
     """Return the packets of blocks up to the first that is not usual, and where that begins."""
     head = rows(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
     total, index, high, low, captured, length = head[1:]

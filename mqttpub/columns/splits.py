@@ -14,11 +14,10 @@ from ..capture.pcap import FILE_HEADER, File
 from ..capture.pcapng import Blocks
 from ..capture.records import LOOK
 from .gather import Integers
-from .scan import BLOCK, Records, enhanced, records, walk
+from .scan import BLOCK, Records, enhanced, packets, records, walk
 
 SIZE = 64 << 20
 """Bytes of a part, about."""
-_SECTION, _INTERFACE = int.from_bytes(b"\n\r\r\n"), 1
 
 
 class Split(NamedTuple):
@@ -115,34 +114,23 @@ class _Cuts:
 
 def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
     file, cuts = File(buffer), _Cuts(size)
-    head = buffer.data[:FILE_HEADER]
-    while file.fetch(cuts.number):
+    head, before = buffer.data[:FILE_HEADER], buffer.at
+    while file.fetch(cuts.number, before):
         buffer.need(block)
         base = buffer.offset - buffer.at
+        cuts.due = max(cuts.due, file.proved)
         starts, buffer.at = walk(buffer.data, buffer.at, file)
+        before = int(starts[-1])
         yield from cuts.among(starts, base, head)
 
 
 def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    blocks, cuts, more, head = Blocks(buffer, Counter()), _Cuts(size), True, b""
-    while buffer.need(1):
+    blocks, cuts, more = Blocks(buffer, Counter(), describe=True), _Cuts(size), True
+    while blocks.more():
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
         base = buffer.offset - buffer.at
-        starts, buffer.at = enhanced(buffer.data, buffer.at, blocks.order)
-        yield from cuts.among(starts, base, head)
-        head, packets = _next(blocks, head)
-        cuts.number += packets
-
-
-def _next(blocks: Blocks, head: bytes) -> tuple[bytes, int]:
-    """Read any block; return what is known of the section behind it, and how many packets it has."""
-    buffer = blocks.buffer
-    kind = int.from_bytes(buffer.data[buffer.at : buffer.at + 4], "big" if blocks.order == ">" else "little")
-    if kind not in (_SECTION, _INTERFACE):
-        return head, int(blocks.next() is not None)
-    buffer.need(pcapng.LARGEST_DESCRIPTION)
-    data, at = buffer.data, buffer.at
-    blocks.next()
-    taken = data[at : buffer.at]
-    return (taken if kind == _SECTION else head + taken), 0
+        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
+        found, buffer.at = packets(buffer.data, starts, stop, blocks)
+        yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
+        cuts.number += blocks.next() is not None

@@ -81,7 +81,7 @@ class Capture:
             # A task that does not see what others see would lose rows that are not broken.
             if not self._skip_broken or isinstance(error, UnseenError):
                 raise CaptureError(sentence) from None
-            log.warning("%s; the rest of it is left out", sentence)
+            log.warning("%s; what cannot be read is left out", sentence)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Yield what comes of the end of the last capture."""

@@ -5,6 +5,7 @@ import importlib
 import struct
 import sys
 from collections.abc import Iterable
+from random import Random
 from typing import Any, NamedTuple
 
 from mqttpub.capture.chunks import Record
@@ -133,6 +134,25 @@ class Pcapng:
         told = time if 0 <= time < 253_402_300_800 * SECOND else None
         self.records.append(Record(len(self.records) + 1, told, link, data, length))
         self.block(kind, head + data + bytes(-len(data) % 4) + options)
+
+
+def damaged(random: Random, data: bytes, start: int = 24) -> bytes:
+    """Return a file of which some bytes differ, are zeros, are gone or were put in, from a place on."""
+    made = bytearray(data)
+    for _ in range(random.choice((1, 1, 2, 5))):
+        at, size = random.randrange(start, max(len(made), start + 1)), random.choice((1, 4, 100, 512, 4096))
+        kind = random.randrange(5)
+        if kind == 0:
+            made[at : at + size] = random.randbytes(len(made[at : at + size]))
+        elif kind == 1:
+            made[at : at + size] = bytes(len(made[at : at + size]))
+        elif kind == 2:
+            del made[at : at + size]
+        elif kind == 3:
+            made[at:at] = random.randbytes(size)
+        elif made[at:]:
+            made[at] ^= 1 << random.randrange(8)
+    return bytes(made)
 
 
 def zipped(data: bytes, members: int = 1) -> bytes:

@@ -176,17 +176,22 @@ def test_what_is_said_of_broken_lengths() -> None:
     file = begun()
     at = len(file.data)
     file.enhanced(0, Packet(1, b"four"))
-    assert broken(file, at + 4, 37) == f"offset {at}: 37 bytes are no possible length of a block of type 6"
-    assert broken(file, at + 4, 28) == f"offset {at}: 28 bytes are no possible length of a block of type 6"
-    assert (
-        broken(file, at + 4, 2**32 - 4) == f"offset {at}: 4294967292 bytes are no possible length of a block of type 6"
-    )
+    for length in (37, 28, 2**32 - 4):
+        wrong = f"{length} bytes are no possible length of a block of type 6 (36 bytes skipped)"
+        assert broken(file, at + 4, length) == f"offset {at}: {wrong}"
     assert broken(file, at + 4, 40) == f"offset {at}: a block needs 40 bytes, but the file ends after 36"
-    assert broken(file, at + 32, 40) == f"offset {at}: a block has 36 bytes by its beginning and 40 by its end"
-    assert broken(file, at + 20, 5) == f"offset {at}: a packet of 5 bytes does not fit its block, which has 4 left"
-    assert broken(file, at + 8, 1) == f"offset {at}: a packet names interface 1, but the section has 1 so far"
+    assert (
+        broken(file, at + 32, 40)
+        == f"offset {at}: a block has 36 bytes by its beginning and 40 by its end (36 bytes skipped)"
+    )
+    wrong = "a packet of 5 bytes does not fit its block, which has 4 left (36 bytes skipped)"
+    assert broken(file, at + 20, 5) == f"offset {at}: {wrong}"
+    wrong = "a packet names interface 1, but the section has 1 so far (36 bytes skipped)"
+    assert broken(file, at + 8, 1) == f"offset {at}: {wrong}"
     assert broken(file, at, 77, 2**32 - 4) == f"offset {at}: a block needs 4294967292 bytes, but the file ends after 36"
-    assert broken(file, at, 10, 36, 0, 17) == f"offset {at}: 17 bytes of secrets do not fit their block"
+    assert (
+        broken(file, at, 10, 36, 0, 17) == f"offset {at}: 17 bytes of secrets do not fit their block (36 bytes skipped)"
+    )
 
 
 def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice() -> None:
@@ -197,8 +202,8 @@ def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice
     file.data += struct.pack("<I", 6) + total + bytes(21) + bytes(4) + total
     file.enhanced(0, Packet(2, b"four"))
     found, error = read(bytes(file.data))
-    assert found == file.records[:1]
-    assert str(error) == f"offset {at}: 37 bytes are no possible length of a block of type 6"
+    assert found == file.records
+    assert str(error) == f"offset {at}: 37 bytes are no possible length of a block of type 6 (37 bytes skipped)"
 
 
 def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
@@ -223,28 +228,33 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
         data = bytearray(file.data)
         data[end - 4] ^= 4
         found, error = read(bytes(data))
-        assert found == file.records[:number]
-        assert error
-        assert error.offset == ends[number] - 36
+        assert [record.time for record in found] == [each.time for each in file.records if each.number != number + 1]
+        wrong = "a block has 36 bytes by its beginning and 32 by its end (36 bytes skipped)"
+        assert str(error) == f"offset {end - 36}: {wrong}"
 
 
 def test_what_is_said_of_broken_sections() -> None:
     file = Pcapng()
     file.section()
-    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not tell its byte order"
-    assert broken(file, 12, 2) == "offset 0: version 2.0 of pcapng is unknown"
-    assert broken(file, 4, 24) == "offset 0: 24 bytes are no possible length of a block of type 168627466"
+    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not tell its byte order (28 bytes skipped)"
+    assert broken(file, 12, 2) == "offset 0: version 2.0 of pcapng is unknown (28 bytes skipped)"
+    wrong = "24 bytes are no possible length of a block of type 168627466 (28 bytes skipped)"
+    assert broken(file, 4, 24) == f"offset 0: {wrong}"
     file.block(SIMPLE, struct.pack("<I", 1) + b"x")
-    assert broken(file) == "offset 28: a packet names interface 0, but the section has 0 so far"
+    assert broken(file) == "offset 28: a packet names interface 0, but the section has 0 so far (20 bytes skipped)"
 
 
 def test_what_is_said_of_broken_interfaces() -> None:
     file = begun(resolution=9)
-    assert broken(file, 28 + 16, 2 << 16 | 9) == "offset 28: the time of an interface is told in 2 bytes"
-    assert broken(file, 28 + 16, 9 << 16 | 9) == "offset 28: option 9 has 9 bytes, but its block has only 8 left"
+    wrong = "the time of an interface is told in 2 bytes (32 bytes skipped)"
+    assert broken(file, 28 + 16, 2 << 16 | 9) == f"offset 28: {wrong}"
+    wrong = "option 9 has 9 bytes, but its block has only 8 left (32 bytes skipped)"
+    assert broken(file, 28 + 16, 9 << 16 | 9) == f"offset 28: {wrong}"
     file = begun()
     file.block(INTERFACE, bytes(2 << 20))
-    assert broken(file) == "offset 48: 2097164 bytes are no possible length of a block of type 1"
+    assert (
+        broken(file) == "offset 48: 2097164 bytes are no possible length of a block of type 1 (2,097,164 bytes skipped)"
+    )
 
 
 def test_interfaces_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +262,7 @@ def test_interfaces_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pcapng, "MOST_INTERFACES", 3)
     file = begun()
     file.data += file.data[28:] * 3
-    assert broken(file) == "offset 88: a section has more than 3 interfaces"
+    assert broken(file) == "offset 88: a section has more than 3 interfaces (20 bytes skipped)"
 
 
 def test_a_simple_packet_needs_its_bytes() -> None:
@@ -260,7 +270,7 @@ def test_a_simple_packet_needs_its_bytes() -> None:
     file.simple(b"longer")
     assert read(bytes(file.data)) == ([Record(1, None, 1, b"long", 6)], None)
     file.block(SIMPLE, struct.pack("<I", 3))
-    assert broken(file) == "offset 68: a packet of 3 bytes does not fit its block, which has 0 left"
+    assert broken(file) == "offset 68: a packet of 3 bytes does not fit its block, which has 0 left (16 bytes skipped)"
 
 
 def test_no_memory_for_what_is_only_claimed() -> None:

@@ -13,7 +13,7 @@ from mqttpub.capture.chunks import BadCapture, Record
 from mqttpub.capture.records import LOOK, Reader, is_capture, records
 from tests.capture.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
 
-PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1500)]
+PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
 PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}
 
 
@@ -47,7 +47,7 @@ def read(data: bytes) -> tuple[list[Record], BadCapture | None]:
 
 files = st.builds(
     lambda given, order, kind: pcap(given, kind=kind, order=order) if kind else pcapng(given, order),
-    st.lists(st.builds(Packet, st.integers(0, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
+    st.lists(st.builds(Packet, st.integers(1, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
     st.sampled_from("<>"),
     st.sampled_from(["", *PCAP]),
 )
@@ -105,7 +105,7 @@ def test_a_cut_leaves_whole_records(file: Written, ways: list[str], data: st.Dat
     found, error = read(whole[: data.draw(st.integers(0, len(whole) - 1))])
     assert found == file.records[: len(found)]
     assert error or not ways
-    assert error is None or 0 <= error.offset <= len(packed(file.data, ways[:1]))
+    assert error is None or 0 <= error.offset <= max(len(packed(file.data, ways[:count])) for count in (0, 1))
 
 
 @pytest.mark.parametrize("way", ["gzip", "zstd"])

@@ -4,6 +4,7 @@ import io
 import json
 import os
 from pathlib import Path
+from random import Random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 
 from mqttpub.cli.main import main
 from tests.cli.test_decode_captures import EVERY, QOS2, run
+from tests.columns.truth import truth
 
 TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": "version", "packet_id": "packet_id",
         "length": "length", "payload_length": "payload_length"}  # fmt: skip
@@ -52,6 +54,27 @@ def test_what_was_good_is_in_the_table_of_a_broken_capture(tmp_path: Path) -> No
     assert done.returncode == 2
     assert b"offset 2960" in done.stderr
     assert 0 < pq.read_table(path).num_rows < 54
+
+
+def test_damage_in_the_middle_takes_away_what_it_hits(tmp_path: Path) -> None:
+    good, bad, path = tmp_path / "good.pcap", tmp_path / "bad.pcap", tmp_path / "packets.parquet"
+    whole = truth(3, connections=8, messages=60)
+    good.write_bytes(whole.files[0])
+    noise = Random(1).randbytes(3000)
+    bad.write_bytes(whole.files[0][:60_000] + noise + whole.files[0][63_000:])
+    told = f"{bad}: offset "
+    counts = []
+    for capture, status in ((good, 0), (bad, 2)):
+        done = run(capture, "--parquet", path)
+        assert (done.returncode, done.stderr.decode().count(told)) == (status, status // 2)
+        counts.append(pq.read_table(path).num_rows)
+    assert len(whole.packets) == counts[0] > counts[1] > counts[0] - 30
+    for view in ("--summary", "--flows", "--html=-"):
+        done = run(bad, view)
+        assert (done.returncode, done.stderr.decode().count(told)) == (2, 1)
+    lines = [json.loads(line) for line in run(bad, "--json").stdout.splitlines()]
+    assert sum("type" in line for line in lines) == counts[1]
+    assert main(["lint", str(bad), "-q"]) == 2
 
 
 @pytest.mark.parametrize(

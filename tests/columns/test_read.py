@@ -22,6 +22,7 @@ from mqttpub.columns.splits import index
 from mqttpub.columns.state import State
 from mqttpub.spec.terms import Direction, Version
 from tests import containers
+from tests.capture.containers import damaged
 from tests.columns.batches import BLOCKS, Told, packets, scalar, told
 from tests.columns.troubled import troubled
 from tests.columns.truth import Truth, truth, write
@@ -88,6 +89,8 @@ def test_cut_files_broken_bytes_and_other_settings_change_nothing(made: Truth, d
     for place in data.draw(st.lists(st.integers(24, len(file) - 1), max_size=20)):
         file[place] ^= data.draw(st.integers(1, 255))
     broken = bytes(file[: data.draw(st.integers(24, len(file)))])
+    if data.draw(st.booleans()):
+        broken = damaged(Random(data.draw(st.integers(0, 10**9))), broken)
     version = data.draw(st.sampled_from((None, *Version)))
     block = data.draw(st.sampled_from(BLOCKS))
     assert of(broken, block=block, version=version, ports=(40_001,)) == scalar(broken, version=version, ports=(40_001,))
