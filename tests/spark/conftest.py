@@ -9,11 +9,17 @@ import pytest
 from mqttpub.spark.session import Settings, session
 from tests.spark.brokers import Broker, broker
 
+JOURNEYS = "test_journeys.py"
+"""One module, so that one worker has all of them, with one session."""
+
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Options of Java that halve the time of many small queries: none runs long enough for a better compiler to pay."""
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[Any]:
     """Run a local session with two cores."""
-    with session(Settings("local[2]", {"spark.sql.shuffle.partitions": "2"})) as made:
+    with session(Settings("local[2]", {"spark.sql.shuffle.partitions": "2"}, options=QUICK)) as made:
         yield made
 
 
@@ -25,8 +31,8 @@ def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what starts Spark: together it takes longer than all other tests."""
+    """Mark what starts Spark as long, but the main journeys: together it takes longer than all other tests."""
     here = Path(__file__).parent
     for item in items:
-        if here in item.path.parents and item.get_closest_marker("slow"):
+        if here in item.path.parents and item.path != here / JOURNEYS and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.long)

@@ -47,3 +47,9 @@ def tables(out: Path) -> dict[str, Rows]:
         # By way of the file alone: its folder may look like a column.
         found.setdefault(name.parts[0], []).extend(pq.ParquetFile(path).read().to_pylist())
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
+
+
+def collect(spark: Any, folder: Path) -> list[Any]:
+    """Return the rows that a stream wrote, of the batches that it ended."""
+    out = folder / "out"
+    return list(spark.read.parquet(str(out)).collect()) if (out / "_spark_metadata").exists() else []

@@ -339,23 +339,6 @@ def test_push_down_in_spark_gives_the_same(spark: Any, folder: Path) -> None:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
 
-def test_a_stream_of_spark_equals_the_batch(spark: Any, known: Truth, tmp_path: Path) -> None:
-    register(spark)
-    rotation = Rotation(known, tmp_path)
-
-    def run() -> None:
-        stream = spark.readStream.format("mqtt_capture").options(**rotation.given).load()
-        stream.writeStream.format("parquet").trigger(availableNow=True).options(
-            path=str(tmp_path / "out"), checkpointLocation=str(tmp_path / "checkpoint")
-        ).start().awaitTermination()
-
-    for numbers in ((0, 1), (2, 3, 4, 5)):
-        for number in numbers:
-            rotation.put(number)
-        run()
-    assert found(spark.read.parquet(str(tmp_path / "out")).toArrow().to_batches()) == expected(known)
-
-
 def test_an_error_in_spark_is_short(spark: Any, folder: Path) -> None:
     register(spark)
     path = folder / "capture-000.pcap"

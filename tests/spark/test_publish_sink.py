@@ -1,15 +1,9 @@
 import json
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.spark import register
 from mqttpub.spark.errors import BrokerError, OptionError, RefusedError
@@ -18,49 +12,10 @@ from mqttpub.spark.mqtt_source import Mqtt
 from mqttpub.spark.publish_sink import Published, Sink
 from mqttpub.spark.rows import NAME, Kind, Unfit, Writers
 from mqttpub.spec.terms import Version
-from tests.spark.brokers import Broker
+from tests.spark.brokers import Broker, listening
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
-WITHIN = 30.0
 FORBIDDEN = "the broker refused it: 0x87 Not authorized"
-
-
-class Heard:
-    """Messages that a subscriber got."""
-
-    def __init__(self) -> None:
-        self.messages: list[Any] = []
-        self.subscribed = threading.Event()
-
-    def wait_for(self, count: int) -> list[Any]:
-        until = time.monotonic() + WITHIN
-        while len(self.messages) < count:
-            assert time.monotonic() < until, len(self.messages)
-            time.sleep(0.05)
-        time.sleep(0.2)
-        assert len(self.messages) == count
-        return self.messages
-
-
-@contextmanager
-def listening(port: int, topic: str) -> Iterator[Heard]:
-    heard = Heard()
-    client = Client(CallbackAPIVersion.VERSION2, protocol=MQTTProtocolVersion.MQTTv5)
-    client.on_message = lambda client, data, message: heard.messages.append(message)
-    client.on_subscribe = lambda *_: heard.subscribed.set()
-    client.connect("127.0.0.1", port)
-    client.loop_start()
-    until = time.monotonic() + WITHIN
-    while not client.is_connected():
-        assert time.monotonic() < until
-        time.sleep(0.02)
-    client.subscribe(topic, 2)
-    assert heard.subscribed.wait(WITHIN)
-    try:
-        yield heard
-    finally:
-        client.disconnect()
-        client.loop_stop()
 
 
 @pytest.fixture
@@ -193,25 +148,6 @@ def test_only_append() -> None:
 
 
 # with Spark
-
-
-def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Broker, tmp_path: Path) -> None:
-    register(spark)
-    where = {"host": "127.0.0.1", "port": str(spark_broker.port), "row_property": "true"}
-    with listening(spark_broker.port, "from-spark/#") as heard:
-        table = spark.range(1000).selectExpr("'from-spark/table' as topic", "string(id) as payload", "1 as qos")
-        table.repartition(4).write.format("mqtt").mode("append").options(**where).save()
-        heard.wait_for(1000)
-        table.write.parquet(str(tmp_path / "in"))
-        stream = spark.readStream.schema(table.schema).parquet(str(tmp_path / "in"))
-        stream.writeStream.format("mqtt").options(checkpointLocation=str(tmp_path / "checkpoint"), **where).trigger(
-            availableNow=True
-        ).start().awaitTermination()
-        messages = heard.wait_for(2000)
-    assert sorted(int(message.payload) for message in messages[1000:]) == list(range(1000))
-    names = [dict(message.properties.UserProperty)[NAME] for message in messages]
-    assert len(set(names)) == 2000
-    assert {name.split("/")[-3] for name in names[1000:]} == {"0"}, "the number of the batch"
 
 
 def test_refused_rows_fail_a_job_of_spark_in_few_words(spark: Any, spark_broker: Broker) -> None:

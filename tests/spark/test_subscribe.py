@@ -4,27 +4,25 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mqttpub.codec.publish import PublishWriter
 from mqttpub.live.connection import Target
 from mqttpub.live.flows import Message
-from mqttpub.live.publisher import Listed, Options, Publisher, publish_all
+from mqttpub.live.publisher import Listed, Options, Publisher
 from mqttpub.spark import register
 from mqttpub.spark.errors import BrokerError, OptionError, SpoolError
 from mqttpub.spark.fitting import spark_schema
 from mqttpub.spark.spool import Spool
 from mqttpub.spark.subscribe import MESSAGES, SubscribeReader
 from mqttpub.spec.fields import Property
-from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Version
 from tests.spark import follow
-from tests.spark.brokers import Broker
+from tests.spark.brokers import Broker, messages, publish
+from tests.spark.running import collect
 from tests.survival import Broker as SurvivalBroker
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker]
@@ -40,15 +38,6 @@ def until(condition: Callable[[], Any], what: str, seconds: float = WITHIN) -> A
         assert time.monotonic() < end, what
         time.sleep(0.05)
     return found
-
-
-def messages(topic: str, payloads: Iterable[bytes], qos: int, *properties: Property) -> list[Message]:
-    writer = PublishWriter(Publish(topic=topic, qos=qos, properties=properties), Version.V5)
-    return [Message(writer, payload) for payload in payloads]
-
-
-def publish(port: int, topic: str, payloads: Iterable[bytes], qos: int, *properties: Property) -> None:
-    publish_all(Target("127.0.0.1", port), messages(topic, payloads, qos, *properties))
 
 
 class Paced(Listed):
@@ -260,30 +249,6 @@ def test_limits_split_and_trim(reader: Callable[..., SubscribeReader], spark_bro
 
 
 # with Spark
-
-
-def collect(spark: Any, folder: Path) -> list[Any]:
-    out = folder / "out"
-    return list(spark.read.parquet(str(out)).collect()) if (out / "_spark_metadata").exists() else []
-
-
-def test_a_stream_of_spark_reads_what_is_there_and_ends(spark: Any, spark_broker: Broker, tmp_path: Path) -> None:
-    register(spark)
-
-    def run() -> None:
-        stream = spark.readStream.format("mqtt").schema("payload binary, topic string").options(
-            host="127.0.0.1", port=str(spark_broker.port), filter="now/#", spool=str(tmp_path / "spool"), quiet="1",
-        ).load()  # fmt: skip
-        stream.writeStream.format("parquet").trigger(availableNow=True).options(
-            path=str(tmp_path / "out"), checkpointLocation=str(tmp_path / "checkpoint")
-        ).start().awaitTermination()  # fmt: skip
-
-    run()
-    for number in (1, 2):
-        publish(spark_broker.port, "now/a", [b"%d.%d" % (number, each) for each in range(500)], 2)
-        run()
-        payloads = Counter(bytes(row.payload) for row in collect(spark, tmp_path))
-        assert payloads == Counter(b"%d.%d" % (n, each) for n in range(1, number + 1) for each in range(500))
 
 
 def test_an_error_in_spark_is_short(spark: Any, tmp_path: Path) -> None:
