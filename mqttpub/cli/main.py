@@ -102,7 +102,9 @@ def _sentence(error: click.ClickException) -> str:
         name = getattr(error.param, "long", "") or (error.param.human_readable_name if error.param else "")
         place = error.param_hint or name
         return f"{place}: {error.message}" if place else error.message
-    return error.format_message()
+    from .suggestions import sentence
+
+    return sentence(error) or error.format_message()
 
 
 def _complain(message: str, status: int, ctx: click.Context | None = None) -> int:

@@ -1,0 +1,82 @@
+"""What to write instead of a command or a flag that does not exist: loaded only once something went wrong."""
+
+import os
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+import click
+
+from .flags import Flag
+
+MOST = 2
+"""Names that are suggested at once."""
+_NO_SUBSCRIBER = "mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
+OTHER_COMMANDS = {
+    **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
+    **dict.fromkeys(("sub", "subscribe", "mosquitto_sub"), _NO_SUBSCRIBER),
+    **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}, and mosquitto_rr waits for a response"),
+    **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
+    "help": "`mqttpub --help` lists the commands, and `mqttpub COMMAND --help` the flags of one",
+    "version": "the version is told by `mqttpub --version`",
+}
+"""Commands of other programs, and what there is here."""
+OTHER_FLAGS = {
+    "-h": "-h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
+    "-V": "-V is the MQTT version of a command, as in `mqttpub pub -V 5`; the program's own is `mqttpub --version`",
+    "-v": "the version is told by `mqttpub --version`",
+}
+"""Flags before the command that mean something else there than people expect."""
+
+
+def sentence(error: click.ClickException) -> str | None:
+    """Return a sentence with what was probably meant; None where there is nothing to add to click's own."""
+    ctx = getattr(error, "ctx", None)
+    name = getattr(error, "command_name", None)
+    if name is not None and ctx is not None:
+        return _of_command(name, ctx)
+    if isinstance(error, click.NoSuchOption) and ctx is not None:
+        return _of_option(error.option_name, ctx)
+    if isinstance(error, click.BadOptionUsage) and error.option_name == "-h":
+        return "-h is the host and needs one; help is --help"
+    return None
+
+
+def _of_command(name: str, ctx: click.Context) -> str:
+    assert isinstance(ctx.command, click.Group)
+    known = f"no command is called '{name}'"
+    if ctx.parent is None:
+        if name in OTHER_COMMANDS:
+            return f"{known}: {OTHER_COMMANDS[name]}"
+        if os.path.isfile(name):
+            return f"{known}, but a file is: `mqttpub decode {name}` reads it"
+    near = get_close_matches(name, ctx.command.list_commands(ctx), MOST)
+    return f"{known}{_question(near) if near else f'; `{ctx.command_path} --help` lists them'}"
+
+
+def _of_option(name: str, ctx: click.Context) -> str:
+    known = f"no flag is called {name}"
+    if ctx.parent is None:
+        if name in OTHER_FLAGS:
+            return OTHER_FLAGS[name]
+        if command := next(_commands_with(name, ctx), None):
+            return f"flags come after the command: `mqttpub {command} {name} ...`"
+    near = get_close_matches(name, _shown(ctx.command), MOST)
+    return known + (_question(near) if near else f"; `{ctx.command_path} --help` lists them")
+
+
+def _commands_with(name: str, ctx: click.Context) -> Iterator[str]:
+    """Yield the commands that have a flag, `pub` first."""
+    assert isinstance(ctx.command, click.Group)
+    for command_name in ctx.command.list_commands(ctx):
+        command = ctx.command.get_command(ctx, command_name)
+        if command and any(name in (*param.opts, *param.secondary_opts) for param in command.params):
+            yield command_name
+
+
+def _shown(command: click.Command) -> list[str]:
+    options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
+    return [name for each in options for name in (each.shown() if isinstance(each, Flag) else each.opts)]
+
+
+def _question(near: list[str]) -> str:
+    return f"; did you mean {' or '.join(near)}?"

@@ -1,0 +1,39 @@
+"""Commands and flags that do not exist: what was probably meant is named."""
+
+import pytest
+
+from mqttpub.cli.main import main
+
+SAID = {
+    "-t x -m y": "mqttpub: flags come after the command: `mqttpub pub -t ...`",
+    "--host=h -t x": "mqttpub: flags come after the command: `mqttpub pub --host ...`",
+    "--summary f.pcap": "mqttpub: flags come after the command: `mqttpub decode --summary ...`",
+    "-h": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
+    "-h localhost": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
+    "publish -t x": "mqttpub: no command is called 'publish': `mqttpub pub` publishes",
+    "subscribe -t x": (
+        "mqttpub: no command is called 'subscribe': mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
+    ),
+    "help": (
+        "mqttpub: no command is called 'help': `mqttpub --help` lists the commands, "
+        "and `mqttpub COMMAND --help` the flags of one"
+    ),
+    "lnit": "mqttpub: no command is called 'lnit'; did you mean lint?",
+    "xyz": "mqttpub: no command is called 'xyz'; `mqttpub --help` lists them",
+    "/etc/passwd": "mqttpub: no command is called '/etc/passwd', but a file is: `mqttpub decode /etc/passwd` reads it",
+    "encode conect": "mqttpub encode: no command is called 'conect'; did you mean connect or disconnect?",
+    "profile lst": "mqttpub profile: no command is called 'lst'; did you mean list?",
+    "pub -h": "mqttpub: -h is the host and needs one; help is --help",
+    "pub --hots h": "mqttpub pub: no flag is called --hots; did you mean --host or --tls?",
+    "pub --passwrd=secret": "mqttpub pub: no flag is called --passwrd; did you mean --password or --key-password?",
+    "decode --sumary": "mqttpub decode: no flag is called --sumary; did you mean --summary?",
+    "pub -Z": "mqttpub pub: no flag is called -Z; `mqttpub pub --help` lists them",
+    "pub -h mqtt://me:secret@h -t a -m x": "mqttpub pub: --host: a URL is given with -L",
+    "pub -h localhost:1883 -t a -m x": "mqttpub pub: --host: a port is given with -p: -h localhost -p 1883",
+}
+
+
+@pytest.mark.parametrize("line", SAID)
+def test_what_was_probably_meant_is_named(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(line.split()) == 2
+    assert capsys.readouterr().err == f"{SAID[line]}\n"
