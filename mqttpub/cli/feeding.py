@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import chain, islice, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from ..live.connection import Target
 from ..live.flows import Message
-from ..live.publisher import Listed, Source
+from ..live.publisher import BATCH, Listed, Source
 from ..spec.fields import Property
 from ..spec.properties import BY_KEY
 from ..spec.terms import Version
@@ -57,7 +58,9 @@ def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") 
     bulk = request.bulk
     messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
-        outbox.add(messages * bulk.repeat)
+        every = chain.from_iterable(repeat(messages, bulk.repeat))
+        while some := list(islice(every, BATCH)):
+            outbox.add(some)
         return Listed(_earlier(outbox, target.version))
     if bulk.repeat == 1:
         return Listed(messages)
@@ -102,10 +105,9 @@ def _template(target: Target) -> Any:
 
 
 def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
-    """Yield the messages that an outbox keeps and nobody has begun to send."""
-    for kept in outbox.kept(version, begun=False):
-        packet = kept.packet.replace(packet_id=None)
-        yield Message.of(packet, version, kept.number)
+    """Return the messages that an outbox keeps by now and nobody has begun to send."""
+    kept = outbox.kept(version, begun=False)
+    return (Message.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
 
 
 def _outbox(

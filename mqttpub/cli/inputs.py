@@ -3,12 +3,11 @@
 import os
 import stat
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..live.flows import Message
-from ..live.publisher import Batch
+from ..live.publisher import Ahead, Batch
 
 if TYPE_CHECKING:
     from ..live.outbox import Outbox
@@ -72,7 +71,7 @@ class Streamed:
         self._fd = descriptor
         self._parse = parse
         self._outbox = outbox
-        self._earlier: Iterator[Message] = iter(earlier)
+        self._earlier = Ahead(earlier)
         self._ready: deque[Message] = deque()
         self._over = False
         status = os.fstat(descriptor)
@@ -91,22 +90,16 @@ class Streamed:
     @property
     def ended(self) -> bool:
         """Whether the input ended and all of it was taken."""
-        return self._over and not self._ready and not self._has_earlier()
+        return self._over and not self._ready and not self._earlier
 
     @property
     def descriptor(self) -> int | None:
         """The descriptor to wait for; None for a file, which can always be read."""
         return None if self._file or self._over else self._fd
 
-    def _has_earlier(self) -> bool:
-        first = next(self._earlier, None)
-        if first is not None:
-            self._earlier = chain((first,), self._earlier)
-        return first is not None
-
     def take(self, most: int, now: float) -> list[Message]:
         """Return messages that are there; a file is read for them."""
-        taken = list(islice(self._earlier, most))
+        taken = self._earlier.take(most)
         wanted = most - len(taken)
         while self._file and not self._over and len(self._ready) < wanted:
             self.read()

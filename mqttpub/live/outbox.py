@@ -129,13 +129,19 @@ class Outbox:
         return self._store.head.messages
 
     def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
-        """Yield the messages that were begun, or those that were not, in order; memory stays small."""
-        last, states = 0, (SENT, RELEASED) if begun else (STORED, STORED)
+        """Yield the messages that were begun, or those that were not, in order; memory stays small.
+
+        Those that are added while this goes on are not among them: whoever adds a message has it.
+        """
+        return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), self._store.head.last)
+
+    def _kept(self, version: Version, states: tuple[int, int], newest: int) -> Iterator[Kept]:
+        last = 0
         query = (
             "SELECT number, state, packet_id, packet FROM message "
-            "WHERE state IN (?, ?) AND number > ? ORDER BY number LIMIT 1000"
+            "WHERE state IN (?, ?) AND number > ? AND number <= ? ORDER BY number LIMIT 1000"
         )
-        while rows := self._store.rows(query, (*states, last)):
+        while rows := self._store.rows(query, (*states, last, newest)):
             for number, state, packet_id, data in rows:
                 packet = values(data, version)
                 if not isinstance(packet, Publish):

@@ -3,6 +3,7 @@
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple, Protocol
 
@@ -56,25 +57,40 @@ class Source(Protocol):
         """Return how many seconds to wait before more may be taken."""
 
 
+class Ahead:
+    """Messages of an iterable, taken as they are needed; true as long as there are more."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._rest = iter(messages)
+        self._next: list[Message] = []
+
+    def __bool__(self) -> bool:
+        if not self._next:
+            self._next = list(islice(self._rest, 1))
+        return bool(self._next)
+
+    def take(self, most: int) -> list[Message]:
+        """Return up to `most` messages."""
+        taken, self._next = self._next[:most], self._next[most:]
+        return taken + list(islice(self._rest, most - len(taken)))
+
+
 class Listed:
     """A source of messages that are there already."""
 
     descriptor = None
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages = list(messages)
-        self._next = 0
+        self._messages = Ahead(messages)
 
     @property
     def ended(self) -> bool:
         """Whether all were taken."""
-        return self._next >= len(self._messages)
+        return not self._messages
 
     def take(self, most: int, now: float) -> list[Message]:
         """Return the next messages."""
-        taken = self._messages[self._next : self._next + most]
-        self._next += len(taken)
-        return taken
+        return self._messages.take(most)
 
     def read(self) -> None:
         """Do nothing: all is there."""

@@ -110,6 +110,16 @@ def test_an_outbox_belongs_to_one_client_and_version(tmp_path: Path) -> None:
             outbox.claim("me", Version.V311)
 
 
+def test_what_is_added_meanwhile_is_not_among_what_was_kept(tmp_path: Path) -> None:
+    with Outbox(str(tmp_path / "outbox")) as outbox:
+        outbox.add(messages(*range(1500)))
+        kept = outbox.kept(V5, begun=False)
+        outbox.add(messages(b"x"))
+        first = next(kept)
+        outbox.add(messages(b"y"))
+        assert [each.number for each in (first, *kept)] == list(range(1, 1501))
+
+
 # the file
 
 

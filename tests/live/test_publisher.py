@@ -7,7 +7,7 @@ import pytest
 from mqttpub.live.connection import Target
 from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected, Refused, Unanswered
 from mqttpub.live.flows import Exchange, Message
-from mqttpub.live.publisher import Listed, Options, Publisher
+from mqttpub.live.publisher import Ahead, Listed, Options, Publisher
 from mqttpub.spec.fields import Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.terms import Version
@@ -27,6 +27,22 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     )  # fmt: skip
     made.said = said  # type: ignore[attr-defined]
     return made
+
+
+def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
+    every = [Message.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
+    taken: list[Any] = []
+    ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
+    assert not taken
+    for _ in range(1_000_000):
+        assert ahead
+    assert len(taken) == 1
+    assert ahead.take(2) == every[:2]
+    assert ahead.take(0) == []
+    assert ahead
+    assert ahead.take(9) == every[2:]
+    assert not ahead
+    assert ahead.take(1) == []
 
 
 def drop(*, after: int, connack: str = "20 03 00 00 00", answers: tuple[str, ...] = ()) -> Script:
