@@ -174,11 +174,16 @@ _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
 @rule(Disconnect, Law("3.14.2-1"))
 @rule(Auth, Law("3.15.2-1"))
 def code_of_other_end(packet: Reading) -> Iterator[Fault]:
-    """A Reason Code that only the other end may send."""
-    row = _CODES[packet.decoded.code].row(packet.value("reason_code"), packet.version)
-    if row and packet.direction and packet.direction.value[0] not in row.sender:
-        says = f"is 0x{row.code:02x} {row.name} from the {packet.direction.value}, but only the other end sends it"
-        yield packet.fault("reason_code", says)
+    """A Reason Code that only the other end may send; one that is left out is 0x00."""
+    place, code = packet.at("reason_code"), packet.value("reason_code")
+    implied = place is None and packet.whole
+    if implied:
+        place, code = packet.at("remaining_length"), 0
+    row = _CODES[packet.decoded.code].row(code, packet.version)
+    if row and place and packet.direction and packet.direction.value[0] not in row.sender:
+        says = f"is 0x{row.code:02x} {row.name}{' when left out' if implied else ''}"
+        says = f"{says}, from the {packet.direction.value}, but only the other end sends it"
+        yield Fault(place, f"{packet.decoded.root.name}.reason_code {says}")
 
 
 @rule(Disconnect, Law("3.14.2-2"), sender=Direction.SERVER)
