@@ -14,10 +14,10 @@ from mqttpub.spec.terms import Direction, Version
 from tests.fakes import Peer, scripted, scripted_many
 
 RIGHT = "20 03 00 00 00"
-WRONG = "20 03 00 00 00 30 04 00 01 61 00"
-"""CONNACK, and a message that nobody subscribed to, which nothing but a lint minds."""
+WRONG = "20 03 00 00 00 d0 00"
+"""CONNACK, and a PINGRESP that nobody asked for, which nothing but a lint minds."""
 C, S = Direction.CLIENT, Direction.SERVER
-UNWANTED = "Topic Name 'a' matches no Topic Filter of this client"
+UNWANTED = "PINGRESP is sent, but no PINGREQ awaits it"
 Screen = pytest.CaptureFixture[str]
 
 
@@ -59,9 +59,21 @@ def test_an_error_of_the_broker_is_shown_and_is_status_7(capsys: Screen) -> None
     with scripted(broker(WRONG)) as port:
         out, err = pub(capsys, port, status=7)
     assert out == ""
-    assert "< PUBLISH  QoS 0  6 bytes  MQTT 5.0\n  at 0.0" in err
+    assert "< PINGRESP  2 bytes  MQTT 5.0\n  at 0.0" in err
     assert f"error  {UNWANTED}" in err
     assert "the broker broke the protocol: 1 error in" in err
+
+
+@pytest.mark.parametrize(
+    ("connack", "last", "warned"),
+    [(f"{RIGHT} 30 04 00 01 61 00", "", "Topic Name 'a' matches no Topic Filter of this client"),
+     (RIGHT, " 40 02 00 07", "PUBACK for Packet Identifier 7, but no PUBLISH with it is in flight")],
+)  # fmt: skip
+def test_a_warning_about_the_broker_leaves_the_status(capsys: Screen, connack: str, last: str, warned: str) -> None:
+    with scripted(broker(connack, last=last)) as port:
+        _, err = pub(capsys, port, status=0)
+    assert f"warning  {warned}" in err
+    assert "the broker broke" not in err
 
 
 def test_a_refused_message_stays_status_5(capsys: Screen) -> None:
@@ -85,9 +97,9 @@ def test_what_is_forced_is_ours_and_no_fault_of_the_broker(capsys: Screen) -> No
 
 
 def test_with_inspect_a_finding_stands_in_the_dump(capsys: Screen) -> None:
-    with scripted(broker(RIGHT, last=" 40 02 00 07")) as port:
+    with scripted(broker(RIGHT, last=" d0 00")) as port:
         out, err = pub(capsys, port, "--inspect", status=7)
-    assert out.count("error  PUBACK for Packet Identifier 7") == 1
+    assert out.count("error  PINGRESP is sent") == 1
     assert "error  " not in err
     assert "the broker broke the protocol: 1 error in" in err
 
@@ -97,14 +109,14 @@ def test_json_has_findings_and_a_last_word(capsys: Screen) -> None:
         out, _ = pub(capsys, port, "--json", status=7)
     records = [json.loads(line) for line in out.splitlines()]
     assert [each["event"] for each in records] == ["finding", "message", "lint"]
-    assert (records[0]["statement"], records[0]["direction"]) == ("MQTT5-3.3.2-3", "server")
+    assert (records[0]["statement"], records[0]["direction"]) == ("MQTT5-3.13/unasked", "server")
     last: dict[str, Any] = records[-1]
     assert (last["packets"], last["error"], last["peer_errors"]) == (6, 1, 1)
     assert set(last["statements"]) == {"broken", "kept", "not_exercised"}
 
 
 def test_json_with_inspect_has_them_in_the_packets(capsys: Screen) -> None:
-    with scripted(broker(RIGHT, last=" 40 02 00 07")) as port:
+    with scripted(broker(RIGHT, last=" d0 00")) as port:
         out, _ = pub(capsys, port, "--json", "--inspect", status=7)
     records = [json.loads(line) for line in out.splitlines()]
     assert not [each for each in records if each["event"] == "finding"]

@@ -235,13 +235,18 @@ def _astray(state: State, packet: Ack, end: End, exchange: Exchange | None) -> N
 
 def _stranger(state: State, packet: Ack, sender: End, exchange: Exchange | None) -> None:
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
+    # What follows an ack that nothing awaits is said for PUBREL and PUBCOMP only, and only since 5.0.
+    stray = not any(each.awaits == packet.code for each in sender.exchanges.values())
+    unsaid = stray and (state.version != Version.V5 or packet.code in (PUBACK, PUBREC))
     only_plain = sender.plain and not sender.over and not any(each.qos for each in sender.exchanges.values())
     if exchange is not None:
         state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but that belongs to {exchange}")
     elif only_plain:
-        state.fault(_NO_ANSWER, "packet_id", f"{what}, but the {sender.name} sent QoS 0 only, which gets no answer")
+        message = f"{what}, but the {sender.name} sent QoS 0 only, which gets no answer"
+        state.fault(_NO_ANSWER, "packet_id", message, severity="warning" if unsaid else "")
     else:
-        state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but no PUBLISH with it is in flight")
+        law = _UNKNOWN if unsaid else _BELONGS[packet.code]
+        state.fault(law, "packet_id", f"{what}, but no PUBLISH with it is in flight")
 
 
 def _wrong_type(state: State, packet: Ack, sender: End, exchange: Exchange) -> None:

@@ -53,8 +53,11 @@ class Fault(NamedTuple):
     also: tuple[Law, ...] = ()
     """Other statements that the same fault breaks."""
     severity: str = ""
-    """Empty for that of the statement."""
+    """The finding is no more severe than this; empty for the severity of the statement."""
 
+
+SEVERITIES = ("error", "warning", "note")
+"""The most severe first."""
 
 Check = Callable[..., None]
 """Takes the state, the packet and the end that sent it; notes faults and brings the state up to date."""

@@ -154,7 +154,9 @@ def _astray(state: State, packet: Any, end: End, exchange: Exchange | None, code
         state.fault(law, "packet_id", f"{message}, but the {asked} in flight has another", _BELONGS)
     else:
         law = _UNASKED if state.version != Version.V31 else (_SUBACK_BELONGS if code == SUBACK else _UNSUBACK_BELONGS)
-        state.fault(law, "packet_id", f"{message}, but no {asked} awaits it")
+        # Before 5.0 nothing is said of it.
+        severity = "" if state.version == Version.V5 else "warning"
+        state.fault(law, "packet_id", f"{message}, but no {asked} awaits it", severity=severity)
 
 
 def unanswered(state: State, exchange: Exchange) -> Law:

@@ -12,7 +12,7 @@ from ...wire.span import Span
 from ..reading import Reading
 from . import closing, connecting, keepalive, limits
 from .answers import ANSWERS
-from .rule import CHECKS, CLIENT, Check, Fault, Tally
+from .rule import CHECKS, CLIENT, SEVERITIES, Check, Fault, Tally
 from .spoiling import MALFORMED, spoil
 from .state import End, State
 
@@ -167,7 +167,8 @@ class Conversation:
             made = finding(id, "connection", Span(0, 0), fault.message)
         else:
             made = _placed(id, fault, decoded())
-        made.severity = fault.severity or made.severity
+        if fault.severity:
+            made.severity = max(made.severity, fault.severity, key=SEVERITIES.index)
         return made
 
 

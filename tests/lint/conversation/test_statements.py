@@ -65,3 +65,44 @@ def test_what_did_not_happen_is_not_exercised() -> None:
     tally = hear("@ > subscribe i1; < suback i1", Version.V5).tally
     assert "MQTT5-3.8.4-1" in tally.exercised
     assert not {"MQTT5-3.8.4-5", "MQTT5-3.10.4-4", "MQTT5-3.12.4-1"} & set(tally.exercised)
+
+
+# severities
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        # A server may subscribe for a client (4.5), so no topic is wrong for certain.
+        ("@ !< publish", "ww."),
+        ("@ > subscribe i1 f=#; < suback i1; !< publish t=$a", "ww."),
+        # What follows an ack that nothing awaits is said for PUBREL and PUBCOMP, and in 5.0 only.
+        ("@ !< puback i6", "www"),
+        ("@ !< pubrec i6", "www"),
+        ("@ !> pubrel i6", "eww"),
+        ("@ !< pubcomp i6", "eww"),
+        ("@ > publish; !< puback i5", "www"),
+        ("@ > publish; !< pubrec i5", "www"),
+        ("@ > publish q1 i5; < puback i5; !< puback i5", "www"),
+        ("@ > publish q2 i5; < pubrec i5; !< pubrec i5", "www"),
+        # An identifier that is in flight for another packet is wrong whatever the text says of unknown ones.
+        ("@ > subscribe i5; !< puback i5", "eee"),
+        ("@ > publish q1 i5; !< pubrec i5", "eee"),
+        ("@ > publish q1 i5; !< puback i6", "eee"),
+        ("@ > publish q2 i5; !< pubrec i6", "eee"),
+        ("@ !< suback i5", "eww"),
+        ("@ !< unsuback i5", "eww"),
+        ("@ > publish q1 i5; !< suback i5", "eee"),
+        ("@ !< pingresp", "ew."),
+        ("@ !< connack", "ee."),
+        ("@ !> connect", "ee."),
+        ("@ > disconnect; +20; !end", "eew"),
+        ("@ > publish q1 i5; +20; > pingreq; < pingresp; !server FIN", "www"),
+        ("@ > publish q2 i5; < pubrec i5; > pubrel i5; +20; > pingreq; < pingresp; !server FIN", "eee"),
+    ],
+)
+def test_a_finding_is_as_severe_as_the_text_is_plain(text: str, severities: str) -> None:
+    for version, letter in zip(reversed(Version), severities, strict=True):
+        heard = hear(text, version)
+        found = [each.severity[0] for step in heard.found for each in step]
+        assert found[:1] == [letter] if letter != "." else True, (version, heard.found)
