@@ -14,7 +14,7 @@ from .sources import settle
 
 QUIET = "--quiet"
 ONE_OF = {
-    "payload": ("message", "file", "stdin", "null_message", "payload_size", "lines", "nul", "jsonl"),
+    "payload": ("message", "payload_value", "file", "stdin", "null_message", "payload_size", "lines", "nul", "jsonl"),
     "password": ("password", "password_file", "ask_password"),
     "password of --key": ("key_password", "key_password_file"),
     "Client Identifier": ("client_id", "id_prefix"),

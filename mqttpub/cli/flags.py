@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from .value_types import HOST, OCTETS, PASSWORD, PATH, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
+from .value_types import HOST, OCTETS, PASSWORD, PATH, TEXT, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -141,8 +141,12 @@ def payload_options() -> list[Flag]:
     """Return the options that name the source of a payload."""
     return [
         Flag(
-            ["-m", "--message"], aliases=("--payload",), metavar="TEXT", type=OCTETS,
-            help="Payload: text, or hex:..., base64:..., @file; text: takes the rest as it is.",
+            ["-m", "--message"], metavar="TEXT", type=TEXT,
+            help="Payload: text, taken as it stands.",
+        ),
+        Flag(
+            ["--payload", "payload_value"], metavar="VALUE", type=OCTETS,
+            help="Payload: hex:..., base64:..., @file, or text; text: takes the rest as it stands.",
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",

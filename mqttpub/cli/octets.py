@@ -3,6 +3,11 @@
 from collections.abc import Callable
 
 
+def has_prefix(data: bytes) -> bool:
+    """Whether text begins as what `octets` does not take as it stands."""
+    return data.startswith((b"@", *(f"{prefix}:".encode() for prefix in PREFIXES)))
+
+
 def octets(text: str) -> bytes:
     """Return the bytes of `text`: UTF-8, or what `hex:`, `base64:`, `text:` or `@path` stands for.
 
@@ -13,10 +18,11 @@ def octets(text: str) -> bytes:
     prefix, colon, rest = text.partition(":")
     if colon and prefix in PREFIXES:
         return PREFIXES[prefix](rest)
-    return _plain(text)
+    return plain(text)
 
 
-def _plain(text: str) -> bytes:
+def plain(text: str) -> bytes:
+    """Return the bytes of text as it stands."""
     # Arguments that are not UTF-8 reach Python as lone surrogates; give back their bytes.
     return text.encode("utf-8", "surrogateescape")
 
@@ -51,4 +57,4 @@ def _file(path: str) -> bytes:
         raise ValueError(f"cannot read '{path}': {error.strerror}") from None
 
 
-PREFIXES: dict[str, Callable[[str], bytes]] = {"hex": _hex, "base64": _base64, "text": _plain}
+PREFIXES: dict[str, Callable[[str], bytes]] = {"hex": _hex, "base64": _base64, "text": plain}

@@ -1,5 +1,6 @@
 """Flags to request objects."""
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from .property_flags import chosen_properties, need_version_5
 from .standard_input import standard_input
 from .transport_flags import port_of, transport_of
 
-SOURCES = {"message": "-m", "file": "-f", "stdin": "-s", "null_message": "-n"}
+SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
 MAX_PAYLOAD = 268_435_455
 
 
@@ -134,12 +135,27 @@ def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
         raise click.UsageError("no payload: give one of -m, -f, -s or -n")
     if named[1:]:
         raise click.UsageError(f"only one payload at a time, but {' and '.join(named)} were given")
+    if given["payload_value"] is not None:
+        value: bytes = given["payload_value"]
+        return value
     if given["message"] is not None:
         message: bytes = given["message"]
+        _hint_at_prefix(message)
         return message
     if given["file"]:
         return _file(given["file"])
     return _standard_input() if given["stdin"] else b""
+
+
+def _hint_at_prefix(message: bytes) -> None:
+    """Say on a terminal what else a text may have been meant for; a script is left alone."""
+    from .octets import has_prefix
+
+    if has_prefix(message) and sys.stderr.isatty():
+        from .report import note
+
+        text = message.decode("utf-8", "surrogateescape")
+        note(f"the payload is the text '{text}' as it stands; --payload reads a value that begins so")
 
 
 def _standard_input() -> bytes:

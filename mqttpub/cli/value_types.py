@@ -36,6 +36,20 @@ class VersionType(click.ParamType[Version]):
             self.fail(str(error), param, ctx)
 
 
+class TextType(click.ParamType[bytes]):
+    """UTF-8 text that is taken as it stands, as the other clients take it, whatever it begins with."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
+        """Return the bytes of the text."""
+        if isinstance(value, bytes):
+            return value
+        from .octets import plain
+
+        return plain(value)
+
+
 class OctetsType(click.ParamType[bytes]):
     """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; `text:` takes the rest as it is."""
 
@@ -50,7 +64,7 @@ class OctetsType(click.ParamType[bytes]):
         try:
             return octets(value)
         except (ValueError, OSError) as error:
-            self.fail(str(error), param, ctx)
+            self.fail(f"{error}; text:{value} is that text itself", param, ctx)
 
 
 class SecretType(OctetsType):
@@ -227,6 +241,7 @@ HOST = HostType()
 WORD = WordType()
 PATH = PathWord(dir_okay=False)
 OCTETS = OctetsType()
+TEXT = TextType()
 USER_PROPERTY = PairType()
 U16_NUMBER = NumberType(0, 0xFFFF)
 BYTE_NUMBER = NumberType(0, 0xFF)

@@ -125,7 +125,6 @@ ALIASES = {
     "--username": "--user",
     "--password": "--pw -pw",
     "--password-file": "-pw:file",
-    "--message": "--payload",
     "--file": "--file-read --message-file -m:file",
     "--stdin": "--stdin-file",
     "--null-message": "--message-empty -m:empty",

@@ -140,7 +140,7 @@ def test_a_repeat_of_standard_input_is_refused(capsys: pytest.CaptureFixture[str
 
 def test_a_payload_that_is_said_to_be_text_but_is_none_is_sent_with_a_warning(mosquitto: int) -> None:
     here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-pf")
-    done = mqttpub(*here, "-m", "hex:61ff")
+    done = mqttpub(*here, "--payload", "hex:61ff")
     assert done.returncode == 0
     assert done.stderr.decode() == (
         "mqttpub: publish.payload holds ff, which is not UTF-8, but payload_format_indicator is 1 "

@@ -82,7 +82,7 @@ def test_qos_2_takes_four_packets_in_order(mosquitto: int) -> None:
 def test_what_is_published_arrives(version: str, qos: str, mosquitto: int) -> None:
     topic = f"arrives/{version}/{qos}"
     with subscribed(topic, mosquitto) as listener:
-        pub("-V", version, "-t", topic, "-q", qos, "-m", "hex:00ff41", port=mosquitto)
+        pub("-V", version, "-t", topic, "-q", qos, "--payload", "hex:00ff41", port=mosquitto)
         assert listener.stdout
         assert listener.stdout.readline() == b"00ff41\n"
 
@@ -170,6 +170,16 @@ def test_interrupting_a_wait_ends_with_130() -> None:
         _, said = process.communicate(timeout=10)
     assert process.returncode == 130
     assert said == "mqttpub: interrupted; no PUBACK came for Packet Identifier 1\n"
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("text", ["hex:00ff", "base64:AP8=", "@home", "text:x"])
+def test_a_message_is_taken_as_it_stands(text: str, mosquitto: int) -> None:
+    with subscribed("literal", mosquitto) as listener:
+        for client in (["mosquitto_pub"], [*PROGRAM, "pub"]):
+            subprocess.run([*client, "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "literal", "-m", text], check=True)
+        assert listener.stdout
+        assert [listener.stdout.readline() for _ in range(2)] == [f"{text.encode().hex()}\n".encode()] * 2
 
 
 def test_packets_are_shown_as_they_pass_and_the_outcome_stands_below_them() -> None:
