@@ -257,6 +257,32 @@ def test_a_damaged_outbox_never_passes_for_a_whole_one(tmp_path: Path) -> None:
     assert [each for each in refused if f"'{path}' " not in each] == []
 
 
+def points_a_free_page_at_the_head(data: bytes) -> bytes:
+    """Damage that reading does not meet: the next message would be written over the head."""
+    size, first = int.from_bytes(data[16:18]), int.from_bytes(data[32:36])
+    leaf = (first - 1) * size + 8
+    return data[:leaf] + (2).to_bytes(4) + data[leaf + 4 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (points_a_free_page_at_the_head, "2nd reference to page 2"),
+        (lambda data: data.replace(b"TABLE message", b"\x812BLE message"), "its tables are not those of an outbox"),
+    ],
+)
+def test_damage_between_the_messages_is_found(damage: Any, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "outbox"
+    with Outbox(str(path)) as outbox:
+        kept = outbox.add(messages(*(bytes(3000) for _ in range(9))))
+        outbox.note([], [], [begin(each, 1) for each in kept[3:]])
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(OutboxError) as caught:
+        Outbox(str(path))
+    assert str(caught.value).startswith(f"the outbox '{path}' is damaged: ")
+    assert f"{said}; move it away" in str(caught.value)
+
+
 def test_a_message_more_or_less_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "outbox"
     for statement, said in (
