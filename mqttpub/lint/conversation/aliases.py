@@ -31,7 +31,7 @@ def aliased(state: State, packet: Publish, end: End) -> None:
         return
     state.counts[USED] += 1
     state.topic = end.aliases.get(alias)
-    if alias not in end.aliases and state.complete and end.limits.known:
+    if alias not in end.aliases and state.complete:
         message = f"Topic Alias {alias} is without a Topic Name, but the {end.name} did not set it on this connection"
         state.fault(_UNSET, "properties.topic_alias", message)
         end.range_kept = False

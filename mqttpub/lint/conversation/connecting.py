@@ -131,11 +131,11 @@ def _surprised(state: State, kind: type[Packet] | None) -> None:
 
 
 def _server(state: State, kind: type[Packet] | None, end: End) -> None:
-    if end.packets == 1 and state.complete and kind not in (None, Connack, Auth, Disconnect):
+    if state.greeting and state.complete:
         state.counts[SERVER_BEGAN] += 1
-        state.fault(_SERVER_FIRST, "", f"{_word(kind)} is sent, but CONNACK must come before it")
-    elif end.packets == 1 and state.complete:
-        state.counts[SERVER_BEGAN] += 1
+        if kind not in (None, Connack, Auth, Disconnect):
+            state.fault(_SERVER_FIRST, "", f"{_word(kind)} is sent, but CONNACK must come before it")
+    state.greeting = state.greeting and kind is Auth
     if kind is Disconnect and state.complete and not state.connack:
         state.counts[ACCEPTED] += 1
         state.fault(_NO_EARLY_DISCONNECT, "", "DISCONNECT is from the server, but no CONNACK accepted the connection")

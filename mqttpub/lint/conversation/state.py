@@ -215,9 +215,9 @@ class State:
 
     __slots__ = (
         "client", "complete", "connack", "connack_number", "connack_time", "connect", "connect_number", "counts",
-        "data", "early", "ends", "faults", "fresh", "held", "history", "judged", "keep_alive_told", "method",
-        "number", "over_at", "pending", "problem_information", "renewing", "retained", "server", "size", "spoiled",
-        "subscriptions", "time", "topic", "version", "watched", "wrong",
+        "data", "early", "ends", "faults", "fresh", "greeting", "held", "history", "judged", "keep_alive_told",
+        "method", "number", "over_at", "pending", "problem_information", "renewing", "retained", "server", "size",
+        "spoiled", "subscriptions", "time", "topic", "version", "watched", "wrong",
     )  # fmt: skip
 
     def __init__(self, version: Version, *, complete: bool) -> None:
@@ -246,6 +246,8 @@ class State:
         """The CONNACK that accepted the connection."""
         self.connack_number = 0
         self.connack_time: int | None = None
+        self.greeting = True
+        """Whether the server has sent nothing but AUTH."""
         self.watched = [complete, complete]
         """For each side, whether its next packet is more than routine."""
         self.early = 0
