@@ -10,10 +10,11 @@ import click
 
 from ..codec.publish import PublishWriter
 from ..live.connection import Target
-from ..live.failures import Exit, Failure
+from ..live.failures import Exit, Failure, Interrupted
 from ..live.flows import Message
 from ..live.publisher import Options, Publisher
 from ..spec.packets import Publish
+from . import signals
 from .judging import judge
 from .requests import connection_target
 from .transport_flags import check
@@ -22,6 +23,8 @@ RESOLUTION = log(1.02)
 """Latencies are kept in classes that are 2 % wide, so memory does not grow with their number."""
 PERCENTILES = (50, 90, 95, 99, 99.9)
 BARS = 40
+PATIENCE_S = 2.0
+"""How long a signal leaves the connections for the acknowledgements and DISCONNECT."""
 DEFAULT_MESSAGES = 10_000
 
 
@@ -63,10 +66,17 @@ class Generated:
         self._message, self._count, self._seconds, self._rate = message, count, seconds, rate
         self._began: float | None = None
         self._taken = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Give no more messages."""
+        self._stopped = True
 
     @property
     def ended(self) -> bool:
-        """Whether the last message was taken or the time is over."""
+        """Whether the last message was taken, the time is over, or somebody stopped it."""
+        if self._stopped:
+            return True
         if self._seconds is not None:
             return self._began is not None and time.monotonic() >= self._began + self._seconds
         return self._taken >= (self._count or 0)
@@ -97,10 +107,12 @@ class Worker(threading.Thread):
 
     def __init__(self, target: Target, source: Generated, options: Options) -> None:
         super().__init__(daemon=True)
+        self.source = source
         self.publisher = Publisher(target, source, options)
         self.latencies = Latencies()
         self.done = self.refused = 0
         self.failure: Failure | None = None
+        self.over = threading.Event()
 
     def run(self) -> None:
         """Publish until the source ends."""
@@ -112,6 +124,8 @@ class Worker(threading.Thread):
                     self.latencies.add(exchange.seconds)
         except Failure as failure:
             self.failure = failure
+        finally:
+            self.over.set()
 
 
 def bench(given: dict[str, Any]) -> int:
@@ -124,15 +138,33 @@ def bench(given: dict[str, Any]) -> int:
     began = time.monotonic()
     for worker in workers:
         worker.start()
-    while any(worker.is_alive() for worker in workers):
-        workers[-1].join(0.1)
-        for worker in workers:
-            worker.join(0)
+    interrupted = _interrupted(workers)
     result = summary(workers, time.monotonic() - began, given)
     _print(result, workers, given)
+    if interrupted:
+        raise interrupted
     for failure in {str(worker.failure): worker.failure for worker in workers if worker.failure}.values():
         raise failure
     return Exit.REFUSED if result["refused"] else Exit.DONE
+
+
+def _interrupted(workers: list[Worker]) -> Interrupted | None:
+    """Wait for the workers; on a signal let them take their leave of the broker, and return the failure."""
+    try:
+        _join(workers)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.source.stop()
+        _join(workers, PATIENCE_S)
+        return Interrupted(f"{signals.word()}; measured up to then", signals.status())
+    return None
+
+
+def _join(workers: list[Worker], longest_s: float = float("inf")) -> None:
+    # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
+    until = time.monotonic() + longest_s
+    for worker in workers:
+        worker.over.wait(max(min(until - time.monotonic(), threading.TIMEOUT_MAX), 0))
 
 
 def _worker(number: int, target: Target, given: dict[str, Any]) -> Worker:

@@ -76,3 +76,7 @@ class Client(Command):
             if status is None:
                 raise
             return int(status)
+        except KeyboardInterrupt:
+            from . import signals
+
+            return signals.status()

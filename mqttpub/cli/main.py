@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         return _complain(_sentence(error), error.exit_code, getattr(error, "ctx", None))
     except (click.exceptions.Abort, KeyboardInterrupt):
-        return _complain("interrupted", 130)
+        return _interrupted()
     except (BrokenPipeError, SystemExit):
         # click ends the program by itself when a pipe closes early.
         return 141
@@ -117,9 +117,20 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
     return status
 
 
+def _interrupted() -> int:
+    from . import signals
+
+    return _complain(signals.word(), signals.status())
+
+
 def _unwritten(error: OSError) -> int:
     from ..live.failures import Exit
+    from .signals import Endings
 
+    if Endings.came:
+        # A terminal that hung up takes no output any more, which is not what ended the program.
+        _silence_stdout()
+        return _interrupted()
     reason = "standard output is closed" if error.errno == errno.EBADF else error.strerror
     _silence_stdout()
     return _complain(f"the output cannot be written: {reason}", Exit.NOT_WRITTEN)
@@ -163,6 +174,9 @@ def _open_streams() -> None:
 def run(arguments: Any = None) -> NoReturn:
     """Run the program as a process."""
     _open_streams()
+    from .signals import catch
+
+    catch()
     status = main(arguments)
     try:
         sys.stdout.flush()

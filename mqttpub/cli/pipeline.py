@@ -83,7 +83,8 @@ def command(**given: Any) -> int:
     with --lint findings, and a manifest, all at once when everything is done.
 
     Exit status: 0 all was read, 1 a source could not be read to its end or the report not be made,
-    2 nothing was written, 74 the output cannot be written, 130 interrupted.
+    2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
+    143 terminated.
     """
     from .piping import pipe
 

@@ -71,7 +71,8 @@ def command(ctx: click.Context, /, **given: Any) -> int:
 
     Exit status: 0 accepted by the broker (QoS 0: sent, and no objection came), 2 wrong flags,
     3 no connection, 4 connection refused, 5 message refused, 6 outcome unknown, 7 the broker
-    broke the protocol (with --lint also in a way that did no harm).
+    broke the protocol (with --lint also in a way that did no harm), 74 the output cannot be
+    written, 129, 130 and 143 ended by SIGHUP, SIGINT and SIGTERM.
     """
     from .publishing import publish
     from .requests import publish_request

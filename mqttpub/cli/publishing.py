@@ -1,12 +1,13 @@
 """What `pub` does with its request: judge, connect, publish, show."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from typing import Any
 
 from ..live.connection import Target
 from ..live.failures import Exit, Failure, Interrupted
 from ..live.publisher import Options, Publisher
 from ..live.transport import Transport
+from . import signals
 from .feeding import feed
 from .judging import judge
 from .report import Report, note
@@ -41,7 +42,7 @@ def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, st
     try:
         target, source, outbox = feed(request, target, report, stack)
     except KeyboardInterrupt:
-        raise Interrupted("interrupted; nothing was sent") from None
+        raise Interrupted(f"{signals.word()}; nothing was sent", signals.status()) from None
     if inspector:
         inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}")
     observer = inspector or watch
@@ -51,11 +52,14 @@ def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, st
     if watch:
         watch.aside = report.hide
     try:
-        for exchange in publisher.run():
-            report.exchange(exchange)
+        # However the loop ends, the connection ends before anything is said of it.
+        with closing(publisher.run()) as exchanges:
+            for exchange in exchanges:
+                report.exchange(exchange)
     except KeyboardInterrupt:
-        report.interrupted(publisher)
-        raise Interrupted(f"interrupted; {publisher.unfinished()}") from None
+        interrupted = Interrupted(f"{signals.word()}; {publisher.unfinished()}", signals.status())
+        report.failure(interrupted, publisher)
+        raise interrupted from None
     except Failure as failure:
         report.failure(failure, publisher)
         raise

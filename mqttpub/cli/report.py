@@ -137,12 +137,10 @@ class Report:
         if self._progress:
             self._progress.hide()
 
-    def interrupted(self, publisher: Publisher) -> None:
-        """Take the end that the user made; what has no answer is unknown."""
-        self._unknown(publisher)
-
     def failure(self, failure: Failure, publisher: Publisher) -> None:
-        """Take the failure that ends a run; what has no answer is unknown."""
+        """Take the failure or the signal that ends a run; what has no answer is unknown."""
+        for exchange in publisher.finished():
+            self.exchange(exchange)
         self._unknown(publisher)
         if self.request.json:
             print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})

@@ -105,5 +105,12 @@ def open_connection(
         from .causes import why
 
         raise NotConnected(why(error, target, timeout)) from error
+    except KeyboardInterrupt:
+        if client.tap:
+            from .parting import leave
+
+            leave(client.tap, encode(target.disconnect, target.version), timeout, client.tap.drain)
+            client.tap.sock.close()
+        raise
     assert client.tap is not None
     return client, client.tap

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple, Protocol
@@ -167,7 +167,7 @@ class Publisher:
         self._hurried = False
         """Whether taking was broken off only to let finished exchanges go."""
 
-    def run(self) -> Iterator[Exchange]:
+    def run(self) -> Generator[Exchange, None, None]:
         """Publish everything; raises a Failure."""
         for exchange in self._journal.exchanges(self.target.version) if self._journal else ():
             self.sender.restore(exchange)
@@ -177,6 +177,14 @@ class Publisher:
                 return
             except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
                 self._pause_or_give_up(failure)
+
+    def finished(self) -> Iterator[Exchange]:
+        """Yield what has ended and was not yielded before the run was broken off."""
+        while self.sender.done:
+            exchange = self.sender.done.popleft()
+            if not exchange.reported:
+                exchange.reported = True
+                yield exchange
 
     def unfinished(self) -> str:
         """Say which messages have no answer yet."""

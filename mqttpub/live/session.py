@@ -16,7 +16,6 @@ from .dial import half_close
 from .failures import (
     MALFORMED,
     ConnectionRefused,
-    Failure,
     Lost,
     NoConnack,
     NotConnected,
@@ -30,8 +29,6 @@ from .tap import Observer, buffering
 
 LINGER = 2.0
 """Seconds to wait for the broker to close after DISCONNECT."""
-PARTING_S = 1.0
-"""The same where a signal or a fault of the broker ended the run."""
 CLOSED = "the broker closed the connection before {}"
 """Said of a close and of a reset alike: which of them comes is a matter of timing."""
 QUIET_S = 0.02
@@ -100,27 +97,17 @@ class Session:
             self._leave(self.target.disconnect, lambda: self._pump(ALL_SENT))
 
     def _leave(self, disconnect: Disconnect, take: Callable[[], object]) -> None:
-        """Send DISCONNECT as far as the broker takes it, and leave it the time to read it.
+        from .parting import leave
 
-        A socket that is closed while something is unread would take back what was sent last, so
-        `take` is called for what still comes.
-        """
-        if self._closing or self._tap.ended:
-            return
-        self._closing = True
-        until = time.monotonic() + min(PARTING_S, self.timeout)
-        with suppress(OSError, Failure):
-            self._tap.write(encode(disconnect, self.target.version))
-            while self._tap.unsent and time.monotonic() < until:
-                self._wait(until - time.monotonic(), None)
-                self._tap.flush()
-            half_close(self._tap.sock)
-            self._await_end(until, take)
+        if not self._closing:
+            self._closing = True
+            leave(self._tap, encode(disconnect, self.target.version), self.timeout, take)
 
-    def _await_end(self, until: float, take: Callable[[], object]) -> None:
+    def _await_end(self) -> None:
+        until = time.monotonic() + min(LINGER, self.timeout)
         while not self._tap.ended and time.monotonic() < until:
             self._wait(until - time.monotonic(), None)
-            take()
+            self._pump(ALL_SENT)
 
     # what a publisher does with it
 
@@ -235,7 +222,7 @@ class Session:
         try:
             if not self._tap.ended:
                 self._say_goodbye()
-            self._await_end(time.monotonic() + min(LINGER, self.timeout), lambda: self._pump(ALL_SENT))
+            self._await_end()
         except Unanswered:
             if not self.settled:
                 raise

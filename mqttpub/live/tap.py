@@ -7,6 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from ..codec.stream import MAX_PACKET, Connection, Frame, LostSync
 from ..spec.terms import Direction, Version
+from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
@@ -112,6 +113,11 @@ class Tap:
 
     # what the flows and the driver use
 
+    @property
+    def introduced(self) -> bool:
+        """Whether CONNECT was sent."""
+        return self._connect is None
+
     def write(self, data: bytes) -> None:
         """Send whole packets, as soon as the socket takes them."""
         if self.observer:
@@ -131,13 +137,14 @@ class Tap:
     def flush(self) -> None:
         """Hand the socket as much of the buffer as it takes."""
         while self._out:
-            try:
-                sent = self.sock.send(self._out)
-            except OSError as error:
-                if not again(error):
-                    raise
-                return
-            del self._out[:sent]
+            with SHIELD:
+                try:
+                    sent = self.sock.send(self._out)
+                except OSError as error:
+                    if not again(error):
+                        raise
+                    return
+                del self._out[:sent]
 
     def give_up(self) -> None:
         """Take the connection for lost: nothing more is sent or read."""

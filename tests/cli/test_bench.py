@@ -1,12 +1,15 @@
 """`bench` measures what really went."""
 
 import json
+import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from mqttpub.cli.benching import Latencies, histogram
+from tests.fakes import Peer, scripted
 
 PROGRAM = [sys.executable, "-m", "mqttpub", "bench"]
 
@@ -93,3 +96,39 @@ def test_a_refused_connection_is_the_exit_status() -> None:
     )
     assert done.returncode == 3
     assert done.stderr == "mqttpub: cannot connect to 127.0.0.1:1: Connection refused\n"
+
+
+ENDS = [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
+
+
+@pytest.mark.parametrize(("number", "status", "word"), ENDS)
+def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status: int, word: str) -> None:
+    here, last = threading.Event(), []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 01")
+        here.set()
+        last.append(peer.packet().hex(" "))
+
+    with scripted(script) as port:
+        words = [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), "-q", "1", "-n", "9", "--rate", "0.01", "--json"]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert here.wait(30)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert last == ["e0 00"]
+    assert json.loads(out)["messages"] == 1
+    assert (process.returncode, err) == (status, f"mqttpub: {word}; measured up to then\n")
+
+
+def test_a_signal_ends_the_broker() -> None:
+    words = [*PROGRAM[:-1], "broker", "-p", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline().startswith("listening on 127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+        assert process.stderr.read().strip() == "mqttpub: terminated"

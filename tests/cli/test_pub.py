@@ -9,8 +9,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -151,27 +151,6 @@ def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
         assert done.stdout.splitlines()[-1] == "0 []", done.stdout
 
 
-def test_interrupting_a_wait_ends_with_130() -> None:
-    published = Event()
-
-    def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        published.set()
-        peer.wait()
-
-    with scripted(script) as port:
-        process = subprocess.Popen(
-            [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", "-q", "1", "-m", "x"],
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert published.wait(60)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=10)
-    assert process.returncode == 130
-    assert said == "mqttpub: interrupted; no PUBACK came for Packet Identifier 1\n"
-
-
 @pytest.mark.broker
 @pytest.mark.parametrize("text", ["hex:00ff", "base64:AP8=", "@home", "text:x"])
 def test_a_message_is_taken_as_it_stands(text: str, mosquitto: int) -> None:
@@ -207,6 +186,143 @@ def test_packets_are_shown_as_they_pass_and_the_outcome_stands_below_them() -> N
     assert any(line.startswith("< PUBACK") for line in rest)
     assert any(line.startswith("> DISCONNECT") for line in rest)
     assert rest[-1] == "mqttpub: accepted, but nobody subscribes to 'a' (0x10)"
+
+
+# signals
+
+SIGNALS = {
+    signal.SIGINT: (130, "interrupted"), signal.SIGTERM: (143, "terminated"), signal.SIGHUP: (129, "hung up"),
+}  # fmt: skip
+
+
+class Awaited:
+    """A peer that answers the first packets, says when it has all that it waits for, and notes what comes then."""
+
+    def __init__(self, *answers: str) -> None:
+        self.answers = answers
+        self.here = threading.Event()
+        self.last: list[str] = []
+
+    def __call__(self, peer: Peer) -> None:
+        for answer in self.answers:
+            peer.packet()
+            if answer:
+                peer.send(answer)
+        self.here.set()
+        while packet := peer.packet():
+            self.last.append(packet.hex(" "))
+
+
+ACCEPTED = "20 03 00 00 00"
+WAITS = {
+    "CONNACK": (Awaited(""), ("-m", "x"), "nothing was awaited"),
+    "PUBACK": (Awaited(ACCEPTED, ""), ("-m", "x", "-q", "1"), "no PUBACK came for Packet Identifier 1"),
+    "PUBCOMP": (
+        Awaited(ACCEPTED, "50 02 00 01", ""), ("-m", "x", "-q", "2"), "no PUBCOMP came for Packet Identifier 1",
+    ),
+    "lines": (Awaited(ACCEPTED, ""), ("-l",), "nothing was awaited"),
+    "the next round": (
+        Awaited(ACCEPTED, ""), ("-m", "x", "--repeat", "2", "--repeat-delay", "99"), "nothing was awaited",
+    ),
+}  # fmt: skip
+
+
+@contextmanager
+def running(port: int, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `pub` with a standard input that stays open after its first line."""
+    process = subprocess.Popen(
+        [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", *flags],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdin
+    try:
+        process.stdin.write("x\n")
+        process.stdin.flush()
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, str]:
+    """Send a signal and return what was said on both outputs, once the status was seen to be that of the signal."""
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == SIGNALS[number][0], err
+    return out, err
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("wait", WAITS)
+def test_a_signal_takes_leave_of_the_broker_and_says_what_was_awaited(wait: str, number: signal.Signals) -> None:
+    peer, flags, awaited = WAITS[wait]
+    peer = Awaited(*peer.answers)
+    with scripted(peer) as port, running(port, *flags) as process:
+        assert peer.here.wait(30)
+        out, err = ended(process, number)
+    assert peer.last == ["e0 00"]
+    assert (out, err) == ("", f"mqttpub: {SIGNALS[number][1]}; {awaited}\n")
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_ends_the_pause_before_connecting_again(number: signal.Signals) -> None:
+    with running(free_port(), "-m", "x", "--reconnect", "--timeout", "60") as process:
+        assert process.stderr
+        next(line for line in process.stderr if "connecting again in 1.6 s" in line)
+        _, err = ended(process, number)
+    assert err == f"mqttpub: {SIGNALS[number][1]}; nothing was awaited\n"
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_signal_leaves_the_packets_and_the_summary_of_what_was_done(number: signal.Signals) -> None:
+    peer = Awaited(ACCEPTED, "40 02 00 01")
+    with scripted(peer) as port, running(port, "-l", "-q", "1", "--inspect", "--json") as process:
+        assert process.stdout
+        before = list(itertools.takewhile(lambda line: '"event":"message"' not in line, process.stdout))
+        out, _ = ended(process, number)
+    assert peer.last == ["e0 00"]
+    records = [json.loads(line) for line in [*before, *out.splitlines()]]
+    shown = [each["type"] for each in records if each["event"] == "packet"]
+    assert shown == ["CONNECT", "CONNACK", "PUBLISH", "PUBACK", "DISCONNECT"]
+    assert [each["status"] for each in records if each["event"] == "failure"] == [SIGNALS[number][0]]
+    assert [each["accepted"] for each in records if each["event"] == "summary"] == [1]
+
+
+@pytest.mark.broker
+def test_a_signal_does_not_fire_the_will(mosquitto: int) -> None:
+    with subscribed("will/#", mosquitto) as listener:
+        flags = ("-l", "-q", "1", "--inspect", "--will-topic", "will/a", "--will-message", "dead")
+        with running(mosquitto, *flags) as process:
+            assert process.stdout
+            next(line for line in process.stdout if "PUBACK" in line)
+            ended(process, signal.SIGTERM)
+        pub("-t", "will/b", "-m", "next", port=mosquitto)
+        assert listener.stdout
+        assert listener.stdout.readline() == b"6e657874\n"
+
+
+def test_a_signal_that_the_caller_ignores_stays_ignored() -> None:
+    peer = Awaited(ACCEPTED, "")
+    with scripted(peer) as port:
+        line = f"trap '' HUP; exec {' '.join(PROGRAM)} pub -h 127.0.0.1 -p {port} -t a -q 1 -m x"
+        process = subprocess.Popen(["bash", "-c", line], stderr=subprocess.PIPE, text=True)
+        assert peer.here.wait(30)
+        process.send_signal(signal.SIGHUP)
+        ended(process, signal.SIGTERM)
+
+
+def test_a_terminal_that_closes_hangs_the_program_up() -> None:
+    peer = Awaited(ACCEPTED, "40 02 00 01")
+    master, slave = os.openpty()
+    command = ["setsid", "--ctty", *PROGRAM, "pub", "-h", "127.0.0.1", "-t", "a", "-q", "1", "-l", "--inspect"]
+    with scripted(peer) as port:
+        process = subprocess.Popen([*command, "-p", str(port)], stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        os.write(master, b"x\n")
+        assert peer.here.wait(30)
+        os.close(master)
+        assert process.wait(30) == 129
+    assert peer.last == ["e0 00"]
 
 
 def test_a_pipe_that_closes_early_ends_quietly(mosquitto: int) -> None:
