@@ -7,7 +7,6 @@ from paho.mqtt.client import Client as PahoClient
 from paho.mqtt.enums import CallbackAPIVersion
 
 from ..codec.encode import encode
-from ..codec.stream import MAX_PACKET
 from ..spec.packets import Connect, Disconnect
 from ..spec.terms import Version
 from .failures import NotConnected
@@ -84,6 +83,19 @@ class Client(PahoClient):
 
             self.tls_set_context(context(target, self._until, self.connect_timeout))
 
+    def establish(self) -> Tap:
+        """Connect and send CONNECT; raises NotConnected."""
+        target = self._target
+        try:
+            self.secure()
+            self.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")
+        except (OSError, ValueError) as error:
+            from .causes import why
+
+            raise NotConnected(why(error, target, self.connect_timeout)) from error
+        assert self.tap is not None
+        return self.tap
+
     def describe(self) -> list[str]:
         """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
         if self._target.transport._replace(bind=None) == Transport() or self.tap is None:
@@ -91,26 +103,3 @@ class Client(PahoClient):
         from .dial import describe
 
         return describe(self.tap.sock, self._target.transport)
-
-
-def open_connection(
-    target: Target, timeout: float, observer: Observer | None = None, packet_limit: int = MAX_PACKET
-) -> tuple[Client, Tap]:
-    """Connect and send CONNECT; raises NotConnected within `timeout` seconds."""
-    client = Client(target, observer, timeout, packet_limit)
-    try:
-        client.secure()
-        client.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")
-    except (OSError, ValueError) as error:
-        from .causes import why
-
-        raise NotConnected(why(error, target, timeout)) from error
-    except KeyboardInterrupt:
-        if client.tap:
-            from .parting import leave
-
-            leave(client.tap, encode(target.disconnect, target.version), timeout, client.tap.drain)
-            client.tap.sock.close()
-        raise
-    assert client.tap is not None
-    return client, client.tap

@@ -4,14 +4,14 @@ import selectors
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self
 
 from ..codec.encode import encode
 from ..spec.fields import Packet
 from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish, Suback
 from ..spec.terms import Version
 from .acks import acknowledgement, read, reason_text
-from .connection import Target, open_connection
+from .connection import Client, Target
 from .dial import half_close
 from .failures import (
     MALFORMED,
@@ -25,7 +25,7 @@ from .failures import (
 )
 from .flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
 from .guard import Guard
-from .tap import Observer, buffering
+from .tap import Observer, Tap, buffering
 
 LINGER = 2.0
 """Seconds to wait for the broker to close after DISCONNECT."""
@@ -49,8 +49,8 @@ OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0
 class Session:
     """A connection: it carries what `sender` and `receiver` put out, and brings them what comes.
 
-    `timeout` is how many seconds may pass without progress. Every method raises a Failure
-    that says what was awaited or refused.
+    It connects where its `with` block begins. `timeout` is how many seconds may pass without
+    progress. Every method raises a Failure that says what was awaited or refused.
     """
 
     def __init__(
@@ -64,13 +64,10 @@ class Session:
         self.codes: list[int] = []
         """Codes of the last SUBACK."""
         self._buffering = buffering(observer)
-        if self._buffering:
-            # Connecting may take long; until then the screen shows what came before it.
-            self._buffering.flush()
         self._guard = Guard(target.connect, target.version)
-        self._client, self._tap = open_connection(target, timeout, observer, self._guard.packet_limit)
+        self._client = Client(target, observer, timeout, self._guard.packet_limit)
+        self._tap: Tap
         self._selector = selectors.DefaultSelector()
-        self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
         self._progress = self._kept = time.monotonic()
@@ -79,7 +76,22 @@ class Session:
         """Whether no answers are sent any more, because the connection is lost."""
         self._answered = False
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Self:
+        if self._buffering:
+            # Connecting may take long; until then the screen shows what came before it.
+            self._buffering.flush()
+        try:
+            self._tap = self._client.establish()
+            self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
+        except BaseException as error:
+            # The block will not begin, so nobody else ends what has begun.
+            if self._client.tap:
+                self._tap = self._client.tap
+                self.__exit__(type(error), error, None)
+            else:
+                self._selector.close()
+            raise
+        self._progress = self._kept = time.monotonic()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -94,7 +106,7 @@ class Session:
             if error.code and self.target.version == Version.V5:
                 self._leave(Disconnect(reason_code=error.code), self._tap.drain)
         elif error is not None and not isinstance(error, Exception):
-            self._leave(self.target.disconnect, lambda: self._pump(ALL_SENT))
+            self._leave(self.target.disconnect, self._pump_all)
 
     def _leave(self, disconnect: Disconnect, take: Callable[[], object]) -> None:
         from .parting import leave
@@ -102,6 +114,9 @@ class Session:
         if not self._closing:
             self._closing = True
             leave(self._tap, encode(disconnect, self.target.version), self.timeout, take)
+
+    def _pump_all(self) -> None:
+        self._pump(ALL_SENT)
 
     def _await_end(self) -> None:
         until = time.monotonic() + min(LINGER, self.timeout)

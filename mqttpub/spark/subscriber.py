@@ -55,9 +55,6 @@ class Listening(Session):
         self._spool = spool
         self._answers: list[bytes] = []
 
-    def __enter__(self) -> "Listening":
-        return self
-
     def subscribe_to(self, subscribe: Subscribe) -> None:
         """Ask for the messages, and to be left alone with those that were asked for before; raises Refused."""
         wanted = tuple(each.filter for each in subscribe.subscriptions)
