@@ -197,7 +197,12 @@ _PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" ")
     cls=Encode, name="encode", params=output_options(), invoke_without_command=True,
     context_settings={"help_option_names": ["--help"], "max_content_width": 100},
 )  # fmt: skip
-@click.option("--json", "json_path", metavar="PATH", help="Read packets from JSON Lines instead; - for standard input.")
+@click.option(
+    "--json",
+    "json_path",
+    metavar="PATH",
+    help="Read packets in JSON from this file instead, - for standard input. [default: standard input, if it is piped]",
+)
 @click.pass_context
 def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
     """Build a control packet and print its bytes.
@@ -207,9 +212,12 @@ def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
     """
     if ctx.invoked_subcommand:
         return 0
+    from .jsonlines import encode_lines
+    from .standard_input import is_piped
+
+    if (json_path is not None or is_piped()) and encode_lines(json_path or "-", given):
+        return 0
     if json_path is None:
         click.echo(ctx.get_help())
         return 2
-    from .jsonlines import encode_lines
-
-    return encode_lines(json_path, given)
+    return 0

@@ -150,7 +150,7 @@ def payload_options() -> list[Flag]:
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
-            type=PATH, help="Payload: what the file holds.",
+            type=PATH, help="Payload: what the file holds, - for standard input.",
         ),
         Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
         Flag(

@@ -1,7 +1,11 @@
 """Messages from JSON Lines, one object each; what a line does not say is as the command line says.
 
 {"topic": "a/b", "payload": "hello"}
+{"topic": "a/b", "payload": {"temperature": 21.5}}
 {"payload": {"hex": "00ff"}, "qos": 1, "retain": true, "properties": {"user_property": [["k", "v"]]}}
+
+A payload that is not text is JSON to be sent, but for an object with the one member hex, base64, text
+or json, which says what the payload is. Names may be written with hyphens, as flags are.
 
 `properties` is an object, or the list that `encode --json` takes. A property of a line stands in
 place of those with the same name on the command line, null in place of it takes it away.
@@ -14,6 +18,7 @@ from ..spec.fields import Property
 from ..spec.packets import Publish
 from ..spec.properties import BY_KEY, PropertyRow
 from ..spec.terms import Version
+from ..wire.types import PAIR
 from .formats import NotJson, parsed
 
 _TOPIC_ALIAS = BY_KEY["topic_alias"].id
@@ -53,6 +58,9 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
 
 
 def _message(given: dict[str, Any], defaults: Publish, version: Version) -> Publish:
+    from ..view.rebuild import plain_keys
+
+    given = plain_keys(given, Publish.fields, "$")
     for key in given:
         if key not in Publish.fields:
             raise ValueError(f"$: a message has no member '{key}' ({', '.join(Publish.fields)})")
@@ -89,10 +97,13 @@ def _read(members: dict[str, Any], version: Version) -> dict[str, Any]:
 
 def _properties(given: Any, defaults: tuple[Property, ...], version: Version) -> tuple[Property, ...]:
     """Return the properties of a line, behind those of the command line that it does not replace."""
+    from ..view.rebuild import plain_keys
+
     if isinstance(given, list):
         own: list[Property] = list(_read({"properties": given}, version)["properties"])
         replaced = {each.id for each in own}
     elif isinstance(given, dict):
+        given = plain_keys(given, BY_KEY, "$.properties")
         own = [each for key, value in given.items() for each in _named(key, value, version)]
         replaced = {BY_KEY[key].id for key in given}
     else:
@@ -118,6 +129,8 @@ def _named(key: str, value: Any, version: Version) -> Iterator[Property]:
 
 
 def _each(row: PropertyRow, value: Any) -> list[tuple[str, Any]]:
+    if row.type is PAIR and isinstance(value, dict):
+        return [(f".{name}", [name, each]) for name, each in value.items()]
     if not row.repeatable or not isinstance(value, list):
         return [("", value)]
     return [(f"[{at}]", each) for at, each in enumerate(value)]

@@ -166,6 +166,8 @@ def _standard_input() -> bytes:
 
 
 def _file(path: str) -> bytes:
+    if path == "-":
+        return _standard_input()
     try:
         with open(path, "rb") as file:
             return _bounded(file.read(MAX_PAYLOAD + 1), path)

@@ -13,6 +13,11 @@ def standard_input() -> BinaryIO:
     return sys.stdin.buffer
 
 
+def is_piped() -> bool:
+    """Whether standard input is open and nobody types it."""
+    return sys.stdin is not None and not sys.stdin.isatty()
+
+
 def is_interactive() -> bool:
     """Whether somebody types at a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -5,7 +5,7 @@
  "payload": {"text": "hello"}}
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from string import hexdigits, whitespace
 from typing import Any
 
@@ -33,8 +33,26 @@ def packet_of(record: Mapping[str, Any]) -> tuple[Packet, Version]:
     if "hex" in record:
         return _recorded(record["hex"], version)
     cls = _class(record.get("type"), version)
-    members = {key: value for key, value in record.items() if key not in _ABOUT}
+    members = {
+        key: value for key, value in plain_keys(record, {*cls.fields, *_ABOUT}, "$").items() if key not in _ABOUT
+    }
     return cls(**_members(cls, members, version, "$")), version
+
+
+def plain_keys(given: Mapping[str, Any], known: Container[str], path: str) -> dict[str, Any]:
+    """Return the members of an object by the names that are known: packet-id and Packet ID are packet_id."""
+    plain: dict[str, Any] = {}
+    for key, value in given.items():
+        name = key if key in known or plain_key(key) not in known else plain_key(key)
+        if name in plain:
+            raise _Fault(path, f"'{name}' is there twice, in two writings")
+        plain[name] = value
+    return plain
+
+
+def plain_key(name: str) -> str:
+    """Return a name as tables have it, in lower case and with underscores."""
+    return name.lower().replace("-", "_").replace(" ", "_")
 
 
 def _version(named: Any) -> Version:
@@ -110,7 +128,7 @@ def _group(field: Field, value: Any, version: Version, path: str) -> Group:
 
 def _made(cls: type[Group], value: Any, version: Version, path: str) -> Group:
     _expect(value, Mapping, path, "an object")
-    return cls(**_members(cls, value, version, path))
+    return cls(**_members(cls, plain_keys(value, cls.fields, path), version, path))
 
 
 def _list(field: Field, value: Any, version: Version, path: str) -> tuple[Any, ...]:
@@ -151,7 +169,7 @@ def _unnamed(given: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _row(named: Any) -> PropertyRow | None:
     if isinstance(named, str):
-        return BY_KEY.get(named.lower().replace("-", "_").replace(" ", "_"))
+        return BY_KEY.get(plain_key(named))
     return PROPERTIES.get(named) if isinstance(named, int) else None
 
 
@@ -204,6 +222,12 @@ def _bytes(value: Any, path: str) -> bytes:
         raise _Fault(f"{path}.{form}", str(error)) from None
 
 
+def _payload(value: Any, path: str) -> bytes:
+    """Read a payload: as other bytes, or as JSON to be sent, which is every value that does not name another form."""
+    named = isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _FORMS
+    return _bytes(value if named or value is None or isinstance(value, str) else {"json": value}, path)
+
+
 _SURROGATE = "a lone surrogate cannot be written as UTF-8"
 
 
@@ -244,7 +268,7 @@ _FORMS: dict[str, Callable[[Any], bytes]] = {
     "json": _json,
 }
 _TYPES: dict[type[WireType], Callable[[Any, str], Any]] = {
-    Integer: _integer, VariableInteger: _integer, String: _text, Binary: _bytes, Rest: _bytes, StringPair: _pair,
+    Integer: _integer, VariableInteger: _integer, String: _text, Binary: _bytes, Rest: _payload, StringPair: _pair,
 }  # fmt: skip
 _SHAPES: dict[str, Callable[[Field, Any, Version, str], Any]] = {
     "bits": _bits, "value": _value, "group": _group, "list": _list, "properties": _properties,

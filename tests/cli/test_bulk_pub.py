@@ -91,6 +91,20 @@ def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
     assert len(said.splitlines()) == 11
 
 
+def test_a_hyphen_for_a_file_is_standard_input(mosquitto: int) -> None:
+    records, _ = pub("-t", "dash", "-q", "1", "-f", "-", "--json", port=mosquitto, data=b"from\nstdin")
+    assert records[0]["payload_bytes"] == 10
+    said = pub("-t", "dash", "-f", "-", "-m", "x", port=1, data=b"x", status=2)[1]
+    assert said == "mqttpub pub: only one payload at a time, but -m and -f were given\n"
+
+
+def test_a_payload_may_be_any_json(mosquitto: int) -> None:
+    with subscribed("json", mosquitto) as listener:
+        pub("-t", "json", "-q", "1", "--jsonl", port=mosquitto, data=b'{"payload": {"t": 21.5}}\n{"payload": [1]}\n')
+        assert listener.stdout
+        assert [bytes.fromhex(listener.stdout.readline().decode()) for _ in range(2)] == [b'{"t":21.5}', b"[1]"]
+
+
 @pytest.mark.parametrize(("count", "last"), [(10, "line 10"), (11, "1 more like these")])
 def test_ten_complaints_are_named_and_the_others_counted(count: int, last: str, mosquitto: int) -> None:
     _, said = pub("--jsonl", port=mosquitto, data=b"nonsense\n" * count, status=2)
