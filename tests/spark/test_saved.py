@@ -199,7 +199,7 @@ def _kept(node: ast.ClassDef) -> set[str]:
     return inner | fields
 
 
-LAYOUTS = {1: "85bc24d6da32ace3"}
+LAYOUTS = {2: "2d996eea8b2c65f4"}
 
 
 def test_the_format_number_changes_with_what_is_kept() -> None:
@@ -231,7 +231,7 @@ def test_a_file_is_loaded_as_what_it_should_be(tmp_path: Path) -> None:
 
 def test_whatever_happened_to_a_file_is_one_sentence_with_its_name(tmp_path: Path) -> None:
     path, data = _written(tmp_path)
-    line = data.index(b"\n")
+    line, form = data.index(b"\n"), b"state %d " % saved.FORMAT
     wrong = {
         b"": "it is no state of mqttpub",
         pickle.dumps(3): "it is no state of mqttpub",
@@ -239,8 +239,8 @@ def test_whatever_happened_to_a_file_is_one_sentence_with_its_name(tmp_path: Pat
         data[:-1]: "it should have [0-9]+ bytes behind its first line, but has [0-9]+",
         data + b"x": "it should have [0-9]+ bytes behind its first line, but has [0-9]+",
         data[:-9] + bytes([data[-9] ^ 1]) + data[-8:]: "it was changed after it was written",
-        data.replace(b"state 1 ", b"state 2 ", 1): f"mqttpub {__version__} wrote it in format 2, and this is mqttpub",
-        data.replace(b"state 1 ", b"state \xff ", 1): "it is no state of mqttpub",
+        data.replace(form, b"state 99 ", 1): f"mqttpub {__version__} wrote it in format 99, and this is mqttpub",
+        data.replace(form, b"state \xff ", 1): "it is no state of mqttpub",
         data.replace(b" %s " % __version__.encode(), b" \x1b[2J ", 1): "it is no state of mqttpub",
     }
     check(path)
