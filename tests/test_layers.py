@@ -13,14 +13,28 @@ from tests.checks import for_each
 ROOT = Path(mqttpub.__file__).parent
 LONGEST = 500
 
-LAYERS = ["wire", "spec", "codec", "conversation", "lint", "capture", "view", "live", "lab", "columns", "spark", "cli"]
+LAYERS = [
+    "wire",
+    "spec",
+    "codec",
+    "conversation",
+    "lint",
+    "capture",
+    "reading",
+    "view",
+    "live",
+    "lab",
+    "columns",
+    "spark",
+    "cli",
+]
 """From the bottom up; a layer imports only from those below it."""
 ALONE = {"live", "capture", "view", "columns"}
 """Layers that do not import one another, but that columns scans what capture reads."""
 SCANS = {"capture"}
 NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
 """Layers below that a layer does without: spark stands on columns and capture, its source and sink on live."""
-STANDARD_ONLY = {"wire", "spec", "codec", "conversation", "lint", "capture"}
+STANDARD_ONLY = {"wire", "spec", "codec", "conversation", "lint", "capture", "reading"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
     "live": {"paho"},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
+from ..codec.framing import CONNECT, connect_layout, unknown_level
 from ..conversation.events import Closed, Event, PacketSeen, Remark
 from ..spec.terms import Direction, Version
 from .chunks import Flow
@@ -72,15 +73,25 @@ class Connection:
 
     def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
         """Take the end of a side, or of all that was captured."""
+        return (event for _, event in self.ending(side, time, record, how))
+
+    def ending(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[tuple[int | None, Event]]:
+        """Take an end as `end` does, and yield with each event the side that it is about; None is both."""
         self.reset = self.reset or how == "RST"
         for sender in self.senders if side is None else (self.senders[side],):
-            yield from sender.finish(time, record, "RST" if self.reset else how)
+            for event in sender.finish(time, record, "RST" if self.reset else how):
+                yield sender.side, event
         if side is not None or not self.reset:
-            yield Closed(self.ends, time, record, self.direction(side), how)
+            yield side, Closed(self.ends, time, record, self.direction(side), how)
 
 
 class Guessing:
-    """A connection without a CONNECT so far; what comes is held until it tells the version and the ends."""
+    """A connection without a CONNECT that announces a version; what comes is held until it tells version and ends.
+
+    What is held is bounded. Beyond that packets are handed on as they come, read by the version that is the likeliest
+    so far; that is 5.0 as long as they are the same in all versions. The first one that is right in some versions
+    only settles it, for all that follow.
+    """
 
     def __init__(self, connection: Connection, slot: Slot, settings: Settings, opener: int | None) -> None:
         self.connection = connection
@@ -90,6 +101,10 @@ class Guessing:
         self.guess = Guess(VERSIONS if settings.version is None else (settings.version,))
         self.held: list[tuple[int | None, Event]] = []
         self.released = False
+        self.settled = False
+        """Whether the version is final."""
+        self.level: int | None = None
+        """The protocol level of a CONNECT, which no version has."""
 
     def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
         """Take the next bytes of a side."""
@@ -107,15 +122,20 @@ class Guessing:
 
     def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
         """Take the end of a side; nothing is held any longer, as little may follow."""
-        yield from self._take(side, time, record, self.connection.end(side, time, record, how))
+        yield from self._take_each(time, record, self.connection.ending(side, time, record, how))
         if self.held:
             yield from self._release(time, record)
 
-    def _take(self, side: int | None, time: int | None, record: int, events: Iterable[Event]) -> Iterator[Event]:
-        for event in events:
+    def _take(self, side: int, time: int | None, record: int, events: Iterable[Event]) -> Iterator[Event]:
+        return self._take_each(time, record, ((side, event) for event in events))
+
+    def _take_each(self, time: int | None, record: int, events: Iterable[tuple[int | None, Event]]) -> Iterator[Event]:
+        for side, event in events:
             self.held.append((side, event))
-            if isinstance(event, PacketSeen) and side is not None and not self.connection.connected:
+            if isinstance(event, PacketSeen) and not self.connection.connected:
                 self.guess.add(event.data, side)
+                if event.data[0] >> 4 == CONNECT and self.level is None:
+                    self.level = unknown_level(event.data)
         if self.held and (self.released or self._ready):
             yield from self._release(time, record)
 
@@ -127,11 +147,13 @@ class Guessing:
         """Hand on what is held, with what is known by now."""
         connection, guess = self.connection, self.guess
         client, because = self._client()
-        told = connection.connected or guess.telling > 0 or self.settings.version is not None
+        told = connection.connected or guess.certain or self.settings.version is not None
         if not connection.connected:
-            connection.tell(guess.version, self.settings.version is None, client)
+            version = connection.version if self.settled else guess.version
+            connection.tell(version, self.settings.version is None, client)
+            self.settled = told
             if not self.released or (told and client is not None):
-                text = f"no CONNECT was captured: {self._why()}; {because}"
+                text = f"{self._missing_version()}: {self._why()}; {because}"
                 first = self.held[0][1] if self.held else None
                 time, record = (first.time, first.record) if first else (time, record)
                 yield Remark(connection.ends, time, record, None, text)
@@ -142,6 +164,9 @@ class Guessing:
         if (told and connection.client is not None) or guess.packets >= MOST_LOOKED_AT:
             yield from self.slot.become(connection)
 
+    def _missing_version(self) -> str:
+        return "no CONNECT was captured" if self.level is None else f"no version has protocol level {self.level}"
+
     def _why(self) -> str:
         given = self.settings.version
         return f"version {given.label} as given" if given else self.guess.why
@@ -149,7 +174,8 @@ class Guessing:
     def _stamped(self, side: int | None, event: Event) -> Event:
         ends, direction = self.connection.ends, self.connection.direction(side)
         if isinstance(event, PacketSeen) and event.guessed:
-            return event._replace(ends=ends, direction=direction, version=self.connection.version)
+            version = connect_layout(event.data) or self.connection.version
+            return event._replace(ends=ends, direction=direction, version=version)
         return event._replace(ends=ends, direction=direction)
 
     def _client(self) -> tuple[int | None, str]:
@@ -158,6 +184,8 @@ class Guessing:
         # Packets prove less: whoever is at fault may send those of the other end.
         if self.opener is not None:
             return self.opener, "the client is the end that opened the connection"
+        if self.connection.client is not None and self.level is not None:
+            return self.connection.client, "the client is the end that sends CONNECT"
         if self.guess.client is not None:
             return self.guess.client, self.guess.client_because
         for ports, text in ((self.settings.ports | SERVERS, "is a server's"), (range(EPHEMERAL), "is no client's")):

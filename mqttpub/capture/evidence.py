@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 
 from ..codec.decode import decode
-from ..codec.framing import CONNECT, connect_version, declared
+from ..codec.framing import CONNECT, connect_layout, declared, frame_length
 from ..codec.values import Irregular, reader
 from ..lint.packet import lint
 from ..lint.quick import sound
@@ -16,11 +16,13 @@ from ..wire.cursor import Cursor, Overlong, Short
 from ..wire.types import MAX_VARIABLE, VARIABLE
 
 VERSIONS = frozenset(Version)
-TELLING = 3
-"""Packets that differ between the versions, after which nothing more is waited for."""
+DECIDING = 3
+"""Packets that have an error in one version and none in another, after which nothing more is waited for."""
 MOST_PACKETS = 16
 MOST_BYTES = 1 << 16
 """What is looked at, and so held back, before a version is chosen."""
+BEGINNING = 64
+"""Bytes of a packet that is cut short that are looked at."""
 SHORTEST = 6
 """Bytes of packets whose judgement is remembered."""
 
@@ -78,7 +80,7 @@ def clean(data: bytes, version: Version, *, longest: int = MAX_VARIABLE) -> bool
 def _clean(data: bytes, version: Version, longest: int) -> bool:
     code = data[0] >> 4
     if code == CONNECT:
-        version = connect_version(data) or version
+        version = connect_layout(data) or version
     try:
         packet = reader(code, version)(data, data[0], _header_size(data), len(data))
     except (Short, Overlong, Irregular):
@@ -122,51 +124,72 @@ def sender(code: int) -> Direction | None:
 class Guess:
     """What the packets of a connection tell about its version, and about which side is the client.
 
-    The version is the one in which the fewest packets have errors. Among equals 5.0 wins when
-    a packet was seen in which 5.0 has a property length and one stands there; else 3.1.1. When
-    no packet seen differs between the versions, it is 5.0 until one does.
+    This is the one rule by which a connection without a CONNECT that announces a version gets one, whatever it is
+    read for. The version is the one in which the fewest packets have errors; among equals the one in which those
+    that are wrong in every version have the fewest; then the one by which a CONNECT of unknown level is read; then
+    the newest. So it is 5.0 as long as no packet differs between the versions.
+
+    `most_packets` are looked at before the version is `settled`.
     """
 
-    def __init__(self, versions: Iterable[Version] = VERSIONS) -> None:
+    def __init__(self, versions: Iterable[Version] = VERSIONS, *, most_packets: int = MOST_PACKETS) -> None:
         self.versions = sorted(versions, reverse=True)
+        self.most_packets = most_packets
         self.packets = 0
         self.size = 0
         self.telling = 0
         """Packets that are not the same in all versions."""
+        self.deciding = 0
+        """Packets that have an error in one version and none in another."""
         self.right: Counter[Version] = Counter()
         """Packets without errors, by version."""
+        self.errors: Counter[Version] = Counter()
+        """Errors of the packets that are wrong in every version, by version."""
+        self.layout: Version | None = None
+        """By which a CONNECT of unknown level is read."""
         self.client: int | None = None
         self.client_because = ""
 
-    def add(self, data: bytes, side: int) -> None:
-        """Look at one whole packet that a side sent."""
+    def add(self, data: bytes, side: int | None = None) -> None:
+        """Look at one packet, whole or cut short, and at the side that sent it, if that is known."""
         code = data[0] >> 4
+        whole = _whole(data)
+        # Not everybody keeps more of what is cut short, and all are to come to the same version.
+        data = data if whole else data[:BEGINNING]
         self.packets += 1
         self.size += len(data)
         self._ends(code, side)
-        found = {version for version in self.versions if clean(data, version)}
+        if code == CONNECT:
+            self.layout = self.layout or connect_layout(data)
+            return
+        found = {version for version in self.versions if clean(data, version)} if whole else set()
         self.right.update(found)
         if found and (code in _ANNOUNCING or len(found) < len(self.versions)):
             self.telling += 1
+            self.deciding += len(found) < len(self.versions)
+        if not found:
+            self.errors.update({version: _errors(data, version) for version in self.versions})
 
-    def _ends(self, code: int, side: int) -> None:
+    def _ends(self, code: int, side: int | None) -> None:
         end = sender(code)
-        if end and self.client is None:
+        if end and side is not None and self.client is None:
             self.client = side if end is Direction.CLIENT else 1 - side
             self.client_because = f"the {end.value} is the end that sends {PACKETS[code].name}"
 
     @property
     def settled(self) -> bool:
         """Whether enough was seen."""
-        return self.telling >= TELLING or self.packets >= MOST_PACKETS or self.size >= MOST_BYTES
+        return self.deciding >= DECIDING or self.packets >= self.most_packets or self.size >= MOST_BYTES
+
+    @property
+    def certain(self) -> bool:
+        """Whether a later packet should not change the version."""
+        return self.deciding > 0 or self.telling >= self.most_packets
 
     @property
     def version(self) -> Version:
         """The version that the packets speak for."""
-        if not self.telling:
-            return self.versions[0]
-        most = max(self.right[version] for version in self.versions)
-        return next(version for version in self.versions if self.right[version] == most)
+        return max(self.versions, key=lambda each: (self.right[each], -self.errors[each], each is self.layout))
 
     @property
     def why(self) -> str:
@@ -176,6 +199,17 @@ class Guess:
             return f"nothing tells the version so far, {chosen} is assumed"
         counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
         return f"version {chosen} guessed from {_packets(self.packets)}; without an error are {counts}"
+
+
+def _whole(data: bytes) -> bool:
+    try:
+        return frame_length(data) == len(data)
+    except Overlong:
+        return False
+
+
+def _errors(data: bytes, version: Version) -> int:
+    return sum(each.severity == "error" for each in lint(decode(data, version)))
 
 
 def _packets(count: int) -> str:

@@ -269,10 +269,11 @@ class Undecided:
         """Go on as MQTT; `greeter` is the side that began with a CONNECT, if one did."""
         client = greeter if self.opener is None else self.opener
         connection = Connection(self.flow, self.settings, client, begun=self.begun)
-        if greeter is not None:
-            connection.connect(connect_version(self._said(greeter)) or connection.version, greeter)
+        if greeter is not None and (announced := connect_version(self._said(greeter))):
+            connection.connect(announced, greeter)
             return self._become(connection)
-        if not self.begun:
+        # A CONNECT of unknown level does not say which version the server speaks.
+        if greeter is None and not self.begun:
             for sender in connection.senders:
                 sender.begin_within()
         return self._become(Guessing(connection, self.slot, self.settings, self.opener))

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..codec.framing import CONNECT, connect_version, declared, frame_length
+from ..codec.framing import CONNECT, connect_layout, connect_version, declared, frame_length
 from ..conversation.events import Ends, Event, GapSeen, PacketSeen
 from ..spec.terms import Direction, Version
 from ..wire.cursor import Overlong
@@ -135,10 +135,11 @@ class Sender:
                 self._due = length
                 break
             packet = data[start:stop]
-            if packet[0] >> 4 == CONNECT and (told := connect_version(packet)):
-                self.told(told, self.side)
+            if packet[0] >> 4 == CONNECT:
+                events.append(self._connect(packet, offset, time, record))
                 ends, direction, version, guessed = self.ends, self.direction, self.version, self.guessed
-            events.append(_new(PacketSeen, (ends, time, record, packet, offset, direction, version, guessed)))
+            else:
+                events.append(_new(PacketSeen, (ends, time, record, packet, offset, direction, version, guessed)))
             offset += length
             start = stop
         self.offset = offset
@@ -148,6 +149,18 @@ class Sender:
             if size - start > UNCOUNTED:
                 self._held.hold(self, size - start)
         return events
+
+    def _connect(self, data: bytes, offset: int, time: int | None, record: int) -> PacketSeen:
+        """Return a CONNECT; the version that it announces, if any, holds from now on for both directions."""
+        if announced := connect_version(data):
+            self.told(announced, self.side)
+            return PacketSeen(self.ends, time, record, data, offset, self.direction, self.version, self.guessed)
+        # A level of no version says how this packet is read, but not how the server answers.
+        layout = connect_layout(data)
+        return PacketSeen(
+            self.ends, time, record, data, offset, self.direction, layout or self.version,
+            self.guessed or layout is not None,
+        )  # fmt: skip
 
     def missing(self, length: int, message: str, time: int | None, record: int) -> list[Event]:
         """Pass over bytes that were not captured."""

@@ -2,11 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from ..codec.decode import decode
-from ..codec.framing import CONNECT
+from ..codec.framing import CONNECT, connect_layout, connect_version
 from ..codec.stream import LostSync, Stream
 from ..conversation.events import Ends, Event, GapSeen, PacketSeen
-from ..lint.packet import lint
 from ..spec.terms import Direction, Version
 from .sheet import Piece
 
@@ -16,34 +14,35 @@ MOST_OF_A_GAP = 64
 
 
 def events(
-    pieces: Iterable[Piece], *, version: Version | None = None, direction: Direction | None = None
+    pieces: Iterable[Piece], *, version: Version | None = None, direction: Direction | None = None, cut: bool = False
 ) -> Iterator[Event]:
     """Yield the packets of pieces, as one connection; a CONNECT after others begins another.
 
-    `version` is that of packets before a CONNECT, `direction` the sender where no mark tells it.
+    `version` is that of packets before a CONNECT, `direction` the sender where no mark tells it. Packets without a
+    version have the newest one until `reading.version` settles it. With `cut`, what is left at the end of a piece
+    comes as a packet too, with all of its bytes; otherwise as a gap.
     """
-    ends, seen = Ends(1, "", ""), False
+    ends, seen, given = Ends(1, "", ""), False, version
     for piece in pieces:
         sender = MARKS.get(piece.mark) or direction
-        stream = Stream(sender, version)
+        stream = Stream(sender)
         try:
             for frame in stream.feed(piece.data):
-                if frame.data[0] >> 4 == CONNECT and seen:
-                    ends = ends._replace(number=ends.number + 1)
-                seen, version = True, frame.version or version
-                told = frame.version or _likelier(frame.data, sender)
-                yield PacketSeen(ends, None, 0, frame.data, frame.offset, sender, told, frame.version is None)
+                if frame.data[0] >> 4 == CONNECT:
+                    version = connect_version(frame.data) or given
+                    ends = ends._replace(number=ends.number + seen)
+                seen = True
+                yield _packet(ends, frame.data, frame.offset, sender, version)
             left, message, malformed = stream.pending, "the packet is cut short", False
         except LostSync as lost:
             left, message, malformed = piece.data[lost.offset :], lost.message, True
-        if left:
+        if left and cut:
+            yield _packet(ends, left, stream.offset, sender, version)
+        elif left:
             yield GapSeen(ends, None, 0, stream.offset, sender, len(left), left[:MOST_OF_A_GAP], message, malformed)
 
 
-def _likelier(data: bytes, direction: Direction | None) -> Version:
-    """Return the version in which less is wrong with a packet, as nothing tells it."""
-
-    def errors(version: Version) -> int:
-        return sum(each.severity == "error" for each in lint(decode(data, version, direction=direction), direction))
-
-    return min((Version.V5, Version.V311), key=errors)
+def _packet(ends: Ends, data: bytes, offset: int, sender: Direction | None, version: Version | None) -> PacketSeen:
+    announced = connect_version(data) if data[0] >> 4 == CONNECT else version
+    known = announced or connect_layout(data) or Version.V5
+    return PacketSeen(ends, None, 0, data, offset, sender, known, announced is None)

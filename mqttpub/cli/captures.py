@@ -73,8 +73,9 @@ class Input:
             return self._reading.events()
         if choice.form == "auto" and self._is_transcript():
             from ..capture.transcript import events
+            from ..reading.version import settle
 
-            return events(line.decode("utf-8", "surrogateescape") for line in self.file)
+            return settle(events(line.decode("utf-8", "surrogateescape") for line in self.file))
         return text_events(self.pieces(choice.form), choice)
 
     def remarks(self) -> Iterator[str]:
@@ -140,10 +141,11 @@ class Words:
 
 
 def text_events(pieces: Iterable[Piece], choice: Choice) -> Iterator[Event]:
-    """Yield the packets of bytes that somebody wrote down; raises BadText."""
+    """Yield the packets of bytes that somebody wrote down, those of a connection in one version; raises BadText."""
     from ..capture.written import events
+    from ..reading.version import settle
 
-    return events(pieces, version=choice.version, direction=choice.direction)
+    return settle(events(pieces, version=choice.version, direction=choice.direction))
 
 
 class Events:

@@ -9,11 +9,13 @@ from typing import Any
 import click
 
 from ..capture.text import BadText, Piece, read_bytes, read_text
+from ..capture.written import events as written
 from ..codec import decode as codec
 from ..codec.nodes import Decoded
-from ..codec.stream import Frame, LostSync, Stream
+from ..conversation.events import PacketSeen
 from ..lint.packet import lint
-from ..spec.terms import Direction, Version
+from ..reading.version import CANDIDATES, guessed_remark, settle
+from ..spec.terms import Version
 from .captures import Input, Words, listed
 from .replacing import check_standard_output
 from .screen import show_through_pager
@@ -21,8 +23,6 @@ from .showing import Show
 from .standard_input import is_interactive
 from .value_types import DIRECTIONS
 
-CANDIDATES = (Version.V5, Version.V311)
-"""How a packet is read when nothing tells its version."""
 OF_CAPTURES = (
     "summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
     "keylog", "port", "absolute_time",
@@ -30,7 +30,6 @@ OF_CAPTURES = (
 """Parameters that only the views of a whole conversation know."""
 SUFFIXES = frozenset((".bin", ".cap", ".gz", ".hex", ".json", ".jsonl", ".log", ".pcap", ".pcapng", ".txt", ".zst"))
 """What the names of files end with, and what no writing of bytes ends with."""
-MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 
 
 def decode(given: dict[str, Any]) -> int:
@@ -88,80 +87,95 @@ class Decoding:
 
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
-        self.version: Version | None = given["mqtt_version"]
-        self.direction = DIRECTIONS.get(given["direction"])
         self.show = Show(secrets=given["show_secrets"], full=given["full"])
         self.errors = False
-        self.count = 0
-        self.guessed = False
+        self.both = False
+        """Whether a packet was shown in two versions."""
+        self.guessed: set[Version] = set()
+        """Versions in which packets were shown that another version reads otherwise."""
 
     def run(self, inputs: Iterable[Input | Words]) -> int:
         """Show every packet of the inputs and return the exit status."""
         for source in inputs:
             try:
-                for piece in source.pieces(self.given["form"]):
-                    for frame in self._frames(piece):
-                        self._frame(frame)
+                for event, alone in _alone(self._events(source)):
+                    self._packet(event, alone)
             except BadText as error:
                 sys.stdout.flush()
                 place = f"line {error.line}, column {error.column}"
                 raise click.UsageError(f"{source.name}: {place}: {error.message}") from None
-        if self.guessed and not self.given["as_json"]:
-            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+        if not self.given["as_json"]:
+            self._remark()
         return 1 if self.errors else 0
 
-    def _frames(self, piece: Piece) -> Iterator[Frame]:
-        """Cut a piece into packets; what is left at its end comes as a packet that is cut short."""
-        direction = MARKS.get(piece.mark) or self.direction
-        stream = Stream(direction, self.version)
-        try:
-            yield from stream.feed(piece.data)
-            rest = stream.pending
-        except LostSync as lost:
-            rest = piece.data[lost.offset :]
-        if rest:
-            yield Frame(rest, stream.offset, direction, stream.version)
+    def _events(self, source: Input | Words) -> Iterator[PacketSeen]:
+        """Yield the packets of an input in the version of their connection; what is cut short is one, too."""
+        given = self.given
+        direction = DIRECTIONS.get(given["direction"])
+        found = written(source.pieces(given["form"]), version=given["mqtt_version"], direction=direction, cut=True)
+        return (event for event in settle(found) if isinstance(event, PacketSeen))
 
     # output
 
-    def _frame(self, frame: Frame) -> None:
-        self.version = frame.version or self.version
-        self.count += 1
-        readings = self._readings(frame)
+    def _packet(self, event: PacketSeen, alone: bool) -> None:
+        readings = self._readings(event)
         for reading in readings:
-            reading.findings = lint(reading, frame.direction)
-        self.errors = self.errors or all(_has_error(reading) for reading in readings)
+            reading.findings = lint(reading, event.direction)
+        if event.guessed and readings[1:]:
+            self.both = self.both or alone
+            self.guessed |= set() if alone else {event.version}
+        shown = readings if alone else readings[:1]
+        self.errors = self.errors or all(_has_error(reading) for reading in shown)
         if self.given["as_json"]:
-            self._records(readings)
-        elif readings[1:]:
-            self.guessed = True
-            self._both(readings)
+            self._records(shown, known=not event.guessed or (alone and not readings[1:]))
+        elif shown[1:]:
+            self._both(shown)
         else:
-            self.show.packet(readings[0], time=self._place(frame))
+            self.show.packet(shown[0], time=self._place(event))
 
-    def _readings(self, frame: Frame) -> list[Decoded]:
-        versions = (frame.version,) if frame.version else CANDIDATES
-        readings = [
-            codec.decode(frame.data, version, direction=frame.direction, offset=frame.offset) for version in versions
-        ]
-        return readings[:1] if len(readings) > 1 and _same(*readings) else readings
+    def _readings(self, event: PacketSeen) -> list[Decoded]:
+        """Return the packet in its version, and in the others that it may have if that makes a difference."""
+        others = sorted(CANDIDATES - {event.version}, reverse=True) if event.guessed else []
+        first, *more = (
+            codec.decode(event.data, version, direction=event.direction, offset=event.offset)
+            for version in (event.version, *others)
+        )
+        return [first, *(each for each in more if not _same(first, each))]
 
-    def _place(self, frame: Frame) -> str:
-        return f"at offset {frame.offset}" if frame.offset else ""
+    def _remark(self) -> None:
+        if self.both:
+            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+        for version in sorted(self.guessed):
+            self.show.remark(guessed_remark(version))
+
+    def _place(self, event: PacketSeen) -> str:
+        return f"at offset {event.offset}" if event.offset else ""
 
     def _both(self, readings: list[Decoded]) -> None:
         from .columns import side_by_side
 
         side_by_side(self.show, readings)
 
-    def _records(self, readings: list[Decoded]) -> None:
+    def _records(self, readings: list[Decoded], *, known: bool) -> None:
         from ..view.record import dumps, record
 
         for reading in readings:
             entry = record(reading, secrets=self.show.secrets)
-            if readings[1:]:
+            if not known:
                 entry["version_known"] = False
             click.echo(dumps(entry))
+
+
+def _alone(events: Iterable[PacketSeen]) -> Iterator[tuple[PacketSeen, bool]]:
+    """Yield packets, and whether nothing else of their connection is there."""
+    before, several = None, False
+    for event in events:
+        same = before is not None and before.ends.number == event.ends.number
+        if before is not None:
+            yield before, not (same or several)
+        before, several = event, same
+    if before is not None:
+        yield before, not several
 
 
 def _same(first: Decoded, second: Decoded) -> bool:

@@ -10,7 +10,7 @@ from ..spec.terms import Direction, Version
 from ..wire.cursor import Cursor, Overlong, Short
 from ..wire.span import Span
 from ..wire.types import BYTE, PAIR, REST, STRING, VARIABLE, WireType
-from .framing import connect_version, declared
+from .framing import connect_layout, declared
 from .nodes import Decoded, Finding, Node, finding
 
 MALFORMED = 0x81
@@ -26,10 +26,10 @@ def decode(
 ) -> Decoded:
     """Return the tree of one packet; `data` is its bytes, all of them or not.
 
-    A CONNECT is read by the version it announces, any other packet by `version` (5.0 when
+    A CONNECT is read by the version that `connect_layout` returns, any other packet by `version` (5.0 when
     None). The leaves of the tree cover every bit of `data` once, whatever the bytes are.
     """
-    version = connect_version(data) or version or Version.V5
+    version = connect_layout(data) or version or Version.V5
     reader = _Reader(data, version)
     return reader.decoded(direction, offset)
 

@@ -34,16 +34,54 @@ def frame_length(data: bytes | bytearray, start: int = 0) -> int | None:
 
 
 def connect_version(data: bytes) -> Version | None:
-    """Return the version that the CONNECT in `data` announces; None when it is no CONNECT.
+    """Return the version that the CONNECT in `data` announces; None for other packets and for unknown levels."""
+    level = _connect_level(data)[1]
+    return None if level is None else Version.of_level(level)
 
-    A level without a version of its own is read as the nearest one.
+
+def unknown_level(data: bytes) -> int | None:
+    """Return the protocol level of the CONNECT in `data` if no version has it; else None."""
+    level = _connect_level(data)[1]
+    return level if level is not None and Version.of_level(level) is None else None
+
+
+def connect_layout(data: bytes) -> Version | None:
+    """Return the version by which the CONNECT in `data` is to be read; None for other packets.
+
+    That is the version that it announces. What follows an unknown level is read as 5.0 if only that fits: otherwise
+    as all other versions have it, in which the Client Identifier comes right after the Keep Alive.
     """
-    if not data or data[0] >> 4 != CONNECT:
+    name, level = _connect_level(data)
+    if level is None:
         return None
+    if version := Version.of_level(level):
+        return version
+    if name == b"MQIsdp":
+        return Version.V31
+    return Version.V5 if not _fits(data, Version.V311) and _fits(data, Version.V5) else Version.V311
+
+
+def _connect_level(data: bytes) -> tuple[bytes, int | None]:
+    """Return the protocol name and level of a CONNECT; no level for what is not one or ends before its level."""
+    if not data or data[0] >> 4 != CONNECT:
+        return b"", None
     cursor = Cursor(data, 1)
     try:
         with cursor.window(cursor.variable()):
-            cursor.take(cursor.integer(2))
-            return Version.of_level(cursor.integer(1))
+            return cursor.take(cursor.integer(2)), cursor.integer(1)
     except (Short, Overlong):
-        return None
+        return b"", None
+
+
+def _fits(data: bytes, version: Version) -> bool:
+    """Whether a CONNECT consists of the fields of a version from its first to its last byte."""
+    from .values import Irregular, reader
+
+    cursor = Cursor(data, 1)
+    try:
+        length = cursor.variable()
+        cursor.take(length)
+        reader(CONNECT, version)(data, data[0], cursor.pos - length, cursor.pos)
+    except (Short, Overlong, Irregular):
+        return False
+    return True

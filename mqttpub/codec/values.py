@@ -13,7 +13,7 @@ from ..spec.fields import Field, Group, Packet, Property
 from ..spec.properties import PROPERTIES, PropertyRow
 from ..spec.terms import Version
 from ..wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
-from .framing import CONNECT, connect_version, declared
+from .framing import CONNECT, connect_layout, declared
 
 Reader = Callable[[bytes, int, int, int], Packet]
 """Takes the data, the first byte of a packet, where its variable header starts and where it ends."""
@@ -42,7 +42,7 @@ def values(data: bytes, version: Version) -> Packet | None:
             raise Irregular
         code = first >> 4
         if code == CONNECT:
-            version = connect_version(data) or version
+            version = connect_layout(data) or version
         return reader(code, version)(data, first, start, len(data))
     except (Irregular, IndexError):
         from .decode import decode

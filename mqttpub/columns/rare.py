@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..codec.decode import decode
-from ..codec.framing import connect_version
+from ..codec.framing import connect_layout
 from ..codec.nodes import Finding
 from ..codec.values import Irregular, reader
 from ..spec.fields import Field, Group, Packet, Property
@@ -36,7 +36,7 @@ class Row(NamedTuple):
 
 def read(data: bytes, version: Version, body: int) -> Row:
     """Return what a packet holds; `body` is where its variable header begins, 0 where its header is irregular."""
-    version = connect_version(data) or version
+    version = connect_layout(data) or version
     packet, finding = _regular(data, version, body) if body else None, None
     if packet is None:
         decoded = decode(data, version)

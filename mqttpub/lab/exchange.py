@@ -5,7 +5,7 @@ it writes `output`, and closes the connection once `closing` says why.
 """
 
 from ..codec.decode import decode
-from ..codec.framing import connect_version, frame_length
+from ..codec.framing import connect_layout, frame_length
 from ..codec.nodes import Decoded
 from ..codec.stream import Frame, LostSync, Stream
 from ..lint.packet import lint
@@ -93,7 +93,7 @@ class Exchange:
         """Act on one packet; raises Refusal."""
         code = frame.data[0] >> 4
         if self.session is None:
-            self.learn(frame.version)
+            self.learn(connect_layout(frame.data))
         if not self.told and code != Connect.code:
             raise Refusal(PROTOCOL, f"the first packet has type {code}, but must be a CONNECT")
         self.measure(frame.data, code)
@@ -198,7 +198,7 @@ class Exchange:
         """Refuse a stream that cannot be cut into packets."""
         start = self.stream.pending
         if self.session is None:
-            self.learn(connect_version(start))
+            self.learn(connect_layout(start))
         try:
             frame_length(start)
             self.refuse(TOO_LARGE, text)
@@ -206,7 +206,7 @@ class Exchange:
             self.refuse(MALFORMED, text)
 
     def learn(self, version: Version | None) -> None:
-        """Take the version that a CONNECT tells."""
+        """Take the version by which a CONNECT is read; None when there was no CONNECT."""
         self.told = version is not None
         self.version = version or self.version
 

@@ -21,4 +21,6 @@ def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
     found = [each for each in judged(reading) if each.path not in replaced]
     found.extend(each for _, each in ruled)
     found = [*refined(reading), *(each for each in found if each.span.start < reading.sure)]
+    if reading.shared is not None:
+        found = [each for each in found if each.span.start < reading.shared]
     return sorted(found, key=lambda each: (each.span.start, each.span.stop, -each.mask))

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 from ..codec.nodes import Decoded, Finding, Node, finding
 from ..spec import structure
 from ..spec.limits import Law
+from ..spec.packets import Connect
 from ..spec.properties import WILL
-from ..spec.terms import Direction
+from ..spec.terms import Direction, Version
 from ..wire.span import Span
 from .answers import ANSWERS
 
@@ -57,6 +58,8 @@ class Reading:
         """Whether every field and property was read, so that what is not there was not sent."""
         self.sure = min(self._lost(structure.PROPERTY_SHORT), default=len(decoded.data) + 1)
         """Where the bytes end that are what they seem to be; behind a wrong Property Length nobody knows."""
+        self.shared = self._shared()
+        """Where the bytes end that mean the same in every version, if its level is that of none; else None."""
         self.properties = self._index("properties")
         """The properties by name."""
         self.will_properties = self._index("will.properties")
@@ -89,6 +92,13 @@ class Reading:
         span = node.span if fault.span is None else fault.span
         mask = node.mask if fault.mask is None else fault.mask
         return finding(id, path, span, fault.message, mask=mask, reason=ANSWERS.get(id))
+
+    def _shared(self) -> int | None:
+        level = self.value("protocol_level") if self.decoded.type is Connect else None
+        if level is None or Version.of_level(level):
+            return None
+        last = self.at("keep_alive")
+        return last.node.span.stop if last else len(self.decoded.data) + 1
 
     def _lost(self, law: Law) -> list[int]:
         """Return where the places end at which the decoder found a statement broken."""

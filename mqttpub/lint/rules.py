@@ -91,6 +91,15 @@ def bridge_level(packet: Reading) -> Iterator[Fault]:
         yield packet.fault("protocol_level", f"is 0x{level:02x}, the mark of a bridge, but must be {level & 0x7F}")
 
 
+@rule(Connect, Law("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
+def unknown_level(packet: Reading) -> Iterator[Fault]:
+    """A level that no version has, so that it is not known which one the client wants."""
+    place = packet.at("protocol_level")
+    if place and Version.of_level(place.node.value) is None:
+        label = place.node.field.label_in(packet.version) if place.node.field else place.node.label
+        yield Fault(place, f"{label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
+
+
 @rule(Connect, Law("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
 def will_qos_alone(packet: Reading) -> Iterator[Fault]:
     """Will QoS without a will."""

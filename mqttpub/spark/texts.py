@@ -10,6 +10,7 @@ from ..capture.transcript import events as transcribed
 from ..capture.transcript import is_transcript
 from ..capture.written import events as written
 from ..conversation.events import Event
+from ..reading.version import settle
 
 _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 FIRST = 65_536
@@ -23,5 +24,5 @@ def events(file: BinaryIO) -> Iterator[Event]:
     if _BINARY.search(first):
         raise BadCapture(f"neither a capture nor a text begins with {first[:4].hex(' ')}")
     if is_transcript(first):
-        return transcribed(line.decode("utf-8", "surrogateescape") for line in file)
-    return written(read_bytes(file.read(), "auto"))
+        return settle(transcribed(line.decode("utf-8", "surrogateescape") for line in file))
+    return settle(written(read_bytes(file.read(), "auto")))

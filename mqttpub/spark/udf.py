@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..codec.framing import CONNECT, connect_version
+from ..codec.framing import CONNECT, connect_layout
 from ..columns.decode import decode
 from ..columns.frames import NO_TIME, UNKNOWN, Frames
 from ..columns.schema import PACKETS
@@ -71,7 +71,7 @@ def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
     view = memoryview(buffer or b"")
     versions = np.full(count, version, np.uint8)
     for row in np.flatnonzero(np.frombuffer(view, np.uint8)[start] >> 4 == CONNECT).tolist() if count else ():
-        versions[row] = connect_version(bytes(view[start[row] : end[row]])) or version
+        versions[row] = connect_layout(bytes(view[start[row] : end[row]])) or version
     return Frames(
         view, start, end, time=np.full(count, NO_TIME, np.int64), record=np.zeros(count, np.int64),
         connection=np.zeros(count, np.int32), direction=np.full(count, UNKNOWN, np.uint8),

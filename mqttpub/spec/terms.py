@@ -21,13 +21,12 @@ class Version(IntEnum):
         return _PREFIXES[self]
 
     @classmethod
-    def of_level(cls, level: int) -> "Version":
-        """Return the version that reads a CONNECT of this level best.
+    def of_level(cls, level: int) -> "Version | None":
+        """Return the version that a protocol level in CONNECT announces; None for a level of no version.
 
-        Bit 7 is the mark that Mosquitto's bridges set; a level above 5 is read as 5.0.
+        Bit 7 is the mark that Mosquitto's bridges set.
         """
-        plain = level & 0x7F
-        return cls(min(max(plain, 3), 5))
+        return _OF_LEVEL.get(level & 0x7F)
 
     @classmethod
     def named(cls, text: str) -> "Version":
@@ -55,6 +54,7 @@ class Direction(Enum):
         return ">" if self is Direction.CLIENT else "<"
 
 
+_OF_LEVEL = {version.value: version for version in Version}
 _LABELS = {Version.V31: "3.1", Version.V311: "3.1.1", Version.V5: "5.0"}
 _PREFIXES = {Version.V31: "MQTT31", Version.V311: "MQTT311", Version.V5: "MQTT5"}
 _NAMES = {

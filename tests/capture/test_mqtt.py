@@ -555,7 +555,7 @@ def test_ports_tell_the_client(port: int, client_port: int, why: str) -> None:
 
 def test_the_client_may_be_told_later() -> None:
     script = Script(flow(opened=False, client_port=4712)).send(
-        CLIENT, publish() * 3, publish(b"1"), PINGREQ, publish(b"2")
+        CLIENT, publish(version=V311) * 3, publish(b"1", V311), PINGREQ, publish(b"2", V311)
     )
     found = [each for each in script.events() if isinstance(each, PacketSeen)]
     assert [each.direction for each in found] == [None] * 4 + [CLIENT] * 2

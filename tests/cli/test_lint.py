@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
-from mqttpub.cli.origins import MOST_HELD
 from mqttpub.cli.selecting import Selection
 from mqttpub.codec.encode import encode
+from mqttpub.reading.version import MOST_HELD
 from mqttpub.spec.fields import Packet
 from mqttpub.spec.packets import Connect, Puback, Publish
 from mqttpub.spec.statements import statement
@@ -159,6 +159,58 @@ def test_the_version_is_that_in_which_less_is_wrong_with_all(capsys: Screen) -> 
     assert "packets were read as MQTT 5.0" in err
     _, err = said(capsys, encode(Connect(client_id="a"), Version.V311).hex(), newer, status=0)
     assert "--mqtt-version" not in err
+
+
+OLD_LEVEL_6 = "100d00044d5154540602003c000161"
+NEW_LEVEL_6 = "100e00044d5154540602003c00000161"
+
+
+@pytest.mark.parametrize("form", ["text", "capture"])
+@pytest.mark.parametrize("answer", ["20020001", "2003008400"])
+@pytest.mark.parametrize(("connect", "prefix"), [(OLD_LEVEL_6, "MQTT311"), (NEW_LEVEL_6, "MQTT5")])
+def test_a_server_may_refuse_a_level_of_no_version_as_any_version_does(
+    connect: str, prefix: str, answer: str, form: str, capsys: Screen, tmp_path: Path
+) -> None:
+    path = tmp_path / "it"
+    steps: list[Step] = [(C, bytes.fromhex(connect)), (S, bytes.fromhex(answer))]
+    path.write_bytes(capture(steps) if form == "capture" else f"> {connect}\n< {answer}\n".encode())
+    (only,) = found(capsys, str(path))
+    assert (only["type"], only["statement"], only["client"]) == ("CONNECT", f"{prefix}-3.1.2.2/level", "a")
+    assert (only["offset"], only["severity"]) == (8, "error")
+    assert main(["decode", "--summary", "--json", str(path)]) == 1
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    client_ids = [row["client_id"] for row in rows if row.get("type") == "CONNECT"]
+    verdicts = [row["verdict"] for row in rows if row.get("type") == "CONNACK"]
+    assert (client_ids, verdicts) == (["a"], ["ok"])
+
+
+def test_a_server_that_accepts_a_level_of_no_version_is_blamed(capsys: Screen, tmp_path: Path) -> None:
+    path = tmp_path / "it"
+    path.write_text(f"> {OLD_LEVEL_6}\n< 20020000\n")
+    assert ids(capsys, str(path)) == {"MQTT311-3.1.2.2/level", "MQTT311-3.1.4-1"}
+    # Nothing is said of what comes after that in which all versions agree: nobody knows what it should be.
+    path.write_text("100e 0004 4d515454 07 02 003c ff ff ff ff")
+    assert ids(capsys, str(path)) == {"MQTT311-3.1.2.2/level"}
+
+
+@pytest.mark.parametrize(
+    ("connect", "answer", "statement"),
+    [
+        ("100f00064d51497364708302003c000161", "20020000", "MQTT31-2.2/version"),
+        ("100d00044d5154548402003c000161", "20020000", "MQTT311-3.1.2.2/level"),
+        ("100d00044d5154548402003c000161", "20020001", "MQTT311-3.1.2.2/level"),
+        ("100d00044d5154580402003c000161", "20020001", "MQTT311-3.1.2.1/name"),
+        ("100e00044d5154580502003c00000161", "2003008400", "MQTT5-3.1.2-1"),
+    ],
+)
+def test_bridges_and_other_names_are_the_client_s_own_fault(
+    connect: str, answer: str, statement: str, capsys: Screen, tmp_path: Path
+) -> None:
+    path = tmp_path / "it"
+    path.write_bytes(capture([(C, bytes.fromhex(connect)), (S, bytes.fromhex(answer))], port=1883))
+    status = 1 if statement.endswith(("name", "2-1")) else 0
+    (only,) = found(capsys, "--port", "1883", str(path), status=status)
+    assert (only["statement"], only["type"], only["client"]) == (statement, "CONNECT", "a")
 
 
 def test_the_version_of_many_packets_is_guessed_from_the_first(capsys: Screen) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.codec.decode import decode
-from mqttpub.codec.framing import frame_length
+from mqttpub.codec.framing import frame_length, unknown_level
 from mqttpub.codec.nodes import Decoded, Node
 from mqttpub.spec.packets import PACKETS, Publish
 from mqttpub.spec.terms import Direction, Version
@@ -72,7 +72,8 @@ def test_a_vector_with_bytes_behind_it_is_read_the_same(vector: Vector) -> None:
 
 @small
 def test_a_vector_cut_short_is_no_packet(vector: Vector) -> None:
-    if vector.packet is None or vector.findings:
+    # Of a CONNECT of unknown level nobody can tell by what fits how it is to be read unless all of it is there.
+    if vector.packet is None or vector.findings or unknown_level(vector.data) is not None:
         return
     ends = range(len(vector.data))
     for size in ends if len(ends) < 400 else (*ends[:100], *ends[-100:]):

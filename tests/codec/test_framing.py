@@ -2,7 +2,7 @@
 
 import pytest
 
-from mqttpub.codec.framing import connect_version, declared, frame_length
+from mqttpub.codec.framing import connect_layout, connect_version, declared, frame_length, unknown_level
 from mqttpub.spec.packets import Auth, Publish
 from mqttpub.spec.terms import Version
 from mqttpub.wire.cursor import Overlong
@@ -52,10 +52,30 @@ def test_a_vector_ends_where_its_bytes_end(vector: Vector) -> None:
 
 
 @pytest.mark.parametrize(
-    ("level", "version"), [(3, V31), (4, V311), (5, V5), (0x83, V31), (0x84, V311), (0, V31), (6, V5), (255, V5)]
+    ("level", "version"), [(3, V31), (4, V311), (5, V5), (0x83, V31), (0x84, V311), (0, None), (6, None), (255, None)]
 )
-def test_a_connect_announces_its_version(level: int, version: Version) -> None:
-    assert connect_version(b"\x10\x0c\x00\x04MQTT" + bytes([level])) == version
+def test_a_connect_announces_its_version(level: int, version: Version | None) -> None:
+    data = b"\x10\x0c\x00\x04MQTT" + bytes([level])
+    assert connect_version(data) == version
+    assert unknown_level(data) == (level if version is None else None)
+    assert connect_layout(data) == (version or V311)
+
+
+@pytest.mark.parametrize(
+    ("data", "version"),
+    [
+        ("100d 0004 4d515454 06 02 003c 0001 61", V311),
+        ("100e 0004 4d515454 06 02 003c 00 0001 61", V5),
+        ("100e 0004 4d515454 06 02 003c 00 0001", V311),
+        ("100e 0004 4d515454 07 02 003c 00 0003 61", V311),
+        ("100f 0006 4d5149736470 02 02 003c 0001 61", V31),
+        ("100e 0004 4d515454 05 02 003c 0002 6161", V5),
+        ("1008 0004 4d515454 07 ff", V311),
+        ("3003 0001 61", None),
+    ],
+)
+def test_an_unknown_level_is_read_by_what_fits(data: str, version: Version | None) -> None:
+    assert connect_layout(bytes.fromhex(data)) == version
 
 
 def test_the_protocol_name_may_have_any_length() -> None:

@@ -406,6 +406,6 @@ DIFFERENCES: dict[str, Callable[[Shown, Decoded], Shown | None]] = {
 """Each way in which tshark 4.0 differs from us: what it is, and what turns its field into ours."""
 
 LEFT_OUT = {
-    "CONNECT of level 6 is read as 5.0": "a level that is no version is read without properties by tshark",
+    "CONNECT of level 6 with properties is read as 5.0": "tshark reads an unknown level without properties",
 }
 """Vectors that tshark cannot be asked about, and why."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mqttpub.codec import values as module
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode, encode_properties
-from mqttpub.codec.framing import connect_version, declared
+from mqttpub.codec.framing import connect_layout, declared
 from mqttpub.codec.values import Irregular, reader, source, values
 from mqttpub.spec.fields import Group, Packet, Property
 from mqttpub.spec.packets import PACKETS, Connect, Disconnect, Puback, Publish, Subscribe, Subscription, Will
@@ -62,7 +62,7 @@ def header(data: bytes) -> tuple[int, int] | None:
 
 def regular(data: bytes, version: Version, frame: tuple[int, int], clean: bool) -> None:
     """Check that the reader takes the packet if and only if decode found nothing."""
-    read = reader(data[0] >> 4, connect_version(data) or version)
+    read = reader(data[0] >> 4, connect_layout(data) or version)
     for around in (data, data + bytes(9), data + b"\xff" * 9):
         if clean:
             assert read(around, data[0], *frame) == decode(data, version).packet

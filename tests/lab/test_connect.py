@@ -103,7 +103,7 @@ def test_what_3_1_1_refuses(connect: Connect, code: int | None) -> None:
 
 PROTOCOLS: list[tuple[str, int, Version, int | None]] = [
     ("MQTT", 3, V31, 1),
-    ("MQTT", 0, V31, 1),
+    ("MQTT", 0, V311, 1),
     ("MQTT", 6, V5, 0x84),
     ("MQTT", 0x84, V311, 1),
     ("MQIsdp", 4, V311, 1),
@@ -128,7 +128,7 @@ def test_other_protocols_are_refused(name: str, level: int, version: Version, co
 
 
 def test_another_version_is_refused_whatever_follows() -> None:
-    assert Lab().peer(V5).ask(b"\x10\x08\0\4MQTT\7\xff").reason_code == 0x84
+    assert Lab().peer(V311).ask(b"\x10\x08\0\4MQTT\7\xff").reason_code == 1
 
 
 @pytest.mark.parametrize(

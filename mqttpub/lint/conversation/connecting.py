@@ -173,6 +173,7 @@ def connected(state: State, packet: Connect, end: End) -> None:
         spoil(state, SECOND_CONNECT)
         return
     state.connect, state.connect_number = _kept(packet), state.number
+    state.announced = Version.of_level(packet.protocol_level or 0) is not None
     state.wrong = "" if _ordinary(packet, state.version, state.size) else _errors(state)
     state.fresh = state.complete and packet.clean_start
     if state.version != Version.V5:

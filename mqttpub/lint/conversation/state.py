@@ -214,14 +214,16 @@ class State:
     """One connection as its rules see it."""
 
     __slots__ = (
-        "client", "complete", "connack", "connack_number", "connack_time", "connect", "connect_number", "counts",
-        "data", "early", "ends", "faults", "fresh", "greeting", "held", "history", "judged", "keep_alive_told",
-        "method", "number", "over_at", "pending", "problem_information", "renewing", "retained", "server", "size",
-        "spoiled", "subscriptions", "time", "topic", "version", "watched", "wrong",
+        "announced", "client", "complete", "connack", "connack_number", "connack_time", "connect", "connect_number",
+        "counts", "data", "early", "ends", "faults", "fresh", "greeting", "held", "history", "judged",
+        "keep_alive_told", "method", "number", "over_at", "pending", "problem_information", "renewing", "retained",
+        "server", "size", "spoiled", "subscriptions", "time", "topic", "version", "watched", "wrong",
     )  # fmt: skip
 
     def __init__(self, version: Version, *, complete: bool) -> None:
         self.version = version
+        self.announced = False
+        """Whether a CONNECT announced the version, so that it is final."""
         self.client = End(Direction.CLIENT)
         self.server = End(Direction.SERVER)
         self.client.peer, self.server.peer = self.server, self.client

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ...codec.decode import decode
-from ...codec.framing import declared
+from ...codec.framing import declared, unknown_level
 from ...codec.nodes import Decoded, Finding, finding
 from ...spec.fields import Packet
 from ...spec.packets import Connack, Connect
@@ -30,11 +30,10 @@ class Conversation:
     nothing of it was missed. Times are nanoseconds of any clock.
     """
 
-    __slots__ = ("_broken", "_state", "_told")
+    __slots__ = ("_broken", "_state")
 
     def __init__(self, version: Version | None = None, *, complete: bool = True) -> None:
         self._state = State(version or Version.V5, complete=complete)
-        self._told = version is not None
         self._broken: dict[str, int] = {}
 
     @property
@@ -52,7 +51,7 @@ class Conversation:
         if direction is None:
             self.gap(None, None)
             return []
-        self._settle(decoded.type, decoded.version)
+        self._settle(decoded.version)
         faults = self._take(decoded.packet, decoded.type, decoded.data, direction, time)
         return [self._finding(fault, lambda: decoded) for fault in faults]
 
@@ -66,7 +65,7 @@ class Conversation:
         """
         kind = type(packet) if packet is not None else self._kind(data, version)
         if version is not None and version is not self._state.version:
-            self._settle(kind, version)
+            self._settle(version)
         faults = self._take(packet, kind, data, direction, time)
         if not faults:
             return NOTHING
@@ -104,10 +103,10 @@ class Conversation:
 
     # one packet
 
-    def _settle(self, kind: type[Packet] | None, version: Version) -> None:
-        """Take the version from the first packet, or from a CONNECT."""
-        if not self._told or (kind is Connect and not self._state.connect_number):
-            self._state.version, self._told = version, True
+    def _settle(self, version: Version) -> None:
+        """Take the version of packets, until a CONNECT announces it; what is guessed before may still change."""
+        if not self._state.announced:
+            self._state.version = version
 
     def _take(
         self, packet: Packet | None, kind: type[Packet] | None, data: bytes, direction: Direction, time: int | None
@@ -148,6 +147,7 @@ class Conversation:
         if wrong:
             state.connect_number = number
             state.wrong = "it cannot be read"
+            state.announced = unknown_level(state.data) is None
         if kind is Connack and end.side != CLIENT:
             state.connack_number = number
 
