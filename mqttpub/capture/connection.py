@@ -6,7 +6,7 @@ from ..codec.framing import CONNECT, connect_layout, unknown_level
 from ..conversation.events import Closed, Event, PacketSeen, Remark
 from ..spec.terms import Direction, Version
 from .chunks import Flow
-from .evidence import VERSIONS, Guess
+from .evidence import VERSIONS, Guess, only_sender
 from .sender import Sender
 from .stage import Settings, Slot, ends_of
 
@@ -175,6 +175,7 @@ class Guessing:
         ends, direction = self.connection.ends, self.connection.direction(side)
         if isinstance(event, PacketSeen) and event.guessed:
             version = connect_layout(event.data) or self.connection.version
+            direction = direction or only_sender(event.data[0] >> 4, version)
             return event._replace(ends=ends, direction=direction, version=version)
         return event._replace(ends=ends, direction=direction)
 

@@ -114,10 +114,12 @@ def _announces(code: int) -> bool:
 _ANNOUNCING = frozenset(code for code in PACKETS if _announces(code))
 
 
-def sender(code: int) -> Direction | None:
-    """Return the only end that may send a packet type in every version."""
+def only_sender(code: int, version: Version | None = None) -> Direction | None:
+    """Return the only end that may send a packet type in a version, in every one if that is None."""
     cls = PACKETS.get(code)
-    ends = cls.senders | cls.senders3 if cls else ()
+    if cls is None:
+        return None
+    ends = cls.senders | cls.senders3 if version is None else cls.senders if version == Version.V5 else cls.senders3
     return next(iter(ends)) if len(ends) == 1 else None
 
 
@@ -171,7 +173,7 @@ class Guess:
             self.errors.update({version: _errors(data, version) for version in self.versions})
 
     def _ends(self, code: int, side: int | None) -> None:
-        end = sender(code)
+        end = only_sender(code)
         if end and side is not None and self.client is None:
             self.client = side if end is Direction.CLIENT else 1 - side
             self.client_because = f"the {end.value} is the end that sends {PACKETS[code].name}"

@@ -211,7 +211,10 @@ def print_json(values: dict[str, Any]) -> None:
     """Print one record as a line."""
     import json
 
-    click.echo(json.dumps(values, separators=(",", ":")))
+    from ..view.escape import json_text
+
+    shown = {key: json_text(value) if isinstance(value, str) else value for key, value in values.items()}
+    click.echo(json.dumps(shown, separators=(",", ":")))
 
 
 def note(text: str) -> None:

@@ -122,16 +122,18 @@ def records(events: Iterable[Known], settings: Settings) -> None:
 
 
 def _context(known: KnownPacket) -> dict[str, Any]:
+    from ..view.escape import json_text
+
     event, topic = known.event, known.topic
     context: dict[str, Any] = {
         "record": event.record,
         "connection": event.ends.number,
-        "client": known.client or None,
+        "client": json_text(known.client) or None,
         "address": event.ends.client or None,
         "server": event.ends.server or None,
     }
     if topic and topic.alias:
-        context["topic"] = topic.name or None
+        context["topic"] = json_text(topic.name or "") or None
     return {**context, "version_known": False} if event.guessed else context
 
 

@@ -7,11 +7,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from ..capture.evidence import Guess
+from ..capture.evidence import Guess, only_sender
 from ..codec.framing import connect_layout
 from ..conversation.events import Event, GapSeen, PacketSeen
-from ..spec.fields import PACKETS
-from ..spec.terms import Direction, Version
+from ..spec.terms import Version
 
 MOST_HELD = 1000
 """Events that are held while the version of a connection is open."""
@@ -88,7 +87,7 @@ class _Settling:
             if number in self._open:
                 self._settle(number)
             version = connect_layout(event.data) or self._settled.get(number, version)
-        return event._replace(version=version, direction=event.direction or only_sender(event.data, version))
+        return event._replace(version=version, direction=event.direction or only_sender(event.data[0] >> 4, version))
 
     def _settle(self, number: int, announced: Version | None = None) -> None:
         if len(self._settled) >= MOST_SETTLED:
@@ -104,10 +103,3 @@ def _packet_in(event: Event) -> bytes:
     if isinstance(event, PacketSeen) or (isinstance(event, GapSeen) and not event.record):
         return event.data
     return b""
-
-
-def only_sender(data: bytes, version: Version) -> Direction | None:
-    """Return the one end that may send a packet of this type in a version; None where both may."""
-    kind = PACKETS.get(data[0] >> 4) if data else None
-    ends = (kind.senders if version == Version.V5 else kind.senders3) if kind else ()
-    return next(iter(ends)) if len(ends) == 1 else None

@@ -46,6 +46,15 @@ def escape_bytes(data: bytes) -> str:
     return escape(data.decode("utf-8", "surrogateescape"))
 
 
+def json_text(text: str) -> str | dict[str, str]:
+    """Return a string as JSON has it: one that is not Unicode, because a peer sent other bytes, as those in hex."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return {"hex": text.encode("utf-8", "surrogateescape").hex()}
+    return text
+
+
 _ASCII = bytes(code if 0x20 <= code < 0x7F else ord(".") for code in range(256))
 
 

@@ -9,7 +9,7 @@ from ..conversation.statistics import kind_of
 from ..spec.fields import PACKETS
 from .cells import Line, measure, wrap
 from .clock import Clock, Zero, duration, iso
-from .escape import escape
+from .escape import escape, json_text
 from .facts import Fact, clip, fit, reach, reason_fact, reason_name, topic_facts
 
 NARROWEST = 60
@@ -138,7 +138,7 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
     return {
         "time": _time(exchange.legs[0].time),
         "connection": ends.number,
-        "client": exchange.client or None,
+        "client": json_text(exchange.client) or None,
         "address": ends.client or None,
         "server": ends.server or None,
         "sender": exchange.sender.value if exchange.sender else None,
@@ -146,9 +146,9 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
         "request": None if exchange.outcome == "orphan" else "PUBLISH" if topic else exchange.legs[0].name,
         "packet_id": exchange.packet_id,
         "qos": exchange.qos,
-        "topic": _text(topic.name) if topic and topic.name is not None else None,
+        "topic": json_text(topic.name) if topic and topic.name is not None else None,
         "alias": topic.alias if topic else None,
-        "filters": [_text(each) for each in exchange.filters],
+        "filters": [json_text(each) for each in exchange.filters],
         "payload_length": exchange.size,
         "outcome": exchange.outcome,
         "reason_code": exchange.reason,
@@ -178,12 +178,3 @@ def _reason(exchange: Exchange, leg: Leg) -> str | None:
 
 def _time(time: int | None) -> str | None:
     return None if time is None else iso(time)
-
-
-def _text(text: str) -> str | dict[str, str]:
-    """Return a string, or the bytes of one that is no UTF-8."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return {"hex": text.encode("utf-8", "surrogateescape").hex()}
-    return text

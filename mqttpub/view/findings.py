@@ -12,7 +12,7 @@ from ..wire.types import readable
 from .cells import Line, wrap
 from .clock import Clock, iso
 from .dump import Sheet, headline
-from .escape import escape
+from .escape import escape, json_text
 from .layout import Columns
 from .marks import sentence
 from .masking import clipped, hidden
@@ -203,7 +203,7 @@ def _place(case: Case) -> dict[str, Any]:
         "record": event.record or None,
         "time": None if event.time is None else iso(event.time),
         "connection": ends.number,
-        "client": case.client or None,
+        "client": json_text(case.client) or None,
         "address": ends.client or None,
         "server": ends.server or None,
         "direction": direction.value if direction else None,
@@ -212,7 +212,7 @@ def _place(case: Case) -> dict[str, Any]:
         "type": decoded.name if decoded else None,
         "packet": case.number or None,
         "packet_id": getattr(decoded.packet, "packet_id", None) if decoded else None,
-        "topic": case.topic or None,
+        "topic": json_text(case.topic) or None,
     }
 
 

@@ -10,7 +10,7 @@ from ..spec.fields import PACKETS
 from ..spec.terms import Direction, Version
 from .cells import Line, Segment, wrap
 from .clock import SECOND, duration, iso
-from .escape import escape
+from .escape import escape, json_text
 from .facts import reason_name
 from .tables import table
 
@@ -297,7 +297,7 @@ def record(statistics: Statistics) -> dict[str, Any]:
 
 def _client_record(each: Clientele) -> dict[str, Any]:
     return {
-        "client": None if each.others else each.client or None,
+        "client": None if each.others else json_text(each.client) or None,
         "others": each.others,
         "address": None if each.others else each.ends.client or None,
         "server": None if each.others else each.ends.server or None,

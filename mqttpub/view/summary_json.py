@@ -59,6 +59,7 @@ from ..spec.packets import (
 )
 from ..spec.terms import Direction, Version
 from .clock import SECOND, iso, whole_second
+from .escape import json_text
 from .facts import name_of, reason_name
 from .verdict import finding_record, verdict, worst
 
@@ -212,11 +213,7 @@ _NOTHING = '"type":"NOTHING"'
 
 def string(text: str) -> str:
     """Return a string in JSON; one that is no UTF-8 as an object with its bytes."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return f'{{"hex":"{text.encode("utf-8", "surrogateescape").hex()}"}}'
-    return dumps(text)
+    return dumps(json_text(text), separators=(",", ":"))
 
 
 def _kind(first: int) -> str:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.evidence import VERSIONS, Guess, clean, first_bytes, sender, without_payload
+from mqttpub.capture.evidence import VERSIONS, Guess, clean, first_bytes, only_sender, without_payload
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
 from mqttpub.spec.packets import Auth, Pubrel, Suback, Subscribe, Subscription, Unsuback
@@ -73,9 +73,10 @@ def test_a_long_packet_gets_a_quick_look_only() -> None:
 
 
 def test_who_alone_may_send_a_packet() -> None:
-    assert {code: sender(code) for code in range(16) if sender(code)} == {
-        1: CLIENT, 2: SERVER, 8: CLIENT, 9: SERVER, 10: CLIENT, 11: SERVER, 12: CLIENT, 13: SERVER,
-    }  # fmt: skip
+    always = {1: CLIENT, 2: SERVER, 8: CLIENT, 9: SERVER, 10: CLIENT, 11: SERVER, 12: CLIENT, 13: SERVER}
+    assert {code: only_sender(code) for code in range(16) if only_sender(code)} == always
+    assert {code: only_sender(code, V5) for code in range(16) if only_sender(code, V5)} == always
+    assert {code: end for code in range(15) if (end := only_sender(code, V311))} == {**always, 14: CLIENT}
 
 
 # a conversation

@@ -561,6 +561,18 @@ def test_the_client_may_be_told_later() -> None:
     assert [each.direction for each in found] == [None] * 4 + [CLIENT] * 2
 
 
+@pytest.mark.parametrize(("data", "end"), [(PINGREQ, CLIENT), (PINGRESP, SERVER)])
+def test_a_single_packet_that_is_certain_only_at_the_end_tells_its_sender(data: bytes, end: Direction) -> None:
+    found = Script(flow(1883, opened=False, client_port=4712)).send(end, data).events()
+    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [end]
+
+
+def test_before_5_a_disconnect_is_the_client_s_even_where_nothing_else_tells_the_ends() -> None:
+    old = [publish(version=V311), b"\xe0\0"]
+    found = Script(flow(opened=False, client_port=4712)).send(CLIENT, old[0] * 3 + old[1]).end().events()
+    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [None] * 3 + [CLIENT]
+
+
 def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     pings = [PINGREQ] * 20
     script = Script(flow(1883, opened=False)).send(CLIENT, b"".join(pings)).send(CLIENT, publish(version=V311))
@@ -782,3 +794,16 @@ def test_an_upgrade_within_tls_of_which_something_is_missing() -> None:
     assert remarks(found) == [
         "9 bytes are missing from the capture, and TLS cannot be read without them, within the upgrade to WebSocket"
     ]
+
+
+# levels of no version
+
+
+def test_a_level_of_no_version_leaves_the_version_to_what_the_server_answers() -> None:
+    connect = bytes.fromhex("100d00044d5154540602003c000161")
+    for answer, version in (("20020001", V311), ("2003008400", V5), ("", V311)):
+        script = Script(flow(opened=True)).send(CLIENT, connect).send(SERVER, bytes.fromhex(answer)).end()
+        found = [each for each in script.events() if isinstance(each, PacketSeen)]
+        assert [(each.version, each.guessed) for each in found] == [(V311, True), (version, True)][: len(found)]
+        assert [each.direction for each in found] == [CLIENT, SERVER][: len(found)]
+        assert remarks(script.events())[0].startswith("no version has protocol level 6: ")

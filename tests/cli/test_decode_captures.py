@@ -6,13 +6,16 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from mqttpub.cli.main import main
 from tests.broken_captures import c, opening, publish, written
+from tests.cli.faulty import C, S, capture
 
 QOS2 = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
 EVERY = QOS2.with_name("every-type-and-property.pcapng")
@@ -247,3 +250,79 @@ def _read(terminal: int) -> bytes:
         return os.read(terminal, 4096)
     except OSError:
         return b""
+
+
+# what peers send that is not Unicode
+
+ODD = b"\xff\xed\xa0\x80\xc3\xa9\xc2\x9b\x1b\xe2\x80\xaez"
+"""A byte that begins nothing, a surrogate, then an accent, controls and a turn of the direction as valid UTF-8."""
+VIEWS: tuple[list[str], ...] = (
+    [], ["--full"], ["--summary"], ["--flows"], ["--stats"], ["--ladder"], ["--svg"], ["--mermaid"], ["--pdml"],
+         ["--tshark-json"], ["--json"], ["--summary", "--json"], ["--flows", "--json"], ["--stats", "--json"],
+)  # fmt: skip
+
+
+def strings(value: Any) -> Iterator[str]:
+    """Yield every string in a JSON document, keys as well."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield key
+            yield from strings(child)
+    elif isinstance(value, list):
+        for child in value:
+            yield from strings(child)
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Path:
+    """A capture in which every text is ODD."""
+    text = len(ODD).to_bytes(2, "big") + ODD
+    pair, reason = b"\x26" + text + text, b"\x1f" + text
+
+    def packet(first: int, *parts: bytes) -> bytes:
+        return bytes((first, len(b"".join(parts)))) + b"".join(parts)
+
+    path = tmp_path / "odd.pcap"
+    sent = (b"\0\4MQTT\5\xc6\0\x3c", bytes((len(pair),)), pair, text, b"\0", text, b"\0\4will", text, b"\0\2pw")
+    path.write_bytes(capture([
+        (C, packet(0x10, *sent)),
+        (S, packet(0x20, b"\0\0", bytes((len(reason) + 3,)), reason, b"\x22\0\5")),
+        (C, packet(0x32, text, b"\0\1", bytes((len(text) + 1,)), b"\x03", text, ODD)),
+        (S, packet(0x40, b"\0\1\0", bytes((len(reason),)), reason)),
+        (C, packet(0x3A, text, b"\0\2\3\x23\0\1hi")),
+        (C, packet(0x82, b"\0\3\0", text, b"\1")),
+        (S, packet(0x90, b"\0\3\0\1")),
+        (S, packet(0xE0, b"\x9d", bytes((len(reason),)), b"\x1c", text)),
+    ]))  # fmt: skip
+    return path
+
+
+def test_no_view_gives_text_that_is_not_unicode(odd: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    commands = [["decode", *view] for view in VIEWS]
+    commands += [["lint", *view] for view in ([], ["--json"], ["--sarif"], ["--report"], ["--json", "--report"])]
+    page = odd.with_name("page.html")
+    for command in (*commands, ["decode", "--html", str(page)]):
+        assert main([*command, str(odd)]) == 1
+        out, err = capfdbinary.readouterr()
+        shown = (page.read_bytes() if "--html" in command else out).decode() + err.decode()
+        assert not {"\x1b", "\x9b", "\u202e"} & {*shown} or "--svg" in command
+        if "--json" in command:
+            for text in strings([json.loads(line) for line in out.splitlines()]):
+                text.encode()
+        elif "--sarif" in command or "--tshark-json" in command:
+            for text in strings(json.loads(out)):
+                text.encode()
+
+
+def test_json_has_the_bytes_of_a_client_identifier_that_is_not_unicode(
+    odd: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    for command in (["decode", "--json"], ["decode", "--summary", "--json"], ["decode", "--flows", "--json"],
+                    ["lint", "--json"]):  # fmt: skip
+        assert main([*command, str(odd)]) == 1
+        records = [json.loads(line) for line in capfdbinary.readouterr().out.splitlines()]
+        packets = [each for each in records if each.get("event") not in ("remark", "report", "summary", "closed")]
+        assert packets
+        assert {json.dumps(each["client"]) for each in packets} == {json.dumps({"hex": ODD.hex()})}

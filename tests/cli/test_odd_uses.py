@@ -54,7 +54,7 @@ def test_a_pipe_that_closes_early_is_no_finding() -> None:
 def test_decode_takes_bytes_as_the_other_commands_do(text: str) -> None:
     done = mqttpub("decode", text, data=b"c000")
     assert done.returncode == 0
-    assert done.stdout.startswith(b"PINGREQ")
+    assert done.stdout.startswith(b"> PINGREQ")
 
 
 def test_decode_names_a_file_that_is_not_there() -> None:
