@@ -5,11 +5,19 @@ from typing import Any
 import click
 
 from .client import Client
-from .flags import connection_flags, flag
-from .foreign_flags import CONNECTION, foreign_flags
+from .flags import Flag, connection_flags, flag, payload_options, ready
+from .foreign_flags import BENCHING, CONNECTION, foreign_flags
+from .format_flags import SizeType, converter_flags
 from .profiles import profile_flag
 from .transport_flags import transport_flags
 from .value_types import MOST, FiniteRange, NumberType
+
+
+def payload_flags() -> list[Flag]:
+    """Return the flags of a payload, as `pub` has them; -n is the number of messages here."""
+    flags = payload_options()
+    flags[-1] = Flag(["--null-message"], is_flag=True, help="Payload: none, zero bytes.")
+    return flags
 
 
 @click.command(name="bench", cls=Client)
@@ -39,14 +47,15 @@ from .value_types import MOST, FiniteRange, NumberType
     help="Most messages a second of each connection. [default: as fast as it goes]",
 )
 @flag("-q", "--qos", type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
+@flag("-r", "--retain", is_flag=True, help="RETAIN: the broker keeps the last message for new subscribers.")
+@ready(payload_flags())
+@converter_flags
 @flag(
     "-S",
     "--payload-size",
-    type=NumberType(0, 268_435_455),
-    default=64,
-    show_default=True,
-    metavar="BYTES",
-    help="Size of the payload.",
+    type=SizeType(),
+    metavar="SIZE",
+    help="Payload: so many bytes x, such as 64 or 1.5K. [default: 64]",
 )
 @flag(
     "-M",
@@ -61,7 +70,7 @@ from .value_types import MOST, FiniteRange, NumberType
 @connection_flags
 @transport_flags
 @profile_flag
-@foreign_flags({name: said for name, said in CONNECTION.items() if name != "-S"})
+@foreign_flags({name: said for name, said in CONNECTION.items() if name != "-S"}, BENCHING)
 def command(**given: Any) -> int:
     """Publish from several connections and report rate and latency.
 

@@ -15,8 +15,9 @@ from ..live.flows import Message
 from ..live.publisher import Options, Publisher
 from ..spec.packets import Publish
 from . import signals
+from .formats import payload_size
 from .judging import judge
-from .requests import connection_target
+from .requests import SOURCES, chosen_format, connection_target, formatted_payload
 from .transport_flags import check
 
 RESOLUTION = log(1.02)
@@ -26,6 +27,8 @@ BARS = 40
 PATIENCE_S = 2.0
 """How long a signal leaves the connections for the acknowledgements and DISCONNECT."""
 DEFAULT_MESSAGES = 10_000
+DEFAULT_SIZE = 64
+"""Bytes of a payload that no flag names."""
 
 
 class Latencies:
@@ -63,7 +66,7 @@ class Generated:
     descriptor = None
 
     def __init__(self, message: Message, count: int | None, seconds: float | None, rate: float | None) -> None:
-        self._message, self._count, self._seconds, self._rate = message, count, seconds, rate
+        self.message, self._count, self._seconds, self._rate = message, count, seconds, rate
         self._began: float | None = None
         self._taken = 0
         self._stopped = False
@@ -90,7 +93,7 @@ class Generated:
             allowed = min(allowed, int((now - self._began) * self._rate) + 1 - self._taken)
         allowed = max(allowed, 0)
         self._taken += allowed
-        return [self._message] * allowed
+        return [self.message] * allowed
 
     def read(self) -> None:
         """Do nothing: nothing is read."""
@@ -134,7 +137,8 @@ def bench(given: dict[str, Any]) -> int:
         raise click.UsageError("only one of --messages and --duration")
     target = connection_target(given)
     check(target.transport)
-    workers = [_worker(number, target, given) for number in range(1, given["connections"] + 1)]
+    data = _payload(given)
+    workers = [_worker(number, target, given, data) for number in range(1, given["connections"] + 1)]
     began = time.monotonic()
     for worker in workers:
         worker.start()
@@ -167,12 +171,22 @@ def _join(workers: list[Worker], longest_s: float = float("inf")) -> None:
         worker.over.wait(max(min(until - time.monotonic(), threading.TIMEOUT_MAX), 0))
 
 
-def _worker(number: int, target: Target, given: dict[str, Any]) -> Worker:
+def _payload(given: dict[str, Any]) -> bytes:
+    """Return the payload of every message: what a flag names, or so many bytes; raises UsageError."""
+    if any(given[key] not in (None, False) for key in SOURCES):
+        return formatted_payload(given)
+    if chosen_format(given):
+        raise click.UsageError("a format needs a payload: give one of -m, --payload, -f or -s")
+    size = given["payload_size"]
+    return b"x" * (DEFAULT_SIZE if size is None else payload_size(size))
+
+
+def _worker(number: int, target: Target, given: dict[str, Any], data: bytes) -> Worker:
     if given["connections"] > 1:
         target = target.changed(client_id=f"{target.connect.client_id}-{number}")
-    packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"])
+    packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"], retain=given["retain"])
     judge(packet, target.version, force=None)
-    message = Message(PublishWriter(packet, target.version), b"x" * given["payload_size"])
+    message = Message(PublishWriter(packet, target.version), data)
     count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
     source = Generated(message, count, given["duration"], given["rate"])
     return Worker(target, source, Options(timeout=given["timeout"], window=given["max_inflight"]))
@@ -185,7 +199,8 @@ def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dic
         latencies.merge(worker.latencies)
     done = sum(worker.done for worker in workers)
     record: dict[str, Any] = {
-        "event": "bench", "connections": len(workers), "qos": given["qos"], "payload_bytes": given["payload_size"],
+        "event": "bench", "connections": len(workers), "qos": given["qos"],
+        "payload_bytes": len(workers[0].source.message.payload),
         "messages": done, "refused": sum(worker.refused for worker in workers), "seconds": round(seconds, 3),
         "messages_per_second": round(done / seconds, 1), "failed_connections": sum(bool(w.failure) for w in workers),
     }  # fmt: skip

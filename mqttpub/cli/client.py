@@ -33,20 +33,25 @@ class Client(Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments and settle what several flags say about the same thing."""
-        quiet = QUIET in args
+        words = list(args)
         try:
             return self._parsed(ctx, args)
         except click.UsageError as error:
-            if not quiet:
-                raise
-            raise click.exceptions.Exit(error.exit_code) from None
+            if QUIET in words:
+                raise click.exceptions.Exit(error.exit_code) from None
+            from .mqttx_letters import meant
+
+            if sentence := meant(error, words):
+                raise click.UsageError(sentence, ctx) from None
+            raise
 
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, joined(args, self))
         if rest:
             # click would repeat what is too much, and that may be the second word of a password.
-            many = "1 argument" if len(rest) == 1 else f"{len(rest)} arguments"
-            raise click.UsageError(f"{many} too many; a value with a blank needs quotes", ctx)
+            from .mqttx_letters import too_many
+
+            raise click.UsageError(too_many(ctx, rest), ctx)
         with augment_usage_errors(ctx):
             if ctx.params.get("lines"):
                 # MQTTX writes --stdin --multiline.
@@ -55,6 +60,10 @@ class Client(Command):
                 from .url import apply
 
                 apply(ctx)
+            if ctx.params.get("file"):
+                from .mqttx_letters import check_file
+
+                check_file(ctx)
             for what, names in ONE_OF.items():
                 settle(ctx, what, names)
             passwords.warn(ctx)

@@ -32,6 +32,13 @@ PUBLISHING = {
     "--version": "it belongs before the command: mqttpub --version",
 }
 """Flags of `pub`."""
+BENCHING = {
+    "-d": "a message is not marked as sent before, which DUP would say; --inspect is for pub",
+    **dict.fromkeys(("-im", "--message-interval"), "--rate takes the messages a second of each connection"),
+    "--interval": "all connections are opened at once; --rate limits the messages a second of each",
+    "--limit": "--messages takes the number for each connection",
+}
+"""Flags of `bench`."""
 
 
 def foreign_flags(*tables: dict[str, str]) -> Callable[[F], F]:

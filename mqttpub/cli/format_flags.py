@@ -26,7 +26,7 @@ class SizeType(click.ParamType[str]):
         return str(value)
 
 
-format_flags = together(
+converter_flags = together(
     flag(
         "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
         help="How the payload is written: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
@@ -44,6 +44,9 @@ format_flags = together(
         "-Ap", "--avsc-path", type=PATH, metavar="PATH",
         help="Send JSON as Avro, by this .avsc file.",
     ),
+)  # fmt: skip
+format_flags = together(
+    converter_flags,
     flag(
         "--payload-size", type=SizeType(), metavar="SIZE",
         help="Payload: so many random bytes, such as 512, 1.5K or 2MB.",

@@ -33,7 +33,7 @@ property_options = together(ready(property_flags("PUBLISH")), group="PUBLISH pro
 output_flags = together(
     flag(
         "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True,
-        help="Show every packet sent and received, each byte named.",
+        help="Show every packet sent and received, each byte named; MQTTX's -d is --dup.",
     ),
     flag(
         "--lint", is_flag=True,

@@ -98,13 +98,13 @@ def publish_packet(given: dict[str, Any], version: Version, bulk: BulkRequest) -
     if not qos and packet_id is not None:
         raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
     return Publish(
-        topic=topics(given, bulk)[0], payload=b"" if bulk.kind else _payload(given), qos=qos,
+        topic=topics(given, bulk)[0], payload=b"" if bulk.kind else formatted_payload(given), qos=qos,
         retain=given["retain"], dup=given["dup"], packet_id=packet_id,
         properties=chosen_properties("PUBLISH", given, version),
     )  # fmt: skip
 
 
-def _payload(given: dict[str, Any]) -> bytes:
+def formatted_payload(given: dict[str, Any]) -> bytes:
     """Return the payload in the format that was asked for; raises UsageError."""
     if given["payload_size"] is not None:
         from .formats import random_payload
@@ -140,22 +140,23 @@ def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
         return value
     if given["message"] is not None:
         message: bytes = given["message"]
-        _hint_at_prefix(message)
+        _hint(message)
         return message
     if given["file"]:
         return _file(given["file"])
     return _standard_input() if given["stdin"] else b""
 
 
-def _hint_at_prefix(message: bytes) -> None:
+def _hint(message: bytes) -> None:
     """Say on a terminal what else a text may have been meant for; a script is left alone."""
     from .octets import has_prefix
 
-    if has_prefix(message) and sys.stderr.isatty():
+    if (has_prefix(message) or message == b"-") and sys.stderr.isatty():
         from .report import note
 
         text = message.decode("utf-8", "surrogateescape")
-        note(f"the payload is the text '{text}' as it stands; --payload reads a value that begins so")
+        otherwise = "-f - reads standard input" if text == "-" else "--payload reads a value that begins so"
+        note(f"the payload is the text '{text}' as it stands; {otherwise}")
 
 
 def _standard_input() -> bytes:

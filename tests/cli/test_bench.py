@@ -38,6 +38,32 @@ def test_connections_times_messages_are_sent(qos: str, mosquitto: int) -> None:
 
 
 @pytest.mark.broker
+@pytest.mark.parametrize(
+    ("flags", "payload"),
+    [
+        (["-m", "hi"], b"hi"), (["--payload", "hex:00ff"], b"\x00\xff"), (["-m", "6869", "--format", "hex"], b"hi"),
+        (["-f", "-"], b"typed"), (["-s"], b"typed"), (["--null-message"], b""), (["-S", "1K"], b"x" * 1024),
+        ([], b"x" * 64),
+    ],
+)  # fmt: skip
+def test_the_payload_is_named_as_for_pub(flags: list[str], payload: bytes, mosquitto: int) -> None:
+    line = [*PROGRAM, "-h", "127.0.0.1", "-p", str(mosquitto), "-n", "1", "-r", "-t", "bench/payload", "--json", *flags]
+    done = subprocess.run(line, input=b"typed", capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout)["payload_bytes"] == len(payload)
+    kept = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "bench/payload", "-N"]
+    if payload:
+        assert subprocess.run([*kept, "-C", "1"], capture_output=True, check=True, timeout=20).stdout == payload
+
+
+def test_a_format_without_a_payload_is_refused() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "--format", "hex", "-p", "1"], capture_output=True, text=True, check=False, timeout=30
+    )
+    said = "mqttpub bench: a format needs a payload: give one of -m, --payload, -f or -s\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+@pytest.mark.broker
 def test_a_rate_and_a_duration_bound_the_messages(mosquitto: int) -> None:
     record = json.loads(bench(mosquitto, "--duration", "1", "--rate", "50", "-q", "1", "--json"))
     assert 30 <= record["messages"] <= 51

@@ -1,9 +1,11 @@
 """Flags of the other clients that are not ours: each is refused by its name, with what there is instead."""
 
+from pathlib import Path
+
 import pytest
 
 from mqttpub.cli.bench import command as bench
-from mqttpub.cli.foreign_flags import CONNECTION, PUBLISHING
+from mqttpub.cli.foreign_flags import BENCHING, CONNECTION, PUBLISHING
 from mqttpub.cli.main import main
 from mqttpub.cli.pub import command as pub
 from tests.cli.requested import names, refused, requested
@@ -49,7 +51,51 @@ def test_the_environment_names_no_foreign_flag_either(
 def test_bench_refuses_what_connects_otherwise(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "--psk", "00"]) == 2
     assert capsys.readouterr().err.startswith("mqttpub bench: --psk: TLS with a pre-shared key is not supported")
-    assert bench.make_context("bench", ["-S", "5"]).params["payload_size"] == 5
+    assert bench.make_context("bench", ["-S", "5"]).params["payload_size"] == "5"
+
+
+MQTTX = {
+    "-t a -m 6869 -f hex": "--file: there is no file 'hex'; MQTTX's -f hex is --format hex here",
+    "-f json -t a -s": "--file: there is no file 'json'; MQTTX's -f json is --format json here",
+    "-t a -m x -l ws": "-l makes a message of each line of standard input; MQTTX's -l ws is --protocol ws here",
+    "-lwss -t a -m x": "-l makes a message of each line of standard input; MQTTX's -l wss is --protocol wss here",
+    "-t a -s -M": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
+    "-sM -t a": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
+    "-M -s -t a": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
+    "-t a -m x -up a=b c=d": "1 argument too many; -up takes one pair each time: -up 'a: b' -up 'c: d'",
+    "-t a -m x -Cup a=b c=d e=f": "2 arguments too many; -Cup takes one pair each time: -Cup 'a: b' -Cup 'c: d'",
+    "-t a -m x -up a=b secret": "1 argument too many; a value with a blank needs quotes",
+    "-t a -m x -M 70000": "--max-inflight: 70000 is not in the range 1 to 65535",
+}
+
+
+@pytest.mark.parametrize("line", MQTTX)
+def test_a_letter_of_mqttx_is_told_by_what_stands_behind_it(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert refused(capsys, *line.split()) == MQTTX[line]
+
+
+def test_a_file_may_have_the_name_of_a_format(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hex").write_bytes(b"from the file")
+    assert requested("-t", "a", "-f", "hex", plain=()).packets[0].payload == b"from the file"
+
+
+BENCH = {
+    "-d": "-d",
+    "-im 10": "-im",
+    "--limit 9": "--limit",
+    "--interval 10": "--interval",
+    "-c 10": "-c keeps the session; MQTTX's -c is --connections here",
+}
+
+
+@pytest.mark.parametrize("line", BENCH)
+def test_a_line_of_mqttx_bench_is_refused_with_what_there_is_instead(
+    line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *line.split()]) == 2
+    said = f"{BENCH[line]}: {BENCHING[line.split()[0]]}" if line.split()[0] in BENCHING else BENCH[line]
+    assert capsys.readouterr().err == f"mqttpub bench: {said}\n"
 
 
 def test_the_help_does_not_offer_them(capsys: pytest.CaptureFixture[str]) -> None:
