@@ -1,6 +1,12 @@
 """Values that are bytes on the wire, as people type them."""
 
 from collections.abc import Callable
+from typing import BinaryIO
+
+from ..wire.types import MAX_VARIABLE
+
+PIECE = 1 << 16
+"""Bytes that are read at a time."""
 
 
 def has_prefix(data: bytes) -> bool:
@@ -52,9 +58,23 @@ def _base64(text: str) -> bytes:
 def _file(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
-            return file.read()
+            return read_value(file, f"'{path}'")
     except OSError as error:
         raise ValueError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def read_value(file: BinaryIO, source: str) -> bytes:
+    """Return all of a file; raises ValueError as soon as it holds more than a packet can.
+
+    It is read piece by piece, so that memory grows with what is there and a file that never ends is refused.
+    """
+    pieces, size = [], 0
+    while piece := file.read(PIECE):
+        pieces.append(piece)
+        size += len(piece)
+        if size > MAX_VARIABLE:
+            raise ValueError(f"{source} holds more than {MAX_VARIABLE:,} bytes, but no packet can")
+    return b"".join(pieces)
 
 
 PREFIXES: dict[str, Callable[[str], bytes]] = {"hex": _hex, "base64": _base64, "text": plain}

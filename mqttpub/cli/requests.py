@@ -17,7 +17,6 @@ from .standard_input import standard_input
 from .transport_flags import port_of, transport_of
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
-MAX_PAYLOAD = 268_435_455
 
 
 class PublishRequest(NamedTuple):
@@ -160,23 +159,25 @@ def _hint(message: bytes) -> None:
 
 
 def _standard_input() -> bytes:
+    from .octets import read_value
+
     try:
-        return _bounded(standard_input().read(MAX_PAYLOAD + 1), "standard input")
+        return read_value(standard_input(), "standard input")
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _file(path: str) -> bytes:
     if path == "-":
         return _standard_input()
+    from .octets import read_value
+
     try:
         with open(path, "rb") as file:
-            return _bounded(file.read(MAX_PAYLOAD + 1), path)
+            return read_value(file, f"'{path}'")
     except OSError as error:
         raise click.BadParameter(f"cannot read '{path}': {error.strerror}", param_hint="--file") from None
-
-
-def _bounded(data: bytes, source: str) -> bytes:
-    if len(data) > MAX_PAYLOAD:
-        raise click.UsageError(f"{source} holds more than {MAX_PAYLOAD} bytes, but no packet can")
-    return data
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--file") from None
