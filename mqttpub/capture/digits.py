@@ -15,6 +15,11 @@ _ONE = re.compile(_DIGIT)
 _OPENED = re.compile(r"0[xX](?=\S)")
 _LEFT_OUT = ("...", "\u2026", "*")
 
+_OFFSET = re.compile(r"[ \t]*+(?:0x[0-9a-fA-F]{4,16}|[0-9a-fA-F]{4,16}:|0{4,16})[:\s]")
+_APART = rf"(?:[\s:,-]|\.(?={_DIGIT}))"
+_PLAIN_DIGITS = re.compile(rf"(?:{_APART}|0[xX]{_DIGIT}(?={_APART})|(?:0[xX])?(?:{_DIGIT}{{2}})++(?={_APART}))*+")
+_PAIRS = re.compile(rf"(?:{_DIGIT}{{2}})++")
+
 _FOREIGN = re.compile(r"[^A-Za-z0-9+/_=\s-]")
 _GROUP = re.compile(r"([^=]*+)(=[=\s]*+)?+")
 _WORDS = re.compile(r"(?:[^\S\n]*+\S*+[^\S\n]*+(?:\n|$))*+")
@@ -30,6 +35,13 @@ def hex_bytes(run: Run) -> bytes:
     if end < len(text):
         raise bad_digit(run, end)
     return bytes.fromhex(_NOISE.sub("", _SHORT.sub("0", text)))
+
+
+def digits_end(text: str, *, begins: bool) -> int:
+    """Return where a long line of hex can be cut, 0 for a line that is not hex or is the row of a dump."""
+    if begins and _OFFSET.match(text):
+        return 0
+    return reach(_PLAIN_DIGITS, text) or reach(_PAIRS, text)
 
 
 def bad_digit(run: Run, pos: int) -> BadText:
@@ -87,6 +99,14 @@ def _likely_base64(run: Run) -> bytes:
     except BadText:
         return b""
     return data if _begins_packet(data[0]) else b""
+
+
+def may_be_base64(run: Run) -> bool:
+    """Tell whether the beginning of base64, of a packet, was read."""
+    begun = run.text.split(maxsplit=1)[0][:4]
+    if _FOREIGN.search(run.text) or "=" in begun or not _WORDS.fullmatch(run.text):
+        return False
+    return len(begun) == 4 and _begins_packet(a2b_base64(begun.translate(_URL_SAFE))[0])
 
 
 def _begins_packet(first: int) -> bool:

@@ -27,7 +27,28 @@ class Dump:
         self.indent = ""
         self.rows = 0
         self.radixes: tuple[int, ...] = _RADIXES
+        self.before = 0
+        """Bytes of the dump that were taken already."""
         self._add(line, head)
+
+    @property
+    def size(self) -> int:
+        """Characters that the bytes take, or so."""
+        return 4 * len(self.data)
+
+    @property
+    def divided(self) -> bool:
+        """Whether bytes before these were taken already."""
+        return self.before > 0
+
+    def divides(self) -> bool:
+        """Any row can be the last of a part."""
+        return True
+
+    def restart(self) -> None:
+        """Forget the bytes, which were taken."""
+        self.before += len(self.data)
+        self.data.clear()
 
     def takes(self, line: Run) -> bool:
         """Add a line if it belongs to the same dump; raises BadText for a row that does not follow."""
@@ -54,15 +75,20 @@ class Dump:
         if head[1] == self.indent:
             return True
         trimmed = self.rows == 1 and (self.first.mark != "" or len(head[1]) > len(self.indent))
-        return trimmed and _fitting(self.base, head[3], len(self.data)) != ()
+        return trimmed and _fitting(self.base, head[3], self._count()) != ()
 
     def _follow(self, line: Run, found: re.Match[str], group: int) -> None:
-        self.radixes = _fitting(self.base, found[group], len(self.data), self.radixes)
+        self.radixes = _fitting(self.base, found[group], self._count(), self.radixes)
         if not self.radixes:
-            message = f"offset {found[group]} stands {len(self.data)} bytes after offset {self.base}"
+            message = f"offset {found[group]} stands {self._count()} bytes after offset {self.base}"
             raise line.error(found.start(group), message)
 
+    def _count(self) -> int:
+        return self.before + len(self.data)
+
     def _add(self, line: Run, head: re.Match[str]) -> None:
+        if not self.data:
+            self.first = line._replace(mark=self.first.mark)
         self.data += _row_bytes(line, head.end())
         self.indent = head[1]
         self.rows += 1

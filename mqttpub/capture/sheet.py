@@ -2,7 +2,6 @@
 
 import re
 from bisect import bisect
-from itertools import accumulate
 from typing import NamedTuple
 
 
@@ -30,30 +29,54 @@ class Piece(NamedTuple):
     """How it was written: hex, dump, array, escaped, base64 or raw."""
     mark: str = ""
     """`>` or `<` when a direction mark stood before it."""
+    start: int = 0
+    """Bytes in earlier pieces that were written together with these: a long run comes in pieces of whole packets."""
 
 
 class Sheet:
-    """The whole text, with LF at the end of every line."""
+    """The rows of a text that may still be asked for, with LF at the end of every one."""
 
-    def __init__(self, text: str) -> None:
-        self.rows = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self.starts = [0, *accumulate(len(row) + 1 for row in self.rows)]
+    def __init__(self) -> None:
+        self._rows: list[_Row] = []
+        self._starts: list[int] = []
+        self._line, self._column = 1, 0
 
-    def lines(self) -> "list[Run]":
-        """Return one run for each line; a byte order mark counts as a blank."""
-        runs = [Run(self, start, row) for start, row in zip(self.starts, self.rows, strict=False)]
-        if runs[0].text.startswith("\ufeff"):
-            runs[0] = Run(self, 0, " " + runs[0].text[1:])
-        return runs
+    def add(self, text: str, *, continued: bool = False) -> "Run":
+        """Return the next row as a run; a byte order mark counts as a blank, `continued` says that its line goes on."""
+        start = self._starts[-1] + len(self._rows[-1].text) + 1 if self._rows else 0
+        self._rows.append(_Row(text, self._line, self._column))
+        self._starts.append(start)
+        self._column = self._column + len(text) if continued else 0
+        self._line += not continued
+        if start == 0 and text.startswith("\ufeff"):
+            text = " " + text[1:]
+        return Run(self, start, text)
+
+    def forget(self) -> None:
+        """Forget all rows but the last two: those of a part that was read, before the next one and its successor."""
+        del self._rows[:-2], self._starts[:-2]
 
     def line(self, pos: int) -> int:
         """Return the number of the line that holds a character."""
-        return min(bisect(self.starts, pos), len(self.rows))
+        return self._row(pos)[0].line
 
     def error(self, pos: int, message: str) -> BadText:
         """Return the error for one character."""
-        line = self.line(pos)
-        return BadText(message, line, pos - self.starts[line - 1] + 1, self.rows[line - 1])
+        row, start = self._row(pos)
+        return BadText(message, row.line, row.column + pos - start + 1, row.text)
+
+    def _row(self, pos: int) -> "tuple[_Row, int]":
+        at = max(bisect(self._starts, pos) - 1, 0)
+        return self._rows[at], self._starts[at]
+
+
+class _Row(NamedTuple):
+    """A line, or a part of a very long one."""
+
+    text: str
+    line: int
+    column: int
+    """Characters of the line before it."""
 
 
 class Run(NamedTuple):

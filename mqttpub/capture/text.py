@@ -1,14 +1,23 @@
 """Bytes from text that people paste: hex, dumps, arrays, strings, base64."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import BinaryIO
 
-from .digits import base64_bytes, digits, hex_bytes
+from .digits import base64_bytes, digits, hex_bytes, may_be_base64
 from .hexdump import Dump, dump_at
 from .literals import bare, opens, statements
+from .rows import Row, blocks, judged, rows, rows_of_text
 from .sheet import BadText, Piece, Run, Sheet
 
-__all__ = ["FORMS", "BadText", "Piece", "read_bytes", "read_text"]
+__all__ = ["FORMS", "BadText", "Piece", "read_bytes", "read_file", "read_text"]
+
+LARGE = 1 << 18
+"""Characters from which on digits of a file, which nothing separates, are read part by part."""
+LARGEST = 1 << 26
+"""Characters of what has to be read as a whole: an array, a string, base64."""
+_ROW = 64
+"""Characters that each row counts besides its own, as it takes memory."""
 
 _MARK = re.compile(r"\s*+(?:(C->S:|--?>|>(?=\s|$))|S->C:|<--?|<(?=\s|$))", re.IGNORECASE)
 _TIME = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
@@ -36,14 +45,20 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 class Passage:
     """Lines without offsets that belong together; comments and blank lines within brackets do not end it."""
 
-    def __init__(self, line: Run, mark: str, base64: bool) -> None:
+    def __init__(self, line: Run, mark: str, form: str) -> None:
         self.first = line._replace(mark=mark)
-        self.base64 = base64
+        self.form = form
         self.rows: list[str] = []
+        self.size = 0
+        """Characters of the rows."""
         self.empty = True
         self.depth = 0
         self.comment = False
         self.depths = {} if line.text.lstrip().startswith("\\") else _DEPTH
+        self.divided = False
+        """Whether bytes before these were read already."""
+        self._indivisible = False
+        self._part: Piece | None = None
         self._add(line)
 
     def takes(self, line: Run) -> bool:
@@ -51,6 +66,7 @@ class Passage:
         if not (self.depth or self.comment):
             blank = not line.text.strip() or _HEADING.match(line.text) is not None
             if blank or self.empty or line.mark:
+                self.size += _ROW
                 return blank and self.empty and not line.mark
         self._add(line)
         return True
@@ -59,19 +75,55 @@ class Passage:
         """Return the text without its comments."""
         return self.first._replace(text="\n".join(self.rows))
 
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the bytes of the rows; after a part in hex only hex can follow."""
+        if self._part:
+            return iter([self._part])
+        return iter([_hex(self.run())]) if self.divided else _pieces(self.run(), self.form)
+
+    def divides(self) -> bool:
+        """Tell whether the rows can be read without those that follow; raises BadText where no row can mend them."""
+        if self.empty:
+            return True
+        if not (self._indivisible or self.depth or self.comment):
+            self._part = self._digits(self.run())
+            self._indivisible = self._part is None
+        if self.size > LARGEST and not self._part:
+            message = f"what begins here has more than {LARGEST:,} characters and cannot be read in parts"
+            raise self.first.error(0, message)
+        return self._part is not None
+
+    def restart(self) -> None:
+        """Forget the rows, whose bytes were taken."""
+        self.rows, self.size, self._part = [], 0, None
+        self.divided = not self.empty
+
+    def _digits(self, run: Run) -> Piece | None:
+        if self.form in ("base64", "escaped") or opens(run) or run.text.lstrip().startswith("\\"):
+            return None
+        try:
+            return _hex(run)
+        except BadText:
+            if self.form == "auto" and not self.divided and may_be_base64(run):
+                return None
+            raise
+
     def _add(self, line: Run) -> None:
         """Add a line; an open comment is continued by opening it again in front of the line."""
+        if not self.rows:
+            self.first = line._replace(mark=self.first.mark)
         row = line.text
         if self.comment or not self._maybe_base64(row):
             ahead = "/*" if self.comment else ""
             self.comment = False
             row = _AROUND.sub(self._around, ahead + row)[len(ahead) :]
         self.rows.append(row)
+        self.size += len(row) + _ROW
         self.empty = self.empty and not row.strip()
 
     def _maybe_base64(self, row: str) -> bool:
         """Tell whether `//` may be digits of base64 that goes on in this line, and no comment."""
-        return (self.base64 or not self.empty) and _SLASHES.match(row) is not None
+        return (self.form == "base64" or not self.empty) and _SLASHES.match(row) is not None
 
     def _around(self, found: re.Match[str]) -> str:
         self.depth = max(0, self.depth + self.depths.get(found[0], 0))
@@ -83,14 +135,26 @@ class Passage:
 
 def read_text(text: str) -> Iterator[Piece]:
     """Yield the bytes that a text writes; raises BadText at the first character that is none of it."""
-    return _read(text, "auto")
+    return _whole(rows_of_text(text), "auto")
 
 
 def read_bytes(data: bytes, form: str = "auto") -> Iterator[Piece]:
     """Yield the bytes of a file in one of FORMS; `auto` takes what is not text as it is."""
-    if form == "raw" or (form == "auto" and not _is_text(data)):
+    from io import BytesIO
+
+    file = BytesIO(data)
+    if form == "raw" or (form == "auto" and not judged(file)[0]):
         return _raw(data)
-    return _read(_decoded(data), form)
+    file.seek(0)
+    return _whole(rows(blocks(file)), form)
+
+
+def read_file(file: BinaryIO, form: str = "auto", *, large: int = LARGE) -> Iterator[Piece]:
+    """Yield the same of a file, or a pipe, of any size: what is long comes in pieces of whole packets."""
+    from .runs import cut
+
+    is_text, read = (True, blocks(file)) if form != "auto" else judged(file)
+    return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large))
 
 
 def _raw(data: bytes) -> Iterator[Piece]:
@@ -99,51 +163,70 @@ def _raw(data: bytes) -> Iterator[Piece]:
     yield Piece(data, 1, "raw")
 
 
-def _is_text(data: bytes) -> bool:
-    try:
-        return not _CONTROL.search(data.decode())
-    except UnicodeDecodeError:
-        return False
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        sheet = Sheet(data.decode(errors="backslashreplace"))
-        end = Sheet(data[: error.start].decode()).starts[-1] - 1
-        raise sheet.error(end, f"byte 0x{data[error.start]:02x} is not UTF-8") from None
-
-
-def _read(text: str, form: str) -> Iterator[Piece]:
+def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[Piece, bool]]:
     empty = True
-    for part in _parts([*map(_marked, Sheet(text).lines())], form):
-        for piece in part.pieces() if isinstance(part, Dump) else _pieces(part.run(), form):
-            if piece.data:
-                empty = False
-                yield piece
+    for block in blocks:
+        empty = False
+        yield Piece(block, 1, "raw"), True
+    if empty:
+        raise BadText("no bytes")
+    yield Piece(b"", 1, "raw"), False
+
+
+def _whole(rows: Iterable[Row], form: str) -> Iterator[Piece]:
+    return (piece for piece, _ in _read(rows, form, 0))
+
+
+def _read(rows: Iterable[Row], form: str, large: int) -> Iterator[tuple[Piece, bool]]:
+    """Yield the bytes that rows write, and whether more follow that belong to them.
+
+    From `large` characters on, digits are read part by part; 0 for never.
+    """
+    sheet, empty = Sheet(), True
+    lines = (_marked(sheet.add(text, continued=continued)) for text, continued in rows)
+    for part, more in _parts(lines, form, large):
+        for piece in part.pieces():
+            if piece.data or part.divided:
+                empty = empty and not piece.data
+                yield piece, more
+        sheet.forget()
     if empty:
         raise BadText("no bytes")
 
 
-def _parts(lines: Sequence[Run], form: str) -> Iterator[Passage | Dump]:
-    """Yield what belongs together; a mark on a line of its own is for what comes next."""
-    part: Passage | Dump = _passage(lines[0]._replace(text=""), "", form)
-    for line, following in zip(lines, [*lines[1:], lines[-1]], strict=True):
+def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passage | Dump, bool]]:
+    """Yield what belongs together, and whether more of it follows; a mark on a line of its own is for what is next."""
+    part: Passage | Dump | None = None
+    for line, following in _followed(lines):
+        part = part or _passage(line._replace(text=""), "", form)
         if part.takes(line):
+            if large and part.size >= large and part.divides():
+                yield part, True
+                part.restart()
             continue
-        yield part
+        yield part, False
         mark = line.mark or (part.first.mark if isinstance(part, Passage) and part.empty else "")
         dump = dump_at(line, following, mark, isinstance(part, Dump)) if form in _WITH_DUMPS else None
         part = dump or _passage(line, mark, form)
-    yield part
+    if part:
+        yield part, False
+
+
+def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
+    """Yield each line with the next one; the last with itself."""
+    rest = iter(lines)
+    line = next(rest)
+    for following in rest:
+        yield line, following
+        line = following
+    yield line, line
 
 
 def _passage(line: Run, mark: str, form: str) -> Passage:
     """Return the passage that begins with a line; headings of other programs are blank."""
     if _HEADING.match(line.text):
         line = line._replace(text="")
-    return Passage(line, mark, form == "base64")
+    return Passage(line, mark, form)
 
 
 def _marked(line: Run) -> Run:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, BinaryIO
 
 from ..codec.decode import decode
 from ..codec.framing import CONNECT, frame_length
@@ -20,6 +20,8 @@ from .sheet import BadText
 
 MOST_OF_A_GAP = 64
 """Bytes of what is no packet that an event keeps."""
+LONGEST_LINE = 1 << 29
+"""Bytes of a line that are read at most."""
 _OBJECT = re.compile(r'\s*+\{\s*+"')
 _RECORD = re.compile(r'\s*+\{\s*+".*"hex"\s*+:\s*+"(?:[0-9a-fA-F]{2}|\*\*)')
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}|\*\*)*+")
@@ -36,6 +38,16 @@ def is_transcript(first: bytes) -> bool:
     lines = first.decode("utf-8", "replace").splitlines()
     dump = any(headline(line) and any(map(is_row, lines[at + 1 : at + 3])) for at, line in enumerate(lines))
     return dump or any(map(_RECORD.match, lines))
+
+
+def lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a file; raises BadText for one that is longer than the record of any packet."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise BadText(f"the line has more than {LONGEST_LINE:,} bytes", number)
+        yield line.decode("utf-8", "surrogateescape")
 
 
 def events(lines: Iterable[str]) -> Iterator[Event]:

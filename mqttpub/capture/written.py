@@ -26,6 +26,7 @@ def events(
     for piece in pieces:
         sender = MARKS.get(piece.mark) or direction
         stream = Stream(sender)
+        stream.offset = piece.start
         try:
             for frame in stream.feed(piece.data):
                 if frame.data[0] >> 4 == CONNECT:
@@ -35,7 +36,7 @@ def events(
                 yield _packet(ends, frame.data, frame.offset, sender, version)
             left, message, malformed = stream.pending, "the packet is cut short", False
         except LostSync as lost:
-            left, message, malformed = piece.data[lost.offset :], lost.message, True
+            left, message, malformed = piece.data[lost.offset - piece.start :], lost.message, True
         if left and cut:
             yield _packet(ends, left, stream.offset, sender, version)
         elif left:

@@ -12,7 +12,7 @@ import click
 from ..capture.chunks import BadCapture
 from ..capture.reading import Reading
 from ..capture.records import is_capture
-from ..capture.text import BadText, Piece, read_bytes
+from ..capture.text import BadText, Piece, read_file
 from ..capture.tlskeys import NoKeys
 from ..conversation.events import Event
 from ..spec.terms import Direction, Version
@@ -64,7 +64,7 @@ class Input:
 
     def pieces(self, form: str) -> Iterator[Piece]:
         """Yield the bytes that a text holds; raises BadText."""
-        return read_bytes(self.file.read(), form)
+        return read_file(self.file, form)
 
     def events(self, choice: Choice) -> Iterator[Event]:
         """Yield what the input holds; raises BadCapture, BadText and NoKeys, after all that was good."""
@@ -72,10 +72,10 @@ class Input:
             self._reading = Reading(self.file, ports=choice.ports, version=choice.version, keylog=choice.keylog)
             return self._reading.events()
         if choice.form == "auto" and self._is_transcript():
-            from ..capture.transcript import events
+            from ..capture.transcript import events, lines
             from ..reading.version import settle
 
-            return settle(events(line.decode("utf-8", "surrogateescape") for line in self.file))
+            return settle(events(lines(self.file)))
         return text_events(self.pieces(choice.form), choice)
 
     def remarks(self) -> Iterator[str]:

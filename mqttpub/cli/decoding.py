@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..capture.text import BadText, Piece, read_bytes, read_text
+from ..capture.text import BadText, Piece, read_bytes, read_file, read_text
 from ..capture.written import events as written
 from ..codec import decode as codec
 from ..codec.nodes import Decoded
@@ -76,10 +76,20 @@ def _missing(words: tuple[str, ...]) -> str:
 
 
 def _argument(words: tuple[str, ...], form: str) -> Iterator[Piece]:
-    if len(words) == 1 and words[0].startswith(("hex:", "base64:", "@")):
+    if len(words) == 1 and words[0].startswith("@"):
+        return _bytes_of(words[0][1:])
+    if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
         return read_bytes(_octets(words[0]), "raw")
     text = " ".join(words)
     return read_text(text) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
+
+
+def _bytes_of(path: str) -> Iterator[Piece]:
+    try:
+        with open(path, "rb") as file:
+            yield from read_file(file, "raw")
+    except OSError as error:
+        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
 
 
 class Decoding:

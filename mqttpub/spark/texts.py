@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from ..capture.chunks import BadCapture
-from ..capture.text import read_bytes
+from ..capture.text import read_file
 from ..capture.transcript import events as transcribed
-from ..capture.transcript import is_transcript
+from ..capture.transcript import is_transcript, lines
 from ..capture.written import events as written
 from ..conversation.events import Event
 from ..reading.version import settle
@@ -24,5 +24,5 @@ def events(file: BinaryIO) -> Iterator[Event]:
     if _BINARY.search(first):
         raise BadCapture(f"neither a capture nor a text begins with {first[:4].hex(' ')}")
     if is_transcript(first):
-        return settle(transcribed(line.decode("utf-8", "surrogateescape") for line in file))
-    return settle(written(read_bytes(file.read(), "auto")))
+        return settle(transcribed(lines(file)))
+    return settle(written(read_file(file, "auto")))

@@ -2,18 +2,20 @@
 
 import base64
 import contextlib
+import io
 import json
 import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.text import FORMS, BadText, Piece, read_bytes, read_text
+from mqttpub.capture.text import FORMS, BadText, Piece, read_bytes, read_file, read_text
 from mqttpub.spec.terms import Version
 from tests.strategies import encoded
 
@@ -229,6 +231,94 @@ def test_real_programs_that_lose_bytes(command: str) -> None:
     text = subprocess.run(command.split(), input=b"0" * 64, capture_output=True, check=True).stdout
     with pytest.raises(BadText, match=r"words of . digits stand|stands for lines that were left out"):
         list(read_bytes(text))
+
+
+# In parts
+
+
+class Pipe(io.RawIOBase):
+    """Bytes that come once, and few at a time."""
+
+    def __init__(self, data: bytes) -> None:
+        self.rest = data
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.rest[: min(len(buffer), 7)]
+        buffer[: len(piece)], self.rest = piece, self.rest[len(piece) :]
+        return len(piece)
+
+
+def runs(pieces: Iterable[Piece]) -> list[Piece]:
+    """Return pieces, those of one run together, after checking that each stands where the one before it ended."""
+    found: list[Piece] = []
+    for piece in pieces:
+        if piece.start:
+            assert piece.start == len(found[-1].data)
+            assert (piece.kind, piece.mark) == (found[-1].kind, found[-1].mark)
+            found[-1] = found[-1]._replace(data=found[-1].data + piece.data)
+        else:
+            found.append(piece)
+    return found
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_long_text_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is long gives the same bytes, in pieces of whole packets; what cannot be cut comes as a whole."""
+    for module, constant, value in (("runs", "LARGE", 40), ("rows", "BLOCK", 11)):
+        monkeypatch.setattr(f"mqttpub.capture.{module}.{constant}", value)
+    kind, write = WRITERS[name]
+    data = PACKET * 40 + PACKET[:5]
+    text = f"\n\n{write(data)}\n\n> {write(PACKET)}".encode()
+    whole = [*read_bytes(text)]
+    assert [piece.data for piece in whole] == [data, PACKET]
+    for file in (io.BytesIO(text), io.BufferedReader(Pipe(text))):
+        pieces = [*read_file(file, large=100)]
+        assert runs(pieces) == whole
+        assert {len(piece.data) % len(PACKET) for piece in pieces[:-2]} <= {0}
+        divided = kind == "dump" or name in ("wrapped", "commented")
+        assert len(pieces) > 4 if divided else len(pieces) == 2
+
+
+@pytest.mark.parametrize("name", ["plain", "upper", "colons", "dots", "0x words", "0x short"])
+def test_a_long_line_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, constant, value in (("runs", "LARGE", 40), ("rows", "LONG", 50), ("rows", "BLOCK", 11)):
+        monkeypatch.setattr(f"mqttpub.capture.{module}.{constant}", value)
+    data = PACKET * 40
+    pieces = [*read_file(io.BytesIO(WRITERS[name][1](data).encode()), large=100)]
+    assert runs(pieces) == [Piece(data, 1, "hex")]
+    assert len(pieces) > 4
+    monkeypatch.setattr("mqttpub.capture.rows.LONGEST", 400)
+    with pytest.raises(BadText, match="line 2, column 1: the line has more than 400 characters and cannot be read"):
+        list(read_file(io.BytesIO(b"30\n" + WRITERS["python bytes"][1](data).encode())))
+
+
+@pytest.mark.parametrize(
+    "text", ["3g", "30 31\n" * 50 + "30 3g", "30 31 " * 50 + "3g", "30 31\n" * 50 + "MDEA\n", "y\n" * 90]
+)
+def test_errors_of_parts_stand_where_those_of_the_whole_do(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mqttpub.capture.rows.LONG", 50)
+    places = []
+    for pieces in (read_bytes(text.encode()), read_file(io.BytesIO(text.encode()), large=100)):
+        with pytest.raises(BadText) as caught:
+            list(pieces)
+        places.append((caught.value.line, caught.value.column, caught.value.message))
+    assert places[0] == places[1]
+
+
+@pytest.mark.parametrize(("data", "message"), [
+    (bytes(100), "there is no MQTT packet in 64 bytes"),
+    (b"00 00\n" * 100, "there is no MQTT packet in 64 bytes"),
+    (b"\xc0\0" * 100 + b"\x30\xff\xff\xff\xff" * 9, "no packet can begin at offset 200, and only 30 bytes are read on"),
+])  # fmt: skip
+def test_what_never_becomes_a_packet_ends(data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module, constant, value in (("runs", "LARGE", 64), ("runs", "MOST_LOST", 30), ("rows", "BLOCK", 8)):
+        monkeypatch.setattr(f"mqttpub.capture.{module}.{constant}", value)
+    with pytest.raises(BadText) as caught:
+        list(read_file(io.BytesIO(data), large=10))
+    assert caught.value.message == message
 
 
 # Single cases
@@ -455,6 +545,19 @@ def test_any_bytes(data: bytes, form: str) -> None:
     """Any file is pieces with bytes, or an error."""
     with contextlib.suppress(BadText):
         assert all(piece.data for piece in read_bytes(data, form))
+
+
+@given(pasted, st.integers(1, 30))
+def test_any_text_in_parts(text: str, size: int) -> None:
+    """No cut changes what a text is, but for errors, before which there may be pieces."""
+    data = text.encode(errors="replace")
+    try:
+        expected = [*read_bytes(data)]
+    except BadText:
+        with pytest.raises(BadText):
+            list(read_file(io.BytesIO(data), large=size))
+    else:
+        assert runs(read_file(io.BytesIO(data), large=size)) == expected
 
 
 REPEATED = (
