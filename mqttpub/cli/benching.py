@@ -193,7 +193,7 @@ def _worker(number: int, target: Target, given: dict[str, Any], data: bytes) -> 
 
 
 def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dict[str, Any]:
-    """Return what was measured, as it stands in the JSON record; latencies are in seconds."""
+    """Return what was measured, as it stands in the JSON record."""
     latencies = Latencies()
     for worker in workers:
         latencies.merge(worker.latencies)
@@ -205,10 +205,10 @@ def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dic
         "messages_per_second": round(done / seconds, 1), "failed_connections": sum(bool(w.failure) for w in workers),
     }  # fmt: skip
     if latencies.classes:
-        record["latency"] = {
-            "min": round(latencies.least, 6),
-            **{f"p{percent:g}": round(latencies.percentile(percent), 6) for percent in PERCENTILES},
-            "max": round(latencies.most, 6),
+        record["latency_us"] = {
+            "min": int(latencies.least * 1e6),
+            **{f"p{percent:g}": int(latencies.percentile(percent) * 1e6) for percent in PERCENTILES},
+            "max": int(latencies.most * 1e6),
         }
     return record
 
@@ -219,12 +219,12 @@ def _print(result: dict[str, Any], workers: list[Worker], given: dict[str, Any])
 
         click.echo(json.dumps(result, separators=(",", ":")))
         return
-    rows = {key.replace("_", " "): value for key, value in result.items() if key not in ("event", "latency")}
+    rows = {key.replace("_", " "): value for key, value in result.items() if key not in ("event", "latency_us")}
     for name, value in rows.items():
         click.echo(f"{name:<20} {value:>12}")
-    for name, value in result.get("latency", {}).items():
-        click.echo(f"latency {name:<12} {value * 1000:>9.3f} ms")
-    if given["histogram"] and "latency" in result:
+    for name, value in result.get("latency_us", {}).items():
+        click.echo(f"latency {name:<12} {value / 1000:>9.3f} ms")
+    if given["histogram"] and "latency_us" in result:
         latencies = Latencies()
         for worker in workers:
             latencies.merge(worker.latencies)

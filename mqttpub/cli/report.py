@@ -186,7 +186,7 @@ def record(exchange: Exchange, outcome: str, version: Version) -> dict[str, Any]
         "retain": packet.retain, "packet_id": exchange.packet_id, "payload_bytes": exchange.payload_bytes,
         "outcome": outcome, "reason_code": exchange.reason_code, "reason": _name(exchange, version),
         "reason_string": exchange.reason_string or None, "sent_at": round(exchange.sent_at, 6),
-        "seconds": None if exchange.seconds is None else round(exchange.seconds, 6),
+        "latency_us": None if exchange.seconds is None else int(exchange.seconds * 1e6),
         "redeliveries": exchange.sendings - 1 or None,
     }  # fmt: skip
     return {key: value for key, value in values.items() if value is not None}

@@ -204,7 +204,7 @@ _KIND = ("type", "qos", "direction", "packets", "bytes")
 
 
 def record(summary: "Summary") -> dict[str, Any]:
-    """Return the summary as values that JSON has; times are ISO 8601 in UTC, latencies seconds."""
+    """Return the summary as values that JSON has; times are ISO 8601 in UTC, latencies microseconds."""
     from ..conversation.statistics import PERCENTILES
     from ..spark.report.answers import top, total
 
@@ -219,8 +219,8 @@ def record(summary: "Summary") -> dict[str, Any]:
             {
                 **{name: value for name, value in row.items() if name not in ("count", "percentiles", "max")},
                 "answered": row["count"],
-                **{f"p{each}": value / 1e6 for each, value in zip(PERCENTILES, row["percentiles"] or (), strict=False)},
-                "max": None if row["max"] is None else row["max"] / 1e6,
+                **{f"p{each}_us": us for each, us in zip(PERCENTILES, row["percentiles"] or (), strict=False)},
+                "max_us": row["max"],
             }
             for row in summary.exchanges
         ],

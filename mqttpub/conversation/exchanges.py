@@ -87,6 +87,14 @@ class Exchange(NamedTuple):
             return None
         return last.time - first.time
 
+    @property
+    def latency_us(self) -> int | None:
+        """Microseconds from the request to the last leg, both times cut to microseconds, as tables have them."""
+        first, last = self.legs[0], self.legs[-1]
+        if self.duration is None or first.time is None or last.time is None:
+            return None
+        return last.time // 1000 - first.time // 1000
+
 
 class _Open:
     __slots__ = ("client", "dups", "ends", "filters", "legs", "more", "packet_id", "qos", "resumed", "sender", "size",

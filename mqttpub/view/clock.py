@@ -1,4 +1,7 @@
-"""Times and durations as people read them."""
+"""Times and durations as people read them: cut to the digits that are shown, never rounded up.
+
+So a time is that of the tables, whose microseconds are cut, too, and no event seems to come later than it did.
+"""
 
 from datetime import UTC, datetime
 
@@ -77,8 +80,10 @@ def seconds(nanoseconds: int) -> str:
 
 
 def duration(nanoseconds: int) -> str:
-    """Return a duration with three digits that count: `0.821 ms`, `12.3 ms`, `1.50 s`, `3,600 s`."""
+    """Return a duration with three digits that count, the others cut: `0.821 ms`, `12.3 ms`, `1.50 s`, `3,600 s`."""
     sign, size = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    value, unit = (size / 1e6, "ms") if size < SECOND else (size / 1e9, "s")
-    places = max(0, 3 - len(str(int(value)))) if value >= 1 else 3
-    return f"{sign}{value:,.{places}f} {unit}"
+    unit, name = (SECOND // 1000, "ms") if size < SECOND else (SECOND, "s")
+    whole, rest = divmod(size, unit)
+    places = max(0, 3 - len(str(whole))) if whole else 3
+    digits = f".{rest * 10**places // unit:0{places}d}" if places else ""
+    return f"{sign}{whole:,}{digits} {name}"

@@ -133,17 +133,18 @@ def _leg(exchange: Exchange, leg: Leg, before: Leg) -> Iterator[Fact]:
 
 
 def exchange_record(exchange: Exchange) -> dict[str, Any]:
-    """Return an exchange as values that JSON has; times are ISO 8601 in UTC, durations in seconds."""
+    """Return an exchange as values that JSON has; names, kinds and latency are those of the table `exchanges`."""
     ends, topic, last = exchange.ends, exchange.topic, exchange.legs[-1]
     return {
-        "time": _time(exchange.legs[0].time),
+        "begin": _time(exchange.legs[0].time),
+        "end": _time(last.time),
         "connection": ends.number,
         "client": json_text(exchange.client) or None,
         "address": ends.client or None,
         "server": ends.server or None,
         "sender": exchange.sender.value if exchange.sender else None,
         "version": exchange.version.label,
-        "request": None if exchange.outcome == "orphan" else "PUBLISH" if topic else exchange.legs[0].name,
+        "kind": kind_of(exchange),
         "packet_id": exchange.packet_id,
         "qos": exchange.qos,
         "topic": json_text(topic.name) if topic and topic.name is not None else None,
@@ -155,7 +156,7 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
         "reason": _reason(exchange, last),
         "dups": exchange.dups,
         "resumed": exchange.resumed,
-        "seconds": None if exchange.duration is None else exchange.duration / 1e9,
+        "latency_us": exchange.latency_us,
         "legs": [_leg_record(exchange, leg) for leg in exchange.legs],
         "legs_left_out": exchange.more,
     }

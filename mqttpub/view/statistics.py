@@ -246,9 +246,9 @@ _SECTIONS = (_overview, _packets, _bytes, _exchanges, _latencies, _clients, _rea
 
 
 def record(statistics: Statistics) -> dict[str, Any]:
-    """Return the statistics as values that JSON has; times are ISO 8601 in UTC, durations in seconds.
+    """Return the statistics as values that JSON has; times are ISO 8601 in UTC, durations whole microseconds.
 
-    Percentiles of durations are at most 2 % too high; `max` is exact.
+    Percentiles of durations are at most 2 % too high; `max_us` is exact.
     """
     total, traffic = statistics.total(), statistics.traffic
     return {
@@ -283,7 +283,8 @@ def record(statistics: Statistics) -> dict[str, Any]:
         "latencies": [
             {
                 "kind": kind, "sender": end.value if end else None, "count": each.count,
-                **{f"p{percent}": each.percentile(percent) / 1e9 for percent in PERCENTILES}, "max": each.most / 1e9,
+                **{f"p{percent}_us": int(each.percentile(percent) // 1000) for percent in PERCENTILES},
+                "max_us": each.most // 1000,
             }
             for (kind, end), each in statistics.latencies.items()
         ],

@@ -111,7 +111,7 @@ def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
     assert main(words) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["summary"] == json.loads(json.dumps(record(SUMMARY)))
-    assert told["summary"]["exchanges"][0]["p90"] == 1.2
+    assert told["summary"]["exchanges"][0]["p90_us"] == 1_200_000
     assert told["summary"]["clients"]["dups"][0]["who"] == HOSTILE
     assert told["summary"]["findings"][0]["example"]["decode"].startswith("mqttpub lint $'")
     assert main([*words, "--no-summary"]) == 0

@@ -72,7 +72,7 @@ def _row(each: Exchange) -> dict[str, Any]:
         "begin": _us(first.time), "end": _us(last.time), "first_frame": first.record, "last_frame": last.record,
         "filters": [told(one) for one in each.filters] or None,
     }  # fmt: skip
-    row["latency_us"] = None if each.duration is None else (row["end"] or 0) - (row["begin"] or 0)
+    row["latency_us"] = each.latency_us
     for name in LEGS:
         row[f"{name.lower()}_time"] = next((_us(leg.time) for leg in each.legs if leg.name == name), None)
     return row

@@ -19,12 +19,18 @@ from mqttpub.spark.manifest import MANIFEST, Manifest, Refused, Row
 from mqttpub.spark.pipeline import Asked, run
 from tests.columns.test_read import record_places
 from tests.spark.fleet import capture, rotated
+from tests.spark.morning import SHIPPED
 from tests.spark.running import alone, one_by_one, piped, tables
 
 __all__ = ["alone"]
 
 CAPTURES = Path(__file__).parent.parent / "captures"
 pytestmark = pytest.mark.usefixtures("alone")
+SAME = (
+    "begin", "end", "sender", "version", "kind", "packet_id", "qos", "topic", "payload_length", "outcome",
+    "reason_code", "dups", "resumed", "latency_us",
+)  # fmt: skip
+"""What `decode --flows --json` and the table of exchanges both have, under one name."""
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +59,23 @@ def test_packets_are_those_of_decode(path: Path, tmp_path: Path) -> None:
             assert row[name] == values.get(name), (name, entry)
         if "properties" in entry:
             assert [each["id"] for each in row["properties"]] == [each["id"] for each in entry["properties"]]
+
+
+@pytest.mark.parametrize("path", [*sorted(CAPTURES.iterdir()), SHIPPED], ids=lambda path: path.stem)
+def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
+    piped(path, out=tmp_path / "out")
+    lines = CliRunner().invoke(program, ["decode", "--flows", "--json", str(path)]).stdout.splitlines()
+    expected = [entry for line in lines if (entry := json.loads(line)).get("outcome", "sent") != "sent"]
+    rows = tables(tmp_path / "out")["exchanges"]
+    for row in rows:
+        row |= {name: row[name].isoformat(timespec="microseconds").replace("+00:00", "Z") for name in ("begin", "end")}
+    for entry in expected:
+        # Tables have microseconds, what is finer is cut.
+        entry |= {name: f"{entry[name][:26]}Z".replace("ZZ", "Z") for name in ("begin", "end")}
+    assert expected
+    assert sorted(str([row[name] for name in SAME]) for row in rows) == sorted(
+        str([entry[name] for name in SAME]) for entry in expected
+    )
 
 
 @pytest.mark.slow

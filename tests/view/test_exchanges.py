@@ -57,7 +57,7 @@ def test_without_times() -> None:
     (shown,) = (plain([line]) for line in lines(talk.events, None))
     assert shown == "          - 10.0.0.1:50001 > QoS 1  id 1  t  0 B  PUBACK  complete"
     (record,) = (exchange_record(each) for each in exchanged(talk.events))
-    assert (record["time"], record["seconds"]) == (None, None)
+    assert (record["begin"], record["end"], record["latency_us"]) == (None, None, None)
 
 
 def test_a_topic_that_is_no_utf8() -> None:

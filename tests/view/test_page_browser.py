@@ -1,8 +1,10 @@
 """The page of captured packets in a browser: light both ways, keys, search, many rows, hostile text."""
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import cycle, islice
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any, TextIO
 
 import pytest
@@ -11,6 +13,8 @@ from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Closed, Ends, GapSeen, Remark
 from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.terms import Direction, Version
+from mqttpub.view import page
+from mqttpub.view.clock import duration, seconds
 from mqttpub.view.page import Page
 from tests.browser import browser as browser
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
@@ -571,3 +575,15 @@ def test_roles_and_names_are_there(show: Open) -> None:
     assert "client to server, sensor-17, error: publish.dup is 1" in label
     assert tab.locator("#row-6 .badge").inner_text() == "\u2716 2", "a sign and a count, not a colour alone"
     assert tab.get_attribute('.byte[data-byte="0"]', "aria-label") == "38, Fixed header, error"
+
+
+def test_times_are_those_of_the_terminal(browser: "Browser") -> None:
+    chance = Random(15)
+    edges = [digits * 10**power + more for digits in (1, 9995, 12_345) for power in range(9) for more in (-1, 0, 499)]
+    drawn = [chance.randrange(10 ** chance.randrange(1, 15)) for _ in range(500)]
+    values = [*edges, *(-each for each in edges), *drawn]
+    script = Path(page.__file__).with_name("pages").joinpath("text.js").read_text()
+    code = f"(values) => {{ {script}\nreturn values.map((each) => [seconds(each), lasting(each)]); }}"
+    with closing(browser.new_page()) as tab:
+        shown = tab.evaluate(code, values)
+    assert shown == [[seconds(each), duration(each)] for each in values]

@@ -82,7 +82,8 @@ class Detail {
     if (legs.length < 2) return null;
     const rows = legs.map((each) => this.store.row(each));
     const steps = rows.map((each, index) => {
-      const gap = index && each.time !== null && rows[0].time !== null ? ` +${lasting(each.time - rows[0].time)}` : "";
+      const after = index && each.time !== null && rows[0].time !== null ? each.time - rows[0].time : null;
+      const gap = after === null ? "" : ` ${after < 0 ? "" : "+"}${lasting(after)}`;
       const current = each.number === this.row.number;
       const label = [ARROWS[each.direction], " ", each.word, gap ? make("span", { class: "later" }, gap) : null];
       return make("button", { type: "button", class: "leg", "aria-current": current ? "step" : null, data: { go: each.number } }, ...label);

@@ -93,13 +93,22 @@ function plural(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
+// Times and durations are cut to the digits that are shown, as on the terminal and in the tables.
 function seconds(nanoseconds) {
-  return (nanoseconds / 1e9).toFixed(6);
+  const size = Math.abs(nanoseconds);
+  const micro = Math.floor((size % 1e9) / 1e3);
+  return `${nanoseconds < 0 ? "-" : ""}${Math.floor(size / 1e9)}.${String(micro).padStart(6, "0")}`;
 }
 
+// Three digits that count: 0.821 ms, 12.3 ms, 1.50 s, 3,600 s.
 function lasting(nanoseconds) {
-  if (nanoseconds < 1e6) return `${(nanoseconds / 1e3).toFixed(0)} \u00b5s`;
-  return nanoseconds < 1e9 ? `${(nanoseconds / 1e6).toFixed(1)} ms` : `${(nanoseconds / 1e9).toFixed(3)} s`;
+  const size = Math.abs(nanoseconds);
+  const [unit, name] = size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
+  const whole = Math.floor(size / unit);
+  const places = whole ? Math.max(0, 3 - String(whole).length) : 3;
+  const rest = Math.floor(((size % unit) * 10 ** places) / unit);
+  const digits = places ? `.${String(rest).padStart(places, "0")}` : "";
+  return `${nanoseconds < 0 ? "-" : ""}${whole.toLocaleString("en")}${digits} ${name}`;
 }
 
 // A moment as UTC with nine digits behind the second, as far as a browser's dates go.
