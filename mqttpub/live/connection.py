@@ -48,7 +48,7 @@ class Client(PahoClient):
     def __init__(self, target: Target, observer: Observer | None, timeout: float, packet_limit: int) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
-            client_id=target.connect.client_id or "empty",
+            client_id="replaced",
             protocol=int(target.version),  # type: ignore[arg-type]
             reconnect_on_failure=False,
         )

@@ -383,6 +383,21 @@ def test_a_redirection_names_the_other_server() -> None:
     assert str(refused.value).endswith("0x9c Use another server, Server Reference 'b': sorry")
 
 
+def test_a_client_identifier_that_is_no_utf_8_goes_out_as_it_is() -> None:
+    """With --force the user tries how a broker takes it."""
+    connects: list[bytes] = []
+
+    def script(peer: Peer) -> None:
+        connects.append(peer.accept())
+        peer.packet()
+        peer.send("40 02 00 01")
+
+    connect = Connect(client_id=b"a\xff".decode("utf-8", "surrogateescape"))
+    with scripted(script) as port:
+        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout=5)
+    assert [each.hex(" ")[-11:] for each in connects] == ["00 02 61 ff"]
+
+
 def test_answers_to_pingreq_are_no_progress() -> None:
     def script(peer: Peer) -> None:
         peer.accept()
