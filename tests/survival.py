@@ -24,7 +24,7 @@ from tests.conftest import free_port, mosquitto_program, wait_for_port
 
 SESSION_EXPIRY = 0x11
 MARK = b"that was all"
-MOST = 120
+MOST = 300
 """Seconds after which something that must come is given up, however busy the machine is."""
 CONFIG = """\
 listener {port} 127.0.0.1

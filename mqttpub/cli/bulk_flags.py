@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from .flags import flag, together
-from .value_types import AUTO, MOST, FiniteRange, NumberType
+from .value_types import AUTO, MOST, PATH, FiniteRange, NumberType
 
 NEEDS_AN_ANSWER = "needs QoS 1 or 2: nothing answers a message of QoS 0"
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
@@ -58,7 +58,7 @@ bulk_flags = together(
         metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
     ),
     flag(
-        "--outbox", type=click.Path(dir_okay=False), metavar="PATH",
+        "--outbox", type=PATH, metavar="PATH",
         help="Keep messages in this file until they are acknowledged; the next run with it sends the rest.",
     ),
     flag("--resend-doubtful", is_flag=True, help="Send again what an earlier run left in the outbox as in doubt."),
@@ -87,8 +87,6 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
         raise click.UsageError("--delimiter needs -l")
     if kinds and given["repeat"] != 1:
         raise click.UsageError("--repeat is for a message that flags name, not for standard input")
-    if given["outbox"] == "":
-        raise click.BadParameter("is empty; it names a file", param_hint="--outbox")
     if given["outbox"] and given["repeat_delay"]:
         raise click.UsageError("--repeat-delay does not go with --outbox")
     reconnects = given["reconnects"]

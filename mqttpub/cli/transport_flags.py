@@ -9,10 +9,10 @@ from ..live.transport import Tls, Transport
 from ..live.urls import TOKEN, check_header, check_path
 from .flags import Flag, flag, together
 from .sources import origin
-from .value_types import PATH, WORD, SecretType
+from .value_types import ADDRESS, PATH, WORD, PathWord, SecretType
 
-FILE = click.Path(exists=True, dir_okay=False)
-FOLDER = click.Path(exists=True, file_okay=False)
+FILE = PathWord(exists=True, dir_okay=False)
+FOLDER = PathWord(exists=True, file_okay=False)
 TLS_PORT = 8883
 PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
 """Ports by kind of transport and whether there is TLS."""
@@ -127,7 +127,7 @@ way_flags = together(
         help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://; "
         "mqtt_proxy and all_proxy in the environment are not looked at.",
     ),
-    flag("-A", "--bind", type=WORD, metavar="ADDRESS", help="Connect from this address of ours."),
+    flag("-A", "--bind", type=ADDRESS, metavar="ADDRESS", help="Connect from this address of ours."),
     group="Transport",
 )  # fmt: skip
 

@@ -109,7 +109,26 @@ class PathWord(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
-        return super().convert(WORD.convert(value, param, ctx), param, ctx)
+        path = WORD.convert(value, param, ctx)
+        if "\0" in path:
+            self.fail("it has a zero byte, which no file name has", param, ctx)
+        return super().convert(path, param, ctx)
+
+
+class AddressType(WordType):
+    """An address of this machine, with or without brackets."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the address without brackets."""
+        from ..live.urls import check_host
+
+        text = super().convert(value, param, ctx)
+        try:
+            return check_host(text)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class HostType(click.ParamType[str]):
@@ -238,6 +257,7 @@ class UrlType(click.ParamType["Url"]):
 VERSION = VersionType()
 URL = UrlType()
 HOST = HostType()
+ADDRESS = AddressType()
 WORD = WordType()
 PATH = PathWord(dir_okay=False)
 OCTETS = OctetsType()

@@ -158,7 +158,7 @@ def test_a_line_goes_out_while_the_pipe_stays_open(mosquitto: int) -> None:
             process.stdin.flush()
             assert listener.stdout.readline().strip() == text.hex().encode()
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait() == 0
 
 
 def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: int) -> None:

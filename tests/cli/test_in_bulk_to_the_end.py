@@ -15,6 +15,7 @@ CONFIG = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0
 
 @pytest.mark.slow
 @pytest.mark.broker
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_all_lines_arrive_in_order(qos: str, tmp_path: Path) -> None:
     port = free_port()

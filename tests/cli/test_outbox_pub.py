@@ -185,7 +185,7 @@ def test_a_damaged_outbox_is_named_before_anything_is_sent(tmp_path: Path, capsy
 @pytest.mark.parametrize(
     ("path", "said"),
     [
-        ("", "--outbox: is empty; it names a file"),
+        ("", "--outbox: it is empty"),
         (":memory:", "--outbox: ':memory:' is not the name of a file"),
         ("/no/such/folder/ob", "--outbox: '/no/such/folder/ob' cannot be used as an outbox: No such file or directory"),
     ],

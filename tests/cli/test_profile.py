@@ -146,6 +146,10 @@ WRONG = {
     "[profile.x]\nuser-property = [['a']]": "{path}: profile x: user-property: takes a name and a value, but 1 came",
     "[profile.x]\nproperty = { a = 1 }": "{path}: profile x: property: takes text or a number, not a table",
     "[profile.x]\nproperty = [['CONNECT', 'receive-maximum', [20]]]": "{path}: profile x: property: {NOT_AN_ARRAY}",
+    "[profile.x]\noutbox = ''": "{path}: profile x: outbox: it is empty",
+    "[profile.x]\noutbox = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: outbox: it has a zero byte, which no",
+    "[profile.x]\ncafile = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: cafile: it has a zero byte, which no",
+    "[profile.x]\nbind = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: bind: a host has a character that no",
     "[profile.x]\ntopic = [['a']]": "{path}: profile x: topic: takes text or a number, not an array",
 }
 

@@ -7,7 +7,7 @@ import pytest
 
 from tests.survival import survive
 
-pytestmark = [pytest.mark.slow, pytest.mark.broker]
+pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.timeout(600)]
 
 
 @pytest.mark.parametrize("qos", [1, 2])
