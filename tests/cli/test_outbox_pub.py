@@ -147,9 +147,9 @@ def test_what_two_programs_publish_through_one_outbox_arrives(mosquitto: int, tm
             assert process.stdin
             process.stdin.write(lines)
             process.stdin.close()
+        assert [process.wait() for process in processes] == [0, 0]
         assert listener.stdout
         got = [bytes.fromhex(listener.stdout.readline().decode()) for _ in range(400)]
-        assert [process.wait() for process in processes] == [0, 0]
     assert sorted(got) == sorted(b"".join(data).split())
 
 
