@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from mqttpub.live.connection import Target
-from mqttpub.live.failures import ConnectionRefused, Lost, NotConnected, Refused, Unanswered
+from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
 from mqttpub.live.flows import Exchange, Message
+from mqttpub.live.limits import Limits
 from mqttpub.live.publisher import Ahead, Listed, Options, Publisher
 from mqttpub.spec.fields import Property
-from mqttpub.spec.packets import Connect, Publish
+from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.terms import Version
 from tests.conftest import free_port
 from tests.fakes import Peer, Script, scripted_many
@@ -152,6 +153,26 @@ LIMITS = [
     ("20 06 00 00 03 22 00 03", Publish(topic="a", properties=(Property(0x23, 4),)), "MQTT5-3.2.2-17"),
     ("20 03 00 00 00", Publish(topic="a", properties=(Property(0x23, 1),)), "MQTT5-3.2.2-18"),
 ]
+WITHIN_LIMITS = [
+    ("20 05 00 00 02 24 01", Publish(topic="a", qos=1)),
+    ("20 08 00 00 05 27 00 00 00 14", Publish(topic="a", payload=bytes(14))),
+    ("20 06 00 00 03 22 00 03", Publish(topic="a", properties=(Property(0x23, 3),))),
+]
+
+
+@pytest.mark.parametrize(("connack", "packet"), WITHIN_LIMITS, ids=lambda value: str(value)[:20])
+def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> None:
+    seen: list[bytes] = []
+    with scripted_many([serve(seen, connack=connack)]) as port:
+        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+        made = Publisher(target, Listed([Message.of(packet, V5)]), Options(timeout=2.0))
+        assert len(list(made.run())) == 1
+    assert [each[0] >> 4 for each in seen] == [1, 3, 14]
+
+
+def test_a_connack_without_properties_sets_no_limit_but_that_of_the_format() -> None:
+    limits = Limits.of(Connack())
+    assert limits == Limits(65535, 5 + 268_435_455, 2, 1, 0), "5.0: 1.5.5, 2.1.4, 3.2.2.3"
 
 
 @pytest.mark.parametrize(("connack", "packet", "statement"), LIMITS, ids=lambda value: str(value)[:20])
@@ -191,6 +212,48 @@ def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
         list(Publisher(target, source, Options(timeout=2.0, aliases=True)).run())
     flow = [packet.hex() for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["3007000161" + "03230001", "300400016200", "30060000" + "03230001", "300400016200"]
+
+
+def test_aliases_are_set_anew_on_each_connection() -> None:
+    seen: list[bytes] = []
+    connack = "20 06 00 00 03 22 00 05"
+    with scripted_many(
+        [drop(after=2, connack=connack, answers=("40 02 00 01",)), serve(seen, connack=connack)]
+    ) as port:
+        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+        source = Listed(Message.of(Publish(topic="a", qos=1), V5) for _ in range(3))
+        list(Publisher(target, source, Options(timeout=2.0, aliases=True, reconnects=1, window=1)).run())
+    flow = [packet.hex(" ") for packet in seen if packet[0] >> 4 == 3]
+    assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
+
+
+def test_attempts_are_counted_from_the_last_success() -> None:
+    lost = drop(after=2, answers=("40 02 00 01",)), drop(after=2, answers=("40 02 00 02",))
+    with scripted_many([*lost, serve([])]) as port:
+        ended = list(publisher(port, 1, count=3, reconnects=1, window=1).run())
+    assert [exchange.packet_id for exchange in ended] == [1, 2, 3]
+
+
+def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doubt() -> None:
+    def refuse(peer: Peer) -> None:
+        peer.accept("20 03 00 87 00")
+
+    ends: dict[str, Script] = {
+        "before CONNACK, as a port with TLS does where --tls is not given": lambda peer: None,
+        "0x87 Not authorized": refuse,
+    }
+    for said, end in ends.items():
+        with scripted_many([drop(after=1), end]) as port, pytest.raises(Lost) as caught:
+            list(publisher(port, 1, reconnects=1).run())
+        assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
+
+
+def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
+    with scripted_many([drop(after=1, answers=("40 02 00 01",)), lambda peer: None]) as port:
+        made = publisher(port, 1, count=2, reconnects=1, window=1)
+        with pytest.raises(Failure) as caught:
+            list(made.run())
+    assert "no message was sent" not in str(caught.value)
 
 
 def test_acknowledgements_of_nothing_are_reported() -> None:

@@ -1,6 +1,7 @@
 """One connection against a scripted peer: every way it can end."""
 
 import socket
+import time
 
 import pytest
 
@@ -19,7 +20,7 @@ from mqttpub.live.failures import (
 )
 from mqttpub.live.flows import Exchange, Message
 from mqttpub.live.publisher import publish_all
-from mqttpub.spec.fields import Property
+from mqttpub.spec.fields import PACKETS, Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.terms import Version
 from tests.fakes import Peer, Script, scripted
@@ -366,8 +367,9 @@ def test_a_repeated_pubrec_is_no_progress() -> None:
         peer.accept()
         peer.packet()
         peer.send("50 02 00 01")
+        enough = time.monotonic() + 10 * TIMEOUT
         while peer.packet():
-            peer.send("50 02 00 01")
+            peer.send("50 02 00 01" if time.monotonic() < enough else "70 02 00 01")
 
     with scripted(script) as port, pytest.raises(Unanswered, match=r"no PUBCOMP .* within 0\.4 s"):
         publish(port, 2)
@@ -416,6 +418,36 @@ def test_a_broker_that_leaves_pingreq_unanswered_is_lost() -> None:
         publish_all(target._replace(port=port), [QOS_1], timeout=10)
 
 
+LAST = [
+    (Version.V311, [1, 0], ["PUBLISH", "PUBLISH", "PINGREQ", "DISCONNECT"]),
+    (Version.V31, [0], ["PUBLISH", "PINGREQ", "DISCONNECT"]),
+    (Version.V311, [0, 1], ["PUBLISH", "PUBLISH", "DISCONNECT"]),
+    (Version.V311, [2], ["PUBLISH", "PUBREL", "DISCONNECT"]),
+    (Version.V311, [], ["DISCONNECT"]),
+    (Version.V5, [1, 0], ["PUBLISH", "PUBLISH", "DISCONNECT"]),
+]
+ANSWERS = {0x32: "40 02 00 01", 0x34: "50 02 00 01", 0x62: "70 02 00 01", 0xC0: "d0 00"}
+
+
+@pytest.mark.parametrize(("version", "qos", "expected"), LAST)
+def test_pingreq_goes_where_nothing_else_shows_that_the_last_message_was_taken(
+    version: Version, qos: list[int], expected: list[str]
+) -> None:
+    seen: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept("20 03 00 00 00" if version == Version.V5 else "20 02 00 00")
+        while packet := peer.packet():
+            seen.append(PACKETS[packet[0] >> 4].name)
+            if answer := ANSWERS.get(packet[0]):
+                peer.send(answer)
+
+    messages = [Message.of(Publish(topic="a", qos=each), version) for each in qos]
+    with scripted(script) as port:
+        publish_all(Target("127.0.0.1", port, version, Connect(client_id="test")), messages, timeout=TIMEOUT)
+    assert seen == expected
+
+
 def test_a_refusing_puback_ends_the_exchange() -> None:
     with scripted(sends("40 09 00 01 87 05 1f 00 02 6e 6f")) as port:
         (exchange,) = publish(port, 1)
@@ -437,6 +469,38 @@ def test_a_refusing_pubrec_gets_no_pubrel() -> None:
     assert seen[0][0] == 0xE0
 
 
+@pytest.mark.parametrize(("qos", "answer"), [(1, "40 03 00 01 80"), (2, "50 03 00 01 80")])
+def test_the_lowest_refusing_code_refuses(qos: int, answer: str) -> None:
+    seen: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send(answer)
+        seen.append(peer.packet().hex(" "))
+
+    with scripted(script) as port:
+        (exchange,) = publish(port, qos)
+    assert (exchange.refused, exchange.reason_code) == (True, 0x80)
+    assert seen == ["e0 00"], "no PUBREL"
+
+
+def test_every_pubrec_gets_a_pubrel_until_pubcomp() -> None:
+    seen: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        for answer in ("50 02 00 01", "50 02 00 01", "70 02 00 01"):
+            peer.send(answer)
+            seen.append(peer.packet().hex(" "))
+
+    with scripted(script) as port:
+        (exchange,) = publish(port, 2)
+    assert seen == ["62 02 00 01", "62 02 00 01", "e0 00"]
+    assert exchange.acked_at
+
+
 def test_what_a_resumed_session_delivers_is_acknowledged() -> None:
     seen: list[bytes] = []
 
@@ -449,12 +513,15 @@ def test_what_a_resumed_session_delivers_is_acknowledged() -> None:
         peer.send("62 02 00 08" + "62 02 00 63")
         seen.append(peer.packet())
         seen.append(peer.packet())
+        # Its PUBREL has freed the Packet Identifier: the same again is not known any more.
+        peer.send("62 02 00 08")
+        seen.append(peer.packet())
         peer.send("40 02 00 01")
         peer.packet()
 
     with scripted(script) as port:
         publish(port, 1)
-    assert [packet.hex() for packet in seen] == ["40020007", "50020008", "70020008", "7003006392"]
+    assert [packet.hex() for packet in seen] == ["40020007", "50020008", "70020008", "7003006392", "7003000892"]
 
 
 def test_a_port_where_nobody_listens_is_not_connected() -> None:

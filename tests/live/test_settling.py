@@ -128,3 +128,15 @@ def test_an_answer_to_a_message_of_the_same_write_shows_nothing(outbox: Outbox) 
         run(port, outbox, b"x", b"y", qos=1, options=Options(timeout=5))
     assert seen == ["PUBLISH 1 x", "PUBLISH 2 y", "PINGREQ"]
     assert [each.packet_id for each in outbox.exchanges(V5)] == [1, 2]
+
+
+def test_a_message_whose_packet_identifier_is_another_ones_by_now_does_not_go_again(outbox: Outbox) -> None:
+    seen: list[str] = []
+    first = then(seen, "40 02 00 07", "")
+    messages = [Message.of(Publish(topic="a", qos=1, packet_id=7, payload=each), V5) for each in (b"x", b"y")]
+    with scripted_many([first, then(seen, "40 02 00 07", "d0 00", "")]) as port:
+        target = Target("127.0.0.1", port, V5, Connect(client_id="me", clean_start=False))
+        done = list(Publisher(target, Listed(outbox.add(messages)), AGAIN._replace(window=1), journal=outbox).run())
+    assert seen == ["PUBLISH 7 x", "PUBLISH 7 y", "PUBLISH 7 y DUP", "PINGREQ", "DISCONNECT"]
+    assert [each.sendings for each in done] == [1, 2]
+    assert outbox.count() == 0

@@ -66,6 +66,14 @@ def test_any_name_without_a_ca_file_trusts_those_of_the_system(brokers: Broker) 
         layers(to(brokers, "tls", Transport(tls=Tls(any_name=True))))
 
 
+@pytest.mark.broker
+def test_a_ca_file_is_trusted_instead_of_those_of_the_system(brokers: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(brokers.ca.cert))
+    assert layers(to(brokers, "tls", Transport(tls=Tls()))) == [TLS_LINE]
+    with pytest.raises(NotConnected, match="is not trusted"):
+        layers(to(brokers, "tls", Transport(tls=Tls(ca_file=str(brokers.stranger.cert)))))
+
+
 # TLS that does not come about
 
 REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
@@ -103,6 +111,15 @@ def test_a_refused_handshake_says_why(name: str, qos: int, brokers: Broker) -> N
     with pytest.raises(NotConnected) as caught:
         publish(to(brokers, kind, Transport(tls=tls(brokers))), qos=qos)
     assert str(caught.value) == sentence.format(brokers.ports[kind])
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
+def test_a_certificate_for_another_address_is_said_to_be_for_another(host: str, brokers: Broker) -> None:
+    target = to(brokers, "elsewhere", Transport(tls=trusting(brokers)), host=host)
+    with pytest.raises(NotConnected) as caught:
+        publish(target)
+    assert str(caught.value) == f"the certificate of {target.place} is not for '{host}'"
 
 
 @pytest.mark.broker
@@ -188,6 +205,25 @@ def test_alpn_is_asked_for_and_told(brokers: Broker) -> None:
     with scripted(secured(brokers, puback, "mqtt")) as port:
         (line,) = layers(Target("127.0.0.1", port, transport=Transport(tls=tls)))
     assert "TLS_AES_256_GCM_SHA384, ALPN mqtt, peer CN=localhost" in line
+
+
+def test_nothing_follows_disconnect_through_tls_which_cannot_be_half_closed(brokers: Broker) -> None:
+    seen: list[bytes] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        published = peer.packet()
+        peer.send("40 02 " + published[7:9].hex())
+        seen.append(peer.packet())
+        peer.send("32 06 00 01 61 00 07 00")
+        peer.sock.settimeout(0.5)
+        with pytest.raises(TimeoutError):
+            seen.append(peer.packet())
+
+    with scripted(secured(brokers, script)) as port:
+        target = Target("localhost", port, transport=Transport(tls=trusting(brokers)))
+        assert publish(target).reason_code == 0
+    assert seen == [b"\xe0\0"]
 
 
 def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
