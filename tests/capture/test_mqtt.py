@@ -582,6 +582,20 @@ def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5] * 20 + [V311]
 
 
+def test_a_version_that_packets_decided_is_not_changed_by_later_ones() -> None:
+    # Either end may send these, so that it stays open which one is the client.
+    older, newer = publish(version=V311), b"\x40\3\0\1\x10"
+    script = Script(flow(opened=False, client_port=4712)).send(CLIENT, older * 4).send(CLIENT, *[newer] * 9)
+    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    assert (len(found), {each.version for each in found}) == (13, {V311})
+
+
+def test_binary_payloads_that_look_like_properties_settle_nothing_at_once() -> None:
+    looks_newer, older = publish(b"\0x", V311), publish(b"text", V311)
+    script = Script(flow(1883, opened=False)).send(CLIENT, looks_newer * 5, older, looks_newer)
+    assert {each.version for each in script.events() if isinstance(each, PacketSeen)} == {V311}
+
+
 def test_a_version_that_was_given_is_not_guessed() -> None:
     found = Script(flow(1883, opened=False)).send(CLIENT, publish(version=V311) * 3).end().events(version=V31)
     assert remarks(found)[0].startswith("no CONNECT was captured: version 3.1 as given; ")

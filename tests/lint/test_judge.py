@@ -169,3 +169,19 @@ def test_what_follows_when_a_connection_is_over_or_had_to_make_room_is_not_its_b
         judge.packet(begun(OPEN[0], number))
     assert not judge.packet(begun(PINGED))[1]
     assert not judge.packet(begun(PING._replace(offset=len(OPEN[0].data))))[1]
+
+
+def test_a_guessed_version_may_change_until_a_connect_announces_one() -> None:
+    def version_after(judge: Judge, packet: Packet | bytes, version: Version) -> Version:
+        data = packet if isinstance(packet, bytes) else encode(packet, version)
+        judge.packet(seen(data)._replace(version=version, guessed=True))
+        return judge.version(1)
+
+    judge = Judge()
+    assert version_after(judge, b"\xc0\0", Version.V5) == Version.V5
+    assert version_after(judge, Publish(topic="a"), Version.V311) == Version.V311
+    unknown = Connect(client_id="c", protocol_level=6)
+    for first, last in ((Connect(client_id="c"), Version.V311), (unknown, Version.V5), (b"\x10\2\0\4", Version.V311)):
+        judge = Judge()
+        version_after(judge, first, Version.V311)
+        assert version_after(judge, b"\xc0\0", Version.V5) == last

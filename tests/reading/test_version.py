@@ -71,6 +71,7 @@ def of_text(path: Path) -> dict[str, list[str]]:
         (AMBIGUOUS.hex() + "\n" + AMBIGUOUS.hex(), "5.0"),
         (AMBIGUOUS.hex() + "\n" + ONLY_OLD.hex()[:-2], "5.0"),
         (AMBIGUOUS.hex() + "\n300800012b686970616e", "3.1.1"),
+        (AMBIGUOUS.hex() + "\n400500016161", "3.1.1"),
         ("> c000\n< d000\n", "5.0"),
         ("> c000\n< 2003008400\n", "5.0"),
         ("> c000\n< 20020001\n", "3.1.1"),
