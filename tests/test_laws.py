@@ -1,11 +1,9 @@
 """What holds for all packets and for all bytes: round trips, tiling, streams, limits of memory and time."""
 
-import sys
 import tracemalloc
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from itertools import pairwise
-from types import FrameType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -19,7 +17,7 @@ from mqttpub.spec.packets import Connect
 from mqttpub.spec.terms import Direction, Version
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import VARIABLE
-from tests.checks import assert_sound
+from tests.checks import assert_sound, steps
 from tests.strategies import conversations, directions, encoded, limits_of, packets, variables, versions
 
 laws = settings(derandomize=True, deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
@@ -345,22 +343,6 @@ def test_memory_grows_with_what_came() -> None:
             list(stream.feed(bytes(1000)))
 
     assert peak(feed) < 4_000_000
-
-
-def steps(action: Callable[[], object]) -> int:
-    """Return how many calls an action makes: work that no busy machine makes longer."""
-    made = 0
-
-    def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
-
-    sys.setprofile(count)
-    try:
-        action()
-    finally:
-        sys.setprofile(None)
-    return made
 
 
 def user_properties(count: int) -> bytes:

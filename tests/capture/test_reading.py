@@ -3,12 +3,9 @@
 import io
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGINT
 from typing import NamedTuple
 
 import pytest
@@ -24,6 +21,7 @@ from tests.capture.secured import Captured, Talk
 from tests.frames import FIN, Wire, pcap, records
 from tests.live.brokers import Broker, broker
 from tests.live.certificates import Authority
+from tests.recording import dumpcap
 
 # made here
 
@@ -172,25 +170,6 @@ class Traffic(NamedTuple):
     ports: dict[str, int]
 
 
-@contextmanager
-def recorded(path: Path, port: int) -> Iterator[None]:
-    """Record what goes over loopback to and from a port."""
-    command = ["dumpcap", "-q", "-i", "lo", "-f", f"tcp port {port}", "-w", str(path)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        said = [process.stderr.readline()]
-        while said[-1] and not said[-1].startswith("File: "):
-            said.append(process.stderr.readline())
-        assert said[-1], f"dumpcap does not record: {said}"
-        time.sleep(0.3)
-        try:
-            yield
-            time.sleep(0.5)
-        finally:
-            process.send_signal(SIGINT)
-            process.communicate(timeout=10)
-
-
 def run(*arguments: object) -> None:
     done = subprocess.run([str(each) for each in arguments], capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 0, done.stderr
@@ -208,9 +187,10 @@ def subscribed(made: Broker, port: int) -> None:
     """Let the clients of mosquitto exchange messages of each quality of service, in each version."""
     for version in ("mqttv31", "mqttv311", "mqttv5"):
         common = ["-h", "127.0.0.1", "-p", port, "-V", version, "-t", f"real/{version}"]
-        listener = ["mosquitto_sub", *common, "-q", "2", "-C", "4", "-W", "20"]
+        listener = ["stdbuf", "-oL", "mosquitto_sub", *common, "-q", "2", "-C", "4", "-W", "20", "-d"]
         with subprocess.Popen([str(each) for each in listener], stdout=subprocess.PIPE) as process:
-            time.sleep(0.5)
+            assert process.stdout
+            assert any(b"SUBACK" in line for line in process.stdout)
             for qos, size in ((0, 5), (1, 5), (2, 5), (1, 300_000)):
                 message = made.log.parent / "message"
                 message.write_bytes(b"x" * size)
@@ -224,7 +204,7 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
     folder = tmp_path_factory.mktemp("traffic")
     with broker(tmp_path_factory.mktemp("broker")) as made:
         for kind in ("tcp", "ws", "tls", "wss"):
-            with recorded(folder / f"{kind}.pcapng", made.ports[kind]):
+            with dumpcap(folder / f"{kind}.pcapng", f"tcp port {made.ports[kind]}"):
                 for qos in (0, 1, 2):
                     pub(made, kind, folder / "keys.log", "-t", "ours", "-m", f"hello {qos}", "-q", qos)
                 pub(made, kind, folder / "keys.log", "-t", "ours", "-m", "y" * 100_000, "-q", 1)
@@ -295,6 +275,15 @@ def test_tls_without_keys_is_named_and_counted(traffic: Traffic) -> None:
     assert reading.skipped.sentence == "4 connections are not MQTT: 4 TLS"
 
 
+def up_to_connect(path: Path, connects: set[int]) -> list[int]:
+    """Return the records of each connection up to its CONNECT, by tshark's numbers of connections."""
+    command = ["tshark", "-r", str(path), "-Y", "tcp", "-T", "fields", "-e", "frame.number", "-e", "tcp.stream"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    streams = {int(number): stream for number, stream in (line.split() for line in output.splitlines())}
+    last = {streams[record]: record for record in connects}
+    return [number for number, stream in streams.items() if number <= last.get(stream, 0)]
+
+
 @pytest.mark.broker
 @pytest.mark.tshark
 @pytest.mark.slow
@@ -308,7 +297,7 @@ def test_real_traffic_without_its_beginnings(traffic: Traffic) -> None:
     }
     assert numbers == set(first.values())
     source, path = traffic.folder / "tcp.pcapng", traffic.folder / "later.pcapng"
-    ranges = [str(number) for record in numbers for number in range(record - 3, record + 1)]
+    ranges = [str(number) for number in up_to_connect(source, numbers)]
     for at in range(0, len(ranges), 400):
         run("editcap", source, path, *ranges[at : at + 400])
     with path.open("rb") as file:

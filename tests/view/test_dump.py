@@ -1,6 +1,5 @@
 """The annotated dump."""
 
-import time
 from textwrap import dedent
 
 import pytest
@@ -295,25 +294,19 @@ def test_broken_packets(data: bytes, width: int) -> None:
 )
 def test_a_large_payload_is_shown_at_once(payload: bytes) -> None:
     decoded = publish(payload)
-    start = time.perf_counter()
     assert len(list(annotate(decoded))) < 80
-    assert time.perf_counter() - start < 30
 
 
 @pytest.mark.slow
 def test_all_of_a_large_payload_takes_linear_time() -> None:
     decoded = publish(b"\x00" * 1_000_000)
     decoded.findings += [found(at, at + 1, "zero") for at in range(10, 100_000, 10)]
-    start = time.perf_counter()
     assert sum(1 for _ in annotate(decoded, limit=None)) > 125_000
-    assert time.perf_counter() - start < 60
 
 
 def test_many_secrets_take_linear_time() -> None:
     decoded = of(Connack(properties=(Property(0x16, b"\1"),) * 5_000))
-    start = time.perf_counter()
     assert sum(1 for _ in annotate(decoded)) > 5_000
-    assert time.perf_counter() - start < 60
 
 
 # the line above

@@ -1,7 +1,7 @@
 """Real clients and a real broker keep the rules."""
 
 import subprocess
-import time
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +12,7 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from mqttpub.spec.terms import Version
+from tests.lab.sockets import eventually
 
 from .recorded import Recorder, judged, recorder
 
@@ -41,7 +42,7 @@ def listen(port: int, version: str, *more: str) -> "subprocess.Popen[str]":
 
 def assert_clean(proxy: Recorder, *ids: str) -> None:
     """Assert that nothing was found, and that these statements were put to the test."""
-    time.sleep(0.2)
+    assert eventually(lambda: not any(pair.open for pair in proxy.pairs), 20), "a client never closed"
     exercised: set[str] = set()
     for pair in proxy.pairs:
         found, tally, _ = judged(pair)
@@ -89,16 +90,26 @@ def test_request_and_response(mosquitto: int) -> None:
 def client(proxy: Recorder, version: int, act: Callable[[paho.Client], None], **more: object) -> None:
     """Run paho with something to do."""
     made = paho.Client(CallbackAPIVersion.VERSION2, client_id="paho", protocol=version)  # type: ignore[arg-type]
+    connected = threading.Event()
+    made.on_connect = lambda *_: connected.set()
+    made.user_data_set([])
+    made.on_message = lambda _, came, message: came.append(message.payload)
     made.connect("127.0.0.1", proxy.port, keepalive=60, **more)  # type: ignore[arg-type]
     made.loop_start()
-    until = time.monotonic() + 10
-    while not made.is_connected() and time.monotonic() < until:
-        time.sleep(0.01)
     try:
+        assert connected.wait(20)
         act(made)
     finally:
         made.disconnect()
         made.loop_stop()
+
+
+def subscribe(made: paho.Client, filters: list[Any]) -> None:
+    """Subscribe and return when the broker has acknowledged it."""
+    acknowledged = threading.Event()
+    made.on_subscribe = lambda *_: acknowledged.set()
+    made.subscribe(filters)
+    assert acknowledged.wait(20)
 
 
 @pytest.mark.parametrize(
@@ -108,21 +119,17 @@ def test_paho_talks_to_itself(mosquitto: int, version: int) -> None:
     came: list[bytes] = []
 
     def act(made: paho.Client) -> None:
-        made.on_message = lambda *given: came.append(given[2].payload)
-        made.subscribe([("paho/#", 2), ("paho/a", 1)])
-        time.sleep(0.1)
+        made.user_data_set(came)
+        subscribe(made, [("paho/#", 2), ("paho/a", 1)])
         sent = [made.publish("paho/a", str(index), qos=index % 3) for index in range(60)]
         for each in sent:
             each.wait_for_publish(10)
         made.unsubscribe("paho/#")
         made.subscribe("paho/a", qos=0)
-        until = time.monotonic() + 10
-        while len(came) < 60 and time.monotonic() < until:
-            time.sleep(0.01)
+        assert eventually(lambda: len(came) >= 60, 20), len(came)
 
     with recorder(mosquitto) as proxy:
         client(proxy, version, act)
-        assert len(came) >= 60
         assert_clean(proxy)
 
 
@@ -131,15 +138,16 @@ def test_a_session_is_resumed(mosquitto: int) -> None:
     lasting: Any = Properties(1)  # type: ignore[no-untyped-call]
     lasting.SessionExpiryInterval = 60
 
-    def subscribe(made: paho.Client) -> None:
-        made.subscribe("lasting", options=SubscribeOptions(qos=2))
-        time.sleep(0.2)
+    def receive(made: paho.Client) -> None:
+        # The broker keeps what was sent with QoS 1 and 2.
+        assert eventually(lambda: len(made.user_data_get()) == 2, 20)
 
+    lasting_filter = ("lasting", SubscribeOptions(qos=2))
     with recorder(mosquitto) as proxy:
-        client(proxy, 5, subscribe, clean_start=False, properties=lasting)
+        client(proxy, 5, lambda made: subscribe(made, [lasting_filter]), clean_start=False, properties=lasting)
         for qos in "012":
             tool("pub", proxy.port, "mqttv5", "-t", "lasting", "-q", qos, "-m", "m")
-        client(proxy, 5, lambda made: time.sleep(0.3), clean_start=False, properties=lasting)
+        client(proxy, 5, receive, clean_start=False, properties=lasting)
         client(proxy, 5, lambda made: None, clean_start=True)
         assert_clean(proxy, "MQTT5-4.5.0-2", "MQTT5-3.2.2-2")
 
