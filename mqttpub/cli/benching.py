@@ -10,7 +10,7 @@ import click
 
 from ..codec.publish import PublishWriter
 from ..live.connection import Target
-from ..live.failures import Exit, Failure, Interrupted
+from ..live.failures import Exit, Interrupted
 from ..live.flows import Message
 from ..live.publisher import Options, Publisher
 from ..spec.packets import Publish
@@ -114,7 +114,7 @@ class Worker(threading.Thread):
         self.publisher = Publisher(target, source, options)
         self.latencies = Latencies()
         self.done = self.refused = 0
-        self.failure: Failure | None = None
+        self.failure: Exception | None = None
         self.over = threading.Event()
 
     def run(self) -> None:
@@ -125,8 +125,9 @@ class Worker(threading.Thread):
                 self.refused += exchange.refused
                 if exchange.seconds is not None:
                     self.latencies.add(exchange.seconds)
-        except Failure as failure:
-            self.failure = failure
+        except Exception as error:
+            # Whatever it is, it ends the program in the main thread: a benchmark that broke must not pass for one done.
+            self.failure = error
         finally:
             self.over.set()
 

@@ -7,7 +7,7 @@ from ..spec.limits import OneOf
 from ..spec.terms import Version
 from ..wire.types import BINARY, BYTE, REST, STRING, U16, WireType
 from .flags import Flag
-from .value_types import BYTE_NUMBER, OCTETS, U16_NUMBER, NumberType
+from .value_types import BYTE_NUMBER, OCTETS, PASSWORD, U16_NUMBER, NumberType
 
 NAMES = {
     "topic": ("-t", "--topic"),
@@ -55,6 +55,8 @@ def field_flag(field: Field, prefix: str = "") -> Flag:
         return Flag([*names[:-1], both, key], aliases=aliases, default=None, help=help)
     type: Any = field.item or field.type
     kind = NumberType(0, field.mask >> field.shift) if field.mask else TYPES[type]
+    if field.kind == "secret":
+        kind = PASSWORD
     return Flag([*names, key], aliases=aliases, type=kind, multiple=field.shape == "list", default=None, help=help)
 
 

@@ -43,6 +43,9 @@ def sentence(error: click.ClickException) -> str | None:
 
 def _of_command(name: str, ctx: click.Context) -> str:
     assert isinstance(ctx.command, click.Group)
+    if "://" in name:
+        # It may hold a password, so it is not repeated.
+        return "a URL is given with -L: `mqttpub pub -L URL`"
     known = f"no command is called '{name}'"
     if ctx.parent is None:
         if name in OTHER_COMMANDS:

@@ -9,6 +9,8 @@ import threading
 import pytest
 
 from mqttpub.cli.benching import Latencies, histogram
+from mqttpub.cli.main import main
+from mqttpub.live.publisher import Publisher
 from tests.fakes import Peer, scripted
 
 PROGRAM = [sys.executable, "-m", "mqttpub", "bench"]
@@ -89,6 +91,15 @@ def test_warnings_about_the_connection_are_said_once() -> None:
         "mqttpub: --insecure: the certificate of the broker is not verified",
         "mqttpub: cannot connect to localhost:1: Connection refused",
     ]
+
+
+def test_an_error_of_a_worker_does_not_pass_for_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Publisher) -> None:
+        raise TypeError("broken")
+
+    monkeypatch.setattr(Publisher, "run", broken)
+    with pytest.raises(TypeError, match="broken"):
+        main(["bench", "-p", "1", "-n", "1", "--connections", "2"])
 
 
 def test_percentiles_are_right_to_two_percent() -> None:

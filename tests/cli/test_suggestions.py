@@ -18,6 +18,7 @@ SAID = {
         "mqttpub: no command is called 'help': `mqttpub --help` lists the commands, "
         "and `mqttpub COMMAND --help` the flags of one"
     ),
+    "mqtt://me:secret@h/t -m x": "mqttpub: a URL is given with -L: `mqttpub pub -L URL`",
     "lnit": "mqttpub: no command is called 'lnit'; did you mean lint?",
     "xyz": "mqttpub: no command is called 'xyz'; `mqttpub --help` lists them",
     "/etc/passwd": "mqttpub: no command is called '/etc/passwd', but a file is: `mqttpub decode /etc/passwd` reads it",
