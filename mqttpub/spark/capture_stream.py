@@ -30,7 +30,7 @@ from .fitting import arrow_schema, check, fitted
 from .options import Options
 from .replacing import replace_whole
 from .saved import StateError, dumps, load
-from .sources import NoSource, Source, examine, expand
+from .sources import HIDDEN, NoSource, Source, examine, expand
 
 OPTIONS = READING | {"state", "settle", "idle", "partitions", "max_files_per_trigger"}
 FILES, BUCKETS = "files.jsonl", "partitions"
@@ -156,9 +156,17 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         with told(CaptureError):
             if not self.options.paths():
                 raise OptionError("there is nothing to read: load() takes a folder, or a glob")
+            self._check_apart()
             check(self.schema, PACKETS)
             capture(self.options, 0, self._buckets)
             return {"files": 0}
+
+    def _check_apart(self) -> None:
+        """Raise OptionError for a state among the captures, as its files would be read with them."""
+        for path in filter(os.path.isdir, self.options.paths()):
+            below = os.path.relpath(os.path.realpath(self.folder), os.path.realpath(path))
+            if below == os.curdir or not any(part.startswith(HIDDEN) for part in below.split(os.sep)):
+                raise OptionError(f"option 'state': '{self.folder}' lies in '{path}', whose files are all read")
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return how many files one batch may bring."""

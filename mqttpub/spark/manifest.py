@@ -54,6 +54,8 @@ class Read(NamedTuple):
     """Records of the capture, whichever connection they belong to; packets of a text."""
     problem: str = ""
     """Why not all of it was read, as a sentence."""
+    unread: bool = False
+    """Whether the rest is there, but the system did not give it: a later run tries again."""
 
 
 class Row(NamedTuple):
@@ -245,6 +247,9 @@ def opened(folder: Path, run: str, mode: str) -> Iterator[Output]:
     output = Output(folder, run)
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not any((folder / name).exists() for name in (LOCK, JOURNAL, MANIFEST)):
+            # Nothing of ours was ever here, so nothing here is to be cleaned up.
+            _check_empty(folder)
         with _locked(folder):
             _carry_out(folder)
             _clean(folder)
@@ -271,10 +276,15 @@ def _before(folder: Path, mode: str) -> Manifest:
         if mode == "resume":
             _check_states(folder, made)
         return made
+    _check_empty(folder)
+    return Manifest()
+
+
+def _check_empty(folder: Path) -> None:
+    """Raise Refused for a folder of others."""
     foreign = sorted(name for name in os.listdir(folder) if name != LOCK)
     if foreign:
         raise Refused(f"{folder} holds files that are no tables of mqttpub, such as {foreign[0]}")
-    return Manifest()
 
 
 def _check_states(folder: Path, manifest: Manifest) -> None:

@@ -177,7 +177,7 @@ class _Run:
             return source._replace(problem="it is shorter than when it was read; the rows of then stay in the tables")
         if not source.capture:
             return source._replace(
-                problem="it has grown, and texts are read as a whole: --mode overwrite reads it again"
+                problem="the tables hold the beginning of it, and texts are read as a whole: --mode overwrite reads it"
             )
         if self.asked.mode == "resume":
             return source._replace(skip=taken.records)
@@ -236,7 +236,8 @@ class _Run:
         taken = [
             Taken(
                 source.name,
-                source.size,
+                # As none of it: so a resumed run takes it for one that has grown, and goes on behind its records.
+                0 if read.unread else source.size,
                 source.head,
                 source.digest,
                 self.name,

@@ -21,7 +21,8 @@ COPIES = 4
 """Files that are fetched at the same time."""
 MANIFEST = "_manifest.json"
 """By which a folder of tables is known."""
-_HIDDEN = (".", "_")
+HIDDEN = (".", "_")
+"""How the names of files begin that no folder stands for."""
 _MAGIC = "*?["
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _HERE = ("", "localhost")
@@ -178,8 +179,8 @@ def _below(folder: str) -> Iterator[str]:
             # Tables of an earlier run, which somebody put among the captures.
             folders[:] = []
             continue
-        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
-        found += [os.path.join(place, name) for name in names if not name.startswith(_HIDDEN)]
+        folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
+        found += [os.path.join(place, name) for name in names if not name.startswith(HIDDEN)]
     found += [error.filename for error in unlisted]
     if not found:
         raise NoSource(f"the folder '{folder}' is empty")
@@ -225,7 +226,7 @@ def _files(system: Any, status: Any) -> Iterator[str]:
         yield status.getPath().toString()
         return
     for each in system.listStatus(status.getPath()):
-        if not each.getPath().getName().startswith(_HIDDEN):
+        if not each.getPath().getName().startswith(HIDDEN):
             yield from _files(system, each)
 
 

@@ -124,6 +124,8 @@ class _Work:
         """Bytes of the sources before the one that is being read."""
         self.problem = ""
         """Why the source that is being read, or was last, ended before its end."""
+        self.unread = False
+        """Whether it was the system that gave no more of it."""
         self.told = self.begun
         """When it was noted last how far it had come."""
         if job.states:
@@ -149,7 +151,7 @@ class _Work:
     def _source(self, source: Source) -> Read | None:
         """Read one source; what is wrong with it ends it, and nothing else."""
         if source.problem:
-            return Read(0, source.problem)
+            return Read(0, source.problem, unread=True)
         self.reader.begin(source)
         if not self.reader.reads(source):
             return None
@@ -161,7 +163,7 @@ class _Work:
                 self._note(at)
         problem = self.problem or self.reader.left_out()
         self.read += source.size
-        return Read(self.reader.records() if source.capture else packets, problem)
+        return Read(self.reader.records() if source.capture else packets, problem, self.unread)
 
     @staticmethod
     def _opened(source: Source) -> BinaryIO:
@@ -177,7 +179,7 @@ class _Work:
 
     def _pieces(self, source: Source, file: BinaryIO) -> Iterator[tuple[Piece, int]]:
         """Yield what a source holds, and how many bytes were read for it; only what goes wrong here is its problem."""
-        self.problem = ""
+        self.problem, self.unread = "", False
         try:
             for piece in self.reader.pieces(source, file):
                 yield piece, file.tell()
@@ -186,7 +188,7 @@ class _Work:
         except BadText as error:
             self.problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
-            self.problem = error.strerror or str(error)
+            self.problem, self.unread = error.strerror or str(error), True
 
     def _note(self, at: int) -> None:
         """Note now and then how far a source was read."""

@@ -294,6 +294,18 @@ def test_a_stream_says_what_it_lacks(known: Truth, tmp_path: Path, options: dict
         rotation.batch()
 
 
+@pytest.mark.parametrize(("name", "refused"), [("", True), ("a/state", True), ("_state", False), ("../state", False)])
+def test_a_state_among_the_captures_is_refused(name: str, refused: bool, known: Truth, tmp_path: Path) -> None:
+    rotation = Rotation(known, tmp_path, state=str(tmp_path / "rotating" / name))
+    rotation.put(0)
+    if refused:
+        with pytest.raises(OptionError, match=r"option 'state': '.*' lies in '.*', whose files are all read"):
+            rotation.batch()
+        assert os.listdir(rotation.source) == ["000.pcap"]
+    else:
+        assert (rotation.batch(), rotation.batch()) == (1, 0)
+
+
 def test_a_checkpoint_without_its_state(known: Truth, tmp_path: Path) -> None:
     rotation = Rotation(known, tmp_path)
     rotation.offset = {"files": 7}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -157,7 +158,7 @@ def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path)
     piped(path, out=out, mode="resume")
     path.write_text(f"{TEXT}\nc0 00\n")
     ((_, problem),) = piped(path, out=out, mode="resume").problems
-    assert problem == "it has grown, and texts are read as a whole: --mode overwrite reads it again"
+    assert problem == "the tables hold the beginning of it, and texts are read as a whole: --mode overwrite reads it"
     assert len(tables(out)["packets"]) == 1
     piped(path, out=out, mode="overwrite")
     assert len(tables(out)["packets"]) == 2
@@ -437,6 +438,27 @@ def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
 
     monkeypatch.setattr(Reader, "pieces", broken)
     assert piped(*ring, out=tmp_path / "out").problems == [(str(ring[1]), "Input/output error")]
+
+
+@pytest.mark.parametrize("most", [0, 1])
+def test_what_the_system_did_not_give_a_resumed_run_reads(
+    most: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces, out = Reader.pieces, tmp_path / "out"
+
+    def broken(self: Reader, source: Source, file: Any) -> Any:
+        yield from islice(pieces(self, source, file), most if source.path == str(ring[2]) else None)
+        if source.path == str(ring[2]):
+            raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Reader, "pieces", broken)
+        assert piped(*ring, out=out).problems == [(str(ring[2]), "Input/output error")]
+    assert piped(*ring, out=out, mode="append").problems[0][1].startswith("the tables hold the beginning of it")
+    result = piped(*ring, out=out, mode="resume")
+    assert (result.read, result.known, result.problems) == (1, 2, [])
+    piped(*ring, out=tmp_path / "once")
+    assert tables(out) == tables(tmp_path / "once")
 
 
 # runs that add to others

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,12 +76,14 @@ def test_modes(tmp_path: Path) -> None:
     assert len(list((tmp_path / "_state").iterdir())) == 1
 
 
-def test_files_of_others_are_not_touched(tmp_path: Path) -> None:
-    (tmp_path / "mine.txt").write_text("mine")
+@pytest.mark.parametrize("name", ["mine.txt", "_staging-mine/mine.txt", f"{MANIFEST}.new"])
+def test_files_of_others_are_not_touched(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("mine")
     for mode in ("error", "overwrite", "append", "resume"):
-        with pytest.raises(Refused, match=r"no tables of mqttpub, such as mine\.txt"):
+        with pytest.raises(Refused, match=f"no tables of mqttpub, such as {re.escape(name.partition('/')[0])}"):
             put(tmp_path, "1", mode, "a")
-    assert visible(tmp_path) == ["mine"]
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
 
 
 def test_what_is_open_is_replaced(tmp_path: Path) -> None:
