@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 
 from ..codec.nodes import Finding
+from ..conversation.closings import Closings
 from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from ..conversation.filters import Filter
 from ..conversation.known import Conversations, Known, KnownPacket
@@ -52,7 +53,8 @@ class Following:
         ended = self._open.ended(event)
         if not self._picked or self._picked.matches(event, client=client):
             yield from self._told(event, findings)
-        if ended:
+        # After a reset there may be packets of the other end still.
+        if ended and isinstance(event, Closed) and event.how != "RST":
             self._conversations.end(event.ends)
 
     def _told(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
@@ -72,27 +74,22 @@ class OpenConnections:
     """Which connections are open, so that what they leave unfinished can be told when they end."""
 
     def __init__(self) -> None:
-        self._open: dict[int, tuple[Ends, bool]] = {}
-        """Whether one side has closed."""
+        self._open: dict[int, Ends] = {}
+        self._closings: Closings[int] = Closings()
 
     def ended(self, event: Event) -> bool:
         """Take an event; return whether it is the end of its connection."""
         number = event.ends.number
-        if not isinstance(event, Closed):
-            if number not in self._open:
-                self._open[number] = (event.ends, False)
-            return False
-        half = self._open.get(number, (event.ends, False))[1]
-        if event.direction is None or event.how == "RST" or half:
+        if isinstance(event, Closed) and self._closings.over(number, event):
             self._open.pop(number, None)
             return True
-        self._open[number] = (event.ends, True)
+        if number not in self._open:
+            self._open[number] = event.ends
         return False
 
     def left(self) -> Iterator[Ends]:
         """Yield the connections that have not ended."""
-        for ends, _ in self._open.values():
-            yield ends
+        yield from self._open.values()
 
 
 def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:

@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..conversation.closings import Closings
 from ..conversation.events import Closed, Ends, GapSeen
 from ..spec.packets import Connack, Connect, Disconnect, Publish
-from ..spec.terms import Direction
 from .arrow import Rows, encoded, numbers
 from .decode import key
 from .frames import NO_TIME, Frames
@@ -31,8 +31,7 @@ class Connections:
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
-        self._closing: dict[str, set[Direction | None]] = {}
-        """The ends that closed, of connections that are not over."""
+        self._closings: Closings[str] = Closings()
 
     def add(
         self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Ends], str] = key
@@ -58,7 +57,7 @@ class Connections:
 
     def _end(self, over: Iterable[str]) -> Iterator[dict[str, Any]]:
         for each in over:
-            self._closing.pop(each, None)
+            self._closings.forget(each)
             if row := self._rows.pop(each, None):
                 yield row
 
@@ -107,9 +106,7 @@ class Connections:
         if row["closed_how"] is None:
             row["closed_by"], row["closed_how"] = event.direction.value if event.direction else None, event.how
         row["end"] = _latest(row["end"], None if event.time is None else event.time // 1000)
-        closed = self._closing.setdefault(connection, set())
-        closed.add(event.direction)
-        return connection if event.direction is None or event.how == "RST" or len(closed) > 1 else None
+        return connection if self._closings.over(connection, event) else None
 
 
 def _sums(packets: pa.RecordBatch, number: NDArray[Any], count: int) -> dict[str, list[Any]]:

@@ -47,6 +47,10 @@ class Frames:
     def __len__(self) -> int:
         return len(self.start)
 
+    def numbers(self, ends: Ends) -> list[int]:
+        """Return the indices of a connection among `connections`; its ends may have got their names later."""
+        return [index for index, each in enumerate(self.connections) if each.number == ends.number]
+
 
 NO_TIME = int(np.iinfo(np.int64).min)
 """Stands for a time that nothing tells."""

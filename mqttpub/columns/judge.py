@@ -1,6 +1,6 @@
 """Frames to rows of `findings`: every packet judged by itself and in its conversation, one by one."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,16 +92,17 @@ def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:
 
 
 def _place(frames: Frames, event: GapSeen | Closed) -> int:
+    if isinstance(event, Closed) and event.how == "end":
+        return len(frames)
+    own: NDArray[Any] = np.isin(frames.connection, frames.numbers(event.ends))
+    own &= frames.direction == _SIDES[event.direction]
+    place = int(np.searchsorted(frames.record, event.record, "right"))
     if isinstance(event, Closed):
-        return len(frames) if event.how == "end" else int(np.searchsorted(frames.record, event.record, "right"))
-    own: NDArray[Any] = np.isin(frames.connection, _numbers(frames.connections, event.ends))
-    behind = own & (frames.direction == _SIDES[event.direction]) & (frames.offset >= event.offset)
-    rows = np.flatnonzero(behind)
-    return int(rows[0]) if len(rows) else int(np.searchsorted(frames.record, event.record, "right"))
-
-
-def _numbers(connections: Sequence[Ends], ends: Ends) -> list[int]:
-    return [index for index, each in enumerate(connections) if each.number == ends.number]
+        # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
+        rows = np.flatnonzero(own & (event.how == "FIN"))
+        return max(place, int(rows.max(initial=-1)) + 1)
+    rows = np.flatnonzero(own & (frames.offset >= event.offset))
+    return int(rows[0]) if len(rows) else place
 
 
 # rows

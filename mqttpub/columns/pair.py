@@ -15,7 +15,7 @@ there is at most one open exchange:
   it is an exchange of its own, and the open one goes on. Where none is open, it begins one.
 - PUBACK, PUBCOMP, SUBACK, UNSUBACK, and PUBREC with a Reason Code of 0x80 or above, end it:
   `refused` where that code is 0x80 or above (of several the highest), else `complete`.
-- What is open when its connection closes is `unfinished`.
+- What is open when its connection is at its end (both ends have closed, or one has reset it) is `unfinished`.
 - Whatever its end, an exchange without PUBLISH and without Topic Filters is an `orphan`.
 
 QoS 0 is in `packets` only, as there is nothing to pair. An exchange that an earlier connection of
@@ -29,6 +29,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from ..conversation.closings import Closings
 from ..conversation.events import Closed, Ends
 from ..spec.fields import PACKETS as TYPES
 from ..spec.fields import Packet
@@ -74,10 +75,24 @@ class Close(NamedTuple):
     """Behind the packets of this record; LATER behind all."""
 
 
-def closes(frames: Frames, name: Callable[[Ends], str] = key) -> list[Close]:
-    """Return the closes that came with frames; `name` gives the keys of connections."""
+def closes(frames: Frames, closings: Closings[str], name: Callable[[Ends], str] = key) -> list[Close]:
+    """Return which connections came to their end with frames; `name` gives the keys of connections.
+
+    `closings` knows of those before.
+    """
     found = (each for each in frames.others if isinstance(each, Closed))
-    return [Close(name(each.ends), LATER if each.how == "end" else each.record) for each in found]
+    return [Close(name(each.ends), _last(frames, each)) for each in found if closings.over(name(each.ends), each)]
+
+
+def _last(frames: Frames, event: Closed) -> int:
+    """Return the record after which a connection is at its end."""
+    if event.how == "end":
+        return LATER
+    # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
+    if event.how != "FIN":
+        return event.record
+    own = frames.record[np.isin(frames.connection, frames.numbers(event.ends))]
+    return max(event.record, int(own.max(initial=0)))
 
 
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
@@ -211,18 +226,18 @@ class _Exchanges:
         yield from self._moments(index[message & (self.ending == UNFINISHED)], close=True)
 
     def _moments(self, index: Rows, *, close: bool) -> Iterator[Moment]:
-        legs = self.legs.take(index, ("client_id", "resolved_topic"))
+        legs = self.legs.take(index, ("client_id", "connection", "resolved_topic"))
         when = self.closing[index] if close else legs["frame"]
         columns = (when, legs["pos"], index, legs["sender"] << 16 | legs["packet_id"], legs["code"])
-        texts = (legs.texts["client_id"], legs.texts["resolved_topic"])
+        texts = (legs.texts["client_id"], legs.texts["connection"], legs.texts["resolved_topic"])
         about = (legs["size"], np.where(legs["code"] == Publish.code, legs["qos"], _QOS[legs["code"]]), legs["resumed"])
-        for frame, pos, leg, name, code, client, topic, size, qos, resumed in zip(
+        for frame, pos, leg, name, code, client, connection, topic, size, qos, resumed in zip(
             *(each.tolist() for each in columns), *(each.to_pylist() for each in texts),
             *(each.tolist() for each in about), strict=True,
         ):  # fmt: skip
-            left = Left(topic, size, qos) if code == Publish.code or resumed else None
+            left = Left(topic, size, qos, connection) if code == Publish.code or resumed else None
             if client is not None:
-                yield Moment(frame, close, pos, client, leg, name, code, left)
+                yield Moment(frame, close, pos, client, leg, name, code, connection, left)
 
     def left(self) -> Legs:
         """Return the legs by which open exchanges are remembered, as they came.

@@ -25,6 +25,8 @@ class Left(NamedTuple):
     topic: str | None
     size: int
     qos: int
+    connection: str
+    """The key of the connection that left it."""
 
 
 class Moment(NamedTuple):
@@ -42,6 +44,8 @@ class Moment(NamedTuple):
     """Sender and Packet Identifier."""
     code: int
     """Packet type of that packet."""
+    connection: str = ""
+    """The key of its connection."""
     left: Left | None = None
     """What a close leaves, where the packet is a PUBLISH."""
 
@@ -63,7 +67,7 @@ class Sessions:
         """Take what came of moments for true."""
         for client, session in course.changed.items():
             if session:
-                weight = sum(_ENTRY + 4 * len(each.topic or "") for each in session.values())
+                weight = sum(_ENTRY + len(each.connection) + 4 * len(each.topic or "") for each in session.values())
                 self._table.put(client, session, weight + 2 * len(client))
             else:
                 self._table.pop(client)
@@ -89,8 +93,12 @@ class Course:
         if moment.close:
             left = moment.left or self.found.get(moment.leg)
             if left:
-                session[moment.key] = left
+                session[moment.key] = left._replace(connection=moment.connection)
             return
-        earlier = session.pop(moment.key, None)
-        if earlier and (moment.code == Publish.code or moment.code in _ANSWERED[earlier.qos]):
+        earlier = session.get(moment.key)
+        if earlier is None or earlier.connection == moment.connection:
+            # What comes after a reset of its own connection resumes nothing: the end that reset it does not take it.
+            return
+        del session[moment.key]
+        if moment.code == Publish.code or moment.code in _ANSWERED[earlier.qos]:
             self.found[moment.leg] = earlier

@@ -226,7 +226,7 @@ class Exchanges:
             return None
         begun = self._begin(event, packet, event.direction, client, key)
         self._fill(begun, packet, topic)
-        begun.resumed = packet.dup and self._left(client, key) is not None
+        begun.resumed = packet.dup and self._left(event, client, key) is not None
         self._leg(begun, event, packet, 4 * len(begun.topic.name or "") if begun.topic else 0)
         return older.ended("superseded") if older else None
 
@@ -284,7 +284,7 @@ class Exchanges:
         """Begin an exchange with an ack; its request may have been sent on an earlier connection."""
         begun = self._begin(event, packet, sender, client, key)
         begun.qos, begun.wants = _ACK_QOS.get(type(packet)), _QOS2
-        earlier = self._left(client, key)
+        earlier = self._left(event, client, key)
         if earlier and type(packet) in earlier.wants:
             begun.topic, begun.size, begun.qos, begun.resumed = earlier.topic, earlier.size, earlier.qos, True
         return begun
@@ -335,10 +335,15 @@ class Exchanges:
         if group is not None and not group:
             del self._open[number]
 
-    def _left(self, client: str, key: int) -> _Open | None:
-        """Return what an earlier connection of the client left unfinished, and forget it there."""
+    def _left(self, event: PacketSeen, client: str, key: int) -> _Open | None:
+        """Return what an earlier connection of the client left unfinished, and forget it there.
+
+        What comes after a reset of its own connection resumes nothing: the end that sent the reset does not take it.
+        """
         session = self._sessions.get(client) if client else None
-        return session.pop(key, None) if session else None
+        if not session or key not in session or session[key].ends.number == event.ends.number:
+            return None
+        return session.pop(key)
 
 
 def filters_of(packet: Subscribe | Unsubscribe) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 from ..codec.decode import decode
 from ..codec.nodes import Finding
 from ..codec.values import Irregular, reader
+from ..conversation.closings import Closings
 from ..conversation.events import Closed, Event, GapSeen, PacketSeen
 from ..spec.fields import Packet
 from ..spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -38,7 +39,7 @@ class Judge:
         """With `tally`, how often each was broken, in those conversations and in packets by themselves."""
         self._tally = tally
         self._talks: dict[int, Conversation] = {}
-        self._closing: set[int] = set()
+        self._closings: Closings[int] = Closings()
         """Connections of which one end has closed."""
         self._over: dict[int, None] = {}
         """The latest connections that are over or had to make room; what comes late is not their beginning."""
@@ -87,10 +88,8 @@ class Judge:
             talk.gap(event.direction, event.length)
         elif isinstance(event, Closed) and talk:
             found = talk.closed(event.direction, event.how, event.time)
-            if event.direction is None or event.how == "RST" or number in self._closing:
+            if self._closings.over(number, event):
                 self._end(number)
-            else:
-                self._closing.add(number)
             return found
         return NOTHING
 
@@ -160,7 +159,7 @@ class Judge:
         return talk
 
     def _end(self, number: int) -> None:
-        self._closing.discard(number)
+        self._closings.forget(number)
         self._over[number] = None
         if len(self._over) > MOST_CONNECTIONS:
             oldest = next(iter(self._over))

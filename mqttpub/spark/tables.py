@@ -13,6 +13,7 @@ from ..columns.judge import Judging
 from ..columns.memory import Memory
 from ..columns.pair import closes
 from ..columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
+from ..conversation.closings import Closings
 from .choosing import Chooser
 from .crossing import LAST, Outbox
 from .manifest import Part
@@ -68,10 +69,11 @@ class Tables:
         self._memory = Memory()
         self._connections = Connections()
         self._judging = Judging()
+        self._closings: Closings[str] = Closings()
         self._homes: dict[str, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_homes")}
+        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_homes")}
 
     def begin(self, files: Files, outbox: Outbox, *, lint: bool) -> None:
         """Begin to write."""
@@ -84,7 +86,7 @@ class Tables:
         packets = decode_coded(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
         self._files.put("packets", packets, over=over)
         frames, packets = piece.counted_on(), _counted_on(packets, piece.before)
-        self._outbox.put(piece.step, packets, closes(frames, piece.name))
+        self._outbox.put(piece.step, packets, closes(frames, self._closings, piece.name))
         connections = self._connections.add(packets, frames, name=piece.name)
         self._files.put_counted_on("connections", connections, over=over)
         if self._lint:

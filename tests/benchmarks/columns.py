@@ -30,6 +30,7 @@ from mqttpub.columns.decode import decode
 from mqttpub.columns.memory import Memory
 from mqttpub.columns.pair import Pairing, closes
 from mqttpub.columns.read import read
+from mqttpub.conversation.closings import Closings
 from mqttpub.spec.fields import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.terms import Direction, Version
@@ -174,7 +175,8 @@ def decoded(batches: Batches) -> list[pa.RecordBatch]:
 def paired(batches: Batches, packets: list[pa.RecordBatch]) -> int:
     """Return how many exchanges there are."""
     pairing = Pairing()
-    found = [pairing.add(rows, closes(each, lambda ends, own=each: own.names[ends.number]))  # type: ignore[misc]
+    closings: Closings[str] = Closings()
+    found = [pairing.add(rows, closes(each, closings, lambda ends, own=each: own.names[ends.number]))  # type: ignore[misc]
              for each, rows in zip(batches, packets, strict=True)]  # fmt: skip
     return sum(len(each) for each in (*found, pairing.finish()))
 

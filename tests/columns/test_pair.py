@@ -19,12 +19,14 @@ from mqttpub.columns.memory import Memory
 from mqttpub.columns.pair import Close, Pairing, closes
 from mqttpub.columns.schema import CODED_EXCHANGES
 from mqttpub.conversation import exchanges as scalar
+from mqttpub.conversation.closings import Closings
 from mqttpub.conversation.events import Event
 from mqttpub.conversation.exchanges import Exchange
 from mqttpub.conversation.statistics import kind_of
 from mqttpub.spec.packets import (
     Connack,
     Connect,
+    Disconnect,
     Puback,
     Pubcomp,
     Publish,
@@ -40,18 +42,20 @@ from mqttpub.spec.terms import Direction, Version
 from tests.columns.frames import batches, rows, told
 from tests.conversation.talk import MS, START, Talk, exchanged, redelivered, subscribed, walkthrough
 
+CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 LEGS = ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
 
 
 def paired(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
     """Return rows of exchanges, packets taken in batches; what is between two of them is pickled."""
     memory, pairing, found = Memory(), Pairing(), []
+    closings: Closings[str] = Closings()
     for frames in batches(events, cuts):
-        batch = pairing.add(decode(frames, memory=memory), closes(frames))
+        batch = pairing.add(decode(frames, memory=memory), closes(frames, closings))
         batch.validate(full=True)
         assert batch.schema == CODED_EXCHANGES
         found += rows(batch)
-        pairing = pickle.loads(pickle.dumps(pairing))
+        pairing, closings = pickle.loads(pickle.dumps((pairing, closings)))
     return found + rows(pairing.finish())
 
 
@@ -121,21 +125,34 @@ PACKETS = {
 
 @st.composite
 def dialogues(draw: st.DrawFn) -> list[Event]:
-    """Return exchanges of three connections that have two clients and two identifiers, acks right and wrong, closes."""
+    """Return exchanges of three connections that have two clients and two identifiers, acks right and wrong, closes.
+
+    An end that has closed sends nothing more, but one that has been reset may not know it yet.
+    """
     all_three = [Talk(number) for number in (1, 2, 3)]
+    closed: dict[int, list[Direction | None]] = {1: [], 2: [], 3: []}
     events: list[Event] = []
     # Some only have messages of which sessions are made, so that many of them are resumed.
     kinds = draw(st.sampled_from((sorted(PACKETS), ["publish", "acks"], ["publish", "acks", "acks", "connack"])))
     for record in range(draw(st.integers(0, 30))):
         talk = draw(st.sampled_from(all_three))
+        ended = closed[talk.ends.number]
+        if len(ended) == 2:
+            continue
         talk.record, talk.time = record, None if draw(st.integers(0, 9)) == 0 else START + record * 1000
         if not talk.events:
             talk.says(Direction.CLIENT, Connect(client_id=draw(st.sampled_from("aab")), clean_start=False))
         elif draw(st.integers(0, 5)) == 0:
-            talk.closes(draw(st.sampled_from((Direction.CLIENT, None))), draw(st.sampled_from(("FIN", "RST"))))
+            end, how = draw(st.sampled_from((CLIENT, SERVER, None))), draw(st.sampled_from(("FIN", "RST")))
+            if end is not None and end in ended:
+                continue
+            ended += [end] if how == "FIN" else []
+            talk.closes(end, how)
         else:
             packet = draw(PACKETS[draw(st.sampled_from(kinds))])
-            direction = draw(st.sampled_from((Direction.CLIENT, Direction.SERVER, Direction.CLIENT, None)))
+            direction = draw(st.sampled_from((CLIENT, SERVER, CLIENT, None)))
+            if direction in ended:
+                continue
             talk.says(direction, encode(packet, Version.V5))
         events += talk.events[-1:]
     return events
@@ -187,7 +204,6 @@ def again(*events: Any, present: bool = True) -> list[Event]:
     return [*first.events, *second.events]
 
 
-CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 DUP = Publish(topic="t", qos=2, packet_id=9, dup=True, payload=b"1024")
 
 
@@ -208,6 +224,29 @@ def test_what_resumes_a_message(events: list[Any], present: bool, resumed: list[
     for cut in range(len(found) + 1):
         check(found, [cut])
     assert [row["outcome"] for row in paired(found) if row["resumed"]] == resumed
+
+
+@pytest.mark.parametrize(
+    ("close", "outcomes"),
+    [
+        (lambda talk: talk.closes(CLIENT), [("complete", False)]),
+        (lambda talk: talk.closes(SERVER), [("complete", False)]),
+        (lambda talk: talk.closes(None), [("complete", False)]),
+        (lambda talk: talk.closes(CLIENT, "RST"), [("unfinished", False), ("orphan", False)]),
+    ],
+    ids=["client", "server", "unknown", "reset"],
+)
+@pytest.mark.parametrize("first", [CLIENT, SERVER])
+def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any], first: Direction) -> None:
+    other = SERVER if first is CLIENT else CLIENT
+    talk = Talk().client(Connect(client_id="c")).server(Connack())
+    for direction, packet in ((first, DUP), (other, Pubrec(packet_id=9)), (other, Disconnect())):
+        talk.says(direction, packet)
+    close(talk)
+    talk.says(first, Pubrel(packet_id=9)).says(other, Pubcomp(packet_id=9)).closes(first)
+    for cut in range(len(talk.events) + 1):
+        check(talk.events, [cut])
+    assert [(row["outcome"], row["resumed"]) for row in paired(talk.events)] == outcomes
 
 
 def test_what_is_left_later_is_not_resumed() -> None:

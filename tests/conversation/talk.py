@@ -8,6 +8,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.nodes import Finding
 from mqttpub.codec.values import values
+from mqttpub.conversation.closings import Closings
 from mqttpub.conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from mqttpub.conversation.exchanges import Exchange, Exchanges
 from mqttpub.conversation.known import Conversations, Known
@@ -121,6 +122,7 @@ def linted(events: Iterable[Event]) -> Iterator[Known]:
 def exchanged(events: Iterable[Event]) -> list[Exchange]:
     """Return the exchanges of a conversation, those that are left over at the end of each connection."""
     conversations, exchanges, found = Conversations(), Exchanges(), []
+    closings: Closings[int] = Closings()
     live: dict[int, Ends] = {}
     for event in events:
         live[event.ends.number] = event.ends
@@ -128,7 +130,7 @@ def exchanged(events: Iterable[Event]) -> list[Exchange]:
             told = conversations.packet(event, values(event.data, event.version))
             if ended := exchanges.packet(*told[:4]):
                 found.append(ended)
-        elif isinstance(event, Closed):
+        elif isinstance(event, Closed) and closings.over(event.ends.number, event):
             found += exchanges.finish(live.pop(event.ends.number))
     for ends in live.values():
         found += exchanges.finish(ends)
