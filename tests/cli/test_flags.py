@@ -208,7 +208,7 @@ WRONG = {
         "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it all the same"
     ),
     "--disconnect-reason-code 0x8b": (
-        "disconnect.reason_code is 0x8b Server shutting down from the client, but only the other end sends it "
+        "disconnect.reason_code is 0x8b Server shutting down, from the client, but only the other end sends it "
         "(MQTT5-3.14.2-1); --force sends it all the same"
     ),
     "-i me -I dev-": "only one Client Identifier at a time, but -i and -I were given",
