@@ -3,6 +3,7 @@
 It measures what the server sends against our CONNECT and against the state of the connection.
 """
 
+from math import inf
 from typing import Any
 
 from ..codec.stream import MAX_PACKET
@@ -37,7 +38,7 @@ class Guard:
         # The two cannot be 0; whoever sends that by force sets no limit.
         self.packet_limit = limit("maximum_packet_size", MAX_PACKET) or MAX_PACKET
         """Bytes that a packet from the server may have."""
-        self._receive_maximum = limit("receive_maximum", 65535) or 65535
+        self._receive_maximum = (limit("receive_maximum", 65535) or 65535) if version == Version.V5 else inf
         self._topic_alias_maximum = limit("topic_alias_maximum", 0)
         self.wants_explanations = bool(limit("request_problem_information", 1))
         """Whether any packet may have a Reason String and User Properties."""

@@ -75,6 +75,8 @@ class Session:
         self._mute = False
         """Whether no answers are sent any more, because the connection is lost."""
         self._answered = False
+        self._farewell: Refused | None = None
+        """Why the broker closes, where that blames nothing that we sent."""
 
     def __enter__(self) -> Self:
         if self._buffering:
@@ -189,7 +191,9 @@ class Session:
         return self._tap.unsent
 
     def check_open(self, awaited: str) -> None:
-        """Raise Lost when the broker has closed its side."""
+        """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
+        if self._farewell:
+            raise self._farewell
         if self._tap.ended:
             raise Lost(CLOSED.format(awaited))
 
@@ -433,9 +437,12 @@ class Session:
 
     def _take_disconnect(self, packet: Any, data: bytes) -> None:
         code = packet.reason_code or 0
-        if self._closing and self.settled and code in OWN_REASONS:
-            return
-        raise Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
+        refused = Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
+        if not (self.settled and code in OWN_REASONS):
+            raise refused
+        # It matters only to those who have more to send.
+        self._farewell = refused
+        self._tap.give_up()
 
 
 _OTHERS: dict[type[Packet], Any] = {

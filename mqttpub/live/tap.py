@@ -12,7 +12,7 @@ from .shield import SHIELD
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
 CHUNK = 65536
-MOST_CHUNKS = 64
+MOST_CHUNKS = 4
 """Chunks that are read at a time, so that a peer which never pauses leaves time for everything else."""
 MOST_FIRST = 64
 """Bytes of what comes first that are kept."""

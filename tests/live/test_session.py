@@ -339,6 +339,18 @@ def test_what_comes_after_our_disconnect_changes_nothing(name: str) -> None:
     assert seen == ["e0 00", ""], "nothing follows DISCONNECT"
 
 
+def test_a_server_that_shuts_down_after_the_last_acknowledgement_changes_nothing() -> None:
+    with scripted(sends("40 02 00 01 e0 01 8b")) as port:
+        (exchange,) = publish(port, 1)
+    assert exchange.reason_code == 0
+
+
+def test_a_server_that_shuts_down_before_the_rest_was_sent_is_named() -> None:
+    target = Target("127.0.0.1", connect=Connect(client_id="test"))
+    with scripted(sends("40 02 00 01 e0 01 8b")) as port, pytest.raises(Refused, match="0x8b Server shutting down"):
+        publish_all(target._replace(port=port), [QOS_1, QOS_1], timeout=TIMEOUT, window=1)
+
+
 @pytest.mark.parametrize("also", ["", PUBLISH_1, PUBLISH_1 * 2000, "50 02 00 09" * 2000])
 def test_a_reset_after_the_last_acknowledgement_changes_nothing(also: str) -> None:
     def script(peer: Peer) -> None:

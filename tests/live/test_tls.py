@@ -74,6 +74,18 @@ def test_a_ca_file_is_trusted_instead_of_those_of_the_system(brokers: Broker, mo
         layers(to(brokers, "tls", Transport(tls=Tls(ca_file=str(brokers.stranger.cert)))))
 
 
+@pytest.mark.broker
+@pytest.mark.parametrize("kind", ["tls", "wss"])
+def test_a_port_with_tls_is_named_where_none_was_asked_for(kind: str, brokers: Broker) -> None:
+    with pytest.raises(NotConnected) as caught:
+        publish(to(brokers, kind))
+    place = f"localhost:{brokers.ports[kind]}"
+    assert str(caught.value) == (
+        f"{place} closed the connection before CONNACK, as a port with TLS does where --tls is not given"
+        "; no message was sent"
+    )
+
+
 # TLS that does not come about
 
 REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
