@@ -13,11 +13,13 @@ class Buffer:
 
     `read` returns at most as many bytes as it is asked for, and none at the end. Memory grows
     with the bytes that came, never with a length that a file declared. Where `read` raises BadCapture,
-    the bytes end; all in front of that place can be read first.
+    the bytes end; all in front of that place can be read first. `resume` then moves on to where `read` can go on,
+    and returns False when there is no such place.
     """
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], resume: Callable[[], bool] = bool) -> None:
         self._read = read
+        self._resume = resume
         self.data = b""
         self.at = 0
         """Where in `data` the next byte stands; a reader moves it."""
@@ -57,6 +59,14 @@ class Buffer:
         except BadCapture as error:
             self.broken = error
             return b""
+
+    def go_on(self) -> bool:
+        """Drop what is left of the bytes in front of a break, and go on after it; False when that cannot be."""
+        self.at = len(self.data)
+        if not self.broken or not self._resume():
+            return False
+        self.broken = None
+        return True
 
     def skip(self, count: int) -> Iterator[bytes]:
         """Pass over so many bytes, piece by piece; over fewer when the file ends before."""

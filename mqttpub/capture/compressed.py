@@ -1,6 +1,7 @@
 """gzip (RFC 1952) and Zstandard (RFC 8878), piece by piece, with the place where they break."""
 
 import importlib
+import re
 import zlib
 from collections.abc import Callable
 from functools import partial
@@ -16,6 +17,12 @@ _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Behind a byte 0x50 to 0x5f: a Zstandard frame for others, which is passed over."""
+
+
+_STARTS = {"gzip": re.compile(rb"(?s)\x1f\x8b\x08[\0-\x1f]"), "zstd": re.compile(re.escape(_ZSTD))}
+"""What a member or a frame begins with."""
+_LONGEST_START = 3
+"""Bytes of such a beginning that may stand at the end of a piece."""
 
 
 def form(first: bytes) -> str:
@@ -59,6 +66,8 @@ class Decompressed:
         self._engine: Engine | None = self._open()
         self._given = b""
         self._made = 0
+        self._last = b""
+        """What the engine was given last, and in front of which it found nothing wrong."""
 
     def read(self, size: int) -> bytes:
         """Return the next bytes."""
@@ -70,15 +79,34 @@ class Decompressed:
                 return piece
         return b""
 
+    def resume(self) -> bool:
+        """Move on from where the data are damaged to the next member or frame; False when there is none."""
+        rest = self._last
+        while True:
+            if found := _STARTS[self.form].search(rest):
+                self._given, self._engine = rest[found.start() :], self._open()
+                return True
+            try:
+                more = self._source(GIVEN)
+            except BadCapture:
+                more = b""
+            if not more:
+                self._engine = None
+                return False
+            rest = rest[-_LONGEST_START:] + more
+
     def _step(self, engine: "Engine", size: int) -> bytes:
         if engine.needs_input and not self._given:
             self._given = self._source(engine.given)
             if not self._given:
                 raise self._bad("end too early")
         given, self._given = self._given, b""
+        # Where a member begins, the first byte is passed over: it is not found again.
+        self._last = given[1:] or self._last
         try:
             return engine.decompress(given, size)
         except engine.errors as error:
+            self._last = engine.unused_data[1:] or self._last
             raise self._bad(f"are damaged ({error})") from None
 
     def _following(self, rest: bytes) -> "Engine | None":
@@ -92,6 +120,7 @@ class Decompressed:
             return None
         if form(rest) != self.form:
             cut = _GZIP.startswith(rest) or _ZSTD.startswith(rest)
+            self._last = rest
             raise self._bad("end too early" if cut else "are followed by something else")
         self._given = rest
         return self._open()
@@ -115,6 +144,8 @@ class _Gzip:
     def decompress(self, data: bytes, most: int) -> bytes:
         """Take bytes; an error comes when everything in front of it was returned."""
         data = self._rest + data
+        # What is left if there is an error.
+        self.unused_data = data
         piece = self._careful(data, most)
         behind = data[self._step :]
         self._rest = self._engine.unconsumed_tail + behind

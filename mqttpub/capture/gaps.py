@@ -104,6 +104,19 @@ class Search(ABC):
             self._pass(1, passed)
         return False
 
+    def find_after_break(self, gaps: Gaps) -> bool:
+        """Move on to the next such place where the bytes are broken off but go on later, and add the gaps."""
+        buffer, found = self.buffer, False
+        while (broken := buffer.broken) and not found:
+            left = buffer.left
+            if not buffer.go_on():
+                gaps.add(Gap(broken.offset, 0, broken.message, skipped=False))
+                break
+            begin = buffer.offset - left
+            found = self.find()
+            gaps.add(Gap(begin, buffer.offset - begin, broken.message, skipped=True))
+        return found
+
     def _seek(self, stop: int | None, passed: Callable[[bytes], object]) -> bool:
         """Move on to the next place that may be the one."""
         buffer = self.buffer

@@ -121,7 +121,7 @@ class File:
         if not buffer.need(header, kept):
             if buffer.left and not buffer.broken:
                 self._add(buffer.offset, f"the file ends within the header of record {number}", skipped=False)
-            return self._over()
+            return self._over(_Search(self, kept))
         seconds, fraction, captured, length = self.unpack(buffer.data, buffer.at)
         if captured > self.limit:
             wrong = f"record {number} claims {captured} bytes, where {self.limit} are possible"
@@ -132,10 +132,11 @@ class File:
             return True
         there = buffer.left - header
         wrong = f"record {number} has {captured} bytes, but the file ends after {there}"
-        if _Search(self, kept).is_header(buffer.at, None):
+        search = _Search(self, kept)
+        if search.is_header(buffer.at, None):
             if not buffer.broken:
                 self._add(buffer.offset, wrong, skipped=False)
-            return self._over()
+            return self._over(search)
         return self._resume(number, wrong, kept)
 
     def _resume(self, number: int, wrong: str, kept: int) -> bool:
@@ -148,15 +149,15 @@ class File:
             begin, wrong = begin - kept, f"record {number - 1} claims bytes in which other records begin"
         self._add(begin, wrong)
         self.proved = max(search.end, search.beyond)
-        return found or self._over()
+        return found or self._over(search)
 
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
         self.gaps.add(Gap(begin, self.buffer.offset - begin, wrong, skipped))
 
-    def _over(self) -> bool:
-        """Return False, at the end of a file of which everything could be read."""
-        if broken := self.buffer.broken:
-            self.gaps.add(Gap(broken.offset, 0, broken.message, skipped=False))
+    def _over(self, search: "_Search") -> bool:
+        """Go on after a break; return False at the end of a file of which everything could be read."""
+        if search.find_after_break(self.gaps):
+            return True
         if error := self.gaps.error():
             raise error
         return False

@@ -115,10 +115,8 @@ class Blocks:
 
     def more(self) -> bool:
         """Tell whether there are more bytes; raises BadCapture at the end of a file of which not all could be read."""
-        if self.buffer.need(1):
+        if self.buffer.need(1) or self.search.find_after_break(self.gaps):
             return True
-        if broken := self.buffer.broken:
-            self.gaps.add(Gap(broken.offset, 0, broken.message, skipped=False))
         if error := self.gaps.error():
             raise error
         return False

@@ -51,7 +51,8 @@ class Reader:
             if len(self.container) == DEEPEST:
                 raise BadCapture(f"the file is compressed more than {DEEPEST} times")
             self.container += (form,)
-            buffer = Buffer(compressed.Decompressed(form, buffer.read).read)
+            inside = compressed.Decompressed(form, buffer.read)
+            buffer = Buffer(inside.read, inside.resume)
         return self._records(buffer)
 
     def _records(self, buffer: Buffer) -> Iterator[Record]:

@@ -64,7 +64,8 @@ def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int =
         if depth == DEEPEST:
             raise BadCapture(f"the file is compressed more than {DEEPEST} times")
         depth += 1
-        buffer = Buffer(compressed.Decompressed(form, buffer.read).read)
+        inside = compressed.Decompressed(form, buffer.read)
+        buffer = Buffer(inside.read, inside.resume)
     begin = first(buffer)
     if pcap.begins(begin):
         return pcap_records(buffer, block=block)

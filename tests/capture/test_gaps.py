@@ -3,6 +3,7 @@
 import struct
 import tracemalloc
 from collections import Counter
+from collections.abc import Callable
 from random import Random
 
 import pytest
@@ -222,3 +223,34 @@ def test_compressed(press: object) -> None:
     assert wrong
     assert len(plain) > 250
     assert read(press(damage)) == (plain, wrong)
+
+
+@pytest.mark.parametrize("press", [zipped, zstd])
+@pytest.mark.parametrize("kind", ["pcap", "pcapng"])
+def test_a_damaged_member_takes_only_itself(press: Callable[[bytes, int], bytes], kind: str) -> None:
+    given = packets(1500)
+    file = pcapng(given) if kind == "pcapng" else pcap([each._replace(ticks=each.ticks // 1000) for each in given])
+    members = 10
+    whole = bytearray(press(file.data, members))
+    start = len(press(file.data[: -(-len(file.data) // members) * 4], 4)) + 3000
+    for size in (1, 40, 500):
+        damage = patched(bytes(whole), start, Random(size).randbytes(size))
+        found, wrong = read(damage)
+        assert len(found) >= 1500 * (members - 1) // members - 3
+        assert contents(found[:590]) == contents(file.records[:590])
+        assert contents(found[-740:]) == contents(file.records[-740:])
+        assert "skipped)" in wrong
+    found, wrong = read(bytes(whole[:start]) + bytes(300))
+    assert contents(found[:590]) == contents(file.records[:590])
+    assert wrong
+
+
+@pytest.mark.parametrize("press", [zipped, zstd])
+def test_what_stands_between_members_is_passed_over(press: Callable[[bytes, int], bytes]) -> None:
+    file = pcap([each._replace(ticks=each.ticks // 1000) for each in packets(300)])
+    half = max(end for end in file.ends if end < len(file.data) // 2)
+    one, other = press(file.data[:half], 1), press(file.data[half:], 1)
+    found, wrong = read(one + b"something else" + other)
+    assert contents(found) == contents(file.records)
+    assert "are followed by something else" in wrong
+    assert read(press(one + b"something else" + other, 3))[0] == found

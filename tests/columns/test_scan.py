@@ -22,7 +22,7 @@ from mqttpub.columns.frames import NO_TIME
 from mqttpub.columns.headers import Segments, opposite, segments
 from mqttpub.columns.scan import BLOCK, MOST_BLOCK, Records, reader, records
 from mqttpub.columns.splits import Split, index
-from tests.capture.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped
+from tests.capture.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.columns.troubled import troubled
 from tests.frames import LINKS, Wire
 from tests.frames import records as framed
@@ -238,6 +238,13 @@ def damaged_captures(draw: st.DrawFn) -> bytes:
             else:
                 file.block(0xBAD, packet.data * 50)
     return damaged(random, bytes(file.data))
+
+
+@settings(max_examples=20)
+@given(damaged_captures(), st.integers(0, 10**9), st.booleans(), blocks)
+def test_damaged_members(data: bytes, seed: int, zstandard: bool, block: int) -> None:
+    pressed = damaged(Random(seed), (zstd if zstandard else zipped)(data, 7), 4)
+    assert read(pressed, block) == one_by_one(pressed)
 
 
 @settings(max_examples=60)
