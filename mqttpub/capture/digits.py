@@ -98,7 +98,7 @@ def _likely_base64(run: Run) -> bytes:
         data = base64_bytes(run)
     except BadText:
         return b""
-    return data if _begins_packet(data[0]) else b""
+    return data if begins_packet(data[0]) else b""
 
 
 def may_be_base64(run: Run) -> bool:
@@ -106,10 +106,10 @@ def may_be_base64(run: Run) -> bool:
     begun = run.text.split(maxsplit=1)[0][:4]
     if _FOREIGN.search(run.text) or "=" in begun or not _WORDS.fullmatch(run.text):
         return False
-    return len(begun) == 4 and _begins_packet(a2b_base64(begun.translate(_URL_SAFE))[0])
+    return len(begun) == 4 and begins_packet(a2b_base64(begun.translate(_URL_SAFE))[0])
 
 
-def _begins_packet(first: int) -> bool:
+def begins_packet(first: int) -> bool:
     """Tell whether a packet of any version can begin with this byte."""
     number, flags = divmod(first, 16)
     return number > 0 and flags in _FLAGS.get(number, (0,))

@@ -20,6 +20,8 @@ _OPEN = re.compile(
     re.VERBOSE,
 )
 _CLOSE = re.compile(r"(?:[\s)};,]|\|.*|//.*)*+")
+_LENGTH = re.compile(r"(?:const\s++)?(?:unsigned\s++)?(?:int|long|size_t)\s++\w+(?<=_len)\s*+=\s*+([0-9]{1,9})\s*+;")
+"""What `xxd -i` writes below an array."""
 _CLOSERS = {"{": "}", "[": "]", "<<": ">>"}
 
 _STRING = re.compile(r"""([bLuUxX]|u8)?(?:"((?:\\[\s\S]|[^"\\\n])*+)"|'((?:\\[\s\S]|[^'\\\n])*+)')""")
@@ -55,6 +57,11 @@ def statements(run: Run, text_prefix: str) -> Iterator[Piece | Run]:
             value, pos = _strings(run, found.end(), text_prefix)
         yield value
         pos = reach(_CLOSE, run.text, pos)
+        if length := _LENGTH.match(run.text, pos):
+            if isinstance(value, Piece) and int(length[1]) != len(value.data):
+                message = f"the length is {length[1]}, but the array before it has {len(value.data)} bytes"
+                raise run.error(length.start(1), message)
+            pos = reach(_CLOSE, run.text, length.end())
 
 
 def _buffer(run: Run, found: re.Match[str]) -> tuple[Run, int]:

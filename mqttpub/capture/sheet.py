@@ -26,11 +26,13 @@ class Piece(NamedTuple):
     line: int
     """Where it starts."""
     kind: str
-    """How it was written: hex, dump, array, escaped, base64 or raw."""
+    """How it was written: hex, dump, array, escaped, base64, raw, or log for a line with other words."""
     mark: str = ""
     """`>` or `<` when a direction mark stood before it."""
     start: int = 0
     """Bytes in earlier pieces that were written together with these: a long run comes in pieces of whole packets."""
+    time: int | None = None
+    """Nanoseconds since 1970, where a log has a time with its date and zone."""
 
 
 class Sheet:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from .digits import base64_bytes, digits, hex_bytes, may_be_base64
 from .hexdump import Dump, dump_at
@@ -10,13 +10,16 @@ from .literals import bare, opens, statements
 from .rows import Row, blocks, judged, rows, rows_of_text
 from .sheet import BadText, Piece, Run, Sheet
 
+if TYPE_CHECKING:
+    from .loglines import Log
+
 __all__ = ["FORMS", "BadText", "Piece", "read_bytes", "read_file", "read_text"]
 
 LARGE = 1 << 18
 """Characters from which on digits of a file, which nothing separates, are read part by part."""
 LARGEST = 1 << 26
 """Characters of what has to be read as a whole: an array, a string, base64."""
-_ROW = 64
+_ROW = 160
 """Characters that each row counts besides its own, as it takes memory."""
 
 _MARK = re.compile(r"\s*+(?:(C->S:|--?>|>(?=\s|$))|S->C:|<--?|<(?=\s|$))", re.IGNORECASE)
@@ -28,8 +31,10 @@ _HEADINGS = (
     r"[A-Z][\w ]*+\([0-9]+ bytes\):\s*+$",  # tshark -x: Frame (85 bytes):
     r"No\.\s++Time\s",  # Wireshark, packet summary and its head
     rf"[0-9]++\s++[0-9]++\.[0-9]{{6,9}}\s++{_ADDRESS}\s++(?:\u2192\s++)?{_ADDRESS}\s",
-    r"={5,}+\s*+$|Follow: \w++,hex\s*+$|Filter: |Node [01]: ",  # tshark -z follow,tcp,hex
+    r"={5,}+\s*+$|Follow: \w++,(?:hex|raw)\s*+$|Filter: |Node [01]: ",  # tshark -z follow,tcp,hex
 )
+_FOLLOWED = re.compile(r"\s*+Follow: \w++,raw\s*+$|={5,}+\s*+$")
+"""Where `tshark -z follow,tcp,raw` begins, which indents the bytes of one end, and where it ends."""
 _HEADING = re.compile(rf"\s*+(?:{'|'.join(_HEADINGS)})")
 _SLASHES = re.compile(r"\s*+//[A-Za-z0-9+/]*+={0,2}\s*+$")
 _AROUND = re.compile(
@@ -45,9 +50,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 class Passage:
     """Lines without offsets that belong together; comments and blank lines within brackets do not end it."""
 
-    def __init__(self, line: Run, mark: str, form: str) -> None:
+    def __init__(self, line: Run, mark: str, form: str, original: Run) -> None:
         self.first = line._replace(mark=mark)
         self.form = form
+        self.lines: list[Run] = []
+        """The lines as they were."""
         self.rows: list[str] = []
         self.size = 0
         """Characters of the rows."""
@@ -59,7 +66,8 @@ class Passage:
         """Whether bytes before these were read already."""
         self._indivisible = False
         self._part: Piece | None = None
-        self._add(line)
+        self._wrong: BadText | None = None
+        self._add(line, original)
 
     def takes(self, line: Run) -> bool:
         """Add a line if it belongs to the same passage."""
@@ -68,7 +76,7 @@ class Passage:
             if blank or self.empty or line.mark:
                 self.size += _ROW
                 return blank and self.empty and not line.mark
-        self._add(line)
+        self._add(line, line)
         return True
 
     def run(self) -> Run:
@@ -77,16 +85,22 @@ class Passage:
 
     def pieces(self) -> Iterator[Piece]:
         """Yield the bytes of the rows; after a part in hex only hex can follow."""
+        if self._wrong:
+            raise self._wrong
         if self._part:
             return iter([self._part])
         return iter([_hex(self.run())]) if self.divided else _pieces(self.run(), self.form)
 
     def divides(self) -> bool:
-        """Tell whether the rows can be read without those that follow; raises BadText where no row can mend them."""
+        """Tell whether the rows can be read, or are wrong, whatever follows; raises BadText for too many."""
         if self.empty:
             return True
         if not (self._indivisible or self.depth or self.comment):
-            self._part = self._digits(self.run())
+            try:
+                self._part = self._digits(self.run())
+            except BadText as error:
+                self._wrong = error
+                return True
             self._indivisible = self._part is None
         if self.size > LARGEST and not self._part:
             message = f"what begins here has more than {LARGEST:,} characters and cannot be read in parts"
@@ -95,8 +109,8 @@ class Passage:
 
     def restart(self) -> None:
         """Forget the rows, whose bytes were taken."""
-        self.rows, self.size, self._part = [], 0, None
-        self.divided = not self.empty
+        self.divided = not self.empty and not self._wrong
+        self.rows, self.lines, self.size, self._part, self._wrong = [], [], 0, None, None
 
     def _digits(self, run: Run) -> Piece | None:
         if self.form in ("base64", "escaped") or opens(run) or run.text.lstrip().startswith("\\"):
@@ -108,7 +122,7 @@ class Passage:
                 return None
             raise
 
-    def _add(self, line: Run) -> None:
+    def _add(self, line: Run, original: Run) -> None:
         """Add a line; an open comment is continued by opening it again in front of the line."""
         if not self.rows:
             self.first = line._replace(mark=self.first.mark)
@@ -118,6 +132,7 @@ class Passage:
             self.comment = False
             row = _AROUND.sub(self._around, ahead + row)[len(ahead) :]
         self.rows.append(row)
+        self.lines.append(original)
         self.size += len(row) + _ROW
         self.empty = self.empty and not row.strip()
 
@@ -133,12 +148,15 @@ class Passage:
         return " " * len(found[0])
 
 
-def read_text(text: str) -> Iterator[Piece]:
-    """Yield the bytes that a text writes; raises BadText at the first character that is none of it."""
-    return _whole(rows_of_text(text), "auto")
+def read_text(text: str, log: "Log | None" = None) -> Iterator[Piece]:
+    """Yield the bytes that a text writes; raises BadText at the first character that is none of it.
+
+    With `log`, lines that are not bytes alone are read as those of a log.
+    """
+    return _whole(rows_of_text(text), "auto", log)
 
 
-def read_bytes(data: bytes, form: str = "auto") -> Iterator[Piece]:
+def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[Piece]:
     """Yield the bytes of a file in one of FORMS; `auto` takes what is not text as it is."""
     from io import BytesIO
 
@@ -146,15 +164,15 @@ def read_bytes(data: bytes, form: str = "auto") -> Iterator[Piece]:
     if form == "raw" or (form == "auto" and not judged(file)[0]):
         return _raw(data)
     file.seek(0)
-    return _whole(rows(blocks(file)), form)
+    return _whole(rows(blocks(file)), form, log)
 
 
-def read_file(file: BinaryIO, form: str = "auto", *, large: int = LARGE) -> Iterator[Piece]:
+def read_file(file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE) -> Iterator[Piece]:
     """Yield the same of a file, or a pipe, of any size: what is long comes in pieces of whole packets."""
     from .runs import cut
 
     is_text, read = (True, blocks(file)) if form != "auto" else judged(file)
-    return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large))
+    return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large, log))
 
 
 def _raw(data: bytes) -> Iterator[Piece]:
@@ -173,33 +191,71 @@ def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[Piece, bool]]:
     yield Piece(b"", 1, "raw"), False
 
 
-def _whole(rows: Iterable[Row], form: str) -> Iterator[Piece]:
-    return (piece for piece, _ in _read(rows, form, 0))
+def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[Piece]:
+    return (piece for piece, _ in _read(rows, form, 0, log))
 
 
-def _read(rows: Iterable[Row], form: str, large: int) -> Iterator[tuple[Piece, bool]]:
+def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[Piece, bool]]:
     """Yield the bytes that rows write, and whether more follow that belong to them.
 
     From `large` characters on, digits are read part by part; 0 for never.
     """
     sheet, empty = Sheet(), True
     lines = (_marked(sheet.add(text, continued=continued)) for text, continued in rows)
+    words = _Words(log if form == "auto" else None)
     for part, more in _parts(lines, form, large):
-        for piece in part.pieces():
+        for piece in words.pieces(part, more):
             if piece.data or part.divided:
                 empty = empty and not piece.data
-                yield piece, more
+                yield piece, more and piece.kind != "log"
         sheet.forget()
+    if words.wrong:
+        raise words.wrong
     if empty:
         raise BadText("no bytes")
+
+
+class _Words:
+    """Reads what is not bytes alone as lines of a log, where that is wanted."""
+
+    def __init__(self, log: "Log | None") -> None:
+        self._log = log
+        self._wrong: BadText | None = None
+
+    @property
+    def wrong(self) -> BadText | None:
+        """The first error, unless bytes were found in some line of a log."""
+        return None if self._log and self._log.taken else self._wrong
+
+    def pieces(self, part: Passage | Dump, more: bool) -> Iterator[Piece]:
+        """Yield the bytes of a part; raises BadText unless it has words, and the packets are in other lines."""
+        begun = False
+        try:
+            for piece in part.pieces():
+                begun = True
+                yield self._log.unwrapped(piece) if self._log else piece
+        except BadText as error:
+            if self._log is None or begun or not isinstance(part, Passage) or part.divided:
+                raise
+            found = self._log.pieces(part.lines)
+            yield from found
+            if found:
+                return
+            self._wrong = self._wrong or error
+            if (more and self.wrong) or not self._log.is_talk(part.lines):
+                raise
+            self._log.pass_over([line for line in part.lines if line.text.strip()])
 
 
 def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passage | Dump, bool]]:
     """Yield what belongs together, and whether more of it follows; a mark on a line of its own is for what is next."""
     part: Passage | Dump | None = None
+    followed = False
     for line, following in _followed(lines):
         part = part or _passage(line._replace(text=""), "", form)
-        if part.takes(line):
+        if _FOLLOWED.match(line.text):
+            followed = "raw" in line.text
+        if not (followed and _indents(part, line)) and part.takes(line):
             if large and part.size >= large and part.divides():
                 yield part, True
                 part.restart()
@@ -210,6 +266,11 @@ def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passag
         part = dump or _passage(line, mark, form)
     if part:
         yield part, False
+
+
+def _indents(part: Passage | Dump, line: Run) -> bool:
+    """Tell whether a line is of the other end than the lines before it."""
+    return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.lines[0].text[:1].isspace()
 
 
 def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
@@ -224,9 +285,10 @@ def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
 
 def _passage(line: Run, mark: str, form: str) -> Passage:
     """Return the passage that begins with a line; headings of other programs are blank."""
+    original = line
     if _HEADING.match(line.text):
         line = line._replace(text="")
-    return Passage(line, mark, form)
+    return Passage(line, mark, form, original)
 
 
 def _marked(line: Run) -> Run:

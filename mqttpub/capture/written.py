@@ -33,17 +33,20 @@ def events(
                     version = connect_version(frame.data) or given
                     ends = ends._replace(number=ends.number + seen)
                 seen = True
-                yield _packet(ends, frame.data, frame.offset, sender, version)
+                yield _packet(ends, frame.data, frame.offset, sender, version, piece.time)
             left, message, malformed = stream.pending, "the packet is cut short", False
         except LostSync as lost:
             left, message, malformed = piece.data[lost.offset - piece.start :], lost.message, True
         if left and cut:
-            yield _packet(ends, left, stream.offset, sender, version)
+            yield _packet(ends, left, stream.offset, sender, version, piece.time)
         elif left:
-            yield GapSeen(ends, None, 0, stream.offset, sender, len(left), left[:MOST_OF_A_GAP], message, malformed)
+            held = left[:MOST_OF_A_GAP]
+            yield GapSeen(ends, piece.time, 0, stream.offset, sender, len(left), held, message, malformed)
 
 
-def _packet(ends: Ends, data: bytes, offset: int, sender: Direction | None, version: Version | None) -> PacketSeen:
+def _packet(
+    ends: Ends, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
+) -> PacketSeen:
     announced = connect_version(data) if data[0] >> 4 == CONNECT else version
     known = announced or connect_layout(data) or Version.V5
-    return PacketSeen(ends, None, 0, data, offset, sender, known, announced is None)
+    return PacketSeen(ends, time, 0, data, offset, sender, known, announced is None)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NamedTuple
 import click
 
 from ..capture.chunks import BadCapture
+from ..capture.loglines import Log
 from ..capture.reading import Reading
 from ..capture.records import is_capture
 from ..capture.text import BadText, Piece, read_file
@@ -41,6 +42,7 @@ class Input:
     def __init__(self, path: str, stack: ExitStack) -> None:
         self.name = "standard input" if path == "-" else path
         self._reading: Reading | None = None
+        self.log = Log()
         try:
             file: BinaryIO = standard_input() if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
             self.size = os.fstat(file.fileno()).st_size if path != "-" else 0
@@ -64,7 +66,7 @@ class Input:
 
     def pieces(self, form: str) -> Iterator[Piece]:
         """Yield the bytes that a text holds; raises BadText."""
-        return read_file(self.file, form)
+        return read_file(self.file, form, self.log)
 
     def events(self, choice: Choice) -> Iterator[Event]:
         """Yield what the input holds; raises BadCapture, BadText and NoKeys, after all that was good."""
@@ -80,6 +82,7 @@ class Input:
 
     def remarks(self) -> Iterator[str]:
         """Yield sentences about what was not read."""
+        yield from self.log.remarks()
         if not self._reading:
             return
         yield from self._reading.problems
@@ -128,16 +131,21 @@ class Words:
     id = None
     is_capture = False
 
-    def __init__(self, pieces: Callable[[str], Iterator[Piece]]) -> None:
-        self.pieces = pieces
+    def __init__(self, read: Callable[[str, Log], Iterator[Piece]]) -> None:
+        self._read = read
+        self.log = Log()
+
+    def pieces(self, form: str) -> Iterator[Piece]:
+        """Yield the bytes; raises BadText."""
+        return self._read(form, self.log)
 
     def events(self, choice: Choice) -> Iterator[Event]:
         """Yield the packets; raises BadText."""
         return text_events(self.pieces(choice.form), choice)
 
     def remarks(self) -> Iterator[str]:
-        """All was read."""
-        return iter(())
+        """Yield sentences about what was not read."""
+        return self.log.remarks()
 
 
 def text_events(pieces: Iterable[Piece], choice: Choice) -> Iterator[Event]:

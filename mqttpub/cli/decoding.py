@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..capture.loglines import Log
 from ..capture.text import BadText, Piece, read_bytes, read_file, read_text
 from ..capture.written import events as written
 from ..codec import decode as codec
@@ -18,6 +19,7 @@ from ..reading.version import CANDIDATES, guessed_remark, settle
 from ..spec.terms import Version
 from .captures import Input, Words, listed
 from .replacing import check_standard_output
+from .report import note
 from .screen import show_through_pager
 from .showing import Show
 from .standard_input import is_interactive
@@ -60,7 +62,7 @@ def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[Input
     elif missing := _missing(words):
         raise click.UsageError(f"cannot read '{missing}': No such file or directory")
     elif words:
-        yield Words(lambda form: _argument(words, form))
+        yield Words(lambda form, log: _argument(words, form, log))
     elif not given["file"]:
         if is_interactive():
             raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
@@ -75,13 +77,13 @@ def _missing(words: tuple[str, ...]) -> str:
     return next((name for name in names if not os.path.exists(name)), "")
 
 
-def _argument(words: tuple[str, ...], form: str) -> Iterator[Piece]:
+def _argument(words: tuple[str, ...], form: str, log: Log) -> Iterator[Piece]:
     if len(words) == 1 and words[0].startswith("@"):
         return _bytes_of(words[0][1:])
     if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
         return read_bytes(_octets(words[0]), "raw")
     text = " ".join(words)
-    return read_text(text) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
+    return read_text(text, log) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
 
 
 def _bytes_of(path: str) -> Iterator[Piece]:
@@ -114,6 +116,8 @@ class Decoding:
                 sys.stdout.flush()
                 place = f"line {error.line}, column {error.column}"
                 raise click.UsageError(f"{source.name}: {place}: {error.message}") from None
+            for remark in source.remarks():
+                note(f"{source.name}: {remark}")
         if not self.given["as_json"]:
             self._remark()
         return 1 if self.errors else 0

@@ -13,6 +13,7 @@ from unittest.mock import patch
 from xml.etree import ElementTree as Xml
 
 from mqttpub.capture.chunks import BadCapture, Chunk, Flow, Missing, Piece, Record
+from mqttpub.capture.loglines import Log
 from mqttpub.capture.mqtt import Streams
 from mqttpub.capture.opening import LONGEST, opening
 from mqttpub.capture.records import Reader
@@ -224,12 +225,12 @@ def text(data: bytes) -> None:
     draw = Draw(data)
     form, raw = draw.pick(FORMS), draw.rest()
     try:
-        for piece in read_bytes(raw, form):
+        for piece in read_bytes(raw, form, Log()):
             assert piece.data
     except BadText as bad:
         _check_place(bad)
     try:
-        list(read_text(raw.decode("utf-8", "surrogateescape")))
+        list(read_text(raw.decode("utf-8", "surrogateescape"), Log()))
     except BadText as bad:
         _check_place(bad)
 
