@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -162,7 +163,9 @@ def test_a_line_goes_out_while_the_pipe_stays_open(mosquitto: int) -> None:
 
 
 def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: int) -> None:
-    line = f"(echo a; sleep 2.5; echo b) | {' '.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t s -q 1 -l --timeout 2"
+    line = (
+        f"(echo a; sleep 2.5; echo b) | {shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t s -q 1 -l --timeout 2"
+    )
     assert subprocess.run(["bash", "-c", line], check=False).returncode == 0
 
 
@@ -255,7 +258,7 @@ def test_memory_does_not_grow_with_the_input(mosquitto: int, tmp_path: Path) -> 
     peaks = []
     for size in (150_000, 1_500_000):
         line = (
-            f"head -n {size} {source} | {sys.executable} -c 'import resource, sys; from mqttpub.cli.main import main;"
+            f"head -n {size} '{source}' | '{sys.executable}' -c 'import resource, sys; from mqttpub.cli.main import main;"
             f'status = main(["pub", "-h", "127.0.0.1", "-p", "{mosquitto}", "-t", "m", "-l"]);'
             "print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'"
         )

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pty
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -39,13 +40,13 @@ def test_a_pipe_gives_what_the_file_gives() -> None:
 
 
 def test_a_pipe_may_be_slow() -> None:
-    line = f"(head -c 3 {QOS2}; sleep 0.3; tail -c +4 {QOS2}) | {' '.join(PROGRAM)} --summary"
+    line = f"(head -c 3 '{QOS2}'; sleep 0.3; tail -c +4 '{QOS2}') | {shlex.join(PROGRAM)} --summary"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, run(QOS2, "--summary").stdout)
 
 
 def test_a_pipe_that_closes_early_is_no_fault() -> None:
-    line = f"{' '.join(PROGRAM)} {QOS2} --summary | head -1; exit ${{PIPESTATUS[0]}}"
+    line = f"{shlex.join(PROGRAM)} '{QOS2}' --summary | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
     assert done.returncode in (0, 141)
     assert done.stderr == b""

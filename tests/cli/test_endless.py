@@ -1,6 +1,7 @@
 """Inputs that never end: each is refused in one sentence, or read in bounded memory."""
 
 import resource
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -84,7 +85,7 @@ ENDLESS = {
 @pytest.mark.parametrize("name", ENDLESS)
 def test_text_that_never_ends_is_refused(name: str) -> None:
     command, said = ENDLESS[name]
-    line = f"ulimit -v 500000; ({command}) | {' '.join(PROGRAM)} decode"
+    line = f"ulimit -v 500000; ({command}) | {shlex.join(PROGRAM)} decode"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"mqttpub decode: standard input: {said}")
@@ -106,7 +107,7 @@ LONG = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LONG)
 def test_long_text_takes_no_more_memory_than_a_short_one(name: str) -> None:
-    line = f"ulimit -v 150000; ({LONG[name]}) | {' '.join(PROGRAM)} decode -V 5 --summary | tail -1"
+    line = f"ulimit -v 150000; ({LONG[name]}) | {shlex.join(PROGRAM)} decode -V 5 --summary | tail -1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "PUBLISH" in done.stdout

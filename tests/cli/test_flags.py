@@ -1,6 +1,7 @@
 """Every flag of `pub` lands in the right bytes, and what is wrong is one line."""
 
 import os
+import shlex
 import socket
 import subprocess
 from contextlib import suppress
@@ -324,7 +325,7 @@ def test_with_quiet_nobody_is_warned(capsys: pytest.CaptureFixture[str], first_i
 
 
 def test_a_session_of_a_terminal_is_warned_once_and_a_script_without_one_never(tmp_path: Path) -> None:
-    line = " ".join([*PROGRAM, "pub", "-p", "1", *PLAIN, "-P", "x"])
+    line = shlex.join([*PROGRAM, "pub", "-p", "1", *PLAIN, "-P", "x"])
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     for runtime in (str(tmp_path), "/dev/null"):
         for _ in range(2):

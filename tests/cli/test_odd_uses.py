@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ def test_a_template_needs_an_input_that_it_is_filled_for() -> None:
 
 
 def test_a_pipe_that_closes_early_is_no_finding() -> None:
-    line = f"{' '.join(PROGRAM)} walkthrough | head -1; exit ${{PIPESTATUS[0]}}"
+    line = f"{shlex.join(PROGRAM)} walkthrough | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False).returncode == 141
 
 
@@ -88,13 +89,16 @@ def test_closed_standard_input_is_said(line: str, mosquitto: int) -> None:
     command, *flags = line.split()
     to = ["-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a"] if command == "pub" else []
     done = subprocess.run(
-        ["bash", "-c", " ".join([*PROGRAM, command, *to, *flags, "<&-"])], capture_output=True, timeout=30, check=False
+        ["bash", "-c", f"{shlex.join([*PROGRAM, command, *to, *flags])} <&-"],
+        capture_output=True,
+        timeout=30,
+        check=False,
     )
     assert (done.returncode, done.stderr) == (2, f"mqttpub {command}: standard input is closed\n".encode())
 
 
 def test_a_message_needs_no_standard_input(mosquitto: int) -> None:
-    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x", "<&-"])
+    line = shlex.join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x"]) + " <&-"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -167,7 +171,7 @@ def test_a_session_does_not_begin_to_last_at_its_end(mosquitto: int) -> None:
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_no_stream_is_needed(closed: str, mosquitto: int) -> None:
-    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1", "-m", "x"])
+    line = shlex.join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1", "-m", "x"])
     done = subprocess.run(["bash", "-c", f"{line} {closed}"], capture_output=True, timeout=30, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -205,7 +209,7 @@ def test_output_that_is_lost_is_said(line: str, mosquitto: int, tmp_path: Path) 
     config = tmp_path / "mqttpub" / "config.toml"
     config.parent.mkdir()
     config.write_text("[profile.x]")
-    command = " ".join([*PROGRAM, line.format(port=mosquitto), CLOSING.get(line, ">&-")])
+    command = " ".join([shlex.join(PROGRAM), line.format(port=mosquitto), CLOSING.get(line, ">&-")])
     done = subprocess.run(
         ["bash", "-c", command], capture_output=True, timeout=30, check=False,
         env={**os.environ, "XDG_CONFIG_HOME": str(tmp_path)},
@@ -223,7 +227,7 @@ def test_without_standard_error_the_exit_status_is_the_same(closed: str) -> None
         "pub -p 1 -t a -m x": 3,
         "encode publish -t a": 74 * (">&- " in closed),
     }.items():
-        command = " ".join([*PROGRAM, line, closed])
+        command = " ".join([shlex.join(PROGRAM), line, closed])
         done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=30, check=False)
         assert done.returncode == status, line
 
@@ -245,7 +249,7 @@ def test_an_error_of_the_system_passes_for_one_of_the_output_only_where_it_is(
 
 
 def test_a_full_disk_is_said(mosquitto: int) -> None:
-    line = " ".join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x"])
+    line = shlex.join([*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x"])
     for more in ("--json", "--inspect"):
         done = subprocess.run(["bash", "-c", f"{line} {more} >/dev/full"], capture_output=True, timeout=30, check=False)
         assert done.returncode == 74

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -158,7 +159,7 @@ def test_what_two_programs_publish_through_one_outbox_arrives(mosquitto: int, tm
 
 def test_a_full_disk_is_said_and_loses_nothing(mosquitto: int, tmp_path: Path) -> None:
     outbox = tmp_path / "outbox"
-    line = "ulimit -f 100; exec " + " ".join(command(mosquitto, outbox, "--json"))
+    line = "ulimit -f 100; exec " + shlex.join(command(mosquitto, outbox, "--json"))
     data = b"small\n" + b"x" * 150_000 + b"\n"
     done = subprocess.run(["bash", "-c", line], input=data, capture_output=True, check=False)
     sentence = f"the outbox '{outbox}' cannot be written: disk I/O error"

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -304,7 +305,7 @@ def test_a_signal_does_not_fire_the_will(mosquitto: int) -> None:
 def test_a_signal_that_the_caller_ignores_stays_ignored() -> None:
     peer = Awaited(ACCEPTED, "")
     with scripted(peer) as port:
-        line = f"trap '' HUP; exec {' '.join(PROGRAM)} pub -h 127.0.0.1 -p {port} -t a -q 1 -m x"
+        line = f"trap '' HUP; exec {shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {port} -t a -q 1 -m x"
         process = subprocess.Popen(["bash", "-c", line], stderr=subprocess.PIPE, text=True)
         assert peer.here.wait(30)
         process.send_signal(signal.SIGHUP)
@@ -326,7 +327,7 @@ def test_a_terminal_that_closes_hangs_the_program_up() -> None:
 
 
 def test_a_pipe_that_closes_early_ends_quietly(mosquitto: int) -> None:
-    line = f"{' '.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t a -q 1 -m x --inspect | head -1"
+    line = f"{shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t a -q 1 -m x --inspect | head -1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
     assert done.stderr in ("", "mqttpub: accepted, but nobody subscribes to 'a' (0x10)\n")
 
