@@ -1,5 +1,6 @@
 """What `pipeline` does: flags to a run of Spark, its progress and its end to the screen."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ def pipe(given: dict[str, Any]) -> int:
             return 0
     from ..spark.pipeline import run
 
+    logging.getLogger().addFilter(_is_no_interrupt)
     asked = _asked(given)
     reporting = _Reporting(given)
     progress = _Progress() if sys.stderr.isatty() and not given["verbose"] else None
@@ -41,6 +43,11 @@ def pipe(given: dict[str, Any]) -> int:
         if progress:
             progress.close()
     return _end(result, asked, reporting)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """Whether a log record is worth showing: py4j logs the trace of a signal, which the last line says in one word."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
 
 
 def _check_packages() -> None:
