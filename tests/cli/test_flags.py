@@ -172,7 +172,9 @@ def test_a_line_of_mqttx_pub_means_lines_of_standard_input() -> None:
     assert request.bulk.kind == "lines"
 
 
-def test_lines_of_mosquitto_pub_mean_what_they_mean_there() -> None:
+def test_lines_of_mosquitto_pub_mean_what_they_mean_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("hex").touch()
     params = command.make_context("pub", ["-h", "h", "-t", "a", "-f", "hex"]).params
     assert (params["host"], params["file"]) == ("h", "hex")
     assert command.make_context("pub", ["-t", "a", "-m", "x", "-d", "--nodelay"]).params["inspect"]
