@@ -326,6 +326,20 @@ def test_a_terminal_that_closes_hangs_the_program_up() -> None:
     assert peer.last == ["e0 00"]
 
 
+def test_what_was_acknowledged_with_the_last_bytes_counts() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        for _ in range(2):
+            peer.packet()
+        peer.send("40 02 00 01")
+
+    with scripted(script) as port:
+        records = pub("-t", "a", "-t", "b", "-q", "1", "-m", "x", "--json", "-h", "127.0.0.1", port=port, status=6)
+    outcomes = [each["outcome"] for each in records if each["event"] == "message"]
+    assert outcomes == ["accepted", "unknown"]
+    assert [(each["accepted"], each["unknown"]) for each in records if each["event"] == "summary"] == [(1, 1)]
+
+
 def test_a_pipe_that_closes_early_ends_quietly(mosquitto: int) -> None:
     line = f"{shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t a -q 1 -m x --inspect | head -1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True)
