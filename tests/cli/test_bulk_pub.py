@@ -258,7 +258,7 @@ def test_memory_does_not_grow_with_the_input(mosquitto: int, tmp_path: Path) -> 
     peaks = []
     for size in (150_000, 1_500_000):
         line = (
-            f"head -n {size} '{source}' | '{sys.executable}' -c 'import resource, sys; from mqttpub.cli.main import main;"
+            f"head -n {size} '{source}' | '{sys.executable}' -c 'import resource; from mqttpub.cli.main import main;"
             f'status = main(["pub", "-h", "127.0.0.1", "-p", "{mosquitto}", "-t", "m", "-l"]);'
             "print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)'"
         )
