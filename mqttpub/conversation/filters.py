@@ -42,6 +42,8 @@ class Filter:
     | `type=PUBLISH` | packets of this type |
     | `topic=a/+/#` | PUBLISH whose Topic Name (alias resolved) matches this Topic Filter, CONNECT whose Will Topic
       does; SUBSCRIBE and UNSUBSCRIBE with a filter that it covers |
+    | `payload=text` | PUBLISH with this text somewhere in its payload, CONNECT with it in the Will Payload; upper
+      and lower case differ, `*` stands for any characters, `hex:00ff` for these bytes |
     | `client=ID` | the connections of this Client Identifier, or from this address; `*` stands for any characters |
     | `connection=2` | the second connection |
     | `direction=client` | what the client sent; `server` what the server sent |
@@ -209,6 +211,41 @@ def _topics(seen: Seen) -> tuple[str, ...]:
     return (packet.will.topic,) if isinstance(packet, Connect) and packet.will else ()
 
 
+def _payload(value: str) -> Test:
+    parts = _parts_of_payload(value)
+    return lambda seen: any(_in_turn(parts, payload) for payload in _payloads(seen.packet))
+
+
+def _parts_of_payload(value: str) -> list[bytes]:
+    """Return what has to stand in a payload, each part after the one before it."""
+    if value.startswith("hex:"):
+        try:
+            parts = [bytes.fromhex(value[4:])]
+        except ValueError:
+            parts = []
+    else:
+        parts = [part.encode("utf-8", "surrogateescape") for part in value.split("*")]
+    if not parts or parts == [b""]:
+        raise ValueError(f"{value!r} is no payload (text, or hex: and two digits for each byte)")
+    return parts
+
+
+def _payloads(packet: Packet | None) -> tuple[bytes, ...]:
+    if isinstance(packet, Publish):
+        return (packet.payload,)
+    return (packet.will.payload,) if isinstance(packet, Connect) and packet.will else ()
+
+
+def _in_turn(parts: Sequence[bytes], data: bytes) -> bool:
+    at = 0
+    for part in parts:
+        at = data.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
 def _glob(value: str, *, case: bool = True) -> re.Pattern[str]:
     parts = (re.escape(part) for part in value.split("*"))
     return re.compile(".*".join(parts), re.DOTALL if case else re.DOTALL | re.IGNORECASE)
@@ -298,6 +335,7 @@ def _severity(value: str) -> Test:
 _TERMS: dict[str, Callable[[str], Test]] = {
     "type": _type,
     "topic": _topic,
+    "payload": _payload,
     "client": _client,
     "connection": _connection,
     "direction": _direction,

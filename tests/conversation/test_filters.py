@@ -81,6 +81,36 @@ def test_what_is_picked(text: str, events: list[Event], expected: list[str]) -> 
     assert picked(text, events) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("payload=21.5", [0, 4]),
+        ("payload=TEMP", []),
+        ("payload=hot", []),
+        (r'payload="\"temp\": 21"', [0]),
+        ("payload=temp*}", [0]),
+        ("payload=}*temp", []),
+        ("payload=gr\u00fc\u00df", [1]),
+        ("payload=hex:00ff", [2]),
+        ('payload="hex:00 FF",\u00fc', [1, 2]),
+        ("payload=gone", [3]),
+        ("payload=*", [0, 1, 2, 3, 4, 5]),
+        ("!payload=*", [6]),
+    ],
+)
+def test_payloads_are_searched(text: str, expected: list[int]) -> None:
+    from mqttpub.spec.packets import Connect, Pingreq, Publish, Will
+
+    payloads = (b'{"temp": 21.5}', "gr\u00fc\u00dfe".encode(), b"\x01\x00\xff")
+    packets = [
+        *(Publish(topic="hot", payload=each) for each in payloads),
+        Connect(client_id="a", will=Will(topic="hot", payload=b"gone")),
+        Publish(topic="", payload=b"\xff21.5"), Publish(topic="hot"), Pingreq(),
+    ]  # fmt: skip
+    seen = list(linted(Talk().client(*packets).events))
+    assert [index for index, each in enumerate(seen) if _matches(Filter.parse(text), each)] == expected
+
+
 def test_quotation_marks_keep_a_value_together() -> None:
     from mqttpub.spec.packets import Publish
 
@@ -96,6 +126,8 @@ def test_quotation_marks_keep_a_value_together() -> None:
         ("type=PUBLSH", "character 6: 'PUBLSH' is no packet type (CONNECT, "),
         ("qos=1 typ=PUBLISH", "character 7: 'typ' is no term (type, topic, "),
         ("qos=1 dupe", "character 7: 'dupe' is no term (type=, "),
+        ("payload=", "character 9: '' is no payload (text, or hex: and two digits for each byte)"),
+        ("payload=hex:0f0", "character 9: 'hex:0f0' is no payload"),
         ("qos=4", "character 5: '4' is no QoS (0 to 3)"),
         ("id=1,70000", "character 6: '70000' is no Packet Identifier (0 to 65535)"),
         ("id=0xzz", "character 4: '0xzz' is no Packet Identifier"),
