@@ -15,7 +15,7 @@ from ..spec.terms import Version
 from .chunks import BadCapture, End, Piece
 from .mqtt import Skipped, Streams
 from .records import Reader
-from .tcp import Reassembler
+from .tcp import MAX_FLOWS, Reassembler
 from .tlskeys import Decrypted, NoKeys, decrypted
 
 
@@ -31,13 +31,14 @@ class Reading:
 
     `ports` are those on which all is MQTT that is nothing else, `version` is for connections
     without a CONNECT. With `keylog`, or with keys in the capture itself, TLS is read by tshark.
+    Of more than `max_connections` TCP connections the one that was idle longest ends for want of room.
     """
 
     def __init__(
         self, file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None,
-        keylog: Path | None = None, max_packet: int = MAX_PACKET,
+        keylog: Path | None = None, max_packet: int = MAX_PACKET, max_connections: int = MAX_FLOWS,
     ) -> None:  # fmt: skip
-        self.reassembler = Reassembler()
+        self.reassembler = Reassembler(max_flows=max_connections)
         self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
         self.problems: list[str] = []
         """What kept TLS from being read, as sentences."""

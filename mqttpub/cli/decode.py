@@ -8,6 +8,10 @@ from .flags import flag
 from .value_types import DIRECTIONS, VERSION
 
 FORMS = ("auto", "hex", "base64", "escaped", "raw")
+CONNECTIONS_HELP = (
+    "Remember so many TCP connections at once. Of more, the one that was idle longest counts as ended; what it sends "
+    "later is read as another connection. [default: 8192]"
+)
 
 
 @click.command(name="decode", context_settings={"help_option_names": ["--help"], "max_content_width": 100})
@@ -33,6 +37,7 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
     "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
     metavar="PATH", help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
 )  # fmt: skip
+@flag("--max-connections", type=click.IntRange(1), metavar="N", help=CONNECTIONS_HELP)
 @flag("--summary", is_flag=True, help="Show one line per packet.")
 @flag("--flows", is_flag=True, help="Show one line per QoS exchange: its packets, times, re-deliveries, outcome.")
 @flag("--stats", is_flag=True, help="Show counts, sizes, overhead, acknowledgement times, the rate of DUP per client.")
@@ -49,8 +54,8 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
 @flag("--tshark-json", is_flag=True, help="Write JSON as `tshark -T json -x` does.")
 @flag(
     "--filter", multiple=True, metavar="TERMS",
-    help="Only packets with these: type=PUBLISH topic=a/+/# client=ID id=42 qos=1 finding severity=error; "
-    "a space is and, a comma or, ! not.",
+    help="Only packets with these: type=PUBLISH topic=a/+/# payload=text client=ID id=42 qos=1 finding "
+    "severity=error; a space is and, a comma or, ! not.",
 )  # fmt: skip
 @flag("--follow", metavar="CLIENT", help="Only the connections of this Client Identifier; * stands for any characters.")
 @flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet.")

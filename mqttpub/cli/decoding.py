@@ -27,7 +27,7 @@ from .value_types import DIRECTIONS
 
 OF_CAPTURES = (
     "summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
-    "keylog", "port", "absolute_time",
+    "keylog", "port", "max_connections", "absolute_time",
 )  # fmt: skip
 """Parameters that only the views of a whole conversation know."""
 SUFFIXES = frozenset((".bin", ".cap", ".gz", ".hex", ".json", ".jsonl", ".log", ".pcap", ".pcapng", ".txt", ".zst"))

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from .decode import FORMS
+from .decode import CONNECTIONS_HELP, FORMS
 from .flags import Command, flag, together
 from .value_types import DIRECTIONS, VERSION
 
@@ -31,6 +31,7 @@ reading_flags = together(
         "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
         metavar="PATH", help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
     ),
+    flag("--max-connections", type=click.IntRange(1), metavar="N", help=CONNECTIONS_HELP),
     group="Input",
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from .replacing import ARROW, PARQUET, check_place, replacing
 from .report import note
 
 BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
-          "keylog", "as_json")  # fmt: skip
+          "keylog", "max_connections", "as_json")  # fmt: skip
 """Parameters that a table does not know."""
 
 
