@@ -2,6 +2,8 @@
 
 import io
 import os
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +15,7 @@ from ..capture.chunks import BadCapture
 from ..capture.loglines import Log
 from ..capture.reading import Reading
 from ..capture.records import is_capture
+from ..capture.tcp import MAX_FLOWS
 from ..capture.text import BadText, Piece, read_file
 from ..capture.tlskeys import NoKeys
 from ..conversation.events import Event
@@ -34,6 +37,8 @@ class Choice(NamedTuple):
     direction: Direction | None = None
     ports: tuple[int, ...] = ()
     keylog: Path | None = None
+    connections: int = MAX_FLOWS
+    """TCP connections that are remembered at once."""
 
 
 class Input:
@@ -71,7 +76,10 @@ class Input:
     def events(self, choice: Choice) -> Iterator[Event]:
         """Yield what the input holds; raises BadCapture, BadText and NoKeys, after all that was good."""
         if self.is_capture:
-            self._reading = Reading(self.file, ports=choice.ports, version=choice.version, keylog=choice.keylog)
+            self._reading = Reading(
+                self.file, ports=choice.ports, version=choice.version, keylog=choice.keylog,
+                max_connections=choice.connections,
+            )  # fmt: skip
             return self._reading.events()
         if choice.form == "auto" and self._is_transcript():
             from ..capture.transcript import events, lines
@@ -167,6 +175,9 @@ class Events:
     ) -> None:
         self.faults: list[str] = []
         self.remarks: list[str] = []
+        self._begun: list[int] = []
+        """Of each input that was begun, how many connections there were before it."""
+        self._names: list[str] = []
         self._inputs = inputs
         self._choice = choice
         self._tick = tick
@@ -175,6 +186,8 @@ class Events:
         """Read the inputs, once."""
         base = last = 0
         for each in self._inputs:
+            self._begun.append(base)
+            self._names.append(each.name)
             try:
                 for event in self._ticking(each):
                     if base:
@@ -189,6 +202,10 @@ class Events:
                 self.faults.append(f"{each.name}: {error}")
             self.remarks += (f"{each.name}: {remark}" for remark in each.remarks())
             base = last
+
+    def name_of(self, connection: int) -> str:
+        """Return the name of the input that a connection is from, as it was given."""
+        return self._names[bisect_left(self._begun, connection) - 1]
 
     def _ticking(self, each: Input | Words) -> Iterator[Event]:
         if self._tick is None:
@@ -206,3 +223,10 @@ def listed(words: Iterable[str]) -> list[str]:
     """Return the words if each of them names a file that is there, or standard input; else nothing."""
     names = list(words)
     return names if all(name == "-" or os.path.exists(name) for name in names) else []
+
+
+def short_names(names: Iterable[str]) -> dict[str, str]:
+    """Return what to call inputs where there are several: the last part of the path if that tells them apart."""
+    paths = dict.fromkeys(names)
+    last = Counter(map(os.path.basename, paths))
+    return {path: os.path.basename(path) if last[os.path.basename(path)] == 1 else path for path in paths}

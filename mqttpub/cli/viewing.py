@@ -9,10 +9,11 @@ from typing import Any
 
 import click
 
+from ..capture.tcp import MAX_FLOWS
 from ..conversation.filters import Filter
 from ..conversation.known import Known
 from . import views
-from .captures import Choice, Events, Input, Words
+from .captures import Choice, Events, Input, Words, short_names
 from .following import Following
 from .reading_bar import ReadingBar
 from .replacing import PAGE, check_place, file_id
@@ -44,7 +45,7 @@ def choice_of(given: dict[str, Any]) -> Choice:
     keylog = given["keylog"]
     return Choice(
         given["form"], given["mqtt_version"], DIRECTIONS.get(given["direction"]), tuple(given["port"]),
-        Path(keylog) if keylog else None,
+        Path(keylog) if keylog else None, given["max_connections"] or MAX_FLOWS,
     )  # fmt: skip
 
 
@@ -81,6 +82,9 @@ class Viewing:
         following = Following(events, filter_of(given))
         settings = Settings({**given, "title": ", ".join(os.path.basename(each.name) for each in self.inputs)})
         settings.zero = following.zero
+        if self.inputs[1:]:
+            names = short_names(each.name for each in self.inputs)
+            settings.file_of = lambda connection: names[events.name_of(connection)]
         view = asked_view(given)
         if view == "html":
             views.page(following, settings, given["html"])

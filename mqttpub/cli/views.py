@@ -34,6 +34,8 @@ class Settings:
         self.width = screen_width()
         self.title: str = given["title"]
         self.zero = Zero()
+        self.file_of: Callable[[int], str] | None = None
+        """The name of the file that a connection is from, where there are several."""
 
 
 def decoded_of(known: KnownPacket) -> Decoded:
@@ -143,14 +145,15 @@ def _context(known: KnownPacket) -> dict[str, Any]:
 def summary(events: Iterable[Known], settings: Settings) -> None:
     """Show one line for each packet."""
     if settings.json:
-        from ..view.summary_json import JsonLines
+        from ..view.summary_json import JsonLines, with_files
 
-        text(map(JsonLines().line, events))
+        lines = map(JsonLines().line, events) if not settings.file_of else with_files(events, settings.file_of)
+        text(lines)
         return
-    from ..view.summary import SummaryLines
+    from ..view.summary import SummaryLines, with_headings
 
-    lines = SummaryLines(width=settings.width, absolute=settings.absolute, zero=settings.zero)
-    show(map(lines.line, events), sys.stdout)
+    line = SummaryLines(width=settings.width, absolute=settings.absolute, zero=settings.zero).line
+    show(map(line, events) if not settings.file_of else with_headings(events, settings.file_of, line), sys.stdout)
 
 
 # exchanges
@@ -275,7 +278,7 @@ def page(events: Iterable[Known], settings: Settings, path: str) -> None:
     from .replacing import replacing
 
     with replacing(path) as out:
-        made = Page(out, settings.title, secrets=settings.secrets)
+        made = Page(out, settings.title, secrets=settings.secrets, file_of=settings.file_of)
         for known in events:
             if isinstance(known, KnownPacket):
                 event, _, topic, client, _ = known

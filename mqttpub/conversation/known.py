@@ -35,6 +35,11 @@ Known = KnownPacket | GapSeen | Closed | Remark
 """What the views show: packets with what is known about them, and the other events as they are."""
 
 
+def ends_of(known: Known) -> Ends:
+    """Return the connection that a packet or another event is of."""
+    return known.event.ends if isinstance(known, KnownPacket) else known.ends
+
+
 class Conversations:
     """Follows many connections, to know the client and the topic of each packet."""
 

@@ -1,7 +1,7 @@
 """The page of captured packets: one HTML file that holds its packets, its style and its script, and loads nothing."""
 
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from hashlib import sha256
 from html import escape as html_escape
 from typing import Any, TextIO
@@ -31,15 +31,20 @@ _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)"
 class Page:
     """Writes the page row by row; what it keeps in memory does not grow with the number of rows.
 
+    `file_of` returns the name of the file that a connection is from, where there are several.
     Secrets are asterisks unless `secrets`. Of each packet `limit` bytes are kept, and the page
     says how many more there were. Text from peers gets in as data only, never as markup.
     """
 
-    def __init__(self, out: TextIO, title: str, *, secrets: bool = False, limit: int = 65_536) -> None:
+    def __init__(
+        self, out: TextIO, title: str, *, secrets: bool = False, limit: int = 65_536,
+        file_of: Callable[[int], str] | None = None,
+    ) -> None:  # fmt: skip
         self.out = out
         self.secrets = secrets
         self.limit = limit
-        self.block = _Block()
+        self.file_of = file_of
+        self.block = _Block(file_of)
         self.statements: set[str] = set()
         out.write(_opening(title))
 
@@ -107,13 +112,14 @@ class Page:
     def _flush(self) -> None:
         if self.block.kinds:
             self.out.write(f'<script type="application/json" class="block">{self.block.text()}</script>\n')
-            self.block = _Block()
+            self.block = _Block(self.file_of)
 
 
 class _Block:
     """Some rows in columns: a first line with what the list shows, a second one with the bytes and the fields."""
 
-    def __init__(self) -> None:
+    def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
+        self.file_of = file_of
         self.base: int | None = None
         self.kinds: list[int] = []
         self.connections: list[int] = []
@@ -153,7 +159,8 @@ class _Block:
         """Note whose connection it is, once in each block."""
         known = self.ends.get(ends.number)
         if known is None:
-            self.ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), escape(client)]
+            file = escape(self.file_of(ends.number)) if self.file_of else ""
+            self.ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), escape(client), file]
         elif client:
             known[3] = escape(client)
 

@@ -1,8 +1,11 @@
 """One line for each packet."""
 
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
 from ..conversation.clients import called
 from ..conversation.events import Closed, GapSeen, Remark
-from ..conversation.known import Known, KnownPacket
+from ..conversation.known import Known, KnownPacket, ends_of
 from ..conversation.tables import Table
 from .cells import Line, measure
 from .clock import Clock, Zero
@@ -75,6 +78,15 @@ class SummaryLines:
         if end:
             line += [(" " * (self.width - measure(line) - measure(end)), ""), *end]
         return line
+
+
+def with_headings(
+    events: Iterable[Known], file_of: Callable[[int], str], line: Callable[[Known], Line]
+) -> Iterator[Line]:
+    """Yield the lines of events, and the name of a file before the first one that is from it."""
+    for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
+        yield [(f"{escape(name)}:", "heading")]
+        yield from map(line, known)
 
 
 def mark(known: Known) -> str:

@@ -4,6 +4,7 @@ Keys of a packet, in this order; what does not apply is left out:
 
 | key | value |
 | --- | --- |
+| `file` | where there are several: the name of the file that the packet is from |
 | `record` | number of the record in the capture that completed the packet, from 1 |
 | `time` | ISO 8601 in UTC, or null |
 | `connection` | number of the connection, from 1 |
@@ -34,7 +35,8 @@ Other events have `record`, `time`, `connection`, `client`, `address`, `server`,
 (with `message`). A string that is no UTF-8 is an object: `{"hex": "ff00"}`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from json import dumps
 from typing import Any
 
@@ -42,7 +44,7 @@ from ..codec.nodes import Finding
 from ..conversation.aliases import Topic
 from ..conversation.events import Closed, Ends, GapSeen, PacketSeen, Remark
 from ..conversation.exchanges import filters_of
-from ..conversation.known import Known, KnownPacket
+from ..conversation.known import Known, KnownPacket, ends_of
 from ..spec.fields import PACKETS, Packet
 from ..spec.packets import (
     Connack,
@@ -201,6 +203,14 @@ class JsonLines:
 
     def _unreadable(self, packet: None, version: Version) -> str:
         return ',"unreadable":true'
+
+
+def with_files(events: Iterable[Known], file_of: Callable[[int], str]) -> Iterator[str]:
+    """Yield the lines of events, each with the file that it is from."""
+    line = JsonLines().line
+    for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
+        begun = f'{{"file":{string(name)},'
+        yield from (begun + line(each)[1:] for each in known)
 
 
 _NEVER = -(1 << 80)

@@ -57,6 +57,37 @@ def test_connections_are_numbered_through_several_files(capsys: pytest.CaptureFi
     assert sorted(set(numbers)) == list(range(1, 9))  # type: ignore[type-var]
 
 
+def test_of_several_files_it_is_said_which_one_a_packet_is_from(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of one name are told apart by their paths; one file alone is shown as ever."""
+    alone = [{"file": QOS2.name, **row} for row in rows(capsys, QOS2)]
+    both = rows(capsys, QOS2, EVERY)
+    assert both[: len(alone)] == alone
+    assert {row["file"] for row in both[len(alone) :]} == {EVERY.name}
+    same = tmp_path / QOS2.name
+    same.write_bytes(QOS2.read_bytes())
+    lines = run(QOS2, "--summary").stdout.decode().splitlines()
+    assert main(["decode", str(QOS2), str(same), "--summary", "--filter", "type=CONNECT connection=3,9"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [shown[0], shown[2]] == [f"{QOS2}:", f"{same}:"]
+    assert shown[1] == shown[3]
+    assert shown[1] in lines
+    assert len(shown) == 4
+
+
+def test_how_many_connections_are_remembered_is_said_by_a_flag(capsys: pytest.CaptureFixture[str]) -> None:
+    """The connections of this capture overlap, so with room for one each of them is cut by the next."""
+    ordinary = rows(capsys, QOS2)
+    assert rows(capsys, QOS2, "--max-connections", 8192) == ordinary
+    numbers = {row["connection"] for row in rows(capsys, QOS2, "--max-connections", 1)}
+    assert len(numbers) > len({row["connection"] for row in ordinary})
+    assert main(["lint", str(QOS2)]) == main(["lint", str(QOS2), "--max-connections", "1"]) == 0
+    whole, cut = capsys.readouterr().err.split("\n", 1)
+    assert "no CONNECT was captured" in cut
+    assert "no CONNECT was captured" not in whole
+
+
 def test_what_was_good_is_shown_before_the_fault_is_named(tmp_path: Path) -> None:
     cut = tmp_path / "cut.pcapng"
     cut.write_bytes(QOS2.read_bytes()[:3000])

@@ -302,7 +302,7 @@ def test_other_rows_have_their_place_in_the_list() -> None:
         "1,448 bytes are missing", "this is no packet", "TLS begins", "reset the connection (RST)",
     ]  # fmt: skip
     assert [each[:2] for each in block["findings"]] == [[1, 2], [2, 3]]
-    assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two"]]
+    assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two", ""]]
 
 
 def test_statements_stand_once_in_the_file() -> None:
