@@ -19,14 +19,14 @@ _TIMES = re.compile(
     re.VERBOSE,
 )
 _WHEN = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|[+-]\d\d:?\d\d)")
-_COLUMN = re.compile(r"\s+\|.*$")
+_COLUMN = re.compile(r"(?<!\s)\s++\|.*$")
 """What stands beside bytes as text: `|0...a/bhello|`."""
 _GAP = r"(?:[ \t]{1,3}|[ \t]*[,:;-][ \t]*)"
 _HEX = r"(?:0[xX][0-9A-Fa-f]{1,2}(?:_?u8)?|\\x[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2})"
 _BYTES = re.compile(rf"(?<![\w.]){_HEX}(?:{_GAP}{_HEX})+(?![\w.]|{_GAP}?\.\.)")
 _JOINED = re.compile(r"(?<![\w.])(?:0[xX])?((?:[0-9A-Fa-f]{2}){2,})(?![\w.])")
 _NUMBERS = re.compile(rf"(?<![\w.])[0-9A-Fa-f]{{1,3}}(?:{_GAP}[0-9A-Fa-f]{{1,3}})+(?![\w.])")
-_ENDS = re.compile(rf"(?<![\w.])({_HEX}(?:{_GAP}{_HEX})+)(?=[\s\]}})\"'.]*$|\s{{2}})")
+_END = re.compile(r"[\s\]})\"'.]*+$|\s{2}")
 _ONE = re.compile(r"(?:0[xX]|\\x)?([0-9A-Fa-f]{1,2})(?:_?u8)?")
 _LEFT_OUT = re.compile(r"\.\.|\u2026")
 _WORD = re.compile(r"(?<![0-9A-Za-z])[A-Za-z_]*[G-Zg-z_][A-Za-z_]*|[^\W\d_\x00-\x7f]")
@@ -34,7 +34,7 @@ _WORD = re.compile(r"(?<![0-9A-Za-z])[A-Za-z_]*[G-Zg-z_][A-Za-z_]*|[^\W\d_\x00-\
 _SENT = r"\b(?:tx|sen[dt]|sending|write|wrote|writing|out(?:going|bound)?|publishing)\b|[-=]>|>>|\u2192"
 _RECEIVED = r"\b(?:rx|recv|receive[ds]?|receiving|read|in(?:coming|bound)?)\b|<[-=]|<<|\u2190"
 _DIRECTION = re.compile(rf"(?P<sent>{_SENT})|(?P<received>{_RECEIVED})", re.IGNORECASE)
-_SERVER_LEFT = re.compile(r"\b(?:server|broker)\b.*\bclient\b", re.IGNORECASE)
+_END_NAMES = re.compile(r"\b(?:(server|broker)|client)\b", re.IGNORECASE)
 _CALL = re.compile(
     r"\b(?P<call>write|send|sendto|read|recv|recvfrom)\((?P<fd>\d+)(?:<[^>]*>)?, "
     r'"(?P<text>(?:\\.|[^"\\])*)"(?P<cut>\.\.\.)?,'
@@ -198,9 +198,9 @@ def _connects(line: Run, call: re.Match[str]) -> bool:
 
 def _entries(lines: Sequence[Run], used: set[int]) -> Iterator[Entry]:
     """Yield the whole packets of lines; a packet that a line begins may go on in those that follow."""
-    at = 0
+    at, rows = 0, _Rows(lines)
     while at < len(lines):
-        found = _longest(lines, at)
+        found = _longest(lines, at, rows)
         if found:
             entry, count = found
             used.update(range(at, at + count))
@@ -208,7 +208,7 @@ def _entries(lines: Sequence[Run], used: set[int]) -> Iterator[Entry]:
         at += found[1] if found else 1
 
 
-def _longest(lines: Sequence[Run], at: int) -> tuple[Entry, int] | None:
+def _longest(lines: Sequence[Run], at: int, rows: "_Rows") -> tuple[Entry, int] | None:
     line = lines[at]
     text = _bare(line.text)
     if _LEFT_OUT.search(text):
@@ -216,37 +216,66 @@ def _longest(lines: Sequence[Run], at: int) -> tuple[Entry, int] | None:
     worded = "u8" in text or _WORD.search(_without_bytes(text)) is not None
     # A line of nothing but bytes belongs to the words above it.
     above = _bare(lines[at - 1].text) if at and not worded else ""
-    mark = line.mark or _mark(text) or _mark(above)
+    mark, time = line.mark or _mark(text) or _mark(above), _time(line.text) or _time(above)
     for data in _readings(text, worded):
         if whole_packets(data):
-            return Entry(line, data, mark, _time(line.text) or _time(above)), 1
-    found = _joined(lines, at, text, mark) if worded or line.text[:1].isspace() else None
-    data = b"" if found or _continues(lines, at) else _unfinished(text, worded)
-    return (Entry(line, data, mark, _time(line.text) or _time(above)), 1) if data else found
+            return Entry(line, data, mark, time), 1
+    data, count = rows.packets(at) if worded or line.text[:1].isspace() else (b"", 0)
+    if not data and not rows.goes_on(at):
+        data, count = _unfinished(text, worded), 1
+    return (Entry(line, data, mark, time), count) if data else None
 
 
-def _joined(lines: Sequence[Run], at: int, text: str, mark: str) -> tuple[Entry, int] | None:
-    """Return a packet of which each line has some bytes."""
-    data = bytearray(_last_run(text))
-    if not data or not begins_packet(data[0]):
-        return None
-    for count, line in enumerate(lines[at + 1 : at + 1 + _MOST_ROWS], 2):
-        row = _last_run(_bare(line.text))
-        if not row:
-            return None
-        data += row
-        if whole_packets(data):
-            return Entry(lines[at], bytes(data), mark, _time(lines[at].text)), count
-    return None
+class _Block(NamedTuple):
+    """The bytes of lines that follow one another."""
+
+    data: bytearray
+    ends: dict[int, int]
+    """Lines by where their bytes end."""
 
 
-def _continues(lines: Sequence[Run], at: int) -> bool:
-    return at + 1 < len(lines) and _last_run(_bare(lines[at + 1].text)) != b""
+class _Rows:
+    """The last run of bytes in each of some lines."""
+
+    def __init__(self, lines: Sequence[Run]) -> None:
+        self._places: list[tuple[_Block, int] | None] = []
+        block = _Block(bytearray(), {})
+        for at, line in enumerate(lines):
+            run = _last_run(_bare(line.text))
+            self._places.append((block, len(block.data)) if run else None)
+            block.data.extend(run)
+            block.ends[len(block.data)] = at
+            if not run:
+                block = _Block(bytearray(), {})
+
+    def goes_on(self, at: int) -> bool:
+        """Tell whether the next line has bytes too."""
+        return at + 1 < len(self._places) and self._places[at + 1] is not None
+
+    def packets(self, at: int) -> tuple[bytes, int]:
+        """Return the packets that begin in a line and end at the end of a later one, and the number of lines."""
+        block, start = self._places[at] or (_Block(bytearray(), {}), 0)
+        pos = start
+        for _ in range(_MOST_PACKETS):
+            try:
+                length = frame_length(block.data, pos)
+            except Overlong:
+                break
+            if length is None or not begins_packet(block.data[pos]) or length > len(block.data) - pos:
+                break
+            pos += length
+            if block.ends.get(pos, at) > at:
+                return bytes(block.data[start:pos]), block.ends[pos] - at + 1
+        return b"", 0
+
+
+_MOST_PACKETS = 64
+"""Packets that are looked for in lines that belong together."""
 
 
 def _unfinished(text: str, worded: bool) -> bytes:
     """Return the bytes of a packet that is cut short, when they are all that stands at the end of a line."""
-    runs = [_bytes(found[1]) for found in _ENDS.finditer(text)] if worded else []
+    runs = [_bytes(found[0]) for found in _BYTES.finditer(text) if _END.match(text, found.end())] if worded else []
     for data in runs or ([] if worded else _unpadded(text.strip())):
         if len(data) >= _LEAST_CUT and begins_packet(data[0]):
             return data
@@ -263,8 +292,6 @@ def _unpadded(run: str) -> list[bytes]:
 
 _LEAST_CUT = 4
 """Bytes by which a packet that is cut short is recognised."""
-_MOST_ROWS = 4096
-"""Lines that a packet takes at most."""
 
 
 def _last_run(text: str) -> bytes:
@@ -323,8 +350,9 @@ def _mark(text: str) -> str:
     found = _DIRECTION.search(_without_bytes(text))
     if not found:
         return ""
-    sent = found["sent"] is not None
-    return ">" if sent != (_SERVER_LEFT.search(text) is not None) else "<"
+    ends = [name[1] is not None for name in _END_NAMES.finditer(text)]
+    server_first = True in ends and False in ends and ends.index(True) < ends.index(False)
+    return ">" if (found["sent"] is not None) != server_first else "<"
 
 
 def _time(text: str) -> int | None:

@@ -11,6 +11,7 @@ from random import Random
 from typing import NamedTuple
 
 from mqttpub.capture.chunks import BadCapture
+from mqttpub.capture.loglines import Log
 from mqttpub.capture.reading import Reading
 from mqttpub.capture.text import BadText, read_bytes
 from mqttpub.capture.transcript import events as transcript_events
@@ -40,10 +41,13 @@ from tests.fuzz.wordy import (
     dump_lines,
     dumps_of_packets,
     hex_lines,
+    log_lines,
     long_record,
     one_line,
+    one_line_of_words,
     quotes,
     records_as_json,
+    rows_without_end,
     spaced_braces,
 )
 
@@ -104,7 +108,7 @@ def capture(data: bytes) -> None:
 def text(data: bytes) -> None:
     """Read text that somebody pasted."""
     try:
-        for _ in read_bytes(data):
+        for _ in read_bytes(data, log=Log()):
             pass
     except BadText:
         pass
@@ -477,6 +481,7 @@ GROWTHS: dict[str, Growth] = {
         (capture, 1000, (slow_answer,)),
         (capture, 15_000, (zeros, zstd_zeros)),
         (text, 1000, (hex_lines, dump_lines, brackets, comments, quotes, one_line, base64_lines, blanks)),
+        (text, 200, (log_lines, rows_without_end, one_line_of_words)),
         (transcript, 1000, (records_as_json, dumps_of_packets, long_record, spaced_braces)),
     )
     for made in cases

@@ -68,3 +68,18 @@ def long_record(size: int) -> bytes:
 def spaced_braces(size: int) -> bytes:
     """Return a line that looks like a record again and again."""
     return b"  {  " * size + b'"hex": "' * size
+
+
+def log_lines(size: int) -> bytes:
+    """Return lines of a log, one packet in each."""
+    return b"12:00:00.123 mqtt: TX (8): 30 05 00 01 74 00 61 c0 | server client\n" * size
+
+
+def rows_without_end(size: int) -> bytes:
+    """Return lines of which each may begin a packet that all the others go on with."""
+    return b"D (1) mqtt: 30 ff ff 7f 30 ff ff 7f\n" * size
+
+
+def one_line_of_words(size: int) -> bytes:
+    """Return one line that looks like bytes, times, columns and calls again and again."""
+    return b'TX 30 05 0x3 write(1, "\\1 server    ..  12:00:0 1.2.3 ' * size + b"x"
