@@ -123,16 +123,18 @@ def file(data: bytes) -> None:
     place, raw = draw.number(2), draw.rest()
     found, fault = _read(io.BytesIO(raw))
     slowly, same = _read(Dribble(raw))
+    skipped = any("skipped" in each[0] for each in (fault, same) if each)
     if "zstd" in (fault or same or ("",))[0]:
         # What the library made in the step that fails is lost.
-        assert found == slowly[: len(found)]
+        assert skipped or found == slowly[: len(found)]
     else:
         assert (slowly, same) == (found, fault)
     assert all(each.length >= len(each.data) for each in found)
     assert [each.number for each in found] == list(range(1, len(found) + 1))
     assert not fault or fault[1] >= 0
     start, _ = _read(io.BytesIO(raw[: place % (len(raw) + 1)]))
-    assert found[: len(start)] == start
+    # After damage fewer records prove a place where the file ends.
+    assert skipped or found[: len(start)] == start
     chained(found)
 
 
