@@ -78,7 +78,7 @@ def test_what_a_format_sends(name: str, data: bytes, expected: bytes) -> None:
     ("name", "data", "sentence"),
     [
         ("text", b"a\xff", "text: byte 0xff at offset 1 is not UTF-8"),
-        ("json", b'{"a": 1,\n }', "json: line 2, column 2: Expecting property name enclosed in double quotes"),
+        ("json", b'{"a": 1,\n b}', "json: line 2, column 2: Expecting property name enclosed in double quotes"),
         ("json", b"", "json: line 1, column 1: Expecting value"),
         ("json", b'["NaN \\" Infinity", NaN]', "json: line 1, column 21: NaN is not JSON"),
         ("json", b"[\n-Infinity]", "json: line 2, column 1: -Infinity is not JSON"),
