@@ -142,7 +142,7 @@ def payload_options() -> list[Flag]:
     return [
         Flag(
             ["-m", "--message"], metavar="TEXT", type=TEXT,
-            help="Payload: text, taken as it stands.",
+            help="Payload: text, taken as it stands; - is standard input.",
         ),
         Flag(
             ["--payload", "payload_value"], metavar="VALUE", type=OCTETS,

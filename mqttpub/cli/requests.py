@@ -17,6 +17,8 @@ from .standard_input import standard_input
 from .transport_flags import port_of, transport_of
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
+STANDARD_INPUT = b"-"
+"""The message that stands for standard input, as in most programs; `--payload text:-` is a hyphen."""
 
 
 class PublishRequest(NamedTuple):
@@ -139,6 +141,8 @@ def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
         return value
     if given["message"] is not None:
         message: bytes = given["message"]
+        if message == STANDARD_INPUT:
+            return _standard_input()
         _hint(message)
         return message
     if given["file"]:
@@ -150,12 +154,11 @@ def _hint(message: bytes) -> None:
     """Say on a terminal what else a text may have been meant for; a script is left alone."""
     from .octets import has_prefix
 
-    if (has_prefix(message) or message == b"-") and sys.stderr.isatty():
+    if has_prefix(message) and sys.stderr.isatty():
         from .report import note
 
         text = message.decode("utf-8", "surrogateescape")
-        otherwise = "-f - reads standard input" if text == "-" else "--payload reads a value that begins so"
-        note(f"the payload is the text '{text}' as it stands; {otherwise}")
+        note(f"the payload is the text '{text}' as it stands; --payload reads a value that begins so")
 
 
 def _standard_input() -> bytes:

@@ -92,9 +92,12 @@ def test_each_message_beyond_a_limit_has_its_record(mosquitto: int) -> None:
     assert len(said.splitlines()) == 11
 
 
-def test_a_hyphen_for_a_file_is_standard_input(mosquitto: int) -> None:
-    records, _ = pub("-t", "dash", "-q", "1", "-f", "-", "--json", port=mosquitto, data=b"from\nstdin")
-    assert records[0]["payload_bytes"] == 10
+def test_a_hyphen_is_standard_input(mosquitto: int) -> None:
+    for flag in ("-f", "-m"):
+        records, _ = pub("-t", "dash", "-q", "1", flag, "-", "--json", port=mosquitto, data=b"from\nstdin")
+        assert records[0]["payload_bytes"] == 10
+    records, _ = pub("-t", "dash", "-q", "1", "--payload", "text:-", "--json", port=mosquitto, data=b"from\nstdin")
+    assert records[0]["payload_bytes"] == 1
     said = pub("-t", "dash", "-f", "-", "-m", "x", port=1, data=b"x", status=2)[1]
     assert said == "mqttpub pub: only one payload at a time, but -m and -f were given\n"
 
