@@ -282,7 +282,7 @@ def page(events: Iterable[Known], settings: Settings, path: str) -> None:
         for known in events:
             if isinstance(known, KnownPacket):
                 event, _, topic, client, _ = known
-                name = topic.name if topic and topic.name else None
+                name = topic.name if topic else None
                 made.packet(event, decoded_of(known), client=called(client, event.ends), topic=name)
             elif isinstance(known, GapSeen):
                 made.gap(known)

@@ -19,6 +19,7 @@ from .matching import covers
 _WORD = re.compile(r'\s*(?:(?P<mark>[,!])|(?P<word>(?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _KEY = re.compile(r"([a-z]+)=")
+_NUMBER = re.compile(r"[0-9]{1,30}|0[xX][0-9a-fA-F]{1,30}")
 
 
 class Seen(NamedTuple):
@@ -33,13 +34,18 @@ class Seen(NamedTuple):
 
 Test = Callable[[Seen], bool]
 
+EVENTS = {"gap": GapSeen, "remark": Remark, "closed": Closed}
+"""What `type=` says of events that are no packets."""
+SEVERITIES = ("error", "warning", "note")
+
 
 class Filter:
     """Picks packets by terms.
 
     | term | is true for |
     | --- | --- |
-    | `type=PUBLISH` | packets of this type |
+    | `type=PUBLISH` | packets of this type; `gap` is for bytes that are missing or are no packet, `closed` for the
+      end of a connection, `remark` for what is said about one |
     | `topic=a/+/#` | PUBLISH whose Topic Name (alias resolved) matches this Topic Filter, CONNECT whose Will Topic
       does; SUBSCRIBE and UNSUBSCRIBE with a filter that it covers |
     | `payload=text` | PUBLISH with this text somewhere in its payload, CONNECT with it in the Will Payload; upper
@@ -53,10 +59,11 @@ class Filter:
     | `alias=7` | PUBLISH with this Topic Alias |
     | `reason=0x87` | packets with this Reason Code, or with it among others |
     | `version=5` | packets of connections of this version |
-    | `finding` | packets in which something is wrong or worth a note |
+    | `finding` | packets in which something is wrong or worth a note, and gaps |
     | `finding=3.3.1-2` | packets that break this statement, or one of a section: `MQTT5-3.3`, `3.3.1-*` |
     | `record=12` | what the twelfth record of a capture completed, counted in each file |
-    | `severity=error` | packets with a finding of this severity: error, warning, note |
+    | `severity=error` | packets with a finding of this severity: error, warning, note; a gap is an error if the peer
+      sent what is no packet, else a warning |
 
     Terms side by side must all be true, of terms with `,` between them one is enough, and `!` turns a term
     round. Values of one term can be joined by `,` too: `!type=PINGREQ,PINGRESP client=sensor-*`. A value with
@@ -184,8 +191,10 @@ def _made(key: str, value: str, place: int) -> Test:
 
 def _type(value: str) -> Test:
     codes = {packet.name: code for code, packet in PACKETS.items()}
+    if (event := EVENTS.get(value.lower())) is not None:
+        return lambda seen: isinstance(seen.event, event)
     if value.upper() not in codes:
-        raise ValueError(f"{value!r} is no packet type ({', '.join(codes)})")
+        raise ValueError(f"{value!r} is no packet type ({', '.join((*codes, *EVENTS))})")
     code = codes[value.upper()]
 
     def test(seen: Seen) -> bool:
@@ -262,10 +271,7 @@ def _client(value: str) -> Test:
 
 
 def _number(value: str, name: str, most: int) -> int:
-    try:
-        number = int(value, 16 if value[:2] in ("0x", "0X") else 10) if value.isascii() else -1
-    except ValueError:
-        number = -1
+    number = int(value, 16 if value[1:2] in ("x", "X") else 10) if _NUMBER.fullmatch(value) else -1
     if not 0 <= number <= most:
         raise ValueError(f"{value!r} is no {name} (0 to {most})")
     return number
@@ -327,9 +333,20 @@ def _finding(value: str) -> Test:
 
 
 def _severity(value: str) -> Test:
-    if value not in ("error", "warning", "note"):
-        raise ValueError(f"{value!r} is no severity (error, warning, note)")
-    return lambda seen: any(finding.severity == value for finding in seen.findings)
+    if value not in SEVERITIES:
+        raise ValueError(f"{value!r} is no severity ({', '.join(SEVERITIES)})")
+    return lambda seen: value in _severities(seen)
+
+
+def _severities(seen: Seen) -> Iterator[str]:
+    if isinstance(seen.event, GapSeen):
+        yield gap_severity(seen.event)
+    yield from (finding.severity for finding in seen.findings)
+
+
+def gap_severity(gap: GapSeen) -> str:
+    """Return how severe a gap is: what is missing from the capture is not the fault of a peer."""
+    return "error" if gap.malformed else "warning"
 
 
 _TERMS: dict[str, Callable[[str], Test]] = {
@@ -351,5 +368,5 @@ _TERMS: dict[str, Callable[[str], Test]] = {
 _FLAGS: dict[str, Test] = {
     "dup": lambda seen: isinstance(seen.packet, Publish) and seen.packet.dup,
     "retain": lambda seen: isinstance(seen.packet, Publish) and seen.packet.retain,
-    "finding": lambda seen: bool(seen.findings),
+    "finding": lambda seen: any(_severities(seen)),
 }

@@ -36,6 +36,11 @@ class Version(IntEnum):
         except KeyError:
             raise ValueError(f"{text!r} is not an MQTT version (3.1, 3.1.1, 5)") from None
 
+    @staticmethod
+    def names() -> dict[str, int]:
+        """Return the levels of the versions by all names that `named` reads."""
+        return {name: version.value for name, version in _NAMES.items()}
+
 
 class Direction(Enum):
     """Which end sent a packet."""

@@ -4,18 +4,26 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable
 from hashlib import sha256
 from html import escape as html_escape
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from ..codec.nodes import Decoded, Finding
 from ..conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
-from ..spec.statements import statement
-from ..spec.terms import Direction
+from ..conversation.exchanges import filters_of
+from ..conversation.filters import EVENTS, gap_severity
+from ..conversation.filters import SEVERITIES as FILTER_SEVERITIES
+from ..spec.fields import PACKETS
+from ..spec.packets import Connect, Publish, Subscribe, Unsubscribe
+from ..spec.properties import BY_KEY
+from ..spec.statements import statement, statements
+from ..spec.terms import Direction, Version
+from ..wire.span import Span
 from .dump import headline
 from .escape import escape, remark
+from .facts import preview
 from .masking import clipped
 from .outline import Entry, Outline
 
-SCRIPTS = ("text", "store", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
+SCRIPTS = ("text", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
 """The parts of the script, in the order in which they stand in the file."""
 BLOCK_ROWS = 1000
 BLOCK_SIZE = 1 << 20
@@ -23,6 +31,7 @@ BLOCK_SIZE = 1 << 20
 
 PACKET, GAP, REMARK, CLOSED = range(4)
 SEVERITIES = ("", "note", "warning", "error")
+_ALIAS = BY_KEY["topic_alias"].id
 _NAMES = {"client_id", "filter", "filters"}
 """Fields that tell one CONNECT, SUBSCRIBE or UNSUBSCRIBE from the next."""
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
@@ -59,11 +68,11 @@ class Page:
         block = self.block
         length = len(decoded.data)
         outline = Outline(decoded, limit=0, secrets=self.secrets, room=80)
-        block.row(PACKET, seen, client, decoded.name, length, remark(summary or _facts(decoded)), topic)
-        block.ids[-1] = getattr(decoded.packet, "packet_id", None) or 0
         data = bytearray(decoded.data[: self.limit])
         for start, stop in clipped(outline.hidden, 0, len(data)):
             data[start:stop] = b"*" * (stop - start)
+        block.row(PACKET, seen, client, decoded.name, length, remark(summary or _facts(decoded)), topic)
+        block.packet(decoded, data)
         block.detail(data, seen, [decoded.version.label, int(seen.guessed), *block.shape(outline.entries()), length])
         for finding in decoded.findings:
             self._finding(finding)
@@ -74,7 +83,7 @@ class Page:
         self.block.row(GAP, gap, client, "gap", gap.length or 0, remark(gap.message))
         shown = gap.data[: self.limit] if self.secrets else b""
         self.block.detail(shown, gap, [len(gap.data) - len(shown)])
-        self.block.finding("error" if gap.malformed else "warning", 0, 0, 0, gap.message, "", "")
+        self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
         self._flush_full()
 
     def remark(self, remark_: Remark, *, client: str = "") -> None:
@@ -83,7 +92,7 @@ class Page:
 
     def closed(self, closed: Closed, *, client: str = "") -> None:
         """Add the end of a connection, or of one of its directions."""
-        self._line(CLOSED, closed, client, "close", _CLOSINGS.get(closed.how, closed.how))
+        self._line(CLOSED, closed, client, "closed", _CLOSINGS.get(closed.how, closed.how))
 
     def close(self) -> None:
         """Write what is left, and the statements that findings cite; the file itself stays open."""
@@ -115,6 +124,45 @@ class Page:
             self.block = _Block(self.file_of)
 
 
+class _Traits(NamedTuple):
+    """What the search asks of a packet beyond what the list shows; many packets have the same."""
+
+    flags: int
+    """DUP, QoS and RETAIN of a PUBLISH as its first byte has them; -1 for other packets."""
+    version: int
+    alias: int
+    reasons: tuple[int, ...]
+    topics: tuple[str, ...]
+    """The Topic Filters of SUBSCRIBE and UNSUBSCRIBE, the Will Topic of CONNECT."""
+
+
+def _traits(decoded: Decoded) -> _Traits:
+    packet, version = decoded.packet, decoded.version.value
+    if isinstance(packet, Publish):
+        alias = next((value for id, value in packet.properties or () if id == _ALIAS), -1)
+        flags = packet.dup << 3 | packet.qos << 1 | packet.retain
+        return _Traits(flags, version, alias, (), ())
+    own = getattr(packet, "reason_code", None)
+    reasons = tuple(getattr(packet, "reason_codes", ())) if own is None else (own,)
+    topics: tuple[str, ...] = ()
+    if isinstance(packet, Subscribe | Unsubscribe):
+        topics = filters_of(packet)
+    elif isinstance(packet, Connect) and packet.will:
+        topics = (packet.will.topic,)
+    return _Traits(-1, version, -1, reasons, tuple(map(escape, topics)))
+
+
+def _payload(decoded: Decoded) -> Span | None:
+    """Return where the payload of a packet is, or its Will Payload; None where there is none."""
+    packet = decoded.packet
+    if isinstance(packet, Publish):
+        return Span(len(decoded.data) - len(packet.payload), len(decoded.data))
+    if isinstance(packet, Connect) and packet.will:
+        leaf = next(each for each in decoded.root.leaves() if each.kind == "payload")
+        return Span(leaf.span.start + leaf.prefix, leaf.span.stop)
+    return None
+
+
 class _Block:
     """Some rows in columns: a first line with what the list shows, a second one with the bytes and the fields."""
 
@@ -129,6 +177,12 @@ class _Block:
         self.ids: list[int] = []
         self.lengths: list[int] = []
         self.topics: list[int] = []
+        self.payloads: list[int] = []
+        """Where the payload begins in the packet, or the Will Payload; -1 where there is none."""
+        self.sizes: list[int] = []
+        self.previews: list[int] = []
+        self.traits: dict[_Traits, int] = {}
+        self.trait: list[int] = []
         self.summaries: list[int] = []
         self.findings: list[list[int]] = []
         self.ends: dict[int, list[Any]] = {}
@@ -149,11 +203,39 @@ class _Block:
         self.directions.append(0 if event.direction is None else 1 if event.direction is Direction.CLIENT else 2)
         self.times.append(None if event.time is None or self.base is None else event.time - self.base)
         self.words.append(self.number(word))
-        self.ids.append(0)
+        self.ids.append(-1)
         self.lengths.append(length)
+        self.payloads.append(-1)
+        self.sizes.append(0)
+        self.previews.append(-1)
+        self.trait.append(-1)
         self.topics.append(-1 if topic is None else self.number(escape(topic)))
         self.summaries.append(self.number(summary))
         self.connection(event.ends, client)
+
+    def packet(self, decoded: Decoded, data: bytearray) -> None:
+        """Add to the newest row what only packets have; `data` is what may be shown of the bytes."""
+        packet = decoded.packet
+        self.trait[-1] = self._trait(_traits(decoded))
+        if packet is None:
+            return
+        id = getattr(packet, "packet_id", None)
+        self.ids[-1] = -1 if id is None else id
+        span = _payload(decoded)
+        if span is None:
+            return
+        self.payloads[-1], self.sizes[-1] = span.start, span.length
+        if isinstance(packet, Publish):
+            shown = preview(bytes(data[span.start :])) if span.length else ""
+            cut = len(decoded.data) > len(data) and not shown.endswith("...")
+            self.previews[-1] = self.number(f"{shown}..." if cut else shown)
+
+    def _trait(self, traits: "_Traits") -> int:
+        number = self.traits.get(traits)
+        if number is None:
+            number = self.traits[traits] = len(self.traits)
+            self.size += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
+        return number
 
     def connection(self, ends: Ends, client: str) -> None:
         """Note whose connection it is, once in each block."""
@@ -206,7 +288,8 @@ class _Block:
         columns = {
             "base": None if self.base is None else str(self.base), "kind": self.kinds, "conn": self.connections,
             "dir": self.directions, "time": self.times, "word": self.words, "id": self.ids, "length": self.lengths,
-            "topic": self.topics, "summary": self.summaries, "findings": self.findings,
+            "topic": self.topics, "payload": self.payloads, "size": self.sizes, "preview": self.previews,
+            "trait": self.trait, "traits": list(self.traits), "summary": self.summaries, "findings": self.findings,
             "ends": list(self.ends.values()), "strings": list(self.strings),
         }  # fmt: skip
         rest = {"strings": list(self.values), "shapes": list(self.shapes), "rows": self.details}
@@ -242,10 +325,21 @@ def _opening(title: str) -> str:
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     shown = html_escape(remark(title)).encode("ascii", "xmlcharrefreplace").decode("ascii")
-    values = {"title": shown, "policy": policy, "style": style, "script": script}
+    values = {"title": shown, "policy": policy, "style": style, "script": script, "language": _json(_language())}
     first, *pieces = _asset("page.html").split("{{")
     named = (piece.partition("}}") for piece in pieces)
     return first + "".join(values[name] + rest for name, _, rest in named)
+
+
+def _language() -> dict[str, Any]:
+    """Return the names that the search has to know to read what --filter reads."""
+    return {
+        "types": [packet.name for packet in PACKETS.values()],
+        "events": list(EVENTS),
+        "versions": Version.names(),
+        "severities": list(FILTER_SEVERITIES),
+        "statements": [row.id for row in statements()],
+    }
 
 
 def _asset(name: str) -> str:

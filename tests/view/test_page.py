@@ -270,7 +270,8 @@ def test_the_list_tells_packets_apart() -> None:
     assert column(block, "summary") == [
         "sensor-17", "id 25674  sensors/+/temperature  and 1 more", "0x00 Success", "QoS 0",
     ]  # fmt: skip
-    assert block["id"] == [0, 25674, 0, 0]
+    assert block["id"] == [-1, 25674, -1, -1]
+    assert column(block, "preview") == ["", "", "", '"x"']
     assert block["length"] == [len(each.data) for each in (of(CONNECT), of(SUBSCRIBE), of(CONNACK), publish(b"x"))]
 
 

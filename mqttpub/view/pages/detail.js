@@ -66,6 +66,7 @@ class Detail {
     const ends = [connection.client || "client", connection.server || "server"];
     const way = row.direction === 2 ? `${ends[1]} \u2192 ${ends[0]}` : row.direction === 1 ? `${ends[0]} \u2192 ${ends[1]}` : `${ends[0]} \u00b7 ${ends[1]}`;
     const parts = [
+      ["file", connection.file],
       ["", connection.name || `connection ${connection.number}`], ["", way],
       ["no.", (row.number + 1).toLocaleString("en")],
       ["at", detail.time === null ? "" : moment(detail.time)],

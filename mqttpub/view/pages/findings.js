@@ -23,13 +23,13 @@ class Groups {
     const rest = sorted.length - cards.length;
     this.box.replaceChildren(
       ...(cards.length ? cards : [make("p", { class: "empty" }, this.page.store.complete ? "Nothing was found wrong in this capture." : "Reading\u2026")]),
-      ...(rest > 0 ? [make("p", { class: "empty" }, `${rest} more kinds of findings; search for is:finding to see their packets`)] : []),
+      ...(rest > 0 ? [make("p", { class: "empty" }, `${rest} more kinds of findings; search for the word finding to see their packets`)] : []),
     );
   }
 
   card({ first, count }, statements) {
     const [section, text] = statements[first.statement] ?? [];
-    const search = first.statement ? `rule:${first.statement}` : `"${first.message.replaceAll('"', "")}"`;
+    const search = first.statement ? `finding=${first.statement}` : quotedWord(first.message);
     return make("article", { class: `group s${first.severity}` },
       make("header", {},
         make("span", { class: "severity" }, make("span", { "aria-hidden": "true" }, `${MARKS[first.severity]} `), SEVERITIES[first.severity]),

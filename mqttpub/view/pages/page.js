@@ -114,12 +114,12 @@ class Page {
 
   choices() {
     const { types, connections } = this.store;
-    const named = [...types].sort(([one], [two]) => one.localeCompare(two)).map(([word, count]) => make("option", { value: word.toLowerCase() }, `${word} (${count.toLocaleString("en")})`));
+    const named = [...types].sort(([one], [two]) => one.localeCompare(two)).map(([word, count]) => make("option", { value: word }, `${word} (${count.toLocaleString("en")})`));
     $("types").replaceChildren(make("option", { value: "" }, "All types"), ...named);
-    const listed = [...connections.values()].slice(0, CONNECTIONS_LISTED).map((each) => make("option", { value: each.number }, `${each.number}  ${caller(each)} (${each.rows.length.toLocaleString("en")})`));
-    const more = connections.size > CONNECTIONS_LISTED ? [make("option", { disabled: true }, `${connections.size - CONNECTIONS_LISTED} more: search for client:name`)] : [];
+    const listed = [...connections.values()].slice(0, CONNECTIONS_LISTED).map((each) => make("option", { value: each.number }, `${each.number}  ${caller(each)}${each.file ? `, ${each.file}` : ""} (${each.rows.length.toLocaleString("en")})`));
+    const more = connections.size > CONNECTIONS_LISTED ? [make("option", { disabled: true }, `${connections.size - CONNECTIONS_LISTED} more: search for client=name`)] : [];
     $("connections").replaceChildren(make("option", { value: "" }, "All connections"), ...listed, ...more);
-    document.documentElement.dataset.several = String(connections.size > 1);
+    document.documentElement.dataset.files = String([...connections.values()].some((each) => each.file));
     this.reflect();
   }
 
@@ -127,7 +127,7 @@ class Page {
     const buttons = [3, 2, 1].filter((severity) => this.store.severities[severity]).map((severity) => {
       const count = this.store.severities[severity];
       const word = SEVERITIES[severity];
-      return make("button", { type: "button", class: `verdict s${severity}`, "aria-pressed": "false", data: { is: word } },
+      return make("button", { type: "button", class: `verdict s${severity}`, "aria-pressed": "false", data: { severity: word } },
         make("span", { "aria-hidden": "true" }, `${MARKS[severity]} `), count.toLocaleString("en"), make("span", { class: "long" }, count === 1 ? ` ${word}` : ` ${word}s`));
     });
     const clean = make("span", { class: "verdict clean" }, "\u2714 no findings");
@@ -139,10 +139,10 @@ class Page {
   reflect() {
     const query = $("search").value;
     $("types").value = termValue(query, "type");
-    $("connections").value = this.view === "ladder" && this.ladder ? this.ladder.number : termValue(query, "conn");
+    $("connections").value = this.view === "ladder" && this.ladder ? this.ladder.number : termValue(query, "connection");
     for (const id of ["types", "connections"]) if ($(id).selectedIndex < 0) $(id).selectedIndex = 0;
-    const is = termValue(query, "is");
-    for (const each of $("verdicts").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.is === is));
+    const severity = termValue(query, "severity");
+    for (const each of $("verdicts").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.severity === severity));
   }
 
   // Marks beside the list where findings are; a press goes there.
@@ -254,11 +254,26 @@ class Page {
 
   search() {
     clearTimeout(this.typing);
-    this.sieve.search($("search").value);
+    const complaint = this.sift();
+    $("complaint").textContent = complaint;
+    $("complaint").hidden = !complaint;
+    $("search").setAttribute("aria-invalid", String(Boolean(complaint)));
+    if (complaint) return;
     $("list").scrollTop = 0;
     this.list.draw();
     this.reflect();
     if (this.view === "packets") this.reveal(true);
+  }
+
+  // Search, and return what is wrong with the query; then the rows stay as they were.
+  sift() {
+    try {
+      this.sieve.search($("search").value);
+      return "";
+    } catch (error) {
+      if (error instanceof BadFilter) return error.message;
+      throw error;
+    }
   }
 
   // Views
@@ -328,8 +343,8 @@ class Page {
     $("types").addEventListener("change", pick("type"));
     $("connections").addEventListener("change", (event) => this.connect(event.target.value));
     $("verdicts").addEventListener("click", (event) => {
-      const { is } = event.target.closest("button")?.dataset ?? {};
-      if (is) this.find(withTerm(search.value, "is", termValue(search.value, "is") === is ? "" : is));
+      const { severity: wanted } = event.target.closest("button")?.dataset ?? {};
+      if (wanted) this.find(withTerm(search.value, "severity", termValue(search.value, "severity") === wanted ? "" : wanted));
     });
     $("list").addEventListener("click", (event) => {
       const row = event.target.closest("[data-row]");
@@ -357,7 +372,7 @@ class Page {
   }
 
   connect(value) {
-    if (this.view !== "ladder") this.find(withTerm($("search").value, "conn", value));
+    if (this.view !== "ladder") this.find(withTerm($("search").value, "connection", value));
     else if (value) this.select(this.store.connections.get(Number(value)).rows[0], { keep: false });
   }
 
@@ -390,6 +405,7 @@ class Page {
   typed({ key }) {
     if (key !== "Enter" && key !== "ArrowDown") return;
     this.search();
+    if ($("search").getAttribute("aria-invalid") === "true") return;
     const { rows } = this.sieve;
     if (this.view !== "packets") this.look("packets");
     if (rows.length && rows[this.place(this.chosen)] !== this.chosen) this.select(rows[0], { keep: false });

@@ -3,6 +3,7 @@
 const ARROWS = ["\u00b7", "\u2192", "\u2190"];
 const SIGNS = { [GAP]: "\u2260", [REMARK]: "i", [CLOSED]: "\u25a0" };
 const LONGEST = 300; // characters of a topic in a row; the packet itself shows all of it
+const NAME_LENGTH = 9; // characters of the name of a file in a row
 const SENT_BY = ["", "client to server", "server to client"];
 
 function badge(row) {
@@ -25,10 +26,17 @@ function subject(row) {
   return row.topic.length > LONGEST ? `${row.topic.slice(0, LONGEST)}\u2026` : row.topic || "(empty topic)";
 }
 
+// What a PUBLISH has beside its topic and its payload, as short as the list has room for.
+function marksOf(row) {
+  const { flags } = row.traits;
+  const marks = flags < 0 ? [] : [`QoS ${(flags >> 1) & 3}`, flags & RETAIN ? "RETAIN" : "", flags & DUP ? "DUP" : ""];
+  return marks.filter(Boolean).join(" ");
+}
+
 // All that a row says, for those who hear it.
 function spoken(row) {
   const found = row.worst ? `, ${SEVERITIES[row.worst]}: ${row.findings.map((each) => each.message).join("; ")}` : "";
-  const said = [row.word, subject(row), row.summary].filter(Boolean).join(", ");
+  const said = [row.word, subject(row), row.summary, row.traits.flags & RETAIN && row.traits.flags > 0 ? "RETAIN" : "", row.preview].filter(Boolean).join(", ");
   return `${row.number + 1}: ${said}, ${SENT_BY[row.direction] || "direction unknown"}, ${caller(row.connection)}${found}`;
 }
 
@@ -40,18 +48,31 @@ function option(row, place, count, chosen, name) {
   });
 }
 
+// The end of a file's name, by which captures of a series differ.
+function ending(file) {
+  const name = file.replace(/(?:\.(?:pcap|pcapng|cap|log|txt|gz|zst))+$/i, "") || file;
+  return name.length > NAME_LENGTH ? `\u2026${name.slice(1 - NAME_LENGTH)}` : name;
+}
+
 function listRow(row, place, count, chosen) {
   const element = option(row, place, count, chosen, "row");
+  const published = row.traits.flags >= 0;
   const topic = row.topic === null ? null : make("span", { class: "topic" }, subject(row));
-  element.append(
+  const { file } = row.connection;
+  element.dataset.published = published;
+  element.append(...[
     make("span", { class: "number" }, String(row.number + 1)),
+    file ? make("span", { class: "file", title: file }, ending(file)) : null,
     make("span", { class: "time" }, timeOf(row)),
     make("span", { class: `arrow d${row.direction}` }, SIGNS[row.kind] ?? ARROWS[row.direction]),
+    make("span", { class: "caller", title: caller(row.connection), data: file ? { file } : {} }, caller(row.connection)),
     make("span", { class: "word" }, row.word),
-    make("span", { class: "about" }, topic, topic ? " " : null, make("span", { class: "facts" }, row.summary)),
-    make("span", { class: "caller" }, caller(row.connection) === row.summary ? "" : caller(row.connection)),
-    badge(row) ?? make("span"),
-  );
+    make("span", { class: "about" }, topic, topic ? " " : null, make("span", { class: "facts" }, row.summary, published && row.traits.flags & RETAIN ? "  RETAIN" : ""), " ",
+      published ? make("span", { class: "preview" }, row.preview) : null),
+    make("span", { class: "marks" }, marksOf(row)),
+    make("span", { class: "size" }, row.kind === PACKET ? `${row.length.toLocaleString("en")} B` : ""),
+    badge(row) ?? make("span", { class: "badge" }),
+  ].filter(Boolean));
   return element;
 }
 

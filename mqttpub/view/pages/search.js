@@ -1,79 +1,50 @@
-// The search: words and key:value terms, all of which a row must meet.
+// The search: the terms of --filter, and words that are looked for in all that a row shows.
 
-const TERMS = /-?[a-z]+:"[^"]*"|-?"[^"]*"|\S+/gi;
-
-function plain(text) {
-  return text.replaceAll('"', "").toLowerCase();
-}
-
-function haystack(row) {
+// What the list shows of a row, and what is found in it.
+function listed(row) {
+  const { name, client, server, file } = row.connection;
   const found = row.findings.map((each) => `${each.message} ${each.statement} ${SEVERITIES[each.severity]}`);
-  const parts = [row.word, row.topic ?? "", row.summary, row.connection.name, ...found];
-  return parts.join(" ").toLowerCase();
+  return [row.word, row.topic ?? "", row.summary, row.preview, marksOf(row), name, client, server, file, ...found].join("\n").toLowerCase();
 }
 
-// Topic against a Topic Filter; without wildcards a part of the topic is enough.
-function topicMatches(wanted, topic) {
-  if (topic === null) return false;
-  if (!/[+#]/.test(wanted)) return topic.toLowerCase().includes(wanted);
-  const levels = topic.toLowerCase().split("/");
-  const filter = wanted.split("/");
-  if (topic.startsWith("$") && !wanted.startsWith("$")) return false;
-  for (let at = 0; at < filter.length; at += 1) {
-    if (filter[at] === "#") return true;
-    if (at >= levels.length || (filter[at] !== "+" && filter[at] !== levels[at])) return false;
+// A test for a word: with its quotation marks, as in JSON, or without them, as they keep words together.
+function plain(word, unmarked) {
+  const wanted = [...new Set([word, unmarked].map((each) => each.toLowerCase()))];
+  const stands = (text) => wanted.some((each) => text.includes(each));
+  return (row) => stands(listed(row)) || stands(row.contents());
+}
+
+// Return a test of rows, or null when the search is empty; throws BadFilter.
+function compiled(query) {
+  const groups = new Parser(query, plain).groups();
+  return groups.length ? (row) => groups.every((tests) => tests.some((test) => test(row))) : null;
+}
+
+// The word that makes a whole term of a query by itself, as the choices above the list write it.
+function termOf(query, key) {
+  let words = [];
+  try {
+    words = wordsOf(query);
+  } catch (error) {
+    if (!(error instanceof BadFilter)) throw error;
   }
-  return filter.length === levels.length;
+  return words.find(({ word }, at) => word.startsWith(`${key}=`) && ![",", "!"].includes(words[at - 1]?.word) && words[at + 1]?.word !== ",");
 }
 
-function bytesMatch(wanted, row, store) {
-  const digits = wanted.replace(/[^0-9a-f]/g, "");
-  let needle = "";
-  for (let at = 0; at + 1 < digits.length; at += 2) needle += String.fromCharCode(parseInt(digits.slice(at, at + 2), 16));
-  return needle !== "" && atob(store.raw(row)[0]).includes(needle);
-}
-
-const SENDERS = { client: 1, server: 2 };
-const TESTS = {
-  type: (value, row) => row.word.toLowerCase() === value,
-  topic: (value, row) => topicMatches(value, row.topic),
-  client: (value, { connection }) => `${connection.name} ${connection.client}`.toLowerCase().includes(value),
-  conn: (value, row) => String(row.connection.number) === value,
-  id: (value, row) => String(row.id) === value,
-  from: (value, row) => row.direction === SENDERS[value],
-  is: (value, row) => (value === "finding" ? row.worst > 0 : row.findings.some((each) => SEVERITIES[each.severity] === value)),
-  rule: (value, row) => row.findings.some((each) => each.statement.toLowerCase().includes(value)),
-  hex: bytesMatch,
-};
-
-function term(text) {
-  const not = text.length > 1 && text.startsWith("-");
-  const [, key, value] = /^([a-z]+):(.*)$/is.exec(not ? text.slice(1) : text) ?? [];
-  const test = key ? TESTS[key.toLowerCase()] : undefined;
-  const wanted = plain(test ? value : not ? text.slice(1) : text);
-  return { not, wanted, test: test ?? ((word, row) => haystack(row).includes(word)) };
-}
-
-// Return a test of rows, or null when the search is empty.
-function compiled(query, store) {
-  const terms = (query.match(TERMS) ?? []).map(term).filter((each) => each.wanted);
-  if (!terms.length) return null;
-  return (row) => terms.every((each) => each.test(each.wanted, row, store) !== each.not);
-}
-
-function termsOf(query) {
-  return query.match(TERMS) ?? [];
-}
-
-// Return the query with `key:value` in place of every other term of that key, or without it.
+// Return the query with `key=value` in place of another such term, or without it.
 function withTerm(query, key, value) {
-  const others = termsOf(query).filter((each) => !each.toLowerCase().startsWith(`${key}:`));
-  return [...others, ...(value ? [`${key}:${value}`] : [])].join(" ");
+  const found = termOf(query, key);
+  const rest = found ? `${query.slice(0, found.begin).trimEnd()} ${query.slice(found.stop).trimStart()}` : query;
+  return `${rest.trim()} ${value ? `${key}=${value}` : ""}`.trim();
 }
 
 function termValue(query, key) {
-  const found = termsOf(query).find((each) => each.toLowerCase().startsWith(`${key}:`));
-  return found ? plain(found.slice(key.length + 1)) : "";
+  const found = termOf(query, key);
+  return found ? unquoted(found.word.slice(key.length + 1)) : "";
+}
+
+function quotedWord(text) {
+  return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
 // The rows that a search lets through, gone through a slice at a time so that typing never waits.
@@ -86,8 +57,9 @@ class Sieve {
     this.scanned = 0;
   }
 
+  // Throws BadFilter, and then leaves everything as it is.
   search(query) {
-    this.test = compiled(query, this.store);
+    this.test = compiled(query);
     this.rows = [];
     this.scanned = 0;
     this.more();

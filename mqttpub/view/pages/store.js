@@ -8,6 +8,8 @@ const OPENERS = new Set(["PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE"]);
 const ANSWERS = new Set(["PUBACK", "PUBREC", "PUBCOMP", "SUBACK", "UNSUBACK"]);
 const LAST = new Set(["PUBACK", "PUBCOMP", "SUBACK", "UNSUBACK"]);
 const BODIES_KEPT = 8;
+const NO_TRAITS = { flags: -1, version: 0, alias: -1, reasons: [], topics: [] };
+const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
 class Store {
   constructor() {
@@ -33,6 +35,7 @@ class Store {
     const block = JSON.parse(text.slice(0, cut));
     block.start = this.count;
     block.rest = text.slice(cut + 1);
+    block.traits = block.traits.map(([flags, version, alias, reasons, topics]) => ({ flags, version, alias, reasons, topics }));
     block.found = new Map();
     block.worst = new Uint8Array(block.kind.length);
     if (block.base !== null) {
@@ -40,9 +43,9 @@ class Store {
       block.since = Number(BigInt(block.base) - this.first);
     }
     this.blocks.push(block);
-    for (const [number, client, server, name] of block.ends) {
+    for (const [number, client, server, name, file] of block.ends) {
       const known = this.connections.get(number);
-      if (!known) this.connections.set(number, { number, client, server, name, rows: [] });
+      if (!known) this.connections.set(number, { number, client, server, name, file, rows: [] });
       else if (name) known.name = name;
     }
     this.#note(block);
@@ -58,7 +61,7 @@ class Store {
       this.connections.get(block.conn[index]).rows.push(row);
       if (kind !== PACKET) return;
       this.packets += 1;
-      if (block.id[index] && block.dir[index]) this.#pair(row, block, index, word);
+      if (block.id[index] > 0 && block.dir[index]) this.#pair(row, block, index, word);
     });
   }
 
@@ -119,6 +122,11 @@ class Store {
       length: block.length[index],
       topic: block.topic[index] < 0 ? null : block.strings[block.topic[index]],
       summary: block.strings[block.summary[index]],
+      preview: block.preview[index] < 0 ? "" : block.strings[block.preview[index]],
+      traits: block.trait[index] < 0 ? NO_TRAITS : block.traits[block.trait[index]],
+      payload: block.payload[index] < 0 ? null : () => this.#payload(block, index),
+      record: () => this.#body(block).rows[index][2],
+      contents: () => (block.kind[index] === PACKET ? this.#contents(block, index) : ""),
       findings: block.found.get(index) ?? [],
       worst: block.worst[index],
     };
@@ -145,6 +153,30 @@ class Store {
 
   raw(row) {
     return this.#body(row.block).rows[row.index];
+  }
+
+  // The bytes of a payload as characters up to 255.
+  #payload(block, index) {
+    const start = block.payload[index];
+    return atob(this.#body(block).rows[index][0]).slice(start, start + block.size[index]);
+  }
+
+  // The text of the payload and of the fields that hold text, in small letters; not what is masked.
+  #contents(block, index) {
+    const body = this.#body(block);
+    const [encoded, , , , , shape, lengths] = body.rows[index];
+    const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
+    const found = [];
+    let at = 0;
+    let taken = 0;
+    for (const [, , , , content, styles] of body.shapes[shape]) {
+      for (const style of styles ? styles.split(" ") : []) {
+        const stop = at + lengths[taken++];
+        if (content && style !== "length" && style !== "property" && !style.endsWith("*")) found.push(lenient.decode(bytes.subarray(at, stop)));
+        at = stop;
+      }
+    }
+    return found.join("\n").toLowerCase();
   }
 
   // Bytes and fields of a row.
