@@ -228,7 +228,7 @@ class _Block:
         if isinstance(packet, Publish):
             shown = preview(bytes(data[span.start :])) if span.length else ""
             cut = len(decoded.data) > len(data) and not shown.endswith("...")
-            self.previews[-1] = self.number(f"{shown}..." if cut else shown)
+            self.previews[-1] = self.number(shown.removesuffix('"') + "..." if cut else shown)
 
     def _trait(self, traits: "_Traits") -> int:
         number = self.traits.get(traits)

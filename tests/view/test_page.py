@@ -306,6 +306,23 @@ def test_other_rows_have_their_place_in_the_list() -> None:
     assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two", ""]]
 
 
+def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
+    out = io.StringIO()
+    page = Page(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
+    for number in (1, 2):
+        page.packet(seen(publish(b""), ends=ENDS._replace(number=number)), publish(b""))
+    page.close()
+    block, _ = details(out.getvalue())
+    assert [(each[0], each[4]) for each in block["ends"]] == [(1, "1\\x1b.pcap"), (2, "2\\x1b.pcap")]
+
+
+def test_the_preview_of_a_payload_that_is_cut_says_so() -> None:
+    packet = publish(b"x" * 9)
+    size = len(packet.data)
+    shown = [column(details(written(packet, limit=limit))[0], "preview") for limit in (size, size - 4, 2)]
+    assert shown == [['"xxxxxxxxx"'], ['"xxxxx...'], ['"...']]
+
+
 def test_statements_stand_once_in_the_file() -> None:
     broken = [sent(BROKEN[4]) for _ in range(20)]
     ids = {each.statement for each in broken[0].findings}

@@ -52,7 +52,7 @@ def _events() -> list[Event]:
     one.client(bytes.fromhex("38050001746869"))  # 8: DUP with QoS 0, and cut short
     one.client(Publish(topic="$SYS/load", payload=b"\x00\xff\x01"))
     one.client(Publish(topic='odd "topic", with\u202e\\ all', payload=LONG))  # 10
-    one.client(Publish(topic="empty")).client(Publish(topic="big", payload=BIG))
+    one.client(Publish(topic="empty")).client(Publish(topic="big", qos=2, packet_id=11, payload=BIG))
     two = Talk(2, Version.V311)
     two.client(
         Connect(client_id="hmi*(2)"), Publish(topic="plant/4/state", qos=2, packet_id=9, dup=True, payload=b"on")
@@ -77,6 +77,7 @@ CASES: dict[str, list[int]] = {
     "topic=plant/#": [2, 4, 5, 7, 14, 15],
     "topic=plant/3/temp": [5, 7],
     "topic=Plant/#": [],
+    "topic=plant/3": [],
     "topic=status/one": [0],
     "topic=#": [0, 2, 4, 5, 7, 10, 11, 12, 14, 15],
     "topic=$SYS/#": [2, 9],
@@ -88,6 +89,7 @@ CASES: dict[str, list[int]] = {
     'payload="\\"on\\": true"': [4],
     "payload=on*21": [4],
     "payload=21*on": [],
+    "payload=gone*e": [],
     "payload=needle": [10],
     "payload=gr\u00fc\u00dfe": [10],
     "payload=hex:00ff": [9],
@@ -107,8 +109,8 @@ CASES: dict[str, list[int]] = {
     "id=9": [5, 6, 14],
     "id=0x0a": [15],
     "id=0": [],
-    "qos=0": [4, 7, 9, 10, 11, 12],
-    "qos=1,2": [5, 14],
+    "qos=0": [4, 7, 9, 10, 11],
+    "qos=1,2": [5, 12, 14],
     "dup": [14],
     "retain": [4],
     "alias=5": [5, 7],
@@ -224,3 +226,29 @@ def _complaints(tab: "Tab", queries: Iterable[str]) -> Iterator[tuple[str, str]]
 def test_the_page_refuses_what_the_filter_refuses_in_the_same_words(tab: "Tab") -> None:
     assert dict(_complaints(tab, WRONG)) == {query: _refusal(query) for query in WRONG}
     assert _found(tab, "retain") == [4], "a search that is mended is a search again"
+
+
+@pytest.mark.slow
+def test_the_list_shows_the_more_the_wider_it_is(tab: "Tab") -> None:
+    """At 1400 pixels all columns of a PUBLISH have room and show what they say; narrow lists keep the payload."""
+    assert len(_found(tab, "")) == len(KNOWN)
+    columns = {
+        "time": "0.004000", "arrow": "\u2192", "caller": "sensor-1", "word": "PUBLISH", "topic": "plant/3/state",
+        "preview": '"{"on": true, "v": 21.5}"', "marks": "QoS 0 RETAIN", "size": "41 B",
+    }  # fmt: skip
+    shown = {name: tab.locator(f"#row-4 .{name}") for name in columns}
+    assert {name: each.is_visible() for name, each in shown.items()} == dict.fromkeys(columns, True)
+    assert {name: each.inner_text() for name, each in shown.items()} == columns
+    edges = [box["x"] for name in columns if (box := shown[name].bounding_box())]
+    assert edges == sorted(edges)
+    seen = {}
+    for width in (1280, 1000, 820, 390):
+        tab.set_viewport_size({"width": width, "height": 1400})
+        tab.wait_for_selector("#row-4")
+        seen[width] = {name for name in columns if tab.locator(f"#row-4 .{name}").is_visible()}
+    tab.set_viewport_size({"width": 1400, "height": 1400})
+    assert seen[1280] == columns.keys()
+    for width in (1000, 820, 390):
+        assert columns.keys() - seen[width] <= {"marks", "size", "caller"}
+        assert "preview" in seen[width]
+    assert "RETAIN" in (tab.get_attribute("#row-4", "aria-label") or "")
