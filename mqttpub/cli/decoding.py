@@ -18,8 +18,8 @@ from ..lint.packet import lint
 from ..reading.version import CANDIDATES, guessed_remark, settle
 from ..spec.terms import Version
 from .captures import Input, Words, listed
+from .notes import note
 from .replacing import check_standard_output
-from .report import note
 from .screen import show_through_pager
 from .showing import Show
 from .standard_input import is_interactive

@@ -28,7 +28,7 @@ Warn = Callable[[str], None]
 
 def warn(text: str) -> None:
     """Say one sentence on stderr."""
-    from .report import note
+    from .notes import note
 
     note(text)
 

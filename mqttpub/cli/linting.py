@@ -14,10 +14,10 @@ from ..view.terminal import show
 from .captures import Events
 from .cases import Cases
 from .decoding import inputs
+from .notes import note
 from .origins import Origin
 from .reading_bar import ReadingBar
 from .replacing import check_standard_output
-from .report import note
 from .screen import on_one_screen, show_through_pager
 from .selecting import selection_of
 from .value_types import DIRECTIONS

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..wire.types import readable
-from .report import note
+from .notes import note
 
 if TYPE_CHECKING:
     from ..spark.pipeline import Asked, Result, Stage, Tell, Then

@@ -10,7 +10,8 @@ from ..live.transport import Transport
 from . import signals
 from .feeding import feed
 from .judging import judge
-from .report import Report, note
+from .notes import note
+from .report import Report
 from .requests import PublishRequest
 from .transport_flags import check
 

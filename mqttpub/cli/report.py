@@ -10,6 +10,7 @@ from ..live.flows import NO_SUBSCRIBERS, Exchange, Message
 from ..live.publisher import Publisher
 from ..spec.reasons import Codes
 from ..spec.terms import Version
+from .notes import note
 from .requests import PublishRequest
 from .standard_input import is_interactive
 
@@ -215,10 +216,3 @@ def print_json(values: dict[str, Any]) -> None:
 
     shown = {key: json_text(value) if isinstance(value, str) else value for key, value in values.items()}
     click.echo(json.dumps(shown, separators=(",", ":")))
-
-
-def note(text: str) -> None:
-    """Say one sentence on stderr."""
-    from ..view.escape import remark
-
-    click.echo(f"mqttpub: {remark(text)}", err=True)

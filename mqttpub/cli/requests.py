@@ -155,7 +155,7 @@ def _hint(message: bytes) -> None:
     from .octets import has_prefix
 
     if has_prefix(message) and sys.stderr.isatty():
-        from .report import note
+        from .notes import note
 
         text = message.decode("utf-8", "surrogateescape")
         note(f"the payload is the text '{text}' as it stands; --payload reads a value that begins so")

@@ -12,9 +12,9 @@ import click
 from ..capture.chunks import BadCapture
 from ..wire.types import readable
 from .captures import Input, Words
+from .notes import note
 from .reading_bar import ReadingBar
 from .replacing import ARROW, PARQUET, check_place, replacing
-from .report import note
 
 BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
           "keylog", "max_connections", "as_json")  # fmt: skip

@@ -15,9 +15,9 @@ from ..conversation.known import Known
 from . import views
 from .captures import Choice, Events, Input, Words, short_names
 from .following import Following
+from .notes import note
 from .reading_bar import ReadingBar
 from .replacing import PAGE, check_place, file_id
-from .report import note
 from .value_types import DIRECTIONS
 from .views import Settings
 

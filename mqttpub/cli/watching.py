@@ -14,7 +14,8 @@ from ..view.findings import Case, Source
 from ..view.terminal import show
 from ..view.values import plural
 from .cases import Cases
-from .report import note, print_json
+from .notes import note
+from .report import print_json
 from .selecting import Selection
 from .verdicts import Manner, Rows, summary, width_of, writer_of
 

@@ -152,6 +152,16 @@ def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
         assert done.stdout.splitlines()[-1] == "0 []", done.stdout
 
 
+@pytest.mark.parametrize("arguments", [["decode", "-V", "5", "c000"], ["lint", "-V", "5", "c000"]])
+def test_what_reads_packets_leaves_the_client_alone(arguments: list[str]) -> None:
+    code = (
+        "import sys; from mqttpub.cli.main import main; status = main(sys.argv[1:]);"
+        "print(status, sorted({'paho', 'ssl', 'mqttpub.live.connection'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "0 []", done.stdout
+
+
 @pytest.mark.broker
 @pytest.mark.parametrize("text", ["hex:00ff", "base64:AP8=", "@home", "text:x"])
 def test_a_message_is_taken_as_it_stands(text: str, mosquitto: int) -> None:
