@@ -10,6 +10,9 @@ from ..conversation.events import Closed, Ends, GapSeen, Remark
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""
+SIDES = 3
+NONE = -1
+"""Stands for a number that is not there."""
 
 
 @dataclass
@@ -47,15 +50,30 @@ class Frames:
     def __len__(self) -> int:
         return len(self.start)
 
-    def numbers(self, ends: Ends) -> list[int]:
-        """Return the indices of a connection among `connections`; its ends may have got their names later."""
-        return [index for index, each in enumerate(self.connections) if each.number == ends.number]
+
+class LastRows:
+    """The last packet of each end of each connection, looked up once for all events that come with frames."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._rows: NDArray[np.int64] = np.full((len(frames.connections), SIDES), NONE, np.int64)
+        # Of several packets of one end NumPy keeps the last.
+        self._rows[frames.connection, frames.direction] = np.arange(len(frames))
+        self._indices: dict[int, list[int]] = {}
+        for index, each in enumerate(frames.connections):
+            self._indices.setdefault(each.number, []).append(index)
+
+    def indices(self, ends: Ends) -> list[int]:
+        """Return where a connection is among those of the frames; its ends may have got their names later."""
+        return self._indices.get(ends.number, [])
+
+    def of(self, ends: Ends, side: int | None = None) -> int:
+        """Return the row of the last packet of an end, or of any end; NONE where there is none."""
+        rows = self._rows[self.indices(ends)]
+        return int((rows if side is None else rows[:, side]).max(initial=NONE))
 
 
 NO_TIME = int(np.iinfo(np.int64).min)
 """Stands for a time that nothing tells."""
-NONE = -1
-"""Stands for a number that is not there."""
 
 
 def of_events(events: Any) -> Frames:

@@ -14,7 +14,7 @@ from ..spec.terms import Direction, Version
 from ..wire.types import readable
 from .arrow import numbers, replaced
 from .decode import key
-from .frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
+from .frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames, LastRows
 from .schema import FINDINGS
 
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
@@ -87,20 +87,20 @@ def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:
     A close is behind all packets of its record; a gap is in front of the packets that follow it in its direction.
     """
     others = [each for each in frames.others if not isinstance(each, Remark)]
-    found = [(_place(frames, each), each) for each in others]
+    last = LastRows(frames)
+    found = [(_place(frames, each, last), each) for each in others]
     return sorted(found, key=lambda pair: pair[0])
 
 
-def _place(frames: Frames, event: GapSeen | Closed) -> int:
-    if isinstance(event, Closed) and event.how == "end":
-        return len(frames)
-    own: NDArray[Any] = np.isin(frames.connection, frames.numbers(event.ends))
-    own &= frames.direction == _SIDES[event.direction]
+def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
     place = int(np.searchsorted(frames.record, event.record, "right"))
+    side = _SIDES[event.direction]
     if isinstance(event, Closed):
+        if event.how == "end":
+            return len(frames)
         # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
-        rows = np.flatnonzero(own & (event.how == "FIN"))
-        return max(place, int(rows.max(initial=-1)) + 1)
+        return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
+    own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
     rows = np.flatnonzero(own & (frames.offset >= event.offset))
     return int(rows[0]) if len(rows) else place
 

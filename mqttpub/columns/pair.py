@@ -36,7 +36,7 @@ from ..spec.fields import Packet
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from .arrow import Rows, coded, encoded, numbers
 from .decode import key
-from .frames import NO_TIME, NONE, Frames
+from .frames import NO_TIME, NONE, Frames, LastRows
 from .legs import CODES, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
 from .machine import DOES, ORPHANS, THEN, Act, states, symbols
 from .schema import CODED_EXCHANGES, TIME, plain
@@ -80,19 +80,19 @@ def closes(frames: Frames, closings: Closings[str], name: Callable[[Ends], str] 
 
     `closings` knows of those before.
     """
+    last = LastRows(frames)
     found = (each for each in frames.others if isinstance(each, Closed))
-    return [Close(name(each.ends), _last(frames, each)) for each in found if closings.over(name(each.ends), each)]
+    over = (each for each in found if closings.over(name(each.ends), each))
+    return [Close(name(each.ends), _last(frames, each, last)) for each in over]
 
 
-def _last(frames: Frames, event: Closed) -> int:
+def _last(frames: Frames, event: Closed, last: LastRows) -> int:
     """Return the record after which a connection is at its end."""
     if event.how == "end":
         return LATER
     # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
-    if event.how != "FIN":
-        return event.record
-    own = frames.record[np.isin(frames.connection, frames.numbers(event.ends))]
-    return max(event.record, int(own.max(initial=0)))
+    row = last.of(event.ends) if event.how == "FIN" else NONE
+    return event.record if row == NONE else max(event.record, int(frames.record[row]))
 
 
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:

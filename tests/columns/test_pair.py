@@ -2,7 +2,7 @@
 
 import pickle
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Any
 
@@ -14,6 +14,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.columns import pair as module
 from mqttpub.columns.decode import decode, key
 from mqttpub.columns.frames import of_events
+from mqttpub.columns.judge import placed
 from mqttpub.columns.machine import MOST_STEPS
 from mqttpub.columns.memory import Memory
 from mqttpub.columns.pair import Close, Pairing, closes
@@ -202,6 +203,28 @@ def again(*events: Any, present: bool = True) -> list[Event]:
     for direction, packet in events:
         second.says(direction, packet)
     return [*first.events, *second.events]
+
+
+class Watched(list[Any]):
+    """A list that counts how often its items are looked at one after another."""
+
+    searched = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.searched += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("find", [placed, lambda frames: closes(frames, Closings())])
+def test_the_work_for_a_close_does_not_grow_with_the_connections(find: Any) -> None:
+    frames = of_events(
+        event
+        for number in range(1, 21)
+        for event in Talk(number).client(Connect(client_id="c")).closes(CLIENT).closes(SERVER).events
+    )
+    frames.connections = watched = Watched(frames.connections)
+    assert len(find(frames)) in (20, 40)
+    assert watched.searched == 1
 
 
 DUP = Publish(topic="t", qos=2, packet_id=9, dup=True, payload=b"1024")
