@@ -40,7 +40,12 @@ class Connection:
         self.tell(settings.version or Version.V5, settings.version is None, client)
 
     def connect(self, version: Version, side: int) -> None:
-        """Take the version that a CONNECT tells, and who sent it."""
+        """Take a CONNECT that comes: the version that it announces, and who sent it."""
+        self.announce(version, side)
+        self.senders[1 - side].asked = True
+
+    def announce(self, version: Version, side: int) -> None:
+        """Take the version that a CONNECT tells, which may still be to come, and who sends it."""
         self.connected = True
         self.tell(version, False, side if self.client is None else self.client)
 

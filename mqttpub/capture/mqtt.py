@@ -270,7 +270,7 @@ class Undecided:
         client = greeter if self.opener is None else self.opener
         connection = Connection(self.flow, self.settings, client, begun=self.begun)
         if greeter is not None and (announced := connect_version(self._said(greeter))):
-            connection.connect(announced, greeter)
+            connection.announce(announced, greeter)
             return self._become(connection)
         # A CONNECT of unknown level does not say which version the server speaks.
         if greeter is None and not self.begun:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ..codec.framing import CONNECT, connect_layout, connect_version, declared, frame_length
+from ..codec.framing import CONNACK, CONNECT, answer_form, connect_layout, connect_version, declared, frame_length
 from ..conversation.events import Ends, Event, GapSeen, PacketSeen
 from ..spec.terms import Direction, Version
 from ..wire.cursor import Overlong
@@ -18,6 +18,8 @@ _new = tuple.__new__
 
 HEADER = 5
 """The largest fixed header; every packet of this size is read."""
+_OPENING_END = CONNACK + 1 << 4
+"""First bytes below this are those of CONNECT and CONNACK."""
 WITHIN = "the capture begins within the connection"
 
 FRAMING, WAITING, SKIPPING, SEEKING, STOPPED = range(5)
@@ -68,8 +70,8 @@ class Sender:
     """
 
     __slots__ = (
-        "_due", "_gap", "_held", "_mode", "_pending", "_search", "_until", "direction", "ends", "guessed", "max_packet",
-        "offset", "side", "told", "version",
+        "_due", "_gap", "_held", "_mode", "_pending", "_search", "_until", "asked", "direction", "ends", "guessed",
+        "max_packet", "offset", "side", "told", "version",
     )  # fmt: skip
 
     def __init__(self, side: int, max_packet: int, told: Callable[[Version, int], None], held: Held) -> None:
@@ -81,6 +83,8 @@ class Sender:
         self.told = told
         """Called with the version that a CONNECT tells, and the side, before the CONNECT is handed on."""
         self.side = side
+        self.asked = False
+        """Whether the other end sent a CONNECT that announces a version, which the first packet of this end answers."""
         self.offset = 0
         """Where the next packet begins; while skipping or seeking, where the next chunk does."""
         self._mode = FRAMING
@@ -94,7 +98,12 @@ class Sender:
 
     @property
     def begun(self) -> bytearray | None:
-        """The packet that has begun, empty between packets; None when packets do not follow one another."""
+        """The packet that has begun, empty between packets; None when packets do not follow one another.
+
+        It is None before the answer to a CONNECT, too, which may have another version than all that follows.
+        """
+        if self.asked and not self.offset:
+            return None
         return self._pending if self._mode in (FRAMING, WAITING) else None
 
     def leap(self, offset: int, begun: bytearray, due: int) -> None:
@@ -135,8 +144,8 @@ class Sender:
                 self._due = length
                 break
             packet = data[start:stop]
-            if packet[0] >> 4 == CONNECT:
-                events.append(self._connect(packet, offset, time, record))
+            if packet[0] < _OPENING_END:
+                events.append(self._opening(packet, offset, time, record))
                 ends, direction, version, guessed = self.ends, self.direction, self.version, self.guessed
             else:
                 events.append(_new(PacketSeen, (ends, time, record, packet, offset, direction, version, guessed)))
@@ -149,6 +158,13 @@ class Sender:
             if size - start > UNCOUNTED:
                 self._held.hold(self, size - start)
         return events
+
+    def _opening(self, data: bytes, offset: int, time: int | None, record: int) -> PacketSeen:
+        """Return a CONNECT, or a CONNACK, which may be in the form of an older version where it is the first packet."""
+        if data[0] >> 4 == CONNECT:
+            return self._connect(data, offset, time, record)
+        version = answer_form(data, self.version) if self.asked and not offset else self.version
+        return PacketSeen(self.ends, time, record, data, offset, self.direction, version, self.guessed)
 
     def _connect(self, data: bytes, offset: int, time: int | None, record: int) -> PacketSeen:
         """Return a CONNECT; the version that it announces, if any, holds from now on for both directions."""

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 
-from ..codec.framing import CONNECT, connect_layout, connect_version
+from ..codec.framing import CONNECT, answer_form, connect_layout, connect_version
 from ..codec.stream import LostSync, Stream
 from ..conversation.events import Ends, Event, GapSeen, PacketSeen
 from ..spec.terms import Direction, Version
+from .evidence import only_sender
 from .sheet import Piece
 
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
@@ -22,18 +23,23 @@ def events(
     version have the newest one until `reading.version` settles it. With `cut`, what is left at the end of a piece
     comes as a packet too, with all of its bytes; otherwise as a gap.
     """
-    ends, seen, given = Ends(1, "", ""), False, version
+    ends, seen, given, asked = Ends(1, "", ""), False, version, False
     for piece in pieces:
         sender = MARKS.get(piece.mark) or direction
         stream = Stream(sender)
         stream.offset = piece.start
         try:
             for frame in stream.feed(piece.data):
-                if frame.data[0] >> 4 == CONNECT:
-                    version = connect_version(frame.data) or given
+                code, form = frame.data[0] >> 4, version
+                if code == CONNECT:
+                    announced = connect_version(frame.data)
+                    form = version = announced or given
+                    asked = announced is not None
                     ends = ends._replace(number=ends.number + seen)
+                elif asked and version and (sender or only_sender(code)) is Direction.SERVER:
+                    form, asked = answer_form(frame.data, version), False
                 seen = True
-                yield _packet(ends, frame.data, frame.offset, sender, version, piece.time)
+                yield _packet(ends, frame.data, frame.offset, sender, form, piece.time)
             left, message, malformed = stream.pending, "the packet is cut short", False
         except LostSync as lost:
             left, message, malformed = piece.data[lost.offset - piece.start :], lost.message, True

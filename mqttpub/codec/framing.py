@@ -1,11 +1,16 @@
 """The fixed header: where a packet ends, and the version that a CONNECT announces."""
 
 from ..spec.fields import Packet
-from ..spec.packets import PACKETS
+from ..spec.packets import PACKETS, Connack
+from ..spec.reasons import CONNECT_RETURN_CODES
 from ..spec.terms import Version
 from ..wire.cursor import Cursor, Overlong, Short
 
-CONNECT = 1
+CONNECT, CONNACK = 1, Connack.code
+RETURN_CODES = frozenset(each.code for each in CONNECT_RETURN_CODES if each.code)
+"""With these a CONNACK before 5.0 refuses the connection; in 5.0 none of them is a Reason Code of CONNACK."""
+_REFUSALS = frozenset(bytes((CONNACK << 4, 2, flags, code)) for flags in (0, 1) for code in RETURN_CODES)
+"""Such a CONNACK, with Session Present 0 or 1."""
 
 
 def declared(code: int, version: Version) -> type[Packet] | None:
@@ -59,6 +64,15 @@ def connect_layout(data: bytes) -> Version | None:
     if name == b"MQIsdp":
         return Version.V31
     return Version.V5 if not _fits(data, Version.V311) and _fits(data, Version.V5) else Version.V311
+
+
+def answer_form(data: bytes, version: Version) -> Version:
+    """Return the version in whose form a server's first packet answers a CONNECT that announces `version`.
+
+    A server that speaks no 5.0 has to refuse it with a CONNACK of its own version (3.1.1: 3.1.2-2). It ends after its
+    return code, where every CONNACK of 5.0 has a Property Length, so that it can be nothing else.
+    """
+    return min(version, Version.V311) if data in _REFUSALS else version
 
 
 def _connect_level(data: bytes) -> tuple[bytes, int | None]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ..spec.terms import Direction, Version
 from ..wire.cursor import Overlong
-from .framing import CONNECT, connect_version, frame_length
+from .framing import CONNECT, answer_form, connect_version, frame_length
 
 MAX_PACKET = 268_435_455 + 5
 """The largest packet that a Remaining Length can announce."""
@@ -109,7 +109,10 @@ class Stream:
 
 
 class Connection:
-    """Both directions of a connection; the version that CONNECT tells holds for both."""
+    """Both directions of a connection; the version that CONNECT tells holds for both.
+
+    Only the server's first packet may have the form of an older one, as `answer_form` says.
+    """
 
     def __init__(self, version: Version | None = None, *, max_packet: int = MAX_PACKET) -> None:
         self.streams = {end: Stream(end, version, max_packet=max_packet) for end in Direction}
@@ -124,4 +127,6 @@ class Connection:
         for frame in self.streams[direction].feed(chunk):
             for stream in self.streams.values():
                 stream.version = frame.version
+            if frame.offset == 0 and frame.version and direction is Direction.SERVER:
+                frame = frame._replace(version=answer_form(frame.data, frame.version))
             yield frame

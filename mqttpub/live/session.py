@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from ..codec.encode import encode
+from ..codec.framing import RETURN_CODES
 from ..spec.fields import Packet
 from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish, Suback
 from ..spec.terms import Version
@@ -35,10 +36,6 @@ QUIET_S = 0.02
 """How long nothing may happen on the connection before an observer shows what it has gathered."""
 HOUSEKEEPING = 0.5
 """Seconds between looks at the keep alive."""
-CONNACK, REFUSAL_SIZE = 0x20, 4
-"""First byte of CONNACK, and its size before 5.0."""
-RETURN_CODES = range(1, 6)
-"""Refusals in a CONNACK before 5.0, which are no Reason Codes of 5.0."""
 OTHER_VERSION = (1, 0x84)
 """Codes that say that the broker does not speak the version."""
 ACKS = frozenset((PUBACK, PUBREC, PUBCOMP))
@@ -355,8 +352,9 @@ class Session:
         while others:
             if self.connack is None and inbox and inbox[0][1].offset < others[0][1].offset:
                 break
-            data = others.popleft()[1].data
-            packet = read(data, self._form(data))
+            frame = others.popleft()[1]
+            data = frame.data
+            packet = read(data, frame.version or self.target.version)
             if self.connack is None and not isinstance(packet, (Connack, Auth)):
                 self._guard.before_connack(packet, self._named(packet), data)
             self._guard.explanation(packet, data)
@@ -405,11 +403,6 @@ class Session:
         if not data or self._closing or self._mute or self._tap.ended:
             return
         self.send(data, self.sender.awaited)
-
-    def _form(self, data: bytes) -> Version:
-        """Return the version whose form a packet has: brokers before 5.0 refuse 5.0 in their own."""
-        older = len(data) == REFUSAL_SIZE and data[0] == CONNACK and data[-1] in RETURN_CODES
-        return min(self.target.version, Version.V311) if older else self.target.version
 
     def _take_connack(self, packet: Any, data: bytes) -> None:
         if self.connack is not None:

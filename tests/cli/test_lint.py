@@ -184,6 +184,38 @@ def test_a_server_may_refuse_a_level_of_no_version_as_any_version_does(
     assert (client_ids, verdicts) == (["a"], ["ok"])
 
 
+@pytest.mark.parametrize("form", ["text", "capture"])
+@pytest.mark.parametrize(
+    ("answers", "statements"),
+    [
+        (["20020001"], set()),
+        (["20020005"], set()),
+        (["20020101"], {"MQTT311-3.2.2-4"}),
+        (["20020000"], {"MQTT5-2.2.2-1"}),
+        (["20020006"], {"MQTT5-2.2.2-1", "MQTT5-3.2.2-8"}),
+        (["20020001", "20020001"], {"MQTT5-2.2.2-1", "MQTT5-3.2.2-8"}),
+        (["d000", "20020001"], {"MQTT5-3.2.0-1", "MQTT5-3.13/unasked", "MQTT5-2.2.2-1", "MQTT5-3.2.2-8"}),
+        (["20020001", "30050001610078"], {"MQTT5-3.2.2-7", "MQTT5-3.3.2-3"}),
+    ],
+)
+def test_a_server_of_an_older_version_may_refuse_5_0_in_its_own_form(
+    answers: list[str], statements: set[str], form: str, capsys: Screen, tmp_path: Path
+) -> None:
+    path, connect = tmp_path / "it", encode(Connect(client_id="a"), Version.V5)
+    steps: list[Step] = [(C, connect), *((S, bytes.fromhex(answer)) for answer in answers)]
+    text = f"> {connect.hex()}\n" + "".join(f"< {answer}\n" for answer in answers)
+    path.write_bytes(capture(steps) if form == "capture" else text.encode())
+    wrong = int(bool(statements))
+    broken = ids(capsys, str(path), status=wrong)
+    assert broken == statements
+    assert main(["decode", "--summary", "--json", str(path)]) == wrong
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (row, *_) = [row for row in rows if row.get("type") == "CONNACK"]
+    if not wrong:
+        name = "not authorized" if answers == ["20020005"] else "unacceptable protocol version"
+        assert (row["verdict"], row["reason"]) == ("ok", name)
+
+
 def test_a_server_that_accepts_a_level_of_no_version_is_blamed(capsys: Screen, tmp_path: Path) -> None:
     path = tmp_path / "it"
     path.write_text(f"> {OLD_LEVEL_6}\n< 20020000\n")

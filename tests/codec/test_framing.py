@@ -2,7 +2,7 @@
 
 import pytest
 
-from mqttpub.codec.framing import connect_layout, connect_version, declared, frame_length, unknown_level
+from mqttpub.codec.framing import answer_form, connect_layout, connect_version, declared, frame_length, unknown_level
 from mqttpub.spec.packets import Auth, Publish
 from mqttpub.spec.terms import Version
 from mqttpub.wire.cursor import Overlong
@@ -99,3 +99,17 @@ def test_what_is_no_connect_or_too_short_announces_nothing(data: bytes) -> None:
 )
 def test_a_level_behind_the_remaining_length_is_not_that_of_the_packet(data: bytes) -> None:
     assert connect_version(data) is None
+
+
+def test_a_server_of_an_older_version_refuses_in_its_own_form() -> None:
+    for code in range(1, 6):
+        refusal = b"\x20\x02\x00" + bytes([code])
+        assert [answer_form(refusal, version) for version in (V31, V311, V5)] == [V31, V311, V311]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["20020000", "20020006", "20020087", "2003000100", "20020001c0", "200100", "20820001", "21020001", "40020001", ""],
+)
+def test_what_only_resembles_such_a_refusal_has_the_form_of_the_connect(answer: str) -> None:
+    assert answer_form(bytes.fromhex(answer), V5) == V5

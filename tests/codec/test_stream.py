@@ -183,6 +183,15 @@ def test_each_direction_has_its_own_offsets_and_bytes() -> None:
     assert (ping.version, publish.version) == (V5, V5)
 
 
+def test_only_the_first_packet_of_a_server_may_refuse_in_the_form_of_an_older_version() -> None:
+    refusal = b"\x20\x02\x00\x01"
+    connection = Connection(V5)
+    assert [frame.version for frame in connection.feed(SERVER, refusal + refusal)] == [V311, V5]
+    assert [frame.version for frame in Connection(V5).feed(SERVER, PING + refusal)] == [V5, V5]
+    assert [frame.version for frame in Connection().feed(SERVER, refusal)] == [None]
+    assert connection.version == V5
+
+
 def test_the_loss_of_one_direction_leaves_the_other() -> None:
     connection = Connection()
     with pytest.raises(LostSync):

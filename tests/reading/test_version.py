@@ -17,7 +17,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.conversation.events import Ends, Event, PacketSeen
 from mqttpub.reading.version import MOST_HELD, MOST_SETTLED, settle
 from mqttpub.spark.texts import events as texts
-from mqttpub.spec.packets import Pingreq, Puback, Publish, Pubrel, Subscribe, Subscription
+from mqttpub.spec.packets import Connect, Pingreq, Puback, Publish, Pubrel, Subscribe, Subscription
 from mqttpub.spec.terms import Direction, Version
 from tests.cli.faulty import C, S, capture
 
@@ -82,6 +82,58 @@ def test_every_view_reads_a_text_in_one_version(text: str, version: str, tmp_pat
     path.write_text(text)
     found = of_text(path)
     assert {name: set(each) for name, each in found.items()} == {name: {version} for name in found}
+
+
+PINGS = [(C, b"\xc0\0")]
+EARLY = 3
+"""Packets that the client sends before it reads the answer to its CONNECT."""
+
+
+def refusing(version: Version, answer: str, *, before: str = "") -> list[tuple[Direction, bytes]]:
+    """Return a CONNECT and its answer among other packets, which are so many that tables are made by columns."""
+    connect = encode(Connect(client_id="a"), version)
+    first = [(S, bytes.fromhex(before))] if before else []
+    return [(C, connect), *PINGS * EARLY, *first, (S, bytes.fromhex(answer)), *PINGS * 30]
+
+
+def in_every_view(sent: list[tuple[Direction, bytes]], folder: Path) -> dict[str, list[str]]:
+    """Return the versions of packets of a text and of a capture, by who reads it."""
+    import pyarrow.parquet as pq
+
+    text, path, table = folder / "text.txt", folder / "c.pcap", folder / "c.parquet"
+    text.write_text("".join(f"{end.mark} {data.hex()}\n" for end, data in sent))
+    path.write_bytes(capture([*sent], port=50_000))
+    assert main(["decode", "--parquet", str(table), str(path)]) == 0
+    found = {f"text {name}": each for name, each in of_text(text).items()}
+    for view in VIEWS:
+        found[" ".join(view)] = [each["version"] for each in shown("decode", *view, str(path)) if "version" in each]
+    found["lint"] = [version for _, version in judged(path)]
+    found["columns"] = [row["version"] for row in pq.read_table(table).to_pylist()]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("announced", "answer", "before", "version"),
+    [
+        (V5, "20020001", "", "3.1.1"),
+        (V5, "20020105", "", "3.1.1"),
+        (V31, "20020001", "", "3.1"),
+        (V5, "20020000", "", "5.0"),
+        (V5, "20020006", "", "5.0"),
+        (V5, "2003000100", "", "5.0"),
+        (V5, "20020001", "f000", "5.0"),
+        (V5, "20020001", "2003000000", "5.0"),
+    ],
+)
+def test_every_view_reads_a_refusal_in_the_form_that_it_has(
+    announced: Version, answer: str, before: str, version: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("pyarrow")
+    sent = refusing(announced, answer, before=before)
+    expected = [announced.label] * len(sent)
+    expected[EARLY + bool(before) + 1] = version
+    found = in_every_view(sent, tmp_path)
+    assert {name: each for name, each in found.items() if each != expected} == {}
 
 
 def pieces() -> st.SearchStrategy[tuple[Direction, bytes]]:
