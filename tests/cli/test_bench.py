@@ -120,6 +120,22 @@ def test_parts_add_up() -> None:
     assert (one.classes, one.least, one.most) == (whole.classes, whole.least, whole.most)
 
 
+def test_times_are_counted_while_a_connection_still_adds_some() -> None:
+    before, part = sys.getswitchinterval(), Latencies()
+    adding = threading.Thread(target=lambda: [part.add(1.02**number) for number in range(20_000)])
+    sys.setswitchinterval(1e-6)
+    try:
+        adding.start()
+        while adding.is_alive():
+            Latencies().merge(part)
+    finally:
+        sys.setswitchinterval(before)
+        adding.join()
+    whole = Latencies()
+    whole.merge(part)
+    assert whole.classes == part.classes
+
+
 def test_the_histogram_of_equal_times_has_one_bar() -> None:
     latencies = Latencies()
     for _ in range(5):
