@@ -5,9 +5,12 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
+from mqttpub.cli import jsonlines
+from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.terms import Version
@@ -66,6 +69,19 @@ def test_bytes_without_a_packet_are_not_read_for_ever(arguments: tuple[str, ...]
     done = limited(300, arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"mqttpub {arguments[0]}: {'argument' if '@' in arguments[1] else '/dev/zero'}: {ZEROS}"
+
+
+@pytest.mark.parametrize("line", ["1,", "1,\n"])
+def test_json_that_never_ends_is_refused(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(jsonlines, "LONGEST", 1 << 16)
+    endless = tmp_path / "endless.json"
+    endless.write_text("\n[" + line * (1 << 17))
+    assert main(["encode", "--json", str(endless)]) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err.count("\n")) == ("", 1)
+    assert "line 2: what begins here has more than 65,536 bytes" in captured.err
 
 
 ENDLESS = {
