@@ -122,7 +122,12 @@ def test_parts_add_up() -> None:
 
 def test_times_are_counted_while_a_connection_still_adds_some() -> None:
     before, part = sys.getswitchinterval(), Latencies()
-    adding = threading.Thread(target=lambda: [part.add(1.02**number) for number in range(20_000)])
+
+    def add() -> None:
+        for number in range(20_000):
+            part.add(1.02**number)
+
+    adding = threading.Thread(target=add)
     sys.setswitchinterval(1e-6)
     try:
         adding.start()
