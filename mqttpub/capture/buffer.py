@@ -14,7 +14,7 @@ class Buffer:
     `read` returns at most as many bytes as it is asked for, and none at the end. Memory grows
     with the bytes that came, never with a length that a file declared. Where `read` raises BadCapture,
     the bytes end; all in front of that place can be read first. `resume` then moves on to where `read` can go on,
-    and returns False when there is no such place.
+    and returns False where such a place does not exist.
     """
 
     def __init__(self, read: Callable[[int], bytes], resume: Callable[[], bool] = bool) -> None:

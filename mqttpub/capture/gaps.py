@@ -57,7 +57,7 @@ class Gaps:
             self._more_bytes += gap.length
 
     def error(self) -> BadCapture | None:
-        """Return what is wrong with the file, at the offset of the first gap; None when there is no gap."""
+        """Return what is wrong with the file, at the offset of the first gap; None for a file without gaps."""
         if not self._named:
             return None
         first, *others = self._named

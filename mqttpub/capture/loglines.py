@@ -283,7 +283,7 @@ def _unfinished(text: str, worded: bool) -> bytes:
 
 
 def _unpadded(run: str) -> list[bytes]:
-    """Return bytes in hex without leading zeros, as Arduino prints them; one that has them is no such run."""
+    """Return bytes in hex without leading zeros, as Arduino prints them; one that has them is not such a run."""
     numbers = re.findall(r"[0-9A-Fa-f]+", run)
     single = any(len(each) == 1 for each in numbers)
     good = len(numbers) >= _LEAST_CUT and not any(len(each) > 2 or (each[0] == "0" and each[1:]) for each in numbers)

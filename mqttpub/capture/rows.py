@@ -21,7 +21,7 @@ LONGEST = 1 << 26
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 Row = tuple[str, bool]
-"""A line without its end, or a part of one, and whether the line goes on in the next row."""
+"""A line without its end, or a part of one, and whether the line continues in the next row."""
 
 
 def blocks(file: BinaryIO) -> Iterator[bytes]:

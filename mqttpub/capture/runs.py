@@ -6,7 +6,7 @@ from ..codec.stream import LostSync, Stream
 from .sheet import BadText, Piece
 
 LARGE = 1 << 16
-"""Bytes from which on a run comes in several pieces; without a packet among them, it is no MQTT."""
+"""Bytes from which on a run comes in several pieces; without a packet among them, it is not MQTT."""
 MOST_LOST = 1 << 20
 """Bytes that are read after a place where no packet can begin."""
 

@@ -44,7 +44,7 @@ class Sheet:
         self._line, self._column = 1, 0
 
     def add(self, text: str, *, continued: bool = False) -> "Run":
-        """Return the next row as a run; a byte order mark counts as a blank, `continued` says that its line goes on."""
+        """Return the next row as a run; a byte order mark counts as a blank, `continued` rows do not end their line."""
         start = self._starts[-1] + len(self._rows[-1].text) + 1 if self._rows else 0
         self._rows.append(_Row(text, self._line, self._column))
         self._starts.append(start)

@@ -77,13 +77,17 @@ def overview(*, as_json: bool) -> int:
 
 def names() -> list[str]:
     """Return what can be explained as words to type: packets, properties, reasons, fields and concepts."""
-    labels = [cls.name for cls in PACKETS.values()]
-    labels += [row.label for row in PROPERTIES.values()]
-    labels += [row.name for row in REASONS]
-    labels += [field.label for field in named_fields()]
-    labels += [concept.name for concept in CONCEPTS]
     # A name with a $ would have to be quoted in a shell.
-    return list(dict.fromkeys(label.lower().replace(" ", "-") for label in labels if "$" not in label))
+    return list(dict.fromkeys(label.lower().replace(" ", "-") for label in _labels() if "$" not in label))
+
+
+def _labels() -> Iterator[str]:
+    """Yield the name of everything that can be explained, but for statements."""
+    yield from (cls.name.lower() for cls in PACKETS.values())
+    yield from (row.label for row in PROPERTIES.values())
+    yield from (row.name for row in REASONS)
+    yield from (field.label for field in named_fields())
+    yield from (concept.name for concept in CONCEPTS)
 
 
 def _found(word: str) -> Iterator[Any]:
@@ -115,10 +119,7 @@ def _meant(word: str) -> str:
     """Return a question about the name that is nearest, or nothing."""
     from difflib import get_close_matches
 
-    labels = [cls.name.lower() for cls in PACKETS.values()]
-    labels += [row.label for row in PROPERTIES.values()] + [row.name for row in REASONS]
-    labels += [each.label for each in named_fields()] + [each.name for each in CONCEPTS]
-    by_name = {_plain(label): label for label in labels}
+    by_name = {_plain(label): label for label in _labels()}
     near = get_close_matches(_plain(word), by_name, 1, 0.7)
     return f"did you mean '{by_name[near[0]]}'? " if near else ""
 

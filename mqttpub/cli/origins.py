@@ -71,7 +71,7 @@ class Origin:
         return self.whole._replace(line=self._piece.line)
 
     def _ended(self, placed: Iterable[Placed]) -> Iterator[Event]:
-        """Yield the events, and behind them the end of what is still open."""
+        """Yield the events, and after them the end of what is still open."""
         connections, last = OpenConnections(), None
         for event, self.source in placed:
             connections.ended(event)

@@ -24,7 +24,7 @@ def seen(ctx: click.Context, name: str, noun: str) -> None:
 
 
 def warn(ctx: click.Context) -> None:
-    """Say that secrets stand among the arguments, to somebody at a terminal who was not told so there before."""
+    """Say that secrets stand among the arguments, at a terminal, unless it was said there before."""
     nouns = ctx.meta.get(SEEN)
     if nouns and not ctx.params.get("quiet") and sys.stderr.isatty() and _is_new_here():
         click.echo(f"mqttpub: {' and '.join(nouns)} among the arguments can be seen by other users", err=True)

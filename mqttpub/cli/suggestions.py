@@ -17,13 +17,13 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}, and mosquitto_rr waits for a response"),
     **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
     "help": "`mqttpub --help` lists the commands, and `mqttpub COMMAND --help` the flags of one",
-    "version": "the version is told by `mqttpub --version`",
+    "version": "`mqttpub --version` prints the version",
 }
 """Commands of other programs, and what there is here."""
 OTHER_FLAGS = {
     "-h": "-h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
     "-V": "-V is the MQTT version of a command, as in `mqttpub pub -V 5`; the program's own is `mqttpub --version`",
-    "-v": "the version is told by `mqttpub --version`",
+    "-v": "`mqttpub --version` prints the version",
 }
 """Flags before the command that mean something else there than people expect."""
 

@@ -45,7 +45,7 @@ def parse(text: str) -> Url:
 
 
 def masked_url(text: Any) -> str:
-    """Return a URL of a broker or a proxy with its password masked; all of it where the parts cannot be told apart."""
+    """Return a URL of a broker or a proxy with its password masked; all of it where it cannot be divided into parts."""
     scheme, found, rest = str(text).partition("://")
     place, slash, path = rest.partition("/")
     try:

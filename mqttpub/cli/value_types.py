@@ -137,7 +137,7 @@ class HostType(click.ParamType[str]):
     name = "host"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name or address without brackets; a URL and a port are told which flags they belong to."""
+        """Return the name or address without brackets; for a URL and a port the message names their flags."""
         from ..live.urls import check_host
 
         text = str(value)

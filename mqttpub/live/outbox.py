@@ -131,7 +131,7 @@ class Outbox:
     def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
         """Yield the messages that were begun, or those that were not, in order; memory stays small.
 
-        Those that are added while this goes on are not among them: whoever adds a message has it.
+        Those that are added in the meantime are not among them: whoever adds a message has it.
         """
         return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), self._store.head.last)
 

@@ -236,7 +236,7 @@ class _Run:
         taken = [
             Taken(
                 source.name,
-                # As none of it: so a resumed run takes it for one that has grown, and goes on behind its records.
+                # As none of it: so a resumed run takes it for one that has grown, and continues after its records.
                 0 if read.unread else source.size,
                 source.head,
                 source.digest,

@@ -53,7 +53,7 @@ class Fault(NamedTuple):
     also: tuple[Law, ...] = ()
     """Other statements that the same fault breaks."""
     severity: str = ""
-    """The finding is no more severe than this; empty for the severity of the statement."""
+    """The finding is at most as severe as this; empty for the severity of the statement."""
 
 
 SEVERITIES = ("error", "warning", "note")
