@@ -73,6 +73,8 @@ def _missing(words: tuple[str, ...]) -> str:
     """Return the first word that can only name a file, and names none; empty when there is no such word."""
     if len(words) == 1 and words[0].startswith(("/", "./", "../")):
         return words[0]
+    if len(words) == 1 and words[0].startswith("@"):
+        return ""
     names = (word for word in words if os.path.splitext(word)[1].lower() in SUFFIXES)
     return next((name for name in names if not os.path.exists(name)), "")
 

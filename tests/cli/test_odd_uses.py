@@ -254,3 +254,15 @@ def test_a_full_disk_is_said(mosquitto: int) -> None:
         done = subprocess.run(["bash", "-c", f"{line} {more} >/dev/full"], capture_output=True, timeout=30, check=False)
         assert done.returncode == 74
         assert done.stderr == b"mqttpub: the output cannot be written: No space left on device\n"
+
+
+@pytest.mark.parametrize("name", ["packet", "packet.hex", "packet.bin"])
+def test_a_value_from_a_file_is_read_whatever_the_name_ends_with(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / name
+    assert main(["decode", f"@{path}"]) == 2
+    assert capsys.readouterr().err == f"mqttpub decode: cannot read '{path}': No such file or directory\n"
+    path.write_bytes(bytes.fromhex("c000"))
+    assert main(["decode", "-V", "5", f"@{path}"]) == 0
+    assert "PINGREQ" in capsys.readouterr().out
