@@ -166,11 +166,14 @@ _PORT = (1883).to_bytes(2, "big")
 
 
 def _calls(lines: Sequence[Run], used: set[int]) -> list[Entry]:
-    """Return what was written to and read from the descriptors on which a CONNECT passed."""
+    """Return what was written to and read from the descriptors on which a CONNECT passed, from there on."""
     found = [(at, line, call) for at, line in enumerate(lines) if (call := _CALL.search(line.text))]
-    spoken = {call["fd"] for _, line, call in found if _connects(line, call)}
+    spoken: set[str] = set()
     entries: list[Entry] = []
     for at, line, call in found:
+        # Before its CONNECT a descriptor may have been that of any other file.
+        if _connects(line, call):
+            spoken.add(call["fd"])
         if call["fd"] not in spoken:
             continue
         if call["cut"]:

@@ -78,6 +78,12 @@ def pager(environ: Mapping[str, str] = os.environ) -> str | None:
     return "less" if shutil.which("less") else None
 
 
+def _runs(command: str) -> bool:
+    """Whether the shell finds the program of a pager; what is not a plain command is left to the shell."""
+    name = command.split()[0]
+    return not name.replace("-", "").isalnum() or shutil.which(name) is not None
+
+
 @contextmanager
 def paged() -> Iterator[None]:
     """Send what is written to a terminal through a pager, as git does; `less` leaves at once where it fits the screen.
@@ -85,6 +91,11 @@ def paged() -> Iterator[None]:
     Standard error goes there too where it is a terminal, so that the two do not mix on the screen.
     """
     command = pager() if sys.stdout is not None and sys.stdout.isatty() else None
+    if command and not _runs(command):
+        from .notes import note
+
+        note(f"the pager '{command}' is not installed")
+        command = None
     if command is None:
         yield
         return

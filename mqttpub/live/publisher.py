@@ -23,6 +23,7 @@ BATCH = 1000
 """Messages that are taken before the socket gets them."""
 FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
 """Seconds before the first attempt to reconnect, and at most between two."""
+NOTHING_SENT = "no message was sent"
 MOST_STRAYS = 10
 """Acknowledgements of nothing that are named one by one."""
 PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
@@ -187,7 +188,9 @@ class Publisher:
                 yield exchange
 
     def unfinished(self) -> str:
-        """Say which messages have no answer yet."""
+        """Say which messages have no answer yet, or that none was sent."""
+        if not (self.sender.writes or self.in_batches):
+            return NOTHING_SENT
         missing = [f"{NAMES[each.awaits]} came for Packet Identifier {id}" for id, each in self.sender.open.items()]
         if not missing:
             return "nothing was awaited"
@@ -269,7 +272,7 @@ class Publisher:
         if any(each.sent_in for each in self.sender.open.values()):
             return Lost(f"{failure}; {self.unfinished()}")
         if isinstance(failure, NoConnack) and not (self.sender.writes or self.in_batches):
-            return NoConnack(f"{failure}; no message was sent")
+            return NoConnack(f"{failure}; {NOTHING_SENT}")
         return failure
 
     @property

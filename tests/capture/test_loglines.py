@@ -58,7 +58,7 @@ LOGS = {
     "blank lines": (f"boot\nmemory 12 kB\n\nTX {HEX}\n\ndone\n", [("300b", 4, ">")]),
     "strace": (
         (
-            'read(3, "\\177ELF\\2", 5) = 5\n'
+            'read(5, "\\177ELF\\2"..., 832) = 832\n'
             'write(5, "\\20\\r\\0\\4MQTT\\5\\2\\0<\\0\\0\\0", 15) = 15\n'
             'read(5, " ", 1) = 1\nread(5, "\\3\\0\\0\\0", 4) = 4\nwrite(1, "hello\\n", 6) = 6\n'
         ),

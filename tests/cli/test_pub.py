@@ -226,7 +226,7 @@ class Awaited:
 
 ACCEPTED = "20 03 00 00 00"
 WAITS = {
-    "CONNACK": (Awaited(""), ("-m", "x"), "nothing was awaited"),
+    "CONNACK": (Awaited(""), ("-m", "x"), "no message was sent"),
     "PUBACK": (Awaited(ACCEPTED, ""), ("-m", "x", "-q", "1"), "no PUBACK came for Packet Identifier 1"),
     "PUBCOMP": (
         Awaited(ACCEPTED, "50 02 00 01", ""), ("-m", "x", "-q", "2"), "no PUBCOMP came for Packet Identifier 1",
@@ -281,7 +281,7 @@ def test_a_signal_ends_the_pause_before_connecting_again(number: signal.Signals)
         assert process.stderr
         next(line for line in process.stderr if "connecting again in 1.6 s" in line)
         _, err = ended(process, number)
-    assert err == f"mqttpub: {SIGNALS[number][1]}; nothing was awaited\n"
+    assert err == f"mqttpub: {SIGNALS[number][1]}; no message was sent\n"
 
 
 @pytest.mark.parametrize("number", SIGNALS)

@@ -120,3 +120,9 @@ def test_a_pager_that_is_left_early_ends_quietly() -> None:
     shown = on_a_terminal("decode", "-V", "5", *many, status=141, PAGER="head -n 1")
     assert shown.count("\n") == 1
     assert "PINGREQ" in shown
+
+
+def test_a_pager_that_is_not_installed_loses_nothing() -> None:
+    shown = on_a_terminal(*PING, "--color", "never", PAGER="no-such-pager -R")
+    assert shown.startswith("mqttpub: the pager 'no-such-pager -R' is not installed")
+    assert "PINGREQ" in shown
