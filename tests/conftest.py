@@ -1,6 +1,7 @@
 """What all tests share: a real broker, and `--update` to rewrite screens."""
 
 import shutil
+import signal
 import socket
 import subprocess
 import time
@@ -13,6 +14,9 @@ from hypothesis import HealthCheck, settings
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stable")
+
+# What runs the tests may ignore it, as nohup does, and programs leave what is ignored alone.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 LONG_S = 900
 """Seconds for a test that is marked long."""
