@@ -61,7 +61,7 @@ def test_decoding_gives_back_what_was_encoded(version: Version, valid: bool, dat
     round_trip(data.draw(packets(version, valid)), version)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @each_version
 @each_kind
 @deep
@@ -127,7 +127,7 @@ def test_damaged_packets_give_a_tree_and_no_exception(drawn: tuple[bytes, Versio
     any_bytes(*drawn)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @deep
 @given(versions.flatmap(lambda version: st.tuples(damaged(version), versions)))
 def test_damaged_packets_give_a_tree_and_no_exception_deep(drawn: tuple[bytes, Version]) -> None:

@@ -24,7 +24,7 @@ from .. import __version__
 from ..lint.conversation.rule import OCCASIONS, Occasion
 from ..spec.limits import Law
 
-FORMAT = 4
+FORMAT = 5
 """Changes whenever one of these classes keeps something else than before."""
 MAGIC = b"mqttpub-state"
 _HEAD = re.compile(MAGIC + rb" ([0-9]{1,9}) ([0-9A-Za-z.+-]{1,40}) ([0-9]{1,18}) ([0-9a-f]{64})\n")

@@ -169,10 +169,16 @@ TOML = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("command", [pub, bench], ids=["pub", "bench"])
-def test_whatever_a_profile_holds_is_taken_or_refused_in_a_sentence(command: click.Command) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize(("command", "known"), [(pub, None), (bench, pub)], ids=["pub", "bench"])
+def test_whatever_a_profile_holds_is_taken_or_refused_in_a_sentence(
+    command: click.Command, known: click.Command | None
+) -> None:
     profile = Profile("config.toml", "x", {})
-    names = [name for name, (flag, _) in by_key(command).items() if flag.long == f"--{name}" != "--ask-password"]
+    shared = by_key(known) if known else {}
+    flags = {name: flag for name, (flag, _) in by_key(command).items() if name not in shared}
+    names = [name for name, flag in flags.items() if flag.long == f"--{name}" != "--ask-password"]
+    assert names
     for name, text in product(names, TOML):
         table = tomllib.loads(f"{name} = {text}")
         with suppress(click.UsageError):
