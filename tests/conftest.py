@@ -28,9 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that take minutes more time before they are stopped."""
+    """Give tests that take minutes more time before they are stopped; what is long is slow as well."""
     for item in items:
-        if item.get_closest_marker("long") and not item.get_closest_marker("timeout"):
+        if not item.get_closest_marker("long"):
+            continue
+        item.add_marker(pytest.mark.slow)
+        if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_S))
 
 
