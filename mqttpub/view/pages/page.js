@@ -13,6 +13,8 @@ class Page {
     this.chosen = null;
     this.view = "packets";
     this.finding = -1;
+    this.seeking = false; // whether the chosen row is still to be brought into sight, should the search find it
+    this.landing = false; // whether the first row found is to be chosen, should the chosen one not be found
     this.list = new Window($("list"));
     this.detail = new Detail($("detail"), this);
     this.groups = new Groups($("groups"), this);
@@ -87,9 +89,29 @@ class Page {
       $("nothing").hidden = this.sieve.rows.length > 0 || this.sieve.busy || !this.store.complete;
       $("nothing").textContent = this.store.count ? "No packet matches the search." : "There is no packet in this capture.";
     }
+    this.settle();
     this.tally();
     clearTimeout(this.ruling);
     this.ruling = setTimeout(() => this.rule(), 30);
+  }
+
+  // A search ends at the chosen row if that matches, at the top otherwise, however many slices it takes to find out.
+  settle() {
+    $("list").setAttribute("aria-busy", String(this.sieve.busy));
+    if (!this.seeking) return;
+    const { rows } = this.sieve;
+    const found = rows[this.place(this.chosen, rows)] === this.chosen;
+    if (!found && this.sieve.busy) return;
+    const landing = this.landing && !found && rows.length > 0;
+    this.stay();
+    if (landing) this.select(rows[0], { keep: false });
+    else if (found && this.view === "packets") this.reveal(true);
+  }
+
+  // Leave the list where the reader moved it, whatever a search still finds.
+  stay() {
+    this.seeking = false;
+    this.landing = false;
   }
 
   paintRow(number, place) {
@@ -175,6 +197,7 @@ class Page {
 
   select(number, { focus = false, middle = true, keep = true } = {}) {
     if (number === null || number < 0 || number >= this.store.count) return;
+    this.stay();
     this.chosen = number;
     const row = this.store.row(number);
     if (this.view === "ladder") this.climb(row);
@@ -201,8 +224,7 @@ class Page {
   }
 
   // The place of a row among those shown, or where it would stand.
-  place(number) {
-    const { rows } = this;
+  place(number, rows = this.rows) {
     let low = 0;
     let high = rows.length;
     while (low < high) {
@@ -258,11 +280,15 @@ class Page {
     $("complaint").textContent = complaint;
     $("complaint").hidden = !complaint;
     $("search").setAttribute("aria-invalid", String(Boolean(complaint)));
-    if (complaint) return;
+    if (complaint) {
+      this.settle();
+      return;
+    }
     $("list").scrollTop = 0;
     this.list.draw();
     this.reflect();
-    if (this.view === "packets") this.reveal(true);
+    this.seeking = true;
+    this.settle();
   }
 
   // Search, and return what is wrong with the query; then the rows stay as they were.
@@ -337,6 +363,7 @@ class Page {
     const search = $("search");
     search.addEventListener("input", () => {
       clearTimeout(this.typing);
+      $("list").setAttribute("aria-busy", "true");
       this.typing = setTimeout(() => this.search(), TYPING);
     });
     const pick = (key) => (event) => this.find(withTerm(search.value, key, event.target.value));
@@ -352,6 +379,7 @@ class Page {
       this.select(Number(row.dataset.row), { middle: false, keep: false });
       this.open();
     });
+    for (const move of ["wheel", "pointerdown"]) $("list").addEventListener(move, () => this.stay(), { passive: true });
     document.querySelector("[role=tablist]").addEventListener("click", (event) => {
       if (event.target.dataset.view) this.look(event.target.dataset.view);
     });
@@ -406,9 +434,10 @@ class Page {
     if (key !== "Enter" && key !== "ArrowDown") return;
     this.search();
     if ($("search").getAttribute("aria-invalid") === "true") return;
-    const { rows } = this.sieve;
     if (this.view !== "packets") this.look("packets");
-    if (rows.length && rows[this.place(this.chosen)] !== this.chosen) this.select(rows[0], { keep: false });
+    this.seeking = true;
+    this.landing = true;
+    this.settle();
     $("list").focus({ preventScroll: true });
   }
 
