@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any
 
-from mqttpub.codec.nodes import Decoded, Node
+from mqttpub.codec.tree import Decoded, Node
 from mqttpub.spec.statements import statement
 
 

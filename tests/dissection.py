@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from mqttpub.codec.nodes import Decoded
-from mqttpub.spec.terms import Direction
-from mqttpub.view.pdml import packet
+from mqttpub.codec.tree import Decoded
+from mqttpub.spec.versions import Direction
+from mqttpub.view.export.pdml import packet
 
 C, S = Direction.CLIENT, Direction.SERVER
 Half = tuple[int, Direction]

@@ -13,9 +13,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.build.dialogues import Venue
+from tests.build.recordings import RECORDINGS, Traffic
 from tests.conftest import free_port, mosquitto_program, wait_for_port
-from tests.dialogues import Venue
-from tests.traffic import RECORDINGS, Traffic
 
 WITHIN = 20.0
 """Seconds that anything may take here."""

@@ -17,32 +17,13 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import PACKETS, Field, Group, Packet, Property
-from mqttpub.spec.limits import (
-    Ascii,
-    Characters,
-    InTable,
-    LevelWildcards,
-    Limit,
-    NotEmpty,
-    OneOf,
-)
+from mqttpub.spec.constraints import Ascii, Characters, InTable, LevelWildcards, Limit, NotEmpty, OneOf
+from mqttpub.spec.declare import PACKETS, Field, Group, Packet, Property
 from mqttpub.spec.packets import Auth, Connack, Connect, Disconnect, Publish, Subscription, Will
 from mqttpub.spec.properties import BY_KEY, PROPERTIES, WILL, of_packet
-from mqttpub.spec.reasons import Codes
-from mqttpub.spec.terms import Direction, Version
-from mqttpub.wire.types import (
-    BINARY,
-    BYTE,
-    MAX_VARIABLE,
-    PAIR,
-    REST,
-    STRING,
-    U16,
-    U32,
-    VARIABLE,
-    WireType,
-)  # fmt: skip
+from mqttpub.spec.reason_codes import Codes
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType  # fmt: skip
 
 versions = st.sampled_from(Version)
 directions = st.sampled_from(Direction)

@@ -15,10 +15,10 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
-from mqttpub.live.connection import Target
-from mqttpub.live.flows import Message, Sender
+from mqttpub.live.net.client import Target
+from mqttpub.live.publish.flows import Message, Sender
 from mqttpub.live.session import Session
-from mqttpub.spec.fields import Property
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
 from tests.conftest import free_port, mosquitto_program, wait_for_port
 

@@ -9,14 +9,14 @@ import pytest
 
 from mqttpub.capture.reading import events
 from mqttpub.codec.decode import decode
-from mqttpub.codec.nodes import Decoded
 from mqttpub.codec.stream import Connection, Frame
-from mqttpub.conversation.events import PacketSeen, Remark
-from mqttpub.spec.fields import PACKETS
+from mqttpub.codec.tree import Decoded
+from mqttpub.spec.declare import PACKETS
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import PROPERTIES
-from mqttpub.spec.terms import Direction, Version
-from mqttpub.view.tshark_fields import (
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import PacketSeen, Remark
+from mqttpub.view.export.tshark_fields import (
     BOOLEAN,
     BYTES,
     COUNTED_TEXT,

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from mqttpub.capture.reading import events
-from mqttpub.conversation.events import Closed, GapSeen, PacketSeen, Remark
-from tests import containers
-from tests.containers import Frame, Frames, frames, pcap, pcapng
+from mqttpub.traffic.events import Closed, GapSeen, PacketSeen, Remark
+from tests.build import containers
+from tests.build.containers import Frame, Frames, frames, pcap, pcapng
+from tests.paths import CAPTURES
 
-CAPTURES = Path(__file__).parent / "captures"
 NAMES = ("qos2-mosquitto", "every-type-and-property")
 
 LINKS: dict[str, tuple[int, Callable[[Frame], Frame]]] = {

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from mqttpub.capture.records import Reader
+from mqttpub.capture.containers.registry import Reader
 from tests.fuzz.growth import GROWTHS
 from tests.fuzz.memory import MEMORIES, peak
 from tests.fuzz.mutated import mutated, scratched

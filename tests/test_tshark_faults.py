@@ -9,19 +9,19 @@ import pytest
 from mqttpub.capture.reading import events
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Decoded
 from mqttpub.codec.stream import LostSync, Stream
-from mqttpub.conversation.events import Ends, Event, PacketSeen, Remark
-from mqttpub.conversation.known import Conversations
-from mqttpub.lint.packet import lint
-from mqttpub.spec.fields import Packet
+from mqttpub.codec.tree import Decoded
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Publish, Unsuback, Unsubscribe
-from mqttpub.spec.terms import Direction
-from mqttpub.view.dump import plain
-from mqttpub.view.summary import SummaryLines
+from mqttpub.spec.versions import Direction
+from mqttpub.traffic.context import Conversations
+from mqttpub.traffic.events import Ends, Event, PacketSeen, Remark
+from mqttpub.view.packet.dump import plain
+from mqttpub.view.traffic.summary import SummaryLines
+from tests.build.pcap import PORT, Segment, pcap
 from tests.dissection import Dissected, dissected, ours, tshark, version
 from tests.lab.peer import V5, props
-from tests.pcap import PORT, Segment, pcap
 
 pytestmark = [pytest.mark.tshark, pytest.mark.slow]
 
@@ -295,7 +295,7 @@ def test_escaped_text_can_be_taken_back(wireshark: Wireshark) -> None:
 
 
 def test_properties_in_json_can_be_told_apart(wireshark: Wireshark) -> None:
-    from mqttpub.view.record import record
+    from mqttpub.view.packet.record_json import record
 
     packet = message("t", message_expiry_interval=60, user_property=[("a", "b"), ("c", "d")])
     assert [(each["name"], each["value"]) for each in record(read(packet))["properties"]] == [

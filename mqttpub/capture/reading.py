@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from ..codec.stream import MAX_PACKET
-from ..conversation.events import Event
-from ..spec.terms import Version
-from .chunks import BadCapture, End, Piece
-from .mqtt import Skipped, Streams
-from .records import Reader
-from .tcp import MAX_FLOWS, Reassembler
-from .tlskeys import Decrypted, NoKeys, decrypted
+from ..spec.versions import Version
+from ..traffic.events import Event
+from .containers.registry import Reader
+from .network.tcp import MAX_FLOWS, Reassembler
+from .protocol.demux import Skipped, Streams
+from .protocol.tls import Decrypted, NoKeys, decrypted
+from .types import BadCapture, End, Piece
 
 
 def events(

@@ -46,7 +46,7 @@ class Program(click.Group):
         """Return the command of that name."""
         if cmd_name not in COMMANDS:
             return None
-        module = import_module(f".{cmd_name}", __package__)
+        module = import_module(f".commands.{cmd_name}", __package__)
         command: click.Command = module.command
         add_screen_flags(command)
         return command
@@ -108,7 +108,7 @@ def _sentence(error: click.ClickException) -> str:
 
 
 def _complain(message: str, status: int, ctx: click.Context | None = None) -> int:
-    from ..view.escape import escape
+    from ..common.escape import escape
 
     where = ctx.command_path if ctx else "mqttpub"
     # Where standard error takes nothing either, the exit status is all that is left to say.

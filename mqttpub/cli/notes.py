@@ -5,6 +5,6 @@ import click
 
 def note(text: str) -> None:
     """Say one sentence on stderr."""
-    from ..view.escape import remark
+    from ..common.escape import remark
 
     click.echo(f"mqttpub: {remark(text)}", err=True)

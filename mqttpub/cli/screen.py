@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .flags import Flag
+from .flags.base import Flag
 
 COLORS: dict[str, dict[str, str | None]] = {
     "auto": {},
@@ -99,7 +99,7 @@ def paged() -> Iterator[None]:
     if command is None:
         yield
         return
-    from ..view.terminal import wants_color
+    from ..view.terminal.style import wants_color
 
     # The pipe that takes the place of the terminal has neither its width nor its colours.
     values: dict[str, str | None] = {"COLUMNS": str(shutil.get_terminal_size((80, 24)).columns), PAGED: "1"}

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 import click
 
-from .flags import Flag
+from .flags.base import Flag
 
 MOST = 2
 """Names that are suggested at once."""

@@ -3,15 +3,15 @@
 from typing import Any
 
 from ..spec import structure
-from ..spec.fields import Field, Group, Property
-from ..spec.limits import Law
+from ..spec.constraints import Law
+from ..spec.declare import Field, Group, Property
 from ..spec.properties import PROPERTIES, PropertyRow
-from ..spec.terms import Direction, Version
+from ..spec.versions import Direction, Version
 from ..wire.cursor import Cursor, Overlong, Short
 from ..wire.span import Span
 from ..wire.types import BYTE, PAIR, REST, STRING, VARIABLE, WireType
 from .framing import connect_layout, declared
-from .nodes import Decoded, Finding, Node, finding
+from .tree import Decoded, Finding, Node, finding
 
 MALFORMED = 0x81
 """Reason Code Malformed Packet."""

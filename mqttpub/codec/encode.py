@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ..spec.fields import Field, Group, Packet, Property
+from ..spec.declare import Field, Group, Packet, Property
 from ..spec.properties import PROPERTIES
-from ..spec.terms import Version
+from ..spec.versions import Version
 from ..wire.types import VARIABLE, WireType
 
 

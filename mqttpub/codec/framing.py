@@ -1,9 +1,9 @@
 """The fixed header: where a packet ends, and the version that a CONNECT announces."""
 
-from ..spec.fields import Packet
+from ..spec.declare import Packet
 from ..spec.packets import PACKETS, Connack
-from ..spec.reasons import CONNECT_RETURN_CODES
-from ..spec.terms import Version
+from ..spec.reason_codes import CONNECT_RETURN_CODES
+from ..spec.versions import Version
 from ..wire.cursor import Cursor, Overlong, Short
 
 CONNECT, CONNACK = 1, Connack.code
@@ -89,7 +89,7 @@ def _connect_level(data: bytes) -> tuple[bytes, int | None]:
 
 def _fits(data: bytes, version: Version) -> bool:
     """Whether a CONNECT consists of the fields of a version from its first to its last byte."""
-    from .values import Irregular, reader
+    from .fast_decode import Irregular, reader
 
     cursor = Cursor(data, 1)
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..spec.terms import Direction, Version
+from ..spec.versions import Direction, Version
 from ..wire.cursor import Overlong
 from .framing import CONNECT, answer_form, connect_version, frame_length
 

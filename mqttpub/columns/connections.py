@@ -7,13 +7,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ..conversation.closings import Closings
-from ..conversation.events import Closed, Ends, GapSeen
 from ..spec.packets import Connack, Connect, Disconnect, Publish
+from ..traffic.closings import Closings
+from ..traffic.events import Closed, Ends, GapSeen
 from .arrow import Rows, encoded, numbers
-from .decode import key
-from .frames import NO_TIME, Frames
-from .legs import integers
+from .decode.decode import key
+from .exchanges.handshakes import integers
+from .reassemble.frames import NO_TIME, Frames
 from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 
 MOST = 1_000_000

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from typing import BinaryIO
 
-from ..capture.chunks import BadCapture
-from ..spec.terms import Version
-from .assembly import Assembly, Batch
-from .reassemble import reassemble
-from .scan import BLOCK, END, reader, records
-from .splits import Split
-from .state import State
+from ..capture.types import BadCapture
+from ..spec.versions import Version
+from .reassemble.assembly import Assembly, Batch
+from .reassemble.reassemble import reassemble
+from .reassemble.state import State
+from .scan.records import BLOCK, END, reader, records
+from .scan.splits import Split
 
 Source = BinaryIO | str | PathLike[str] | Split
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ..spec.fields import Field, Group
+from ..spec.declare import Field, Group
 from ..spec.packets import Connack, Connect, Publish, Subscription, Will
 from ..spec.properties import BY_KEY
 from ..wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType

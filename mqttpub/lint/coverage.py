@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..conversation.events import PacketSeen
 from ..spec import structure
-from ..spec.fields import PACKETS, Field, Packet
-from ..spec.limits import Law
+from ..spec.constraints import Law
+from ..spec.declare import PACKETS, Field, Packet
 from ..spec.packets import Connect
 from ..spec.properties import PROPERTIES, WILL
 from ..spec.statements import Statement, statements
-from ..spec.terms import Direction, Version
+from ..spec.versions import Direction, Version
+from ..traffic.events import PacketSeen
 from ..wire.types import PAIR, STRING
-from .conversation import checkable
-from .exact import ABSENT, LEFT_OVER, LENGTHS
-from .reading import OF_SERVER
-from .rule import RULES
-from .values import demands
+from .connection import checkable
+from .packet.registry import RULES
+from .packet.specific import ABSENT, LEFT_OVER, LENGTHS
+from .packet.values import demands
+from .packet.view import OF_SERVER
 
 Key = tuple[int, str | int]
 """A packet type with the end that sent it (empty when unknown), with an optional field, or with a property."""

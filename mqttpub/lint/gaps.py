@@ -1,11 +1,11 @@
 """What is wrong with bytes that a peer sent and that are not a packet."""
 
 from ..codec.decode import decode
-from ..codec.nodes import Finding, finding
-from ..conversation.events import GapSeen
+from ..codec.tree import Finding, finding
 from ..spec import structure
-from ..spec.limits import Law
-from ..spec.terms import Version
+from ..spec.constraints import Law
+from ..spec.versions import Version
+from ..traffic.events import GapSeen
 from ..wire.span import Span
 
 _TEXT_FRAME = "WebSocket text frame"

@@ -5,17 +5,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..codec.decode import decode
-from ..codec.nodes import Finding
-from ..codec.values import Irregular, reader
-from ..conversation.closings import Closings
-from ..conversation.events import Closed, Event, GapSeen, PacketSeen
-from ..spec.fields import Packet
+from ..codec.fast_decode import Irregular, reader
+from ..codec.tree import Finding
+from ..spec.declare import Packet
 from ..spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ..spec.terms import Direction, Version
-from .conversation import Conversation
+from ..spec.versions import Direction, Version
+from ..traffic.closings import Closings
+from ..traffic.events import Closed, Event, GapSeen, PacketSeen
+from .connection import Conversation
 from .gaps import wrong
-from .packet import lint
-from .quick import sound
+from .packet.check import lint
+from .packet.fast import sound
 
 MOST_CONNECTIONS = 2048
 """Connections that are judged at the same time; the oldest makes room."""

@@ -7,10 +7,10 @@ from math import inf
 from typing import Any
 
 from ..codec.stream import MAX_PACKET
-from ..spec.fields import Packet
+from ..spec.declare import Packet
 from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
 from ..spec.properties import BY_KEY
-from ..spec.terms import Version
+from ..spec.versions import Version
 from .failures import PROTOCOL_ERROR, PeerFault
 
 RECEIVE_MAXIMUM_EXCEEDED, TOPIC_ALIAS_INVALID, PACKET_TOO_LARGE = 0x93, 0x94, 0x95

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from .dial import half_close
 from .failures import Failure
+from .net.dial import half_close
 from .tap import Tap
 
 PARTING_S = 1.0

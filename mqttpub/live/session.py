@@ -8,24 +8,15 @@ from typing import Any, Self
 
 from ..codec.encode import encode
 from ..codec.framing import RETURN_CODES
-from ..spec.fields import Packet
+from ..spec.declare import Packet
 from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish, Suback
-from ..spec.terms import Version
-from .acks import acknowledgement, read, reason_text
-from .connection import Client, Target
-from .dial import half_close
-from .failures import (
-    MALFORMED,
-    ConnectionRefused,
-    Lost,
-    NoConnack,
-    NotConnected,
-    PeerFault,
-    Refused,
-    Unanswered,
-)
-from .flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
+from ..spec.versions import Version
+from .failures import MALFORMED, ConnectionRefused, Lost, NoConnack, NotConnected, PeerFault, Refused, Unanswered
 from .guard import Guard
+from .net.client import Client, Target
+from .net.dial import half_close
+from .publish.acks import acknowledgement, read, reason_text
+from .publish.flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
 from .tap import Observer, Tap, buffering
 
 LINGER = 2.0
@@ -134,7 +125,7 @@ class Session:
         try:
             return self._await_connack()
         except (PeerFault, Unanswered) as failure:
-            from .causes import no_connack, no_mqtt
+            from .net.errors import no_connack, no_mqtt
 
             if said := no_mqtt(self._tap, self.target, self.timeout):
                 raise NotConnected(said) from failure
@@ -154,7 +145,7 @@ class Session:
 
     def _judge_first(self) -> None:
         """Raise the failure where what came first cannot become a CONNACK: the rest would show nothing more."""
-        from .causes import begins_wrong, no_mqtt
+        from .net.errors import begins_wrong, no_mqtt
 
         if said := no_mqtt(self._tap, self.target, self.timeout):
             raise NotConnected(said)

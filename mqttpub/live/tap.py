@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 from ..codec.stream import MAX_PACKET, Connection, Frame, LostSync
-from ..spec.terms import Direction, Version
+from ..spec.versions import Direction, Version
 from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))

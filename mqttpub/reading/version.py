@@ -7,10 +7,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from ..capture.evidence import Guess, only_sender
+from ..capture.protocol.evidence import Guess, only_sender
 from ..codec.framing import connect_layout
-from ..conversation.events import Event, GapSeen, PacketSeen
-from ..spec.terms import Version
+from ..spec.versions import Version
+from ..traffic.events import Event, GapSeen, PacketSeen
 
 MOST_HELD = 1000
 """Events that are held while the version of a connection is open."""

@@ -9,8 +9,8 @@ def register(spark: Any) -> None:
     Where mqttpub is installed from its wheel, Spark finds them by itself, unless another package has
     a broken module whose name begins with `pyspark_`: then it finds none at all.
     """
-    from .capture_source import Captures
-    from .mqtt_source import Mqtt
+    from .formats.capture_source import Captures
+    from .formats.mqtt_source import Mqtt
 
     for source in (Captures, Mqtt):
         spark.dataSource.register(source)

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..codec.framing import CONNECT, connect_layout
-from ..columns.decode import decode
-from ..columns.frames import NO_TIME, UNKNOWN, Frames
+from ..columns.decode.decode import decode
+from ..columns.reassemble.frames import NO_TIME, UNKNOWN, Frames
 from ..columns.schema import PACKETS
-from ..conversation.events import Ends
-from ..spec.terms import Version
-from .errors import OptionError
-from .fitting import arrow_schema, fitted, spark_schema
+from ..spec.versions import Version
+from ..traffic.events import Ends
+from .formats.errors import OptionError
+from .formats.schema import arrow_schema, fitted, spark_schema
 
 OF_CAPTURES = frozenset(
     ("capture", "frame", "pos", "time", "connection", "client_id", "client", "server", "direction", "version_guessed",

@@ -1,20 +1,7 @@
 """The fifteen control packets of MQTT 5.0, 3.1.1 and 3.1, each declared once, in wire order."""
 
 from ..wire.types import BINARY, BYTE, REST, STRING, U16
-from .fields import (
-    PACKETS,
-    Group,
-    Packet,
-    Properties,
-    bits,
-    control_packet,
-    declare,
-    group,
-    properties,
-    repeat,
-    wire,
-)
-from .limits import (
+from .constraints import (
     Ascii,
     Characters,
     InTable,
@@ -30,8 +17,9 @@ from .limits import (
     SingleWildcards,
     valid,
 )
-from .reasons import Codes
-from .terms import Version
+from .declare import PACKETS, Group, Packet, Properties, bits, control_packet, declare, group, properties, repeat, wire
+from .reason_codes import Codes
+from .versions import Version
 
 __all__ = [
     "PACKETS", "Auth", "Connack", "Connect", "Disconnect", "Packet", "Pingreq", "Pingresp", "Puback", "Pubcomp",

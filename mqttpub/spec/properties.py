@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from .limits import Law, Limit, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, valid
+from .constraints import Law, Limit, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, valid
 
 WILL = "WILL"
 """The place of will properties, beside the names of packets."""

@@ -8,7 +8,7 @@ from functools import cache
 from pkgutil import get_data
 from typing import NamedTuple
 
-from .terms import Version
+from .versions import Version
 
 _VERSIONS = {version.prefix: version.label for version in sorted(Version, reverse=True)}
 

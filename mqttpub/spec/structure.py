@@ -1,6 +1,6 @@
 """Statements about how packets are put together, whatever their type."""
 
-from .limits import Law, NearlyWellFormed, NoControl, NoJavaForm, NoNull, WellFormed
+from .constraints import Law, NearlyWellFormed, NoControl, NoJavaForm, NoNull, WellFormed
 
 SHORT = Law("2.1.4/short", "2.2.3/short", "2.1/short")
 """A field runs past the Remaining Length."""

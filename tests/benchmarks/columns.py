@@ -25,15 +25,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from mqttpub.codec.encode import encode
-from mqttpub.columns.assembly import Batch
-from mqttpub.columns.decode import decode
-from mqttpub.columns.memory import Memory
-from mqttpub.columns.pair import Pairing, closes
+from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.decode.decode import decode
+from mqttpub.columns.exchanges.pair import Pairing, closes
 from mqttpub.columns.read import read
-from mqttpub.conversation.closings import Closings
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.closings import Closings
 
 SEGMENT = 1448
 """Bytes of payload in a full segment."""

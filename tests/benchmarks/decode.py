@@ -22,11 +22,11 @@ from typing import Any, NamedTuple
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
+from mqttpub.codec.fast_decode import values
 from mqttpub.codec.stream import Stream
-from mqttpub.codec.values import values
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 
 SEGMENT = 1400
 """Bytes after which a segment is sent."""

@@ -22,10 +22,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from mqttpub.spark.manifest import MANIFEST
-from mqttpub.spark.pipeline import Asked, run
-from mqttpub.spark.session import Settings, session
-from mqttpub.spark.warm import warm
+from mqttpub.spark.pipeline.manifest import MANIFEST
+from mqttpub.spark.pipeline.run import Asked, run
+from mqttpub.spark.session.cache import warm
+from mqttpub.spark.session.session import Settings, session
 from tests.benchmarks.columns import MIXES, write_pcap
 from tests.spark.fleet import rotated
 

@@ -21,14 +21,14 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
-from mqttpub.lint.packet import lint
+from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statement
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Overlong
+from tests.build.pcap import LARGEST, Segment, pcap
 from tests.lint.breaking import Mark, amiss, broken, subjects
 from tests.lint.test_verdicts import HINTS, ways_of
-from tests.pcap import LARGEST, Segment, pcap
 
 VALID = "valid"
 MESSAGES = (3, 4, 5, 6, 7)

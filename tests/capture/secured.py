@@ -6,8 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from mqttpub.spec.terms import Direction
-from tests.frames import ACK, FIN, Wire, pcap, records
+from mqttpub.spec.versions import Direction
+from tests.build.frames import ACK, FIN, Wire, pcap, records
 from tests.live.certificates import Authority
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER

@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import pytest
 
-from mqttpub.capture.chunks import BadCapture
+from mqttpub.capture.protocol.tls import NoKeys
 from mqttpub.capture.reading import Reading, events
-from mqttpub.capture.tlskeys import NoKeys
-from mqttpub.conversation.events import Closed, Event, PacketSeen, Remark
+from mqttpub.capture.types import BadCapture
 from mqttpub.spec.packets import PACKETS
-from mqttpub.spec.terms import Version
-from tests.capture.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
+from mqttpub.spec.versions import Version
+from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
+from tests.build.frames import FIN, Wire, pcap, records
+from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
 from tests.capture.secured import Captured, Talk
-from tests.frames import FIN, Wire, pcap, records
 from tests.live.brokers import Broker, broker
 from tests.live.certificates import Authority
 from tests.recording import dumpcap

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from mqttpub.capture.chunks import Chunk, Missing, Piece, Record
-from mqttpub.capture.tcp import Reassembler
-from tests.frames import ACK, FIN, PUSH, Wire, records
+from mqttpub.capture.network.tcp import Reassembler
+from mqttpub.capture.types import Chunk, Missing, Piece, Record
+from tests.build.frames import ACK, FIN, PUSH, Wire, records
 
 END = "end"
 WRAP = (2**32 - 3, 2**32 - 1)

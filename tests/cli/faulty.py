@@ -1,19 +1,10 @@
 """A connection in which much is wrong, as captures."""
 
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Packet
-from mqttpub.spec.packets import (
-    Connack,
-    Connect,
-    Pingreq,
-    Puback,
-    Publish,
-    Pubrec,
-    Subscribe,
-    Subscription,
-)
-from mqttpub.spec.terms import Direction, Version
-from tests.frames import ACK, FIN, MILLISECOND, START, Wire, pcap, records
+from mqttpub.spec.declare import Packet
+from mqttpub.spec.packets import Connack, Connect, Pingreq, Puback, Publish, Pubrec, Subscribe, Subscription
+from mqttpub.spec.versions import Direction, Version
+from tests.build.frames import ACK, FIN, MILLISECOND, START, Wire, pcap, records
 from tests.lab.peer import props
 
 Step = tuple[Direction, Packet | bytes]

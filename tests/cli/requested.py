@@ -3,9 +3,9 @@
 import click
 import pytest
 
+from mqttpub.cli.commands.pub import command
 from mqttpub.cli.main import main
-from mqttpub.cli.pub import command
-from mqttpub.cli.requests import PublishRequest, publish_request
+from mqttpub.cli.pub.request import PublishRequest, publish_request
 from mqttpub.codec.encode import encode
 
 PLAIN = ("-t", "a", "-m", "x", "-i", "me")

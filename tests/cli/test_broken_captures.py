@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.main import main
-from tests.broken_captures import Case, cases, written
+from tests.build.broken_captures import Case, cases, written
 
 CASES = cases()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_pub import PROGRAM, subscribed
+from tests.cli.commands.test_pub import PROGRAM, subscribed
 from tests.fakes import Peer, scripted, scripted_many
 
 pytestmark = pytest.mark.broker

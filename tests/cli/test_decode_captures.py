@@ -15,10 +15,10 @@ import pyarrow as pa
 import pytest
 
 from mqttpub.cli.main import main
-from tests.broken_captures import c, opening, publish, written
+from tests.build.broken_captures import c, opening, publish, written
 from tests.cli.faulty import C, S, capture
+from tests.paths import QOS2
 
-QOS2 = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
 EVERY = QOS2.with_name("every-type-and-property.pcapng")
 PROGRAM = [sys.executable, "-m", "mqttpub", "decode"]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.cli import jsonlines
+from mqttpub.cli.commands import encode_lines as jsonlines
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 
 PROGRAM = [sys.executable, "-m", "mqttpub"]
 MB = 1 << 20

@@ -11,9 +11,9 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Property
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish, Subscribe, Subscription
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.types import VARIABLE
 from tests.fuzz.raw import packet
 

@@ -240,7 +240,7 @@ def test_an_error_of_the_system_passes_for_one_of_the_output_only_where_it_is(
     def failing(path: str) -> None:
         raise error
 
-    monkeypatch.setattr("mqttpub.cli.profiles.profiles", failing)
+    monkeypatch.setattr("mqttpub.cli.flags.profile.profiles", failing)
     for number in (errno.ENOENT, errno.EBADF):
         error.errno = number
         with pytest.raises(OSError, match="no such thing"):

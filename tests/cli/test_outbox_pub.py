@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
+from tests.cli.commands.test_pub import PROGRAM, subscribed
 from tests.cli.requested import refused
 from tests.cli.test_bulk_pub import pub
-from tests.cli.test_pub import PROGRAM, subscribed
 
 pytestmark = pytest.mark.broker
 

@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 
+from mqttpub.cli.commands.pipeline_run import _Reporting
 from mqttpub.cli.main import main
-from mqttpub.cli.piping import _Reporting
-from mqttpub.cli.reporting import MOST_FAULTS, headline, record, show_summary
-from mqttpub.spark import pipeline, session
-from mqttpub.spark.manifest import MANIFEST
-from mqttpub.spark.pipeline import Asked, Result
-from mqttpub.spark.report import questions
-from mqttpub.spark.report.answers import Details, Example, Fault, Summary
-from mqttpub.view.cells import cells
+from mqttpub.report import questions
+from mqttpub.report.answers import Details, Example, Fault, Summary
+from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.manifest import MANIFEST
+from mqttpub.spark.pipeline.run import Asked, Result
+from mqttpub.spark.session import session
+from mqttpub.view.terminal.cells import cells
+from tests.paths import QOS2
 
-CAPTURE = Path(__file__).parent.parent / "captures" / "qos2-mosquitto.pcapng"
+CAPTURE = QOS2
 HOSTILE = "\x1b[31m</script>" + "long/" * 40 + "\u202e"
 
 

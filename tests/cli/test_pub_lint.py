@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from mqttpub.cli.inspect.findings import Manner
 from mqttpub.cli.main import main
-from mqttpub.cli.verdicts import Manner
-from mqttpub.cli.watching import Watch
+from mqttpub.cli.pub.watch import Watch
 from mqttpub.codec.stream import Connection
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from tests.fakes import Peer, scripted, scripted_many
 
 RIGHT = "20 03 00 00 00"

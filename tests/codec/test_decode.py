@@ -6,9 +6,9 @@ import pytest
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.framing import frame_length, unknown_level
-from mqttpub.codec.nodes import Decoded, Node
+from mqttpub.codec.tree import Decoded, Node
 from mqttpub.spec.packets import PACKETS, Publish
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.span import Span
 from tests.checks import assert_sound, every, for_each
 from tests.vectors import Vector, named, packets

@@ -6,7 +6,7 @@ import pytest
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import Raw, encode, encode_properties
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
     PACKETS,
     Auth,
@@ -25,7 +25,7 @@ from mqttpub.spec.packets import (
     Will,
 )
 from mqttpub.spec.properties import BY_KEY
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from tests.checks import for_each
 from tests.notation import parse
 from tests.vectors import Vector, packets

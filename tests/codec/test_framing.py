@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.codec.framing import answer_form, connect_layout, connect_version, declared, frame_length, unknown_level
 from mqttpub.spec.packets import Auth, Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.cursor import Overlong
 from tests.checks import for_each
 from tests.vectors import Value, Vector, packets, values

@@ -6,7 +6,7 @@ import pytest
 
 from mqttpub.codec.framing import frame_length
 from mqttpub.codec.stream import MAX_PACKET, Connection, Frame, LostSync, Stream
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Overlong
 from tests.checks import for_each
 from tests.vectors import Vector, named, packets

@@ -15,15 +15,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Decoded, Node
-from mqttpub.spec.fields import Field, Packet, Property
+from mqttpub.codec.tree import Decoded, Node
+from mqttpub.spec.declare import Field, Packet, Property
 from mqttpub.spec.packets import PACKETS, Connack, Connect, Publish
 from mqttpub.spec.properties import BY_KEY
-from mqttpub.spec.reasons import Codes
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.reason_codes import Codes
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import BINARY, PAIR, STRING, VARIABLE
-from tests.pcap import HEADERS, LARGEST, Segment, pcap
+from tests.build.pcap import HEADERS, LARGEST, Segment, pcap
 from tests.strategies import packets as generate
 from tests.strategies import senders
 from tests.vectors import named, packets

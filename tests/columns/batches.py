@@ -4,13 +4,13 @@ import io
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from mqttpub.capture.chunks import BadCapture
 from mqttpub.capture.reading import events
-from mqttpub.columns.assembly import Batch
-from mqttpub.columns.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
-from mqttpub.columns.scan import BLOCK
-from mqttpub.conversation.events import Event, PacketSeen
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.capture.types import BadCapture
+from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.reassemble.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
+from mqttpub.columns.scan.records import BLOCK
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Event, PacketSeen
 
 DIRECTIONS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 

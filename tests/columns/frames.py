@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Decoded
-from mqttpub.columns.decode import key
-from mqttpub.columns.frames import Frames, of_events
+from mqttpub.codec.tree import Decoded
+from mqttpub.columns.decode.decode import key
+from mqttpub.columns.reassemble.frames import Frames, of_events
 from mqttpub.columns.schema import PACKETS
-from mqttpub.conversation.events import Ends, Event, PacketSeen
-from mqttpub.conversation.known import Conversations
-from mqttpub.spec.fields import Property
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import PROPERTIES
-from mqttpub.spec.terms import Direction, Version
-from tests.conversation.talk import START
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.context import Conversations
+from mqttpub.traffic.events import Ends, Event, PacketSeen
+from tests.build.talk import START
 from tests.strategies import encoded, versions
 
 ENDS = [Ends(number, f"10.0.0.{number}:5000{number}", "10.0.0.99:1883") for number in (1, 2, 3)]

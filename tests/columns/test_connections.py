@@ -7,17 +7,17 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.codec.values import values
+from mqttpub.codec.fast_decode import values
 from mqttpub.columns.connections import Connections
-from mqttpub.columns.decode import decode, key
-from mqttpub.columns.frames import of_events
-from mqttpub.columns.memory import Memory
+from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.decode.decode import decode, key
+from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.schema import CONNECTIONS
-from mqttpub.conversation.events import Event, PacketSeen
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
-from mqttpub.spec.terms import Direction
+from mqttpub.spec.versions import Direction
+from mqttpub.traffic.events import Event, PacketSeen
+from tests.build.talk import MS, START, Talk, talks
 from tests.columns.frames import batches, rows
-from tests.conversation.talk import MS, START, Talk, talks
 
 
 def added(found: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:

@@ -13,21 +13,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.chunks import BadCapture
-from mqttpub.columns import reassemble, whole
-from mqttpub.columns.assembly import Batch
-from mqttpub.columns.frames import of_events
+from mqttpub.capture.types import BadCapture
 from mqttpub.columns.read import Source, finish, read
-from mqttpub.columns.splits import index
-from mqttpub.columns.state import State
-from mqttpub.spec.terms import Direction, Version
-from tests import containers
-from tests.capture.containers import damaged
+from mqttpub.columns.reassemble import reassemble, whole
+from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.reassemble.frames import of_events
+from mqttpub.columns.reassemble.state import State
+from mqttpub.columns.scan.splits import index
+from mqttpub.spec.versions import Direction, Version
+from tests.build import containers
+from tests.build.container_files import damaged
+from tests.build.frames import LINKS, Wire, pcap, records
 from tests.columns.batches import BLOCKS, Told, packets, scalar, told
 from tests.columns.troubled import troubled
 from tests.columns.truth import Truth, truth, write
-from tests.frames import LINKS, Wire, pcap, records
-from tests.test_containers_agree import CAPTURES, FILES, NAMES, NETWORKS
+from tests.paths import CAPTURES
+from tests.test_containers_agree import FILES, NAMES, NETWORKS
 
 Original = tuple[bytes, containers.Frames]
 ACK = 16 + 14 + 20 + 8
@@ -237,7 +238,7 @@ def _records(path: Path) -> int:
 
 
 def pcap_records(data: bytes) -> list[object]:
-    from mqttpub.capture.records import records as scalar_records
+    from mqttpub.capture.containers.registry import records as scalar_records
 
     return list(scalar_records(io.BytesIO(data)))
 

@@ -15,7 +15,7 @@ from mqttpub.columns.schema import (
     documentation,
     type_of,
 )
-from mqttpub.spec.fields import PACKETS as TYPES
+from mqttpub.spec.declare import PACKETS as TYPES
 from mqttpub.spec.packets import Connect, Publish, Subscription, Will
 
 

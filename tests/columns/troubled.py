@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect
-from mqttpub.spec.terms import Version
-from tests.capture.containers import Packet, Pcapng
-from tests.capture.network import Talk, Trouble
-from tests.capture.pieces import CONNACKS, CONNECTS, PINGREQ, PINGRESP, puback, publish
-from tests.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, Link, Wire, ipv4, ipv6
+from mqttpub.spec.versions import Version
+from tests.build.container_files import Packet, Pcapng
+from tests.build.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, Link, Wire, ipv4, ipv6
+from tests.build.network import Talk, Trouble
+from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, PINGRESP, puback, publish
 
 TROUBLES = (
     Trouble(),

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-from mqttpub.capture.chunks import Record
+from mqttpub.capture.types import Record
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Property
-from mqttpub.spec.packets import (
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import (  # fmt: skip
     Connack,
     Connect,
     Disconnect,
@@ -27,9 +27,9 @@ from mqttpub.spec.packets import (
     Publish,
     Pubrec,
     Pubrel,
-)  # fmt: skip
-from mqttpub.spec.terms import Direction, Version
-from tests.frames import ACK, FIN, LINKS, PUSH, SYN, TIMESTAMPS, Link, ipv4, ipv6, pcap, tcp
+)
+from mqttpub.spec.versions import Direction, Version
+from tests.build.frames import ACK, FIN, LINKS, PUSH, SYN, TIMESTAMPS, Link, ipv4, ipv6, pcap, tcp
 
 TOPIC_ALIAS = 0x23
 LARGEST = 1400

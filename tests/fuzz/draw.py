@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from mqttpub.capture.chunks import Chunk, End, Flow, Missing, Piece, Record
-from tests.frames import LINKS, Wire
+from mqttpub.capture.types import Chunk, End, Flow, Missing, Piece, Record
+from tests.build.frames import LINKS, Wire
 
 T = TypeVar("T")
 MILLISECOND = 1_000_000

@@ -2,7 +2,7 @@
 
 import zlib
 
-from mqttpub.capture.chunks import Chunk, End, Flow, Piece
+from mqttpub.capture.types import Chunk, End, Flow, Piece
 from tests.fuzz.draw import MILLISECOND, Draw, steps
 
 FLOW = Flow(1, ("10.0.0.1:50000", "10.0.0.2:9001"), (50000, 9001), True)

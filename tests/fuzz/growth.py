@@ -10,27 +10,27 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.chunks import BadCapture
-from mqttpub.capture.loglines import Log
 from mqttpub.capture.reading import Reading
-from mqttpub.capture.text import BadText, read_bytes
-from mqttpub.capture.transcript import events as transcript_events
-from mqttpub.cli.following import Following
+from mqttpub.capture.text.log_lines import Log
+from mqttpub.capture.text.parse import BadText, read_bytes
+from mqttpub.capture.text.transcript import events as transcript_events
+from mqttpub.capture.types import BadCapture
+from mqttpub.cli.inspect.follow import Following
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
+from mqttpub.codec.fast_decode import values
 from mqttpub.codec.stream import Stream
-from mqttpub.codec.values import values
-from mqttpub.lint.packet import lint
+from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
-from mqttpub.spec.terms import Version
-from mqttpub.view.dump import annotate
-from mqttpub.view.pdml import pdml
-from mqttpub.view.record import dumps, record
-from mqttpub.view.summary_json import JsonLines
-from mqttpub.view.tshark_json import tshark_json
+from mqttpub.spec.versions import Version
+from mqttpub.view.export.pdml import pdml
+from mqttpub.view.export.tshark_json import tshark_json
+from mqttpub.view.packet.dump import annotate
+from mqttpub.view.packet.record_json import dumps, record
+from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.types import VARIABLE
-from tests.capture.containers import Packet, Pcapng, zstd
-from tests.frames import ACK, FIN, SYN, Wire, fragments4
+from tests.build.container_files import Packet, Pcapng, zstd
+from tests.build.frames import ACK, FIN, SYN, Wire, fragments4
 from tests.fuzz.frames import answer, frame, request
 from tests.fuzz.raw import packet
 from tests.fuzz.wordy import (

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect, Publish, Subscribe, Subscription
-from mqttpub.spec.terms import Version
-from tests.frames import ACK, FIN, SYN, Wire
+from mqttpub.spec.versions import Version
+from tests.build.frames import ACK, FIN, SYN, Wire
 from tests.fuzz.growth import CONNECT, client_wire
 
 MB = 1 << 20

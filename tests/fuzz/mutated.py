@@ -5,9 +5,9 @@ from collections.abc import Callable
 from io import BytesIO
 from random import Random
 
-from mqttpub.capture.chunks import BadCapture, Record
-from mqttpub.capture.records import Reader
-from tests.frames import pcap
+from mqttpub.capture.containers.registry import Reader
+from mqttpub.capture.types import BadCapture, Record
+from tests.build.frames import pcap
 
 BYTES = (b"\0", b"\xff", b"\x7f", b"\x80", b"\x01", b"\n", b"<", b"\x1b", b"\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0")
 """What is put into bytes more often than chance would have it."""

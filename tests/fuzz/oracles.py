@@ -6,31 +6,31 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as Xml
 
-from mqttpub.capture.chunks import Chunk, End, Missing, Piece
+from mqttpub.capture.types import Chunk, End, Missing, Piece
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Decoded, Finding
-from mqttpub.codec.values import values
-from mqttpub.conversation.clients import called
-from mqttpub.conversation.events import Closed, Event, GapSeen, PacketSeen
-from mqttpub.conversation.exchanges import Exchanges
-from mqttpub.conversation.known import Known, KnownPacket
-from mqttpub.conversation.statistics import Statistics
-from mqttpub.spec.terms import Direction
-from mqttpub.view.cells import Line, measure
-from mqttpub.view.dump import annotate, headline
-from mqttpub.view.exchanges import ExchangeLines, exchange_record
-from mqttpub.view.ladder import ladder
-from mqttpub.view.ladder_svg import ladder_svg
-from mqttpub.view.mermaid import mermaid
-from mqttpub.view.page import Page
-from mqttpub.view.pdml import pdml
-from mqttpub.view.record import dumps, packet_of, record
-from mqttpub.view.statistics import record as counts
-from mqttpub.view.statistics import screen
-from mqttpub.view.summary import SummaryLines
-from mqttpub.view.summary_json import JsonLines
-from mqttpub.view.tshark_json import tshark_json
+from mqttpub.codec.fast_decode import values
+from mqttpub.codec.tree import Decoded, Finding
+from mqttpub.spec.versions import Direction
+from mqttpub.traffic.clients import called
+from mqttpub.traffic.context import Known, KnownPacket
+from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
+from mqttpub.traffic.exchanges import Exchanges
+from mqttpub.traffic.statistics import Statistics
+from mqttpub.view.diagram.ladder import ladder
+from mqttpub.view.diagram.mermaid import mermaid
+from mqttpub.view.diagram.svg import ladder_svg
+from mqttpub.view.export.pdml import pdml
+from mqttpub.view.export.tshark_json import tshark_json
+from mqttpub.view.packet.dump import annotate, headline
+from mqttpub.view.packet.record_json import dumps, packet_of, record
+from mqttpub.view.page.page import Page
+from mqttpub.view.terminal.cells import Line, measure
+from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
+from mqttpub.view.traffic.statistics import record as counts
+from mqttpub.view.traffic.statistics import screen
+from mqttpub.view.traffic.summary import SummaryLines
+from mqttpub.view.traffic.summary_json import JsonLines
 
 WIDTH = 80
 

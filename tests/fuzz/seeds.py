@@ -3,21 +3,21 @@
 import base64
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from random import Random
 
-from mqttpub.capture.chunks import Record
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.capture.types import Record
+from mqttpub.spec.versions import Direction, Version
 from tests import vectors
-from tests.capture.containers import Packet, Pcapng, zipped, zstd
-from tests.capture.network import Talk, Trouble
-from tests.frames import LINKS, START, Wire, pcap
+from tests.build.container_files import Packet, Pcapng, zipped, zstd
+from tests.build.frames import LINKS, START, Wire, pcap
+from tests.build.network import Talk, Trouble
 from tests.fuzz.draw import Step
 from tests.fuzz.frames import answer, frame, request
 from tests.fuzz.targets import DIRECTIONS, VERSIONS, VIEWS, run
-from tests.lint.conversation.valid import Seen, conversation
+from tests.lint.connection.valid import Seen, conversation
+from tests.paths import CAPTURES
 
-SHIPPED = Path(__file__).parent.parent / "captures"
+SHIPPED = CAPTURES
 CLIENT = Direction.CLIENT
 NO_TROUBLE = Trouble()
 FILTERS = (

@@ -12,25 +12,25 @@ from typing import NamedTuple
 from unittest.mock import patch
 from xml.etree import ElementTree as Xml
 
-from mqttpub.capture.chunks import BadCapture, Chunk, Flow, Missing, Piece, Record
-from mqttpub.capture.loglines import Log
-from mqttpub.capture.mqtt import Streams
-from mqttpub.capture.opening import LONGEST, opening
-from mqttpub.capture.records import Reader
-from mqttpub.capture.tcp import Reassembler
-from mqttpub.capture.text import FORMS, BadText, read_bytes, read_text
-from mqttpub.capture.transcript import events as transcript_events
-from mqttpub.capture.transcript import is_transcript
-from mqttpub.cli.following import Following
+from mqttpub.capture.containers.registry import Reader
+from mqttpub.capture.network.tcp import Reassembler
+from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.detect import LONGEST, opening
+from mqttpub.capture.text.log_lines import Log
+from mqttpub.capture.text.parse import FORMS, BadText, read_bytes, read_text
+from mqttpub.capture.text.transcript import events as transcript_events
+from mqttpub.capture.text.transcript import is_transcript
+from mqttpub.capture.types import BadCapture, Chunk, Flow, Missing, Piece, Record
+from mqttpub.cli.inspect.follow import Following
 from mqttpub.cli.main import main
 from mqttpub.codec.decode import decode
 from mqttpub.codec.stream import LostSync, Stream
-from mqttpub.conversation.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
-from mqttpub.conversation.filters import Filter
-from mqttpub.conversation.known import KnownPacket
 from mqttpub.lint.judge import Judge
-from mqttpub.lint.packet import lint
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.query import Filter
 from tests.fuzz.draw import Draw, bytewise, cut, pieces, records, steps
 from tests.fuzz.frames import upgraded
 from tests.fuzz.oracles import (

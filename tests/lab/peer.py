@@ -5,11 +5,11 @@ from typing import Any
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Stream
-from mqttpub.lab.exchange import Exchange
-from mqttpub.lab.hub import Hub
-from mqttpub.lab.limits import Limits
-from mqttpub.lint.packet import lint
-from mqttpub.spec.fields import Packet, Properties, Property
+from mqttpub.lab.broker.connection import Exchange
+from mqttpub.lab.broker.hub import Hub
+from mqttpub.lab.broker.limits import Limits
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.declare import Packet, Properties, Property
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -24,7 +24,7 @@ from mqttpub.spec.packets import (
     Subscription,
 )
 from mqttpub.spec.properties import BY_KEY
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 
 V31, V311, V5 = Version.V31, Version.V311, Version.V5
 EACH = (V31, V311, V5)

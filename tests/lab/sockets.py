@@ -7,10 +7,10 @@ from typing import Any
 
 from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Stream
-from mqttpub.lab.broker import Broker
-from mqttpub.spec.fields import Packet
+from mqttpub.lab.broker.server import Broker
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from tests.lab.peer import V5, read
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.lab.broker import Broker
-from mqttpub.spec.fields import Packet
+from mqttpub.lab.broker.server import Broker
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import (
     Connect,
     Disconnect,
@@ -25,12 +25,12 @@ from mqttpub.spec.packets import (
     Unsubscribe,
     Will,
 )
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from tests.lab.broker.test_connect import PROTOCOLS
+from tests.lab.broker.test_connect import REFUSED as NOT_LET_IN
+from tests.lab.broker.test_connection import OLD, REFUSED
 from tests.lab.peer import V5, V31, V311, props
 from tests.lab.sockets import Wire
-from tests.lab.test_connect import PROTOCOLS
-from tests.lab.test_connect import REFUSED as NOT_LET_IN
-from tests.lab.test_exchange import OLD, REFUSED
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow]
 

@@ -13,8 +13,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from mqttpub.lab.broker import Broker
-from mqttpub.spec.terms import Version
+from mqttpub.lab.broker.server import Broker
+from mqttpub.spec.versions import Version
 from tests.lab.peer import EACH, V5, V31, V311
 from tests.lab.sockets import eventually
 

@@ -16,9 +16,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.strategies import SearchStrategy
 
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Finding
-from mqttpub.spec.fields import PACKETS, Packet
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.codec.tree import Finding
+from mqttpub.spec.declare import PACKETS, Packet
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.span import Span
 from tests.strategies import packets, senders
 

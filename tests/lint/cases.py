@@ -19,9 +19,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from mqttpub.codec.decode import decode
-from mqttpub.codec.nodes import Finding
-from mqttpub.lint.packet import lint
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.codec.tree import Finding
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.span import Span
 from mqttpub.wire.types import VARIABLE
 from tests.notation import parse

@@ -8,9 +8,9 @@ made here, without the encoder.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mqttpub.spec.fields import Field, Group, Packet, Property
+from mqttpub.spec.declare import Field, Group, Packet, Property
 from mqttpub.spec.properties import PROPERTIES
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.span import Span
 from mqttpub.wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
 

@@ -3,10 +3,10 @@
 from collections.abc import Collection
 from typing import Any
 
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Publish, Will
 from mqttpub.spec.properties import PROPERTIES, WILL, of_packet
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
 
 SAMPLES: dict[WireType, Any] = {

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Ends, PacketSeen
-from mqttpub.lint.conversation import checkable
+from mqttpub.lint.connection import checkable
 from mqttpub.lint.coverage import Coverage, Fared, concerned
-from mqttpub.lint.packet import lint
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connect, Publish, Will
 from mqttpub.spec.statements import statements
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Ends, PacketSeen
 from tests.strategies import encoded, packets, versions
 
 ALWAYS_KEPT = {

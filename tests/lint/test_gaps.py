@@ -2,9 +2,9 @@
 
 import pytest
 
-from mqttpub.conversation.events import Ends, GapSeen
 from mqttpub.lint.gaps import wrong
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Ends, GapSeen
 
 ENDLESS = "Remaining Length does not end at its fourth byte; nothing behind it is read"
 ONE = "closed 1 byte into a packet"

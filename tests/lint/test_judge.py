@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Closed, Ends, GapSeen, PacketSeen
 from mqttpub.lint.judge import MOST_CONNECTIONS, Judge
-from mqttpub.lint.packet import lint
-from mqttpub.spec.fields import Packet
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Ends, GapSeen, PacketSeen
 from tests.strategies import encoded, versions
 
 C, S = Direction.CLIENT, Direction.SERVER

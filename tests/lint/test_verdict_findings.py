@@ -3,13 +3,13 @@
 import pytest
 
 from mqttpub.codec.decode import decode
-from mqttpub.codec.values import values
-from mqttpub.conversation.events import Ends, PacketSeen
+from mqttpub.codec.fast_decode import values
 from mqttpub.lint.judge import Judge
-from mqttpub.lint.packet import lint
-from mqttpub.lint.quick import sound
+from mqttpub.lint.packet.check import lint
+from mqttpub.lint.packet.fast import sound
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Ends, PacketSeen
 
 from .cases import Row, assert_no_fault, assert_one_fault, case, rows
 

@@ -14,23 +14,23 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
-from mqttpub.codec.nodes import Decoded, Finding
-from mqttpub.conversation.events import Ends, PacketSeen
-from mqttpub.lint.conversation import Conversation
+from mqttpub.codec.tree import Decoded, Finding
+from mqttpub.lint.connection import Conversation
 from mqttpub.lint.judge import Judge
-from mqttpub.lint.packet import lint
-from mqttpub.lint.quick import sound
+from mqttpub.lint.packet.check import lint
+from mqttpub.lint.packet.fast import sound
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statements
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Ends, PacketSeen
 from mqttpub.wire.cursor import Overlong
 from mqttpub.wire.span import Span
 from tests.strategies import packets, senders
 
 from . import ways as ways
 from .breaking import WAYS, Mark, Subject, amiss, broken, subjects
+from .packet.test_check import NOT_ON_ONE_PACKET
 from .pieces import pieces_of, write
-from .test_packet import NOT_ON_ONE_PACKET
 
 HINTS = {
     "MQTT5-2.2.1-2": "properties that cannot be read may be a Packet Identifier that should not be there",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from mqttpub.spec.terms import Direction
+from mqttpub.spec.versions import Direction
 
 Place = tuple[str, int]
 Negotiate = Callable[[socket.socket], Place | None]

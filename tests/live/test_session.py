@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from mqttpub.live.connection import Target
 from mqttpub.live.failures import (
     ConnectionRefused,
     Exit,
@@ -18,11 +17,12 @@ from mqttpub.live.failures import (
     Unanswered,
     Unusable,
 )
-from mqttpub.live.flows import Exchange, Message
-from mqttpub.live.publisher import publish_all
-from mqttpub.spec.fields import PACKETS, Property
+from mqttpub.live.net.client import Target
+from mqttpub.live.publish.flows import Exchange, Message
+from mqttpub.live.publish.publisher import publish_all
+from mqttpub.spec.declare import PACKETS, Property
 from mqttpub.spec.packets import Connect, Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from tests.fakes import Peer, Script, scripted
 
 TIMEOUT = 0.4

@@ -5,10 +5,10 @@ import subprocess
 from collections.abc import Callable
 from typing import Any
 
-from mqttpub.live.connection import Target
-from mqttpub.live.flows import Exchange, Message
-from mqttpub.live.publisher import publish_all
-from mqttpub.live.transport import Tls, Transport
+from mqttpub.live.net.client import Target
+from mqttpub.live.net.transport import Tls, Transport
+from mqttpub.live.publish.flows import Exchange, Message
+from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.packets import Publish
 from tests.fakes import Peer, Script
 from tests.live.brokers import Broker

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.cli.captures import Choice, Events, Input
+from mqttpub.cli.inspect.captures import Choice, Events, Input
+from mqttpub.cli.inspect.origins import Origin
 from mqttpub.cli.main import main
-from mqttpub.cli.origins import Origin
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Ends, Event, PacketSeen
 from mqttpub.reading.version import MOST_HELD, MOST_SETTLED, settle
-from mqttpub.spark.texts import events as texts
+from mqttpub.spark.pipeline.texts import events as texts
 from mqttpub.spec.packets import Connect, Pingreq, Puback, Publish, Pubrel, Subscribe, Subscription
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Ends, Event, PacketSeen
 from tests.cli.faulty import C, S, capture
 
 V31, V311, V5 = Version.V31, Version.V311, Version.V5

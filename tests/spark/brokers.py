@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
-from mqttpub.codec.publish import PublishWriter
-from mqttpub.live.connection import Target
-from mqttpub.live.flows import Message
-from mqttpub.live.publisher import publish_all
-from mqttpub.spec.fields import Property
+from mqttpub.codec.publish_writer import PublishWriter
+from mqttpub.live.net.client import Target
+from mqttpub.live.publish.flows import Message
+from mqttpub.live.publish.publisher import publish_all
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from tests.conftest import free_port, mosquitto_program, wait_for_port
 from tests.live.certificates import Authority
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.session.session import Settings, session
 from tests.spark.brokers import Broker, broker
 
 JOURNEYS = "test_journeys.py"

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Packet
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -19,8 +19,8 @@ from mqttpub.spec.packets import (
     Subscribe,
     Subscription,
 )
-from mqttpub.spec.terms import Direction, Version
-from tests.pcap import Segment, pcap
+from mqttpub.spec.versions import Direction, Version
+from tests.build.pcap import Segment, pcap
 
 HEADER = 24
 """Bytes in front of the first record."""

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from mqttpub.spark import register
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.session.session import Settings, session
 
 
 def main(port: str, folder: str, qos: str, *end: str) -> None:

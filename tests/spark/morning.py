@@ -11,9 +11,9 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.chunks import Record
+from mqttpub.capture.types import Record
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -27,9 +27,9 @@ from mqttpub.spec.packets import (
     Subscription,
 )
 from mqttpub.spec.properties import BY_KEY
-from mqttpub.spec.terms import Version
-from tests.capture.containers import zipped
-from tests.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
+from mqttpub.spec.versions import Version
+from tests.build.container_files import zipped
+from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
 
 SHIPPED = Path(__file__).parent / "morning.pcap.gz"
 SEED = 20260203

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from mqttpub.spark import pipeline
-from mqttpub.spark.manifest import MANIFEST, Manifest, Row
-from mqttpub.spark.pipeline import Asked, Result, run
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Row
+from mqttpub.spark.pipeline.run import Asked, Result, run
 
 Rows = list[dict[str, Any]]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.spark.jvm import find, spark_environ
-from mqttpub.spark.session import VECTORS
+from mqttpub.spark.session.jvm import find, spark_environ
+from mqttpub.spark.session.session import VECTORS
 from tests.conftest import free_port
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.spark.jvm import NoSpark, find, spark_environ
-from mqttpub.spark.remote import connected
-from mqttpub.spark.session import VECTORS
+from mqttpub.spark.session.connect import connected
+from mqttpub.spark.session.jvm import NoSpark, find, spark_environ
+from mqttpub.spark.session.session import VECTORS
 from tests.conftest import free_port
 from tests.spark.bare import bare_python
 from tests.spark.fleet import capture, rotated
@@ -48,8 +48,8 @@ run(['pipeline', *sys.argv[1:]])
 """
 CORES = """
 import os, sys
-from mqttpub.spark.pipeline import _cores
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.pipeline.run import _cores
+from mqttpub.spark.session.session import Settings, session
 mode = "SPARK_CONNECT_MODE_ENABLED"
 with session(Settings(sys.argv[1])) as spark:
     print(_cores(spark), "cores, remote", mode in os.environ, end=", ")

@@ -18,17 +18,18 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.spark import pipeline, work
-from mqttpub.spark.choosing import Choice
-from mqttpub.spark.manifest import MANIFEST, Manifest, Part, Read, Refused, Row
-from mqttpub.spark.pipeline import Failed
-from mqttpub.spark.reading import Places, Reader
-from mqttpub.spark.saved import dumps
-from mqttpub.spark.sources import Source, expand
-from mqttpub.spark.writers import Writer
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline import task as work
+from mqttpub.spark.pipeline.checkpoint import dumps
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Part, Read, Refused, Row
+from mqttpub.spark.pipeline.reading import Places, Reader
+from mqttpub.spark.pipeline.row_filter import Choice
+from mqttpub.spark.pipeline.run import Failed
+from mqttpub.spark.pipeline.sources import Source, expand
+from mqttpub.spark.pipeline.writers import Writer
 from mqttpub.spec.packets import Connect, Publish
-from mqttpub.spec.terms import Direction, Version
-from tests.pcap import Segment, pcap
+from mqttpub.spec.versions import Direction, Version
+from tests.build.pcap import Segment, pcap
 from tests.spark.fleet import HEADER, capture, rotated
 from tests.spark.running import alone, piped, tables
 

@@ -19,19 +19,20 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.columns.schema import TABLES
-from mqttpub.spark import pipeline, register
-from mqttpub.spark.rows import NAME
-from mqttpub.spec.fields import Property
+from mqttpub.spark import register
+from mqttpub.spark.formats.rows import NAME
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from tests.columns.truth import Truth
 from tests.screens import ROOT
 from tests.spark.brokers import Broker, listening, publish
 from tests.spark.fleet import capture as fleet
 from tests.spark.fleet import rotated
+from tests.spark.formats.test_capture_source import Rotation, expected, found, known
 from tests.spark.morning import FLEET, SHIPPED, TOPIC_ALIAS, capture
 from tests.spark.running import collect, one_by_one, piped, tables
-from tests.spark.test_capture_source import Rotation, expected, found, known
 
 __all__ = ["known"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]

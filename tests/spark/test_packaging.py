@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mqttpub
-from mqttpub.spark.shipping import packed
+from mqttpub.spark.session.ship import packed
 from tests.spark.bare import bare_python
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
@@ -33,12 +33,13 @@ def test_the_archive_is_all_of_the_package_and_the_same_every_time(tmp_path: Pat
 def test_python_imports_from_the_archive(tmp_path: Path) -> None:
     path = packed(PACKAGE, tmp_path / "mqttpub.zip")
     code = (
-        f"import sys; sys.path.insert(0, {str(path)!r}); import mqttpub.spark.work as work; print(work.__file__); "
+        f"import sys; sys.path.insert(0, {str(path)!r}); "
+        "import mqttpub.spark.pipeline.task as work; print(work.__file__); "
         "from mqttpub.spec.statements import statements; print(len(statements()) > 500)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout == f"{path}/mqttpub/spark/work.py\nTrue\n"
+    assert done.stdout == f"{path}/mqttpub/spark/pipeline/task.py\nTrue\n"
 
 
 @pytest.mark.slow

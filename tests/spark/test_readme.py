@@ -14,7 +14,8 @@ import pytest
 from mqttpub.cli.main import program
 from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import documentation
-from mqttpub.spark import capture_reader, capture_stream, publish_sink, subscribe
+from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
+from mqttpub.spark.formats import publish as publish_sink
 from tests.screens import ROOT
 from tests.spark.brokers import Broker
 
@@ -24,7 +25,7 @@ LONGEST = 600
 SECONDS = re.compile(r"\d+\.\d s:")
 ONE_BY_ONE = """
 import json, sys
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.session.session import Settings, session
 first, *others = json.load(sys.stdin)
 exec(first, {})
 with session(Settings("local[2]")) as spark:

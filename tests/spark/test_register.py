@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from mqttpub.capture.reading import events
-from mqttpub.conversation.events import PacketSeen
+from mqttpub.traffic.events import PacketSeen
+from tests.paths import ROOT
 
-ROOT = Path(__file__).parents[2]
 CAPTURE = ROOT / "tests/captures/qos2-mosquitto.pcapng"
 BY_ITSELF = """
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.session.session import Settings, session
 
 with session(Settings("local[1]")) as spark:
     print("rows", spark.read.format("mqtt_capture").load({capture!r}).count())
@@ -21,7 +21,7 @@ with session(Settings("local[1]")) as spark:
 """
 BY_HAND = """
 from mqttpub.spark import register
-from mqttpub.spark.session import Settings, session
+from mqttpub.spark.session.session import Settings, session
 
 with session(Settings("local[1]")) as spark:
     try:
@@ -89,8 +89,8 @@ def test_by_hand_where_a_module_of_others_is_broken(wheel: Path, tmp_path: Path)
     ("statement", "without"),
     [
         ("import mqttpub.spark", ("pyspark", "numpy", "pyarrow", "paho", "mqttpub.live")),
-        ("import mqttpub.spark.mqtt_source", ("pyarrow", "paho", "mqttpub.live", "mqttpub.columns")),
-        ("import mqttpub.spark.capture_source", ("pyarrow", "paho", "mqttpub.live", "mqttpub.columns")),
+        ("import mqttpub.spark.formats.mqtt_source", ("pyarrow", "paho", "mqttpub.live", "mqttpub.columns")),
+        ("import mqttpub.spark.formats.capture_source", ("pyarrow", "paho", "mqttpub.live", "mqttpub.columns")),
     ],
 )
 def test_what_spark_imports_at_every_look_up_is_small(statement: str, without: tuple[str, ...]) -> None:

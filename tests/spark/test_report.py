@@ -15,35 +15,35 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.cli.reporting import wording
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.filters import Filter
-from mqttpub.conversation.statistics import PERCENTILES
-from mqttpub.spark import pipeline
-from mqttpub.spark.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
-from mqttpub.spark.report.delays import links
-from mqttpub.spark.report.examples import _terms, decoding
-from mqttpub.spark.report.frames import frames
-from mqttpub.spark.report.page import page
-from mqttpub.spark.report.plots import shortened
-from mqttpub.spark.report.questions import _bins, _exchanges, details, summary
-from mqttpub.spark.report.telling import Told
-from mqttpub.spec.fields import Property
+from mqttpub.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
+from mqttpub.report.delays import links
+from mqttpub.report.examples import _terms, decoding
+from mqttpub.report.page import page
+from mqttpub.report.plots import shortened
+from mqttpub.report.questions import _bins, _exchanges, details, summary
+from mqttpub.report.tables import frames
+from mqttpub.report.telling import Told
+from mqttpub.report.terminal import wording
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY, PROPERTIES
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.query import Filter
+from mqttpub.traffic.statistics import PERCENTILES
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
+from tests.build.pcap import Segment, pcap
 from tests.columns.truth import Truth, truth, write
-from tests.pcap import Segment, pcap
+from tests.paths import CAPTURES
 from tests.spark.running import alone as alone
 from tests.spark.running import one_by_one, piped, tables
-from tests.view.test_page import HOSTILE
+from tests.view.page.test_page import HOSTILE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-CAPTURES = Path(__file__).parent.parent / "captures"
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 US = 1000
 """Nanoseconds of a microsecond."""

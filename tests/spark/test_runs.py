@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.spark.manifest import MANIFEST, Manifest
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from tests.paths import CAPTURES
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import one_by_one, tables
 
 pytestmark = pytest.mark.slow
-CAPTURES = Path(__file__).parent.parent / "captures"
 LONGEST = 300
 """Seconds that a run may take on a busy machine."""
 PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline"]
@@ -55,7 +55,7 @@ def expected(ring: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the tables of it, made without Spark."""
     from contextlib import nullcontext
 
-    from mqttpub.spark import pipeline
+    from mqttpub.spark.pipeline import run as pipeline
     from tests.spark.running import piped
 
     out = tmp_path_factory.mktemp("expected") / "out"
@@ -97,9 +97,9 @@ def test_a_task_that_is_killed_in_the_middle_is_done_again(ring: Path, expected:
     killed = """
 import os, signal, sys
 from mqttpub.spark import pipeline
-from mqttpub.spark.work import work
+from mqttpub.spark.pipeline.task import work
 def deadly(job, bucket):
-    from mqttpub.spark.tables import Tables
+    from mqttpub.spark.pipeline.tables import Tables
     real, pieces = Tables.take, []
     def take(self, piece):
         real(self, piece)
@@ -125,8 +125,8 @@ pipeline.work = deadly
 WAITING = """
 import os, time
 from mqttpub.spark import pipeline
-from mqttpub.spark.tables import Tables
-from mqttpub.spark.work import work
+from mqttpub.spark.pipeline.tables import Tables
+from mqttpub.spark.pipeline.task import work
 def waiting(job, bucket):
     real, home = Tables.take, os.environ["HOME"]
     def take(self, piece):
@@ -253,7 +253,7 @@ def test_a_driver_that_is_killed_before_the_end_leaves_nothing_to_see(
 ) -> None:
     killed = """
 import os, signal, sys
-from mqttpub.spark.manifest import Output
+from mqttpub.spark.pipeline.manifest import Output
 def commit(self, *given, **more):
     with open(f"{os.environ['HOME']}/jvm", "w") as file:
         file.write(os.popen(f"/bin/ps -o pid= --ppid {os.getpid()}").read())

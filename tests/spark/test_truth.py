@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from mqttpub.codec.encode import encode
-from mqttpub.spec.fields import Packet
+from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
+from tests.build.frames import ACK, FIN, Wire, pcap, records
 from tests.columns.truth import Truth, truth
-from tests.frames import ACK, FIN, Wire, pcap, records
 from tests.spark.running import Rows, alone, piped, tables
 
 __all__ = ["alone"]

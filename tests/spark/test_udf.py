@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Ends, PacketSeen
-from mqttpub.spark.errors import OptionError
+from mqttpub.spark.formats.errors import OptionError
 from mqttpub.spark.udf import PACKET, TOO_SHORT, decode_mqtt, structs
 from mqttpub.spec.packets import Publish
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
+from mqttpub.traffic.events import Ends, PacketSeen
 from tests.columns.frames import truth
 from tests.strategies import encoded
 

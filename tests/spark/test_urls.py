@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.spark.sources import NoSource, fetched
+from mqttpub.spark.pipeline.sources import NoSource, fetched
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import piped, tables
 

@@ -3,10 +3,10 @@
 import pytest
 
 from mqttpub.spec import packets as module
-from mqttpub.spec.fields import Field, Group
+from mqttpub.spec.declare import Field, Group
 from mqttpub.spec.packets import PACKETS, Subscription, Will
-from mqttpub.spec.reasons import Codes
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.reason_codes import Codes
+from mqttpub.spec.versions import Direction, Version
 
 V31, V311, V5 = Version
 C, S = Direction.CLIENT, Direction.SERVER

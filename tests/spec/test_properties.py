@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.properties import BY_KEY, PROPERTIES, WILL, of_packet
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
 from tests.vectors import packets
 

@@ -22,10 +22,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mqttpub.spec.fields import Field, Group, Packet, Property
+from mqttpub.spec.declare import Field, Group, Packet, Property
 from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.properties import BY_KEY
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire import types
 from mqttpub.wire.span import Span
 from mqttpub.wire.types import BINARY, PAIR, REST, WireType

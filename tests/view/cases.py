@@ -3,11 +3,11 @@
 from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
-from mqttpub.codec.nodes import Finding, finding
-from mqttpub.conversation.events import Closed, Ends, PacketSeen
-from mqttpub.lint.packet import lint
-from mqttpub.spec.terms import Direction, Version
-from mqttpub.view.findings import Case, Source
+from mqttpub.codec.tree import Finding, finding
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Ends, PacketSeen
+from mqttpub.view.traffic.findings import Case, Source
 from mqttpub.wire.span import Span
 from tests.strategies import encoded, versions
 

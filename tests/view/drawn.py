@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from mqttpub.view.cells import Line, measure
-from mqttpub.view.dump import plain
+from mqttpub.view.packet.dump import plain
+from mqttpub.view.terminal.cells import Line, measure
 
 FOLDER = Path(__file__).parent.parent / "transcripts" / "views"
 

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.nodes import Decoded, Finding, finding
-from mqttpub.spec.fields import Packet, Property
+from mqttpub.codec.tree import Decoded, Finding, finding
+from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription, Will
-from mqttpub.spec.terms import Version
-from mqttpub.view.cells import Line
-from mqttpub.view.dump import annotate, plain
+from mqttpub.spec.versions import Version
+from mqttpub.view.packet.dump import annotate, plain
+from mqttpub.view.terminal.cells import Line
 from mqttpub.wire.span import Span
 from tests.strategies import encoded, versions
 

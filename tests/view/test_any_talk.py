@@ -7,18 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.conversation.events import Event
-from mqttpub.conversation.known import KnownPacket
-from mqttpub.view.exchanges import ExchangeLines
-from mqttpub.view.ladder import ladder
-from mqttpub.view.ladder_svg import ladder_svg
-from mqttpub.view.mermaid import mermaid
-from mqttpub.view.statistics import record, screen
-from mqttpub.view.summary import SummaryLines
-from mqttpub.view.summary_json import JsonLines
-from tests.conversation.talk import counted, exchanged, linted, talks
+from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.events import Event
+from mqttpub.view.diagram.ladder import ladder
+from mqttpub.view.diagram.mermaid import mermaid
+from mqttpub.view.diagram.svg import ladder_svg
+from mqttpub.view.traffic.exchanges import ExchangeLines
+from mqttpub.view.traffic.statistics import record, screen
+from mqttpub.view.traffic.summary import SummaryLines
+from mqttpub.view.traffic.summary_json import JsonLines
+from tests.build.talk import counted, exchanged, linted, talks
+from tests.view.diagram.test_mermaid import LINE
 from tests.view.drawn import check
-from tests.view.test_mermaid import LINE
 
 
 @pytest.mark.slow

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, TextIO
 import pytest
 
 from mqttpub.codec.encode import encode
-from mqttpub.conversation.events import Closed, Ends, GapSeen, Remark
+from mqttpub.common.times import duration, seconds
 from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from mqttpub.spec.terms import Direction, Version
-from mqttpub.view import page
-from mqttpub.view.clock import duration, seconds
-from mqttpub.view.page import Page
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Ends, GapSeen, Remark
+from mqttpub.view.page import page
+from mqttpub.view.page.page import Page
 from tests.browser import browser as browser
+from tests.view.page.test_page import HOSTILE, seen, sent
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
-from tests.view.test_page import HOSTILE, seen, sent
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

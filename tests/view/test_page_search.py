@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mqttpub.cli import views
-from mqttpub.cli.views import Settings
-from mqttpub.conversation.events import Event
-from mqttpub.conversation.filters import Filter
-from mqttpub.conversation.known import Known, KnownPacket
-from mqttpub.spec.fields import Property
+from mqttpub.cli.inspect import views
+from mqttpub.cli.inspect.views import Settings
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -23,9 +20,12 @@ from mqttpub.spec.packets import (
     Unsubscribe,
     Will,
 )
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
+from mqttpub.traffic.context import Known, KnownPacket
+from mqttpub.traffic.events import Event
+from mqttpub.traffic.query import Filter
 from tests.browser import browser as browser
-from tests.conversation.talk import CLIENT, SERVER, Talk, linted
+from tests.build.talk import CLIENT, SERVER, Talk, linted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

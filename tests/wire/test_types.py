@@ -5,19 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.wire.cursor import Cursor, Overlong, Short
-from mqttpub.wire.types import (
-    BINARY,
-    BYTE,
-    MAX_VARIABLE,
-    PAIR,
-    REST,
-    STRING,
-    U16,
-    U32,
-    VARIABLE,
-    Integer,
-    WireType,
-)
+from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, REST, STRING, U16, U32, VARIABLE, Integer, WireType
 from tests.vectors import Value, values
 
 TYPES = (BYTE, U16, U32, VARIABLE, BINARY, STRING, PAIR, REST)

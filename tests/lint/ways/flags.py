@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mqttpub.spec.terms import Direction, Version
+from mqttpub.spec.versions import Direction, Version
 
 from ..breaking import Draft, Fault, Labels, Subject, way
 from ..pieces import FIRST

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.types import VARIABLE
 
 from ..breaking import Draft, Fault, Labels, Subject, way

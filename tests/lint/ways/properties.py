@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from mqttpub.spec.terms import Direction
+from mqttpub.spec.versions import Direction
 
 from ..breaking import Draft, Fault, Labels, Subject, way
 from ..pieces import Piece, property_piece, variable

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from mqttpub.spec.terms import Version
+from mqttpub.spec.versions import Version
 from mqttpub.wire.types import STRING
 
 from ..breaking import Draft, Labels, Subject, way

@@ -1,0 +1,1 @@
+"""Files of records: pcap, pcapng, compressed ones, and damage in them."""

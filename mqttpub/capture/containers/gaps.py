@@ -1,0 +1,145 @@
+"""Damage within a capture: where it ends, and what is said of it."""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..types import BadCapture
+from .buffer import Buffer
+
+MOST_NAMED = 10
+"""Gaps that a sentence names one by one."""
+LONGEST_PROVED = 1 << 20
+"""Bytes of a record above which it proves nothing: a search reads no more than a few of them ahead."""
+_ZEROS = bytes(64)
+"""More of them than a record begins with: what a file has lost is often zeros."""
+
+
+class Gap(NamedTuple):
+    """Bytes of a file that cannot be read."""
+
+    offset: int
+    length: int
+    message: str
+    """Why."""
+    skipped: bool
+    """Whether the bytes are there; False for the end of a file that was cut."""
+
+    @property
+    def sentence(self) -> str:
+        """Such as `record 7 claims 4294967295 bytes, where 262144 are possible (486 bytes skipped)`."""
+        return f"{self.message} ({_bytes(self.length)} skipped)" if self.skipped else self.message
+
+
+class Gaps:
+    """The gaps of one file, in order; only the first ones are remembered one by one."""
+
+    def __init__(self) -> None:
+        self._named: list[Gap] = []
+        self._more = 0
+        self._more_bytes = 0
+        self._end = -1
+        """Where the last gap ends."""
+
+    def add(self, gap: Gap) -> None:
+        """Take the next gap; one that begins where the last one ends continues it."""
+        adjoins, self._end = gap.offset == self._end, gap.offset + gap.length
+        if adjoins and self._more:
+            self._more_bytes += gap.length
+        elif adjoins:
+            last = self._named[-1]
+            self._named[-1] = last._replace(length=last.length + gap.length, skipped=True)
+        elif len(self._named) < MOST_NAMED:
+            self._named.append(gap)
+        else:
+            self._more += 1
+            self._more_bytes += gap.length
+
+    def error(self) -> BadCapture | None:
+        """Return what is wrong with the file, at the offset of the first gap; None for a file without gaps."""
+        if not self._named:
+            return None
+        first, *others = self._named
+        sentences = [first.sentence, *(f"offset {each.offset}: {each.sentence}" for each in others)]
+        if self._more:
+            sentences.append(f"{self._more:,} more {_word('gap', self._more)} of {_bytes(self._more_bytes)}")
+        return BadCapture("; ".join(sentences), first.offset)
+
+
+def _word(noun: str, count: int) -> str:
+    return noun if count == 1 else f"{noun}s"
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} {_word('byte', count)}"
+
+
+class Search(ABC):
+    """Looks for the next place at which records certainly begin.
+
+    Damaged bytes may look like a record by chance, so that a place counts only when several records follow one
+    another from there, or when they lead to the end of the file.
+    """
+
+    def __init__(self, buffer: Buffer, pattern: re.Pattern[bytes], size: int) -> None:
+        """Take a pattern that matches, without taking any bytes, where `size` bytes could begin a record."""
+        self.buffer = buffer
+        self._pattern = pattern
+        self._size = size
+
+    @abstractmethod
+    def proved(self) -> bool:
+        """Tell whether records certainly begin where the buffer is, which stays there."""
+
+    def find(self, most: int | None = None, passed: Callable[[bytes], object] = len) -> bool:
+        """Move on to the next place at which records begin; False when there is none within so many bytes.
+
+        The buffer is then after these bytes, or at the end of the file. `passed` takes the bytes that are passed over.
+        """
+        stop = None if most is None else self.buffer.offset + most
+        while self._seek(stop, passed):
+            if self.proved():
+                return True
+            self._pass(1, passed)
+        return False
+
+    def find_after_break(self, gaps: Gaps) -> bool:
+        """Move on to the next such place where the bytes are broken off but go on later, and add the gaps."""
+        buffer, found = self.buffer, False
+        while (broken := buffer.broken) and not found:
+            left = buffer.left
+            if not buffer.go_on():
+                gaps.add(Gap(broken.offset, 0, broken.message, skipped=False))
+                break
+            begin = buffer.offset - left
+            found = self.find()
+            gaps.add(Gap(begin, buffer.offset - begin, broken.message, skipped=True))
+        return found
+
+    def _seek(self, stop: int | None, passed: Callable[[bytes], object]) -> bool:
+        """Move on to the next place that may be the one."""
+        buffer = self.buffer
+        while stop is None or buffer.offset < stop:
+            more = buffer.need(self._size)
+            data, at = buffer.data, buffer.at
+            left = buffer.left if stop is None else min(buffer.left, stop - buffer.offset)
+            # Where a record could begin so that its first bytes are there.
+            places = min(left, buffer.left - self._size + 1) if more else left
+            if data.startswith(_ZEROS, at):
+                zeros = len(data) - at - len(data[at:].lstrip(b"\0"))
+                self._pass(min(places, zeros - self._size), passed)
+                continue
+            match = self._pattern.search(data, at, at + places + self._size - 1)
+            ahead = min(match.start() - at, places) if match else places
+            self._pass(ahead, passed)
+            if ahead < places:
+                return True
+            if not more:
+                break
+        return False
+
+    def _pass(self, count: int, passed: Callable[[bytes], object]) -> None:
+        buffer = self.buffer
+        passed(buffer.data[buffer.at : buffer.at + count])
+        buffer.at += count

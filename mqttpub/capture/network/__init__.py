@@ -1,0 +1,1 @@
+"""From records to the bytes of TCP connections."""

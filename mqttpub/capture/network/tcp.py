@@ -1,0 +1,290 @@
+"""Records in, the bytes of TCP connections out."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache
+from struct import Struct, error
+from typing import Any, NamedTuple
+
+from ..types import Chunk, End, Piece, Record
+from .connections import Flows
+from .ip import Internet, Packet
+from .link import PPPOE, SNAP, Skipped
+from .tcp_side import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, Side
+
+MAX_FLOWS = 8192
+MAX_HELD = 8 << 20
+MAX_HELD_TOGETHER = 32 << 20
+
+_HEADER = Struct(">4sIIH").unpack_from
+_TYPE_AT = {0: 0, 1: 12, 108: 0, 113: 14, 276: 0}
+"""Where the protocol stands in records of a link type; tags may follow."""
+_PPPOE = PPPOE.to_bytes(2)
+_SHAPES = 4
+"""Shapes that are tried for each link type before a record is taken apart with care."""
+
+_new = tuple.__new__
+"""Makes a Chunk in half the time."""
+
+
+class _Shape(NamedTuple):
+    """Where the fields stand in a record whose IP header has neither options nor fragments."""
+
+    unpack: Callable[[bytes], tuple[Any, ...]]
+    mark: bytes
+    """What tells the protocol, up to the first byte of the IP header."""
+    tcp: int
+    """Where the TCP header begins."""
+    origin: int
+    """From where the length in the IP header counts."""
+    begin: int
+    """Where the mark begins."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _shape, (self.tcp - (20 if self.mark[-1] >> 4 == 4 else 40), self.mark, self.begin)
+
+
+@lru_cache(64)
+def _shape(at: int, mark: bytes, begin: int) -> _Shape:
+    """Return the shape of records whose IP header begins at `at`, where the mark ends."""
+    cut = at + 1 - begin - len(mark)
+    size = 3 if cut else len(mark)
+    skipped = f">{at + 1 - size}x{size}s"
+    four = mark[-1] >> 4 == 4
+    unpack = Struct(f"{skipped}xHxxI2x12sIIH" if four else f"{skipped}3xHBx36sIIH").unpack_from
+    tcp, origin = (at + 20, at) if four else (at + 40, at + 40)
+    if not cut:
+        return _Shape(unpack, mark, tcp, origin, begin)
+
+    def in_two(data: bytes) -> tuple[Any, ...]:
+        found, *fields = unpack(data)
+        return data[begin : at - 2 - cut] + found, *fields
+
+    return _Shape(in_two, mark, tcp, origin, begin)
+
+
+_NOT_PLAIN = 0x3FFF_00FF
+"""In the word with the fragment field and the protocol of IPv4, and in the Next Header of IPv6."""
+_PLAIN = 6
+
+
+class Reassembler:
+    """Puts the TCP segments of records into the order of their bytes.
+
+    What comes twice is yielded once, the first copy. What is missing is told as soon as the other
+    side acknowledges what comes behind it, or when `max_held` bytes of one side or `max_together` of
+    all sides wait for it, or when the connection ends. Each flow comes to its end: with an End of each
+    of its sides, or with one that has no side.
+
+    A flow without SYN begins with the first payload that is seen; what then comes from before is
+    left out, and so is a keep-alive probe: a byte that was acknowledged before, or a lone zero.
+    After RST, what the other side still sends is yielded. Between two records it can be pickled.
+    """
+
+    def __init__(
+        self, *, max_flows: int = MAX_FLOWS, max_held: int = MAX_HELD, max_together: int = MAX_HELD_TOGETHER
+    ) -> None:
+        self.skipped: Counter[str] = Counter()
+        """How many records are what, that are no part of a connection: `not TCP`, `of link type 147, ...`."""
+        self.counts: Counter[str] = Counter()
+        """How many segments were `repeated` (wholly or in part), `contradicted` by other bytes, or `stray`."""
+        self.max_held = max_held
+        self.max_together = max_together
+        self._flows = Flows(self.counts, max_flows=max_flows)
+        self._recent = self._flows.recent
+        self._internet = Internet(self.skipped)
+        self._shapes: dict[int, tuple[_Shape, ...]] = {}
+        self._held: OrderedDict[Side, int] = OrderedDict()
+        self._together = 0
+        self._last: Record | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return all but the bytes of the last record, which nothing looks at again."""
+        return {**vars(self), "_last": self._last and self._last._replace(data=b"")}
+
+    def feed(self, record: Record) -> tuple[Piece, ...]:
+        """Take the next record and return what it adds, for each side in the order of its bytes."""
+        # Nearly all records end in here: an acknowledgement, or bytes in their turn. Whatever only
+        # looks like a shape has no known flow where that has its addresses.
+        self._last = record
+        number, time, link, data, _ = record
+        try:
+            for unpack, mark, tcp, origin, _ in self._shapes[link]:
+                found, total, kind, key, seq, ack, bits = unpack(data)
+                if found != mark:
+                    continue
+                side = self._recent.get(key)
+                if side is None or kind & _NOT_PLAIN != _PLAIN or bits & 0x17 != ACK or bits < 0x5000:
+                    break
+                start, end = tcp + (bits >> 10 & 0x3C), origin + total
+                length, peer, next = end - start, side.peer, side.next
+                if peer.waiting is not None:
+                    break
+                if not length:
+                    peer.acked = ack
+                    return ()
+                if seq == next and length > 0 and end <= len(data):
+                    peer.acked = ack
+                    side.next = seq + length & MASK
+                    return (_new(Chunk, (side.flow, side.number, time, number, data[start:end])),)
+                if 0 < length <= (next - seq & MASK) <= FARTHEST_BEHIND and next != NOT_IN_TURN:
+                    self.counts["repeated"] += 1
+                    peer.acknowledge(ack)
+                    return ()
+                break
+        except (KeyError, error):
+            pass
+        return tuple(self._look(record))
+
+    @property
+    def flows(self) -> Flows:
+        """The connections that are remembered."""
+        return self._flows
+
+    def passed(self, number: int, time: int | None) -> None:
+        """Learn of a later record that is no part of a connection, or was read elsewhere."""
+        self._last = Record(number, time, 0, b"", 0)
+
+    def finish(self) -> Iterator[Piece]:
+        """Yield what still waits, and the end of all flows that have not come to their end."""
+        self._internet.finish()
+        for side in self._flows.all():
+            yield from self._forget(side)
+
+    def _look(self, record: Record) -> Iterator[Piece]:
+        try:
+            packet = self._internet.packet(record)
+            if packet is None:
+                return
+            key, segment = _segment(packet, record)
+        except Skipped as skipped:
+            self.skipped[skipped.reason] += 1
+            return
+        if packet.plain is not None:
+            self._learn(record, packet.plain)
+        side = yield from self._side(key, segment)
+        if side is not None:
+            yield from self._take(side, segment)
+
+    def _learn(self, record: Record, at: int) -> None:
+        """Make records like this one go the short way."""
+        data = record.data
+        begin = min(_TYPE_AT.get(record.link, at), max(at - 2, 0))
+        mark = data[begin : at + 1]
+        if data[at - 8 : at - 2] == SNAP:
+            begin, mark = at - 8, data[at - 8 : at + 1]
+        elif data[at - 10 : at - 8] == _PPPOE:
+            # Its length, which is another one in each record, stands in front of the protocol.
+            mark = data[begin : at - 4] + data[at - 2 : at + 1]
+        shape = _shape(at, mark, begin)
+        known = self._shapes.get(record.link, ())
+        if shape not in known:
+            self._shapes[record.link] = (shape, *known)[:_SHAPES]
+
+    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, Side | None]:
+        """Return the side that sent a segment; None if it belongs to nothing and has no bytes to begin with."""
+        side = self._flows.find(key)
+        if side is not None and _begins_another(side, segment):
+            yield from self._forget(side)
+            side = None
+        if side is None and (side := self._begin(key, segment)):
+            for excess in self._flows.excess():
+                yield from self._forget(excess)
+        return side
+
+    def _begin(self, key: bytes, segment: Segment) -> Side | None:
+        half = len(key) // 2 - 2
+        other = key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
+        if segment.flags & RST or not (segment.flags & SYN or segment.length):
+            return None
+        if segment.flags & (SYN | ACK) == SYN | ACK:
+            opener = self._flows.open(other, key, opened=True)
+            opener.begin(segment.ack - 1 & MASK)
+            return opener.peer
+        return self._flows.open(key, other, opened=bool(segment.flags & SYN))
+
+    def _take(self, side: Side, segment: Segment) -> Iterator[Piece]:
+        if segment.flags & SYN:
+            if side.before is None:
+                side.begin(segment.seq)
+            segment = segment._replace(seq=segment.seq + 1 & MASK)
+        if side.stray(segment):
+            self.counts["stray"] += 1
+            return
+        peer = side.peer
+        if segment.flags & ACK:
+            peer.acknowledge(segment.ack)
+            if peer.waiting:
+                yield from self._weighed(peer, peer.settle())
+        if segment.flags & RST:
+            yield from self._reset(side, segment)
+            return
+        yield from self._weighed(side, side.receive(segment))
+        if side.waiting:
+            yield from self._relieve(side)
+        if side.ended and peer.ended:
+            self._flows.close(side)
+
+    def _reset(self, side: Side, segment: Segment) -> Iterator[Piece]:
+        if side.ended == "RST":
+            return
+        yield from self._weighed(side, side.give_up(segment.time, segment.record))
+        while side.peer.waiting:
+            yield from self._weighed(side.peer, side.peer.pass_over())
+        yield side.end("RST", segment.time, segment.record)
+        self._flows.close(side)
+
+    def _forget(self, side: Side) -> Iterator[Piece]:
+        """Yield what is left of a flow, and its end."""
+        self._flows.forget(side)
+        time, record = (self._last.time, self._last.number) if self._last else (None, 0)
+        for each in (side, side.peer):
+            yield from self._weighed(each, each.give_up(time, record))
+        if not (side.ended and side.peer.ended):
+            yield End(side.flow, None, time, record, "end")
+        # Without the circle the memory is free at once.
+        peer = side.peer
+        del side.peer
+        if peer is not side:
+            del peer.peer
+
+    def _weighed(self, side: Side, pieces: Iterator[Piece]) -> Iterator[Piece]:
+        """Yield the pieces that a side has, and then count what still waits there."""
+        yield from pieces
+        cost = side.cost
+        self._together += cost - self._held.get(side, 0)
+        if cost:
+            self._held[side] = cost
+        else:
+            self._held.pop(side, None)
+
+    def _relieve(self, side: Side) -> Iterator[Piece]:
+        """Give up what is waited for where too much waits: in one side, or in all, those first that wait longest."""
+        while side.cost > self.max_held:
+            yield from self._weighed(side, side.pass_over())
+        while self._together > self.max_together:
+            longest = next(iter(self._held))
+            yield from self._weighed(longest, longest.pass_over())
+
+
+def _segment(packet: Packet, record: Record) -> tuple[bytes, Segment]:
+    """Return the segment of a packet and the key of the side that sent it; raises Skipped."""
+    data, start, end = packet.data, packet.start, packet.end
+    try:
+        ports, seq, ack, bits = _HEADER(data, start)
+    except error:
+        raise Skipped("cut short within the TCP header") from None
+    payload = start + (bits >> 10 & 0x3C)
+    if payload < start + 20 or payload > end:
+        raise Skipped("TCP segments with a broken header")
+    segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time, record.number)
+    return packet.source + packet.target + ports, segment
+
+
+def _begins_another(side: Side, segment: Segment) -> bool:
+    """Tell whether addresses and ports are used again, by a segment of another connection."""
+    if not segment.flags & SYN:
+        return segment.length > 0 and side.stray(segment) and side.restarts(segment)
+    if side.before is None:
+        return not (side.flow.opened or segment.flags & ACK)
+    return side.before != segment.seq

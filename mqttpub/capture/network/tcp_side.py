@@ -1,0 +1,231 @@
+"""One direction of a TCP connection: segments in any order become bytes in their order."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..types import Chunk, End, Flow, Missing, Piece
+from .out_of_order import Stretch, Stretches
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+
+MASK = 0xFFFF_FFFF
+_HALF = 1 << 31
+
+FARTHEST_AHEAD = 1 << 30
+"""No window is larger (RFC 7323, section 2.3), so no segment that belongs to the connection lies further ahead."""
+FARTHEST_BEHIND = 1 << 26
+"""Nor is anything sent again that lies further behind than what buffers of senders hold."""
+
+NOT_IN_TURN = -1
+"""The sequence number that no segment has."""
+
+_new = tuple.__new__
+"""Makes a Chunk in half the time."""
+
+
+class Segment(NamedTuple):
+    """A TCP segment and the record that it came in."""
+
+    seq: int
+    ack: int
+    flags: int
+    data: bytes
+    length: int
+    """Of the payload as it was sent; above that of `data` when the capture cut it off."""
+    time: int | None
+    record: int
+
+
+class Waiting:
+    """What came before its turn. Places are sequence numbers that do not wrap."""
+
+    __slots__ = ("fin", "next", "stretches")
+
+    def __init__(self, next: int) -> None:
+        self.next = next
+        self.stretches = Stretches()
+        self.fin: Stretch | None = None
+        """Empty, where the last byte ends."""
+
+    def place(self, sequence: int) -> int:
+        """Return the place nearest to the next one that has a sequence number."""
+        return self.next + _signed(sequence - self.next)
+
+    @property
+    def following(self) -> Stretch | None:
+        """What comes first behind the next byte."""
+        if self.stretches and not (self.fin and self.fin.start < self.stretches.first.start):
+            return self.stretches.first
+        return self.fin
+
+
+class Side:
+    """One direction of a flow. Its pieces have to be taken until none is left before it is used again."""
+
+    __slots__ = ("_counts", "_stray", "acked", "before", "ended", "flow", "key", "next", "number", "peer", "waiting")
+
+    flow: Flow
+    peer: "Side"
+
+    def __init__(self, number: int, key: bytes, counts: Counter[str]) -> None:
+        self.number = number
+        self.key = key
+        """Addresses and ports as packets from this side have them."""
+        self.next = NOT_IN_TURN
+        """The sequence number that continues the stream, while nothing else has to be looked at."""
+        self.acked: int | None = None
+        """The latest Acknowledgment Number that the other side sent."""
+        self.before: int | None = None
+        """The sequence number in front of the first byte: that of the SYN, if there was one."""
+        self.ended = ""
+        """`FIN` or `RST` once this side has sent it."""
+        self.waiting: Waiting | None = None
+        """What came before its turn, if anything."""
+        self._stray: int | None = None
+        self._counts = counts
+
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that wait."""
+        return self.waiting.stretches.cost if self.waiting else 0
+
+    def begin(self, before: int) -> None:
+        """Learn the sequence number in front of the first byte."""
+        self.before = before
+        self.next = (before + 1) & MASK
+
+    def acknowledge(self, ack: int) -> None:
+        """Take an Acknowledgment Number of the other side; an older one changes nothing."""
+        if self.acked is None or _signed(ack - self.acked) > 0:
+            self.acked = ack
+
+    def stray(self, segment: Segment) -> bool:
+        """Tell whether a segment lies outside of any window."""
+        if self.before is None or self.ended:
+            return False
+        distance = _signed(segment.seq - self._expected())
+        return not -FARTHEST_BEHIND <= distance <= FARTHEST_AHEAD
+
+    def restarts(self, segment: Segment) -> bool:
+        """Tell whether a stray segment continues the last stray one, so that another connection must have begun."""
+        again = segment.seq == self._stray
+        self._stray = (segment.seq + segment.length) & MASK
+        return again
+
+    def receive(self, segment: Segment) -> Iterator[Piece]:
+        """Take a segment and yield what is in its turn now."""
+        if self.ended or not (segment.length or segment.flags & FIN):
+            return
+        if self.before is None:
+            if self._probe(segment):
+                return
+            self.begin((segment.seq - 1) & MASK)
+        if self.waiting is None and not segment.flags & FIN:
+            late = _signed(self.next - segment.seq)
+            if 0 <= late < segment.length:
+                self.next = (segment.seq + segment.length) & MASK
+                if late:
+                    self._counts["repeated"] += 1
+                yield from self._pieces(segment.data[late:], segment.length - late, segment.time, segment.record)
+                return
+        yield from self._sort_in(segment, self.waiting or Waiting(self.next))
+
+    def _sort_in(self, segment: Segment, waiting: Waiting) -> Iterator[Piece]:
+        start = waiting.place(segment.seq)
+        stretch = Stretch(start, start + segment.length, segment.data, segment.time, segment.record)
+        if segment.flags & FIN and stretch.end >= waiting.next and not waiting.fin:
+            waiting.fin = stretch._replace(start=stretch.end, data=b"")
+        if start < waiting.next:
+            self._counts["repeated"] += 1
+        if stretch.end > waiting.next and waiting.stretches.add(stretch):
+            self._counts["contradicted"] += 1
+        self.waiting = waiting
+        yield from self.settle()
+
+    def settle(self) -> Iterator[Piece]:
+        """Yield what is in its turn, and what is missing though the other side has it."""
+        while waiting := self.waiting:
+            yield from self._in_turn(waiting)
+            following = waiting.following
+            if following is None or (waiting.fin and waiting.fin.end <= waiting.next):
+                yield from self._leave(waiting)
+            elif self.acked is not None and waiting.place(self.acked) >= following.start:
+                yield self._gap(waiting, following)
+            else:
+                self.next = NOT_IN_TURN
+                return
+
+    def pass_over(self) -> Iterator[Piece]:
+        """Give up the first bytes that are waited for."""
+        if self.waiting and (following := self.waiting.following):
+            yield self._gap(self.waiting, following)
+            yield from self.settle()
+
+    def give_up(self, time: int | None, record: int) -> Iterator[Piece]:
+        """Yield all that waits, and what is missing behind it."""
+        while self.waiting:
+            yield from self.pass_over()
+        if self.before is None or self.ended or self.acked is None:
+            return
+        length = _signed(self.acked - self.next)
+        # One is the FIN, which counts as a byte.
+        if 1 < length <= FARTHEST_AHEAD:
+            self.next = self.acked
+            yield self._missing(length, time, record)
+
+    def end(self, how: str, time: int | None, record: int) -> End:
+        """Return the end of this side."""
+        self.ended = how
+        self.next = NOT_IN_TURN
+        self.waiting = None
+        return End(self.flow, self.number, time, record, how)
+
+    def _expected(self) -> int:
+        return self.waiting.next if self.waiting else self.next
+
+    def _probe(self, segment: Segment) -> bool:
+        """Tell whether the first payload is a keep-alive probe: a byte that the other side has, or a lone zero."""
+        if segment.length != 1 or segment.flags & FIN:
+            return False
+        return (segment.seq + 1) & MASK == self.acked or segment.data == b"\0"
+
+    def _in_turn(self, waiting: Waiting) -> Iterator[Piece]:
+        while waiting.stretches and waiting.stretches.first.start <= waiting.next:
+            start, end, data, time, record = waiting.stretches.pop()
+            late, length = waiting.next - start, end - waiting.next
+            if length > 0:
+                waiting.next = end
+                yield from self._pieces(data[late:], length, time, record)
+
+    def _pieces(self, data: bytes, length: int, time: int | None, record: int) -> Iterator[Piece]:
+        """Yield the next bytes, and how many of so many the capture cut off."""
+        if data:
+            yield _new(Chunk, (self.flow, self.number, time, record, data))
+        if length > len(data):
+            message = f"{_bytes(length - len(data))} cut off by the snap length"
+            yield Missing(self.flow, self.number, time, record, length - len(data), message)
+
+    def _leave(self, waiting: Waiting) -> Iterator[Piece]:
+        """Stop waiting, as nothing is out of order any longer."""
+        self.waiting = None
+        self.next = waiting.next & MASK
+        if waiting.fin:
+            yield self.end("FIN", waiting.fin.time, waiting.fin.record)
+
+    def _gap(self, waiting: Waiting, following: Stretch) -> Missing:
+        length, waiting.next = following.start - waiting.next, following.start
+        return self._missing(length, following.time, following.record)
+
+    def _missing(self, length: int, time: int | None, record: int) -> Missing:
+        message = f"{_bytes(length)} missing from the capture"
+        return Missing(self.flow, self.number, time, record, length, message)
+
+
+def _bytes(length: int) -> str:
+    return f"{length} bytes are" if length > 1 else "1 byte is"
+
+
+def _signed(difference: int) -> int:
+    """Return a difference of sequence numbers as the nearest of those that it can be."""
+    return ((difference + _HALF) & MASK) - _HALF

@@ -1,0 +1,218 @@
+"""What bytes tell by themselves where no CONNECT was captured: the version, and which end is the client."""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache, lru_cache
+
+from ...codec.decode import decode
+from ...codec.fast_decode import Irregular, reader
+from ...codec.framing import CONNECT, connect_layout, declared, frame_length
+from ...lint.packet.check import lint
+from ...lint.packet.fast import sound
+from ...spec.declare import PACKETS, Field
+from ...spec.packets import Publish
+from ...spec.versions import Direction, Version
+from ...wire.cursor import Cursor, Overlong, Short
+from ...wire.types import MAX_VARIABLE, VARIABLE
+
+VERSIONS = frozenset(Version)
+DECIDING = 3
+"""Packets that have an error in one version and none in another, after which nothing more is waited for."""
+MOST_PACKETS = 16
+MOST_BYTES = 1 << 16
+"""What is looked at, and so held back, before a version is chosen."""
+BEGINNING = 64
+"""Bytes of a packet that is cut short that are looked at."""
+SHORTEST = 6
+"""Bytes of packets whose judgement is remembered."""
+
+
+# single packets
+
+
+@cache
+def first_bytes(version: Version) -> frozenset[int]:
+    """Return the bytes with which a packet of a version can begin."""
+    return frozenset(first for first in range(256) if _may_begin(first, version))
+
+
+def _may_begin(first: int, version: Version) -> bool:
+    cls = declared(first >> 4, version)
+    return cls is not None and not any(_breaks(field, first, version) for field in cls.plan[version][0])
+
+
+def _breaks(field: Field, first: int, version: Version) -> bool:
+    value = (first & field.mask) >> field.shift
+    return any(limit.law.id(version) and limit.broken(value) for limit in field.limits)
+
+
+def without_payload(data: bytes, version: Version) -> bytes:
+    """Return a PUBLISH that ends where its payload begins, any other packet as it is.
+
+    `data` need not hold all of the payload. Raises Short or Overlong when it ends too soon.
+    """
+    if data[0] >> 4 != Publish.code:
+        return data
+    cursor = Cursor(data, 1)
+    cursor.variable()
+    start = cursor.pos
+    cursor.take(cursor.integer(2))
+    if data[0] & 0b0110:
+        cursor.take(2)
+    if version >= Version.V5:
+        cursor.take(cursor.variable())
+    return bytes((data[0],)) + VARIABLE.write(cursor.pos - start) + data[start : cursor.pos]
+
+
+def clean(data: bytes, version: Version, *, longest: int = MAX_VARIABLE) -> bool:
+    """Tell whether a whole packet has no error in a version; the payload of a PUBLISH is not looked at.
+
+    What is longer than `longest` gets no more than a quick look, so that it may seem to have one.
+    """
+    try:
+        data = without_payload(data, version)
+    except (Short, Overlong):
+        return False
+    # The shortest packets are those that come again and again.
+    return (_clean_again if len(data) <= SHORTEST else _clean)(data, version, longest)
+
+
+def _clean(data: bytes, version: Version, longest: int) -> bool:
+    code = data[0] >> 4
+    if code == CONNECT:
+        version = connect_layout(data) or version
+    try:
+        packet = reader(code, version)(data, data[0], _header_size(data), len(data))
+    except (Short, Overlong, Irregular):
+        return False
+    if sound(packet, version):
+        return True
+    return len(data) <= longest and not any(each.severity == "error" for each in lint(decode(data, version)))
+
+
+_clean_again = lru_cache(4096)(_clean)
+
+
+def _header_size(data: bytes) -> int:
+    cursor = Cursor(data, 1)
+    cursor.variable()
+    return cursor.pos
+
+
+# a conversation
+
+
+def _announces(code: int) -> bool:
+    """Tell whether each packet of a type has a property length in 5.0, which it has not before."""
+    return any(
+        field.shape == "properties" and Version.V5 not in field.tail
+        for step in PACKETS[code].plan[Version.V5]
+        for field in step
+    )
+
+
+_ANNOUNCING = frozenset(code for code in PACKETS if _announces(code))
+
+
+def only_sender(code: int, version: Version | None = None) -> Direction | None:
+    """Return the only end that may send a packet type in a version, in every one if that is None."""
+    cls = PACKETS.get(code)
+    if cls is None:
+        return None
+    ends = cls.senders | cls.senders3 if version is None else cls.senders if version == Version.V5 else cls.senders3
+    return next(iter(ends)) if len(ends) == 1 else None
+
+
+class Guess:
+    """What the packets of a connection tell about its version, and about which side is the client.
+
+    This is the one rule by which a connection without a CONNECT that announces a version gets one, whatever it is
+    read for. The version is the one in which the fewest packets have errors; among equals the one in which those
+    that are wrong in every version have the fewest; then the one by which a CONNECT of unknown level is read; then
+    the newest. So it is 5.0 as long as no packet differs between the versions.
+
+    `most_packets` are looked at before the version is `settled`.
+    """
+
+    def __init__(self, versions: Iterable[Version] = VERSIONS, *, most_packets: int = MOST_PACKETS) -> None:
+        self.versions = sorted(versions, reverse=True)
+        self.most_packets = most_packets
+        self.packets = 0
+        self.size = 0
+        self.telling = 0
+        """Packets that are not the same in all versions."""
+        self.deciding = 0
+        """Packets that have an error in one version and none in another."""
+        self.right: Counter[Version] = Counter()
+        """Packets without errors, by version."""
+        self.errors: Counter[Version] = Counter()
+        """Errors of the packets that are wrong in every version, by version."""
+        self.layout: Version | None = None
+        """By which a CONNECT of unknown level is read."""
+        self.client: int | None = None
+        self.client_because = ""
+
+    def add(self, data: bytes, side: int | None = None) -> None:
+        """Look at one packet, whole or cut short, and at the side that sent it, if that is known."""
+        code = data[0] >> 4
+        whole = _whole(data)
+        # Not everybody keeps more of what is cut short, and all are to come to the same version.
+        data = data if whole else data[:BEGINNING]
+        self.packets += 1
+        self.size += len(data)
+        self._ends(code, side)
+        if code == CONNECT:
+            self.layout = self.layout or connect_layout(data)
+            return
+        found = {version for version in self.versions if clean(data, version)} if whole else set()
+        self.right.update(found)
+        if found and (code in _ANNOUNCING or len(found) < len(self.versions)):
+            self.telling += 1
+            self.deciding += len(found) < len(self.versions)
+        if not found:
+            self.errors.update({version: _errors(data, version) for version in self.versions})
+
+    def _ends(self, code: int, side: int | None) -> None:
+        end = only_sender(code)
+        if end and side is not None and self.client is None:
+            self.client = side if end is Direction.CLIENT else 1 - side
+            self.client_because = f"the {end.value} is the end that sends {PACKETS[code].name}"
+
+    @property
+    def settled(self) -> bool:
+        """Whether enough was seen."""
+        return self.deciding >= DECIDING or self.packets >= self.most_packets or self.size >= MOST_BYTES
+
+    @property
+    def certain(self) -> bool:
+        """Whether a later packet should not change the version."""
+        return self.deciding > 0 or self.telling >= self.most_packets
+
+    @property
+    def version(self) -> Version:
+        """The version that the packets speak for."""
+        return max(self.versions, key=lambda each: (self.right[each], -self.errors[each], each is self.layout))
+
+    @property
+    def why(self) -> str:
+        """How the version came about, as a sentence."""
+        chosen = self.version.label
+        if not self.telling:
+            return f"nothing tells the version so far, {chosen} is assumed"
+        counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
+        return f"version {chosen} guessed from {_packets(self.packets)}; without an error are {counts}"
+
+
+def _whole(data: bytes) -> bool:
+    try:
+        return frame_length(data) == len(data)
+    except Overlong:
+        return False
+
+
+def _errors(data: bytes, version: Version) -> int:
+    return sum(each.severity == "error" for each in lint(decode(data, version)))
+
+
+def _packets(count: int) -> str:
+    return "1 packet" if count == 1 else f"{count} packets"

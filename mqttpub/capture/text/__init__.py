@@ -1,0 +1,1 @@
+"""Hex, dumps, transcripts and logs as bytes with their places."""

@@ -1,0 +1,167 @@
+"""Hex dumps: an offset in front of every line, and perhaps the text behind it."""
+
+import re
+from collections.abc import Iterator
+
+from .digits import bad_digit
+from .source import Piece, Run, reach
+
+_PAIR = "[0-9a-fA-F]{2}"
+_HEAD = re.compile(r"([ \t]*+)(0x)?([0-9a-fA-F]{4,16}+)(:?)[ \t]++(?=([0-9a-fA-F]++))")
+_END = re.compile(r"[ \t]*+(?:0x)?([0-9a-fA-F]{4,16}+):?\s*+$")
+_BYTES = re.compile(rf"(?:{_PAIR})++(?: (?:{_PAIR})++)*+")
+_AFTER = re.compile(r"\s*+$|[ \t]{2}|\t| ?(?:\||#|//)")
+_MORE = re.compile(rf"(?:\s++{_PAIR})++\s*+$")
+_NO_DIGIT = re.compile(r"[^0-9a-fA-F\s]")
+_FULL_ROW = 8
+_RADIXES = (16, 8, 10)
+
+
+class Dump:
+    """The rows of one dump whose offsets follow one another."""
+
+    def __init__(self, line: Run, head: re.Match[str], mark: str) -> None:
+        self.first = line._replace(mark=mark)
+        self.data = bytearray()
+        self.base = head[3]
+        self.indent = ""
+        self.rows = 0
+        self.radixes: tuple[int, ...] = _RADIXES
+        self.before = 0
+        """Bytes of the dump that were taken already."""
+        self._add(line, head)
+
+    @property
+    def size(self) -> int:
+        """Characters that the bytes take, or so."""
+        return 4 * len(self.data)
+
+    @property
+    def divided(self) -> bool:
+        """Whether bytes before these were taken already."""
+        return self.before > 0
+
+    def divides(self) -> bool:
+        """Any row can be the last of a part."""
+        return True
+
+    def restart(self) -> None:
+        """Forget the bytes, which were taken."""
+        self.before += len(self.data)
+        self.data.clear()
+
+    def takes(self, line: Run) -> bool:
+        """Add a line if it belongs to the same dump; raises BadText for a row that does not follow."""
+        if line.mark not in ("", self.first.mark):
+            return False
+        if line.text.strip() == "*":
+            raise line.error(line.text.index("*"), "'*' stands for lines that were left out")
+        if end := _END.match(line.text):
+            self._follow(line, end, 1)
+            return True
+        head = _HEAD.match(line.text)
+        if not head or _zero(head) or not self._aligned(head):
+            return False
+        self._follow(line, head, 3)
+        self._add(line, head)
+        return True
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the one piece."""
+        yield self.first.piece(bytes(self.data), "dump")
+
+    def _aligned(self, head: re.Match[str]) -> bool:
+        """Tell whether the indent allows the row; "Follow TCP Stream" indents one of the two directions."""
+        if head[1] == self.indent:
+            return True
+        trimmed = self.rows == 1 and (self.first.mark != "" or len(head[1]) > len(self.indent))
+        return trimmed and _fitting(self.base, head[3], self._count()) != ()
+
+    def _follow(self, line: Run, found: re.Match[str], group: int) -> None:
+        self.radixes = _fitting(self.base, found[group], self._count(), self.radixes)
+        if not self.radixes:
+            message = f"offset {found[group]} stands {self._count()} bytes after offset {self.base}"
+            raise line.error(found.start(group), message)
+
+    def _count(self) -> int:
+        return self.before + len(self.data)
+
+    def _add(self, line: Run, head: re.Match[str]) -> None:
+        if not self.data:
+            self.first = line._replace(mark=self.first.mark)
+        self.data += _row_bytes(line, head.end())
+        self.indent = head[1]
+        self.rows += 1
+
+
+def _head(line: Run) -> re.Match[str] | None:
+    """Return offset and first digits of a row; without a colon single bytes have to follow."""
+    found = _HEAD.match(line.text)
+    if not found or found[4] or len(found[5]) == 2:
+        return found
+    if found[3] == "0000000":
+        raise line.error(found.start(5), f"words of {len(found[5])} digits stand where single bytes should stand")
+    return None
+
+
+def dump_at(line: Run, following: Run, mark: str, in_dump: bool) -> Dump | None:
+    """Return the dump that begins with a line; when its offset is not 0, something else has to show the offset."""
+    head = _HEAD.match(line.text) if in_dump else _head(line)
+    if head and (in_dump or _zero(head) or (head[2] and head[4]) or _proven(line, head, following)):
+        return Dump(line, head, mark)
+    return None
+
+
+def _proven(line: Run, head: re.Match[str], following: Run) -> bool:
+    """Tell whether the next row or the text column shows that a row begins with an offset."""
+    end = reach(_BYTES, line.text, head.end())
+    data, column = bytes.fromhex(line.text[head.end() : end]), line.text[end:]
+    after = _head(following)
+    if after and len(data) >= _FULL_ROW:
+        return _fitting(head[3], after[3], len(data)) != ()
+    return _shows(column, data) and _NO_DIGIT.search(column) is not None
+
+
+def _zero(head: re.Match[str]) -> bool:
+    return not head[3].strip("0")
+
+
+def _fitting(base: str, offset: str, count: int, radixes: tuple[int, ...] = _RADIXES) -> tuple[int, ...]:
+    """Return the radixes in which an offset stands so many bytes after the base."""
+    return tuple(radix for radix in radixes if _distance(base, offset, radix) == count)
+
+
+def _distance(base: str, offset: str, radix: int) -> int | None:
+    try:
+        return int(offset, radix) - int(base, radix)
+    except ValueError:
+        return None
+
+
+def _row_bytes(line: Run, pos: int) -> bytes:
+    """Return the bytes of a row that begin at `pos`."""
+    text = line.text
+    end = reach(_BYTES, text, pos)
+    data = bytes.fromhex(text[pos:end])
+    if len(data) == 8 and text.startswith("  ", end):
+        data, end = _second_half(text, data, end)
+    if not _AFTER.match(text, end):
+        raise bad_digit(line, end + text.startswith(" ", end))
+    if _MORE.match(text, end) and not _shows(text[end:], data):
+        raise line.error(end, "more bytes stand where the text column should stand")
+    return data
+
+
+def _second_half(text: str, data: bytes, end: int) -> tuple[bytes, int]:
+    """Return bytes and end with what follows the gap in the middle, unless that is the text column."""
+    last = reach(_BYTES, text, end + 2)
+    both = data + bytes.fromhex(text[end + 2 : last])
+    if _shows(text[end:], data) and not _shows(text[last:], both):
+        return data, end
+    return (both, last) if len(both) > len(data) else (data, end)
+
+
+def _shows(column: str, data: bytes) -> bool:
+    """Tell whether a text column shows these bytes, with dots for what cannot be printed."""
+    shown = "".join(chr(byte) if 0x20 < byte < 0x7F else "." for byte in data if byte != 0x20)
+    return bool(shown) and "".join(column.split()) in (shown, f"|{shown}|", f">{shown}<")

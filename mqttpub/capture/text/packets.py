@@ -1,0 +1,58 @@
+"""Packets out of bytes that somebody wrote down."""
+
+from collections.abc import Iterable, Iterator
+
+from ...codec.framing import CONNECT, answer_form, connect_layout, connect_version
+from ...codec.stream import LostSync, Stream
+from ...spec.versions import Direction, Version
+from ...traffic.events import Ends, Event, GapSeen, PacketSeen
+from ..protocol.evidence import only_sender
+from .source import Piece
+
+MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
+MOST_OF_A_GAP = 64
+"""Bytes of what is no packet that an event keeps."""
+
+
+def events(
+    pieces: Iterable[Piece], *, version: Version | None = None, direction: Direction | None = None, cut: bool = False
+) -> Iterator[Event]:
+    """Yield the packets of pieces, as one connection; a CONNECT after others begins another.
+
+    `version` is that of packets before a CONNECT, `direction` the sender where no mark tells it. Packets without a
+    version have the newest one until `reading.version` settles it. With `cut`, what is left at the end of a piece
+    comes as a packet too, with all of its bytes; otherwise as a gap.
+    """
+    ends, seen, given, asked = Ends(1, "", ""), False, version, False
+    for piece in pieces:
+        sender = MARKS.get(piece.mark) or direction
+        stream = Stream(sender)
+        stream.offset = piece.start
+        try:
+            for frame in stream.feed(piece.data):
+                code, form = frame.data[0] >> 4, version
+                if code == CONNECT:
+                    announced = connect_version(frame.data)
+                    form = version = announced or given
+                    asked = announced is not None
+                    ends = ends._replace(number=ends.number + seen)
+                elif asked and version and (sender or only_sender(code)) is Direction.SERVER:
+                    form, asked = answer_form(frame.data, version), False
+                seen = True
+                yield _packet(ends, frame.data, frame.offset, sender, form, piece.time)
+            left, message, malformed = stream.pending, "the packet is cut short", False
+        except LostSync as lost:
+            left, message, malformed = piece.data[lost.offset - piece.start :], lost.message, True
+        if left and cut:
+            yield _packet(ends, left, stream.offset, sender, version, piece.time)
+        elif left:
+            held = left[:MOST_OF_A_GAP]
+            yield GapSeen(ends, piece.time, 0, stream.offset, sender, len(left), held, message, malformed)
+
+
+def _packet(
+    ends: Ends, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
+) -> PacketSeen:
+    announced = connect_version(data) if data[0] >> 4 == CONNECT else version
+    known = announced or connect_layout(data) or Version.V5
+    return PacketSeen(ends, time, 0, data, offset, sender, known, announced is None)

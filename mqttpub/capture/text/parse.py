@@ -1,0 +1,327 @@
+"""Bytes from text that people paste: hex, dumps, arrays, strings, base64."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
+
+from .digits import base64_bytes, digits, hex_bytes, may_be_base64
+from .hexdump import Dump, dump_at
+from .literals import bare, opens, statements
+from .rows import Row, blocks, judged, rows, rows_of_text
+from .source import BadText, Piece, Run, Sheet
+
+if TYPE_CHECKING:
+    from .log_lines import Log
+
+__all__ = ["FORMS", "BadText", "Piece", "read_bytes", "read_file", "read_text"]
+
+LARGE = 1 << 18
+"""Characters from which on digits of a file, which nothing separates, are read part by part."""
+LARGEST = 1 << 26
+"""Characters of what has to be read as a whole: an array, a string, base64."""
+_ROW = 160
+"""Characters that each row counts besides its own, as it takes memory."""
+
+_MARK = re.compile(r"\s*+(?:(C->S:|--?>|>(?=\s|$))|S->C:|<--?|<(?=\s|$))", re.IGNORECASE)
+_TIME = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
+_ADDRESS = r"(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9a-f]*+:[0-9a-f]*+:[0-9a-f:.]*+)"
+_HEADINGS = (
+    "```|~~~",  # Markdown fence
+    rf"{_TIME} [A-Za-z][^>]*+>.*: ",  # tcpdump: 12:00:00.000000 IP 10.0.0.1.50000 > 10.0.0.2.1883: Flags [P.]
+    r"[A-Z][\w ]*+\([0-9]+ bytes\):\s*+$",  # tshark -x: Frame (85 bytes):
+    r"No\.\s++Time\s",  # Wireshark, packet summary and its head
+    rf"[0-9]++\s++[0-9]++\.[0-9]{{6,9}}\s++{_ADDRESS}\s++(?:\u2192\s++)?{_ADDRESS}\s",
+    r"={5,}+\s*+$|Follow: \w++,(?:hex|raw)\s*+$|Filter: |Node [01]: ",  # tshark -z follow,tcp,hex
+)
+_FOLLOWED = re.compile(r"\s*+Follow: \w++,raw\s*+$|={5,}+\s*+$")
+"""Where `tshark -z follow,tcp,raw` begins, which indents the bytes of one end, and where it ends."""
+_HEADING = re.compile(rf"\s*+(?:{'|'.join(_HEADINGS)})")
+_SLASHES = re.compile(r"\s*+//[A-Za-z0-9+/]*+={0,2}\s*+$")
+_AROUND = re.compile(
+    r"""(?:(?<![^\s,;{}()\[\]])(?P<comment>/\*.*?(?P<closed>\*/|$)|//.*|\#.*)
+    |[\[\](){}]|"(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?)""",
+    re.VERBOSE,
+)
+_DEPTH = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
+_WITH_DUMPS = ("auto", "hex")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+
+
+class Passage:
+    """Lines without offsets that belong together; comments and blank lines within brackets do not end it."""
+
+    def __init__(self, line: Run, mark: str, form: str, original: Run) -> None:
+        self.first = line._replace(mark=mark)
+        self.form = form
+        self.lines: list[Run] = []
+        """The lines as they were."""
+        self.rows: list[str] = []
+        self.size = 0
+        """Characters of the rows."""
+        self.empty = True
+        self.depth = 0
+        self.comment = False
+        self.depths = {} if line.text.lstrip().startswith("\\") else _DEPTH
+        self.divided = False
+        """Whether bytes before these were read already."""
+        self._indivisible = False
+        self._part: Piece | None = None
+        self._wrong: BadText | None = None
+        self._add(line, original)
+
+    def takes(self, line: Run) -> bool:
+        """Add a line if it belongs to the same passage."""
+        if not (self.depth or self.comment):
+            blank = not line.text.strip() or _HEADING.match(line.text) is not None
+            if blank or self.empty or line.mark:
+                self.size += _ROW
+                return blank and self.empty and not line.mark
+        self._add(line, line)
+        return True
+
+    def run(self) -> Run:
+        """Return the text without its comments."""
+        return self.first._replace(text="\n".join(self.rows))
+
+    def pieces(self) -> Iterator[Piece]:
+        """Yield the bytes of the rows; after a part in hex only hex can follow."""
+        if self._wrong:
+            raise self._wrong
+        if self._part:
+            return iter([self._part])
+        return iter([_hex(self.run())]) if self.divided else _pieces(self.run(), self.form)
+
+    def divides(self) -> bool:
+        """Tell whether the rows can be read, or are wrong, whatever follows; raises BadText for too many."""
+        if self.empty:
+            return True
+        if not (self._indivisible or self.depth or self.comment):
+            try:
+                self._part = self._digits(self.run())
+            except BadText as error:
+                self._wrong = error
+                return True
+            self._indivisible = self._part is None
+        if self.size > LARGEST and not self._part:
+            message = f"what begins here has more than {LARGEST:,} characters and cannot be read in parts"
+            raise self.first.error(0, message)
+        return self._part is not None
+
+    def restart(self) -> None:
+        """Forget the rows, whose bytes were taken."""
+        self.divided = not self.empty and not self._wrong
+        self.rows, self.lines, self.size, self._part, self._wrong = [], [], 0, None, None
+
+    def _digits(self, run: Run) -> Piece | None:
+        if self.form in ("base64", "escaped") or opens(run) or run.text.lstrip().startswith("\\"):
+            return None
+        try:
+            return _hex(run)
+        except BadText:
+            if self.form == "auto" and not self.divided and may_be_base64(run):
+                return None
+            raise
+
+    def _add(self, line: Run, original: Run) -> None:
+        """Add a line; an open comment is continued by opening it again in front of the line."""
+        if not self.rows:
+            self.first = line._replace(mark=self.first.mark)
+        row = line.text
+        if self.comment or not self._maybe_base64(row):
+            ahead = "/*" if self.comment else ""
+            self.comment = False
+            row = _AROUND.sub(self._around, ahead + row)[len(ahead) :]
+        self.rows.append(row)
+        self.lines.append(original)
+        self.size += len(row) + _ROW
+        self.empty = self.empty and not row.strip()
+
+    def _maybe_base64(self, row: str) -> bool:
+        """Tell whether `//` may be digits of base64 that goes on in this line, and no comment."""
+        return (self.form == "base64" or not self.empty) and _SLASHES.match(row) is not None
+
+    def _around(self, found: re.Match[str]) -> str:
+        self.depth = max(0, self.depth + self.depths.get(found[0], 0))
+        if not found["comment"]:
+            return found[0]
+        self.comment = found["closed"] == ""
+        return " " * len(found[0])
+
+
+def read_text(text: str, log: "Log | None" = None) -> Iterator[Piece]:
+    """Yield the bytes that a text writes; raises BadText at the first character that is none of it.
+
+    With `log`, lines that are not bytes alone are read as those of a log.
+    """
+    return _whole(rows_of_text(text), "auto", log)
+
+
+def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[Piece]:
+    """Yield the bytes of a file in one of FORMS; `auto` takes what is not text as it is."""
+    from io import BytesIO
+
+    file = BytesIO(data)
+    if form == "raw" or (form == "auto" and not judged(file)[0]):
+        return _raw(data)
+    file.seek(0)
+    return _whole(rows(blocks(file)), form, log)
+
+
+def read_file(file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE) -> Iterator[Piece]:
+    """Yield the same of a file, or a pipe, of any size: what is long comes in pieces of whole packets."""
+    from .runs import cut
+
+    is_text, read = (True, blocks(file)) if form != "auto" else judged(file)
+    return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large, log))
+
+
+def _raw(data: bytes) -> Iterator[Piece]:
+    if not data:
+        raise BadText("no bytes")
+    yield Piece(data, 1, "raw")
+
+
+def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[Piece, bool]]:
+    empty = True
+    for block in blocks:
+        empty = False
+        yield Piece(block, 1, "raw"), True
+    if empty:
+        raise BadText("no bytes")
+    yield Piece(b"", 1, "raw"), False
+
+
+def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[Piece]:
+    return (piece for piece, _ in _read(rows, form, 0, log))
+
+
+def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[Piece, bool]]:
+    """Yield the bytes that rows write, and whether more follow that belong to them.
+
+    From `large` characters on, digits are read part by part; 0 for never.
+    """
+    sheet, empty = Sheet(), True
+    lines = (_marked(sheet.add(text, continued=continued)) for text, continued in rows)
+    words = _Words(log if form == "auto" else None)
+    for part, more in _parts(lines, form, large):
+        for piece in words.pieces(part, more):
+            if piece.data or part.divided:
+                empty = empty and not piece.data
+                yield piece, more and piece.kind != "log"
+        sheet.forget()
+    if words.wrong:
+        raise words.wrong
+    if empty:
+        raise BadText("no bytes")
+
+
+class _Words:
+    """Reads what is not bytes alone as lines of a log, where that is wanted."""
+
+    def __init__(self, log: "Log | None") -> None:
+        self._log = log
+        self._wrong: BadText | None = None
+
+    @property
+    def wrong(self) -> BadText | None:
+        """The first error, unless bytes were found in some line of a log."""
+        return None if self._log and self._log.taken else self._wrong
+
+    def pieces(self, part: Passage | Dump, more: bool) -> Iterator[Piece]:
+        """Yield the bytes of a part; raises BadText unless it has words, and the packets are in other lines."""
+        begun = False
+        try:
+            for piece in part.pieces():
+                begun = True
+                yield self._log.unwrapped(piece) if self._log else piece
+        except BadText as error:
+            if self._log is None or begun or not isinstance(part, Passage) or part.divided:
+                raise
+            found = self._log.pieces(part.lines)
+            yield from found
+            if found:
+                return
+            self._wrong = self._wrong or error
+            if (more and self.wrong) or not self._log.is_talk(part.lines):
+                raise
+            self._log.pass_over([line for line in part.lines if line.text.strip()])
+
+
+def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passage | Dump, bool]]:
+    """Yield what belongs together, and whether more of it follows; a mark on a line of its own is for what is next."""
+    part: Passage | Dump | None = None
+    followed = False
+    for line, following in _followed(lines):
+        part = part or _passage(line._replace(text=""), "", form)
+        if _FOLLOWED.match(line.text):
+            followed = "raw" in line.text
+        if not (followed and _indents(part, line)) and part.takes(line):
+            if large and part.size >= large and part.divides():
+                yield part, True
+                part.restart()
+            continue
+        yield part, False
+        mark = line.mark or (part.first.mark if isinstance(part, Passage) and part.empty else "")
+        dump = dump_at(line, following, mark, isinstance(part, Dump)) if form in _WITH_DUMPS else None
+        part = dump or _passage(line, mark, form)
+    if part:
+        yield part, False
+
+
+def _indents(part: Passage | Dump, line: Run) -> bool:
+    """Tell whether a line is of the other end than the lines before it."""
+    return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.lines[0].text[:1].isspace()
+
+
+def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
+    """Yield each line with the next one; the last with itself."""
+    rest = iter(lines)
+    line = next(rest)
+    for following in rest:
+        yield line, following
+        line = following
+    yield line, line
+
+
+def _passage(line: Run, mark: str, form: str) -> Passage:
+    """Return the passage that begins with a line; headings of other programs are blank."""
+    original = line
+    if _HEADING.match(line.text):
+        line = line._replace(text="")
+    return Passage(line, mark, form, original)
+
+
+def _marked(line: Run) -> Run:
+    """Move the direction mark from the text of a line to its place."""
+    found = _MARK.match(line.text)
+    if not found:
+        return line
+    text = " " * found.end() + line.text[found.end() :]
+    return line._replace(text=text, mark=">" if found[1] else "<")
+
+
+def _pieces(run: Run, form: str) -> Iterator[Piece]:
+    for value in _values(run, form):
+        yield _PLAIN[form](value) if isinstance(value, Run) else value
+
+
+def _values(run: Run, form: str) -> Iterator[Piece | Run]:
+    """Yield what a passage holds: arrays and strings, escapes, or else digits."""
+    if form != "base64" and opens(run):
+        return statements(run, text_prefix="b" if form == "auto" else "")
+    escapes = form != "base64" and run.text.lstrip().startswith("\\")
+    return iter([bare(run) if escapes else run])
+
+
+def _hex(run: Run) -> Piece:
+    return run.piece(hex_bytes(run), "hex")
+
+
+def _base64(run: Run) -> Piece:
+    return run.piece(base64_bytes(run), "base64")
+
+
+_PLAIN: dict[str, Callable[[Run], Piece]] = {"auto": digits, "hex": _hex, "base64": _base64, "escaped": bare}
+
+FORMS = (*_PLAIN, "raw")
+"""What `read_bytes` can be told to expect."""

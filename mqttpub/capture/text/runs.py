@@ -1,0 +1,92 @@
+"""Long runs of bytes cut at the ends of packets, so that their size does not matter."""
+
+from collections.abc import Iterable, Iterator
+
+from ...codec.stream import LostSync, Stream
+from .source import BadText, Piece
+
+LARGE = 1 << 16
+"""Bytes from which on a run comes in several pieces; without a packet among them, it is not MQTT."""
+MOST_LOST = 1 << 20
+"""Bytes that are read after a place where no packet can begin."""
+
+Part = tuple[Piece, bool]
+"""Some bytes of a run, and whether more of it follow."""
+
+
+def cut(parts: Iterable[Part]) -> Iterator[Piece]:
+    """Yield runs as pieces of whole packets; what is left at the end of a run comes with its last piece.
+
+    Raises BadText for a long run without a packet, and after one that cannot be cut, if there is much more of it.
+    """
+    run: _Run | None = None
+    for piece, more in parts:
+        if run is None and not more:
+            yield piece
+            continue
+        run = run or _Run(piece)
+        yield from run.take(piece)
+        if not more:
+            yield from run.end()
+            run = None
+
+
+class _Run:
+    def __init__(self, piece: Piece) -> None:
+        self.piece = piece
+        """What is known of the piece that is being made."""
+        self.stream = Stream()
+        self.fed = 0
+        self.line = piece.line
+        """Where the packet begins that has not ended."""
+        self.packets: list[bytes] = []
+        self.size = 0
+        self.found = False
+        """Whether a packet of a type that MQTT has was among them."""
+        self.rest: bytearray | None = None
+        """Bytes from the place on where no packet can begin."""
+
+    def take(self, piece: Piece) -> Iterator[Piece]:
+        """Take the next bytes and yield a piece when there is enough for one."""
+        if self.rest is None:
+            self._feed(piece.data, piece.line)
+        else:
+            self.rest += piece.data
+        if not self.found and self.size >= LARGE:
+            raise BadText(f"there is no MQTT packet in {self.size:,} bytes", self.piece.line)
+        if self.rest is not None and len(self.rest) > MOST_LOST:
+            yield from self.end()
+            message = f"no packet can begin at offset {self.stream.offset:,}, and only {MOST_LOST:,} bytes are read on"
+            raise BadText(message, piece.line)
+        if self.size >= LARGE:
+            yield self._made(b"".join(self.packets))
+
+    def _feed(self, data: bytes, line: int) -> None:
+        self._begin(line)
+        self.fed += len(data)
+        try:
+            for frame in self.stream.feed(data):
+                self.packets.append(frame.data)
+                self.size += len(frame.data)
+                self.found = self.found or frame.data[0] >> 4 > 0
+                self.line = line
+        except LostSync:
+            self.rest = bytearray(self.stream.pending)
+
+    def _begin(self, line: int) -> None:
+        if self.fed == self.stream.offset:
+            self.line = line
+            if not self.packets:
+                self.piece = self.piece._replace(line=line)
+
+    def end(self) -> Iterator[Piece]:
+        """Yield what is left, if anything."""
+        left = self.stream.pending if self.rest is None else self.rest[:MOST_LOST]
+        if data := b"".join([*self.packets, left]):
+            yield self._made(data)
+
+    def _made(self, data: bytes) -> Piece:
+        made = self.piece._replace(data=data)
+        self.piece = made._replace(data=b"", start=made.start + len(data), line=self.line)
+        self.packets, self.size = [], 0
+        return made

@@ -1,0 +1,251 @@
+"""Our own output read again: JSON Lines and annotated dumps.
+
+`decode` and `pub --inspect` print them, with `--json` and without. Secrets are masked in both,
+and a dump leaves out what is long unless `--full`.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, BinaryIO
+
+from ...codec.decode import decode
+from ...codec.framing import CONNECT, frame_length
+from ...spec.versions import Direction, Version
+from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...wire.cursor import Overlong
+from .annotated import Block, Shown, headline, is_row
+from .source import BadText
+
+MOST_OF_A_GAP = 64
+"""Bytes of what is no packet that an event keeps."""
+LONGEST_LINE = 1 << 29
+"""Bytes of a line that are read at most."""
+_OBJECT = re.compile(r'\s*+\{\s*+"')
+_RECORD = re.compile(r'\s*+\{\s*+".*"hex"\s*+:\s*+"(?:[0-9a-fA-F]{2}|\*\*)')
+_HEX = re.compile(r"(?:[0-9a-fA-F]{2}|\*\*)*+")
+_OVERLONG = "Remaining Length does not end at its fourth byte"
+_ENDLESS = 1 << 63
+"""Bytes that no stream has."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_DIRECTIONS = {direction.value: direction for direction in Direction}
+
+
+def is_transcript(first: bytes) -> bool:
+    """Tell whether a file that begins so, some thousand bytes of it, is a transcript and no other text."""
+    lines = first.decode("utf-8", "replace").splitlines()
+    dump = any(headline(line) and any(map(is_row, lines[at + 1 : at + 3])) for at, line in enumerate(lines))
+    return dump or any(map(_RECORD.match, lines))
+
+
+def lines(file: BinaryIO) -> Iterator[str]:
+    """Yield the lines of a file; raises BadText for one that is longer than the record of any packet."""
+    number = 0
+    while line := file.readline(LONGEST_LINE + 1):
+        number += 1
+        if len(line) > LONGEST_LINE:
+            raise BadText(f"the line has more than {LONGEST_LINE:,} bytes", number)
+        yield line.decode("utf-8", "surrogateescape")
+
+
+def events(lines: Iterable[str]) -> Iterator[Event]:
+    """Yield the packets of a transcript, with what it does not tell of them as remarks and gaps.
+
+    A CONNECT at the beginning of its stream begins a connection. Lines that are neither a record nor part
+    of a dump are passed over; raises BadText for a broken record, and for a text without packets.
+    """
+    events, held = _Events(), None
+    for shown in _packets(lines):
+        if not isinstance(shown, Shown):
+            yield from events.of(held) if held else ()
+            held = None
+            events.any = True
+            yield shown
+        elif held is None or not _same(held, shown):
+            yield from events.of(held) if held else ()
+            held = shown
+        else:
+            # `decode` shows each packet in both versions when nothing tells the version.
+            held = held._replace(guessed=True)
+    if held is None and not events.any:
+        raise BadText("no packets")
+    yield from events.of(held) if held else ()
+
+
+def _same(one: Shown, other: Shown) -> bool:
+    """Tell whether two neighbours are readings of the same packet."""
+    return one.version != other.version and one[2:3] + one[4:8] == other[2:3] + other[4:8]
+
+
+def _packets(lines: Iterable[str]) -> Iterator[Shown | GapSeen | Closed | Remark]:
+    """Yield what is shown of each packet, and the other events of a capture; a blank line ends a dump."""
+    block: Block | None = None
+    for number, line in enumerate(lines, 1):
+        found = headline(line)
+        record = _OBJECT.match(line)
+        if block and not (found or record) and line.strip():
+            block.take(line)
+            continue
+        if block:
+            yield block.shown()
+        block = Block(number, found) if found else None
+        if record:
+            parsed = _Record(number, line)
+            if told := parsed.shown() or parsed.event():
+                yield told
+    if block:
+        yield block.shown()
+
+
+class _Record:
+    """A line that holds a JSON object."""
+
+    def __init__(self, number: int, line: str) -> None:
+        self.number = number
+        self.line = line.rstrip("\r\n")
+        try:
+            self.members: dict[str, Any] = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise self._bad(error.msg, error.colno) from None
+        except (ValueError, RecursionError) as error:
+            raise self._bad(f"no JSON that can be read ({error})") from None
+
+    def _bad(self, message: str, column: int = 1) -> BadText:
+        return BadText(message, self.number, column, self.line)
+
+    def shown(self) -> Shown | None:
+        """Return the packet; None for an event of another kind."""
+        members = self.members
+        if members.get("event", "packet") != "packet":
+            return None
+        hex = members.get("hex")
+        if not isinstance(hex, str) or not _HEX.fullmatch(hex):
+            raise self._bad("a packet needs `hex`, two digits or asterisks for each byte")
+        data = bytes.fromhex(hex.replace("**", "2a"))
+        masked = tuple(at for at in range(len(data)) if hex[2 * at] == "*") if "*" in hex else ()
+        guessed = members.get("version_known") is False
+        offset = self._whole("offset")
+        length = self._whole("length")
+        if length not in (None, len(data)):
+            raise self._bad(f"`length` is {length}, but `hex` has {len(data)} bytes")
+        return Shown(
+            self.number, self._time(), self._direction(), self._version(), offset, data, masked, len(data), guessed,
+            self._ends(), self._whole("record") or 0,
+        )  # fmt: skip
+
+    def event(self) -> GapSeen | Closed | Remark | None:
+        """Return what a capture showed beside packets; None for what a live connection showed."""
+        ends = self._ends()
+        if ends is None:
+            return None
+        kind, members = self.members.get("event"), self.members
+        begun = ends, self._time(), self._whole("record") or 0
+        message, direction = str(members.get("message", "")), self._direction()
+        if kind == "closed":
+            return Closed(*begun, direction, str(members.get("how", "end")))
+        if kind == "remark":
+            return Remark(*begun, direction, message)
+        if kind != "gap":
+            return None
+        malformed = members.get("malformed") is True
+        return GapSeen(*begun, self._whole("offset") or 0, direction, self._whole("length"), b"", message, malformed)
+
+    def _ends(self) -> Ends | None:
+        number = self._whole("connection")
+        if number is None:
+            return None
+        return Ends(number, str(self.members.get("address") or ""), str(self.members.get("server") or ""))
+
+    def _whole(self, name: str) -> int | None:
+        value = self.members.get(name)
+        if value is not None and (not isinstance(value, int) or not 0 <= value < _ENDLESS):
+            raise self._bad(f"`{name}` is no count of bytes")
+        return value
+
+    def _direction(self) -> Direction | None:
+        named = self.members.get("direction")
+        if named is None:
+            return None
+        if not isinstance(named, str) or named not in _DIRECTIONS:
+            raise self._bad("`direction` is neither `client` nor `server`")
+        return _DIRECTIONS[named]
+
+    def _version(self) -> Version:
+        try:
+            return Version.named(str(self.members.get("version")))
+        except ValueError:
+            raise self._bad("`version` is none of 3.1, 3.1.1 and 5.0") from None
+
+    def _time(self) -> int | None:
+        text = self.members.get("time")
+        if text is None:
+            return None
+        try:
+            return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND * 1000
+        except (TypeError, ValueError, OverflowError):
+            raise self._bad("`time` is no date and time with a zone") from None
+
+
+class _Events:
+    """Gives packets their connection and their place."""
+
+    def __init__(self) -> None:
+        self.ends = Ends(1, "", "")
+        self.any = False
+        self.next: dict[Direction | None, int] = {}
+        """Where the next packet of each direction begins."""
+
+    def of(self, shown: Shown) -> Iterator[Event]:
+        """Yield what a transcript tells of one packet."""
+        self.any = True
+        if shown.ends:
+            self.ends, self.next = shown.ends, {}
+        elif self.next and not shown.offset and shown.data[:1] and shown.data[0] >> 4 == CONNECT:
+            self.ends = self.ends._replace(number=self.ends.number + 1)
+            self.next = {}
+        offset = self.next.get(shown.direction, 0) if shown.offset is None else shown.offset
+        self.next[shown.direction] = offset + shown.length
+        if fault := _fault(shown):
+            message = f"{fault} (line {shown.line})"
+            # Bytes that the transcript has left out or masked were all there once.
+            malformed = shown.length == len(shown.data) and not shown.masked
+            data = shown.data[:MOST_OF_A_GAP]
+            yield GapSeen(
+                self.ends, shown.time, shown.record, offset, shown.direction, shown.length, data, message, malformed
+            )
+            return
+        if shown.masked:
+            message = f"{_bytes(len(shown.masked))} masked in the transcript and read as asterisks"
+            yield Remark(self.ends, shown.time, shown.record, shown.direction, message)
+        yield PacketSeen(
+            self.ends, shown.time, shown.record, shown.data, offset, shown.direction, shown.version, shown.guessed
+        )
+
+
+def _fault(shown: Shown) -> str:
+    """Return why the bytes are no packet whose meaning is sure; empty when they are."""
+    missing = shown.length - len(shown.data)
+    if missing:
+        return f"{_bytes(missing)} not shown in the transcript, of {shown.length:,}"
+    try:
+        length = frame_length(shown.data)
+    except Overlong:
+        return _OVERLONG
+    if length != shown.length:
+        return f"{_bytes(shown.length)} in the transcript where a packet has {length or 'more'}"
+    if shown.masked and not _only_values(shown):
+        return f"{_bytes(len(shown.masked))} masked in the transcript, and they may hold more than a value"
+    return ""
+
+
+def _only_values(shown: Shown) -> bool:
+    """Tell whether nothing but values is masked, whose bytes decide about no other field."""
+    decoded = decode(shown.data, shown.version, direction=shown.direction)
+    secret = (leaf for leaf in decoded.root.leaves() if leaf.kind == "secret")
+    return set(shown.masked) <= {at for leaf in secret for at in range(leaf.span.start + leaf.prefix, leaf.span.stop)}
+
+
+def _bytes(count: int) -> str:
+    return "1 byte is" if count == 1 else f"{count:,} bytes are"

@@ -1,0 +1,251 @@
+"""What `bench` does: many publishers at once, and what they measured."""
+
+import threading
+import time
+from collections import Counter
+from math import ceil, exp, floor, log
+from typing import Any
+
+import click
+
+from ...codec.publish_writer import PublishWriter
+from ...live.failures import Exit, Interrupted
+from ...live.net.client import Target
+from ...live.publish.flows import Message
+from ...live.publish.publisher import Options, Publisher
+from ...payload.formats import payload_size
+from ...spec.packets import Publish
+from .. import signals
+from ..flags.transport import check
+from ..pub.gate import judge
+from ..pub.request import SOURCES, chosen_format, connection_target, formatted_payload
+
+RESOLUTION = log(1.02)
+"""Latencies are kept in classes that are 2 % wide, so memory does not grow with their number."""
+PERCENTILES = (50, 90, 95, 99, 99.9)
+BARS = 40
+PATIENCE_S = 2.0
+"""How long a signal leaves the connections for the acknowledgements and DISCONNECT."""
+DEFAULT_MESSAGES = 10_000
+DEFAULT_SIZE = 64
+"""Bytes of a payload that no flag names."""
+
+
+class Latencies:
+    """Times in classes; percentiles are right to 2 %."""
+
+    def __init__(self) -> None:
+        self.classes: Counter[int] = Counter()
+        self.least = float("inf")
+        self.most = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Take one time."""
+        self.classes[floor(log(max(seconds, 1e-7)) / RESOLUTION)] += 1
+        self.least = min(self.least, seconds)
+        self.most = max(self.most, seconds)
+
+    def merge(self, other: "Latencies") -> None:
+        """Take all times of another, which its thread may still be adding to after a signal."""
+        # dict() copies in one step of the interpreter; to go through the classes takes many.
+        self.classes.update(dict(other.classes))
+        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
+
+    def percentile(self, percent: float) -> float:
+        """Return the time that this part of the messages stayed within."""
+        wanted = ceil(sum(self.classes.values()) * percent / 100)
+        for number in sorted(self.classes):
+            wanted -= self.classes[number]
+            if wanted <= 0:
+                return max(min(exp((number + 1) * RESOLUTION), self.most), self.least)
+        return self.most
+
+
+class Generated:
+    """A source of equal messages, so many, or for so long, at a rate."""
+
+    descriptor = None
+
+    def __init__(self, message: Message, count: int | None, seconds: float | None, rate: float | None) -> None:
+        self.message, self._count, self._seconds, self._rate = message, count, seconds, rate
+        self._began: float | None = None
+        self._taken = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Give no more messages."""
+        self._stopped = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last message was taken, the time is over, or somebody stopped it."""
+        if self._stopped:
+            return True
+        if self._seconds is not None:
+            return self._began is not None and time.monotonic() >= self._began + self._seconds
+        return self._taken >= (self._count or 0)
+
+    def take(self, most: int, now: float) -> list[Message]:
+        """Return as many messages as the count and the rate allow."""
+        if self._began is None:
+            self._began = now
+        allowed = most if self._count is None else min(most, self._count - self._taken)
+        if self._rate is not None:
+            allowed = min(allowed, int((now - self._began) * self._rate) + 1 - self._taken)
+        allowed = max(allowed, 0)
+        self._taken += allowed
+        return [self.message] * allowed
+
+    def read(self) -> None:
+        """Do nothing: nothing is read."""
+
+    def pause(self, now: float) -> float:
+        """Return the seconds until the rate allows the next message."""
+        if self._rate is None or self._began is None:
+            return 0.0
+        return max(self._began + self._taken / self._rate - now, 0.0)
+
+
+class Worker(threading.Thread):
+    """One connection that publishes and measures."""
+
+    def __init__(self, target: Target, source: Generated, options: Options) -> None:
+        super().__init__(daemon=True)
+        self.source = source
+        self.publisher = Publisher(target, source, options)
+        self.latencies = Latencies()
+        self.done = self.refused = 0
+        self.failure: Exception | None = None
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Publish until the source ends."""
+        try:
+            for exchange in self.publisher.run():
+                self.done += 1
+                self.refused += exchange.refused
+                if exchange.seconds is not None:
+                    self.latencies.add(exchange.seconds)
+        except Exception as error:
+            # Whatever it is, it ends the program in the main thread: a benchmark that broke must not pass for one done.
+            self.failure = error
+        finally:
+            self.over.set()
+
+
+def bench(given: dict[str, Any]) -> int:
+    """Run the benchmark, print what was measured and return the exit status."""
+    if given["messages"] is not None and given["duration"] is not None:
+        raise click.UsageError("only one of --messages and --duration")
+    target = connection_target(given)
+    check(target.transport)
+    data = _payload(given)
+    workers = [_worker(number, target, given, data) for number in range(1, given["connections"] + 1)]
+    began = time.monotonic()
+    for worker in workers:
+        worker.start()
+    interrupted = _interrupted(workers)
+    result = summary(workers, time.monotonic() - began, given)
+    _print(result, workers, given)
+    if interrupted:
+        raise interrupted
+    for failure in {str(worker.failure): worker.failure for worker in workers if worker.failure}.values():
+        raise failure
+    return Exit.REFUSED if result["refused"] else Exit.DONE
+
+
+def _interrupted(workers: list[Worker]) -> Interrupted | None:
+    """Wait for the workers; on a signal let them take their leave of the broker, and return the failure."""
+    try:
+        _join(workers)
+    except KeyboardInterrupt:
+        for worker in workers:
+            worker.source.stop()
+        _join(workers, PATIENCE_S)
+        return Interrupted(f"{signals.word()}; measured up to then", signals.status())
+    return None
+
+
+def _join(workers: list[Worker], longest_s: float = float("inf")) -> None:
+    # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
+    until = time.monotonic() + longest_s
+    for worker in workers:
+        worker.over.wait(max(min(until - time.monotonic(), threading.TIMEOUT_MAX), 0))
+
+
+def _payload(given: dict[str, Any]) -> bytes:
+    """Return the payload of every message: what a flag names, or so many bytes; raises UsageError."""
+    if any(given[key] not in (None, False) for key in SOURCES):
+        return formatted_payload(given)
+    if chosen_format(given):
+        raise click.UsageError("a format needs a payload: give one of -m, --payload, -f or -s")
+    size = given["payload_size"]
+    return b"x" * (DEFAULT_SIZE if size is None else payload_size(size))
+
+
+def _worker(number: int, target: Target, given: dict[str, Any], data: bytes) -> Worker:
+    if given["connections"] > 1:
+        target = target.changed(client_id=f"{target.connect.client_id}-{number}")
+    packet = Publish(topic=given["topic"].replace("%c", str(number)), qos=given["qos"], retain=given["retain"])
+    judge(packet, target.version, force=None)
+    message = Message(PublishWriter(packet, target.version), data)
+    count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
+    source = Generated(message, count, given["duration"], given["rate"])
+    return Worker(target, source, Options(timeout=given["timeout"], window=given["max_inflight"]))
+
+
+def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dict[str, Any]:
+    """Return what was measured, as it stands in the JSON record."""
+    latencies = Latencies()
+    for worker in workers:
+        latencies.merge(worker.latencies)
+    done = sum(worker.done for worker in workers)
+    record: dict[str, Any] = {
+        "event": "bench", "connections": len(workers), "qos": given["qos"],
+        "payload_bytes": len(workers[0].source.message.payload),
+        "messages": done, "refused": sum(worker.refused for worker in workers), "seconds": round(seconds, 3),
+        "messages_per_second": round(done / seconds, 1), "failed_connections": sum(bool(w.failure) for w in workers),
+    }  # fmt: skip
+    if latencies.classes:
+        record["latency_us"] = {
+            "min": int(latencies.least * 1e6),
+            **{f"p{percent:g}": int(latencies.percentile(percent) * 1e6) for percent in PERCENTILES},
+            "max": int(latencies.most * 1e6),
+        }
+    return record
+
+
+def _print(result: dict[str, Any], workers: list[Worker], given: dict[str, Any]) -> None:
+    if given["as_json"]:
+        import json
+
+        click.echo(json.dumps(result, separators=(",", ":")))
+        return
+    rows = {key.replace("_", " "): value for key, value in result.items() if key not in ("event", "latency_us")}
+    for name, value in rows.items():
+        click.echo(f"{name:<20} {value:>12}")
+    for name, value in result.get("latency_us", {}).items():
+        click.echo(f"latency {name:<12} {value / 1000:>9.3f} ms")
+    if given["histogram"] and "latency_us" in result:
+        latencies = Latencies()
+        for worker in workers:
+            latencies.merge(worker.latencies)
+        click.echo()
+        for line in histogram(latencies):
+            click.echo(line)
+
+
+def histogram(latencies: Latencies, rows: int = 12) -> list[str]:
+    """Return a drawing: a row per class of latency, its share as a bar and as a number."""
+    low, high = log(max(latencies.least, 1e-7)), log(max(latencies.most, 1e-7))
+    step = max((high - low) / rows, RESOLUTION)
+    counts = [0] * rows
+    for number, count in latencies.classes.items():
+        at = int((number * RESOLUTION - low) / step)
+        counts[min(max(at, 0), rows - 1)] += count
+    total, most = sum(counts), max(counts)
+    drawn = []
+    for row, count in enumerate(counts, 1):
+        bound = 1000 * exp(low + row * step)
+        drawn.append(f"<= {bound:>10.3f} ms  {'#' * ceil(BARS * count / most):<{BARS}} {100 * count / total:5.1f} %")
+    return drawn

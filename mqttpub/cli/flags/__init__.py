@@ -1,0 +1,1 @@
+"""Flags: their types, their groups, and where their values come from."""

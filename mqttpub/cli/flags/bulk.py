@@ -1,0 +1,111 @@
+"""The options of publishing in bulk, and the request that they make."""
+
+from typing import Any, NamedTuple
+
+import click
+
+from .base import flag, together
+from .types import AUTO, MOST, PATH, FiniteRange, NumberType
+
+NEEDS_AN_ANSWER = "needs QoS 1 or 2: nothing answers a message of QoS 0"
+DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
+
+
+class BulkRequest(NamedTuple):
+    """How many messages are published, where they come from and how fast they go."""
+
+    kind: str = ""
+    """lines or jsonl: what standard input holds; empty for messages that the flags name."""
+    delimiter: bytes = b"\n"
+    rate: float | None = None
+    window: int = 65535
+    repeat: int = 1
+    delay: float = 0.0
+    outbox: str | None = None
+    resend_doubtful: bool = False
+    reconnects: int | None = 0
+    aliases: bool = False
+    require_subscribers: bool = False
+    template: bool = False
+
+
+bulk_flags = together(
+    flag(
+        "-l", "--stdin-line", "lines", is_flag=True, aliases=("--multiline", "--line-mode", "-lm"),
+        help="One message for each line of standard input.",
+    ),
+    flag(
+        "--jsonl", is_flag=True,
+        help="One message for each line of standard input, a JSON object: topic, payload, qos, retain, properties.",
+    ),
+    flag("-0", "--null", "nul", is_flag=True, help="One message for each piece of standard input between zero bytes."),
+    flag(
+        "--delimiter", metavar="TEXT",
+        help="What separates the messages of -l: text, or lf, crlf, nul, tab. [default: lf]",
+    ),
+    flag(
+        "--template", is_flag=True,
+        help="Fill in %i (number), %c (client id), %u (user name), %d (time), %% in topic and payload.",
+    ),
+    flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Publish the message so often, 1 or more."),
+    flag(
+        "--repeat-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
+        help="Wait so long between two repeats.",
+    ),
+    flag("--rate", type=FiniteRange(min=0, min_open=True), metavar="N", help="Most messages a second, above 0."),
+    flag(
+        "-M", "--max-inflight", aliases=("--send-max", "--sendMax"), type=NumberType(1, 65535), default=65535,
+        metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
+    ),
+    flag(
+        "--outbox", type=PATH, metavar="PATH",
+        help="Keep messages in this file until they are acknowledged; the next run with it sends the rest.",
+    ),
+    flag("--resend-doubtful", is_flag=True, help="Send again what an earlier run left in the outbox as in doubt."),
+    flag(
+        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
+        type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
+        help="Connect again after a loss, N times or until the timeout. [default: never]",
+    ),
+    flag(
+        "--require-subscribers", is_flag=True,
+        help="Fail with status 5 when the broker says that nobody subscribes: Reason Code 0x10, for QoS 1 and 2 "
+        "of MQTT 5; a broker may know and not say so.",
+    ),
+    group="Many messages",
+)  # fmt: skip
+
+
+def bulk_request(given: dict[str, Any]) -> BulkRequest:
+    """Return the request that the options make; raises UsageError."""
+    kinds = [kind for key, kind in (("lines", "lines"), ("nul", "lines"), ("jsonl", "jsonl")) if given[key]]
+    if kinds[1:]:
+        raise click.UsageError("only one of -l, -0 and --jsonl at a time")
+    if given["template"] and not (given["lines"] or given["nul"]):
+        raise click.UsageError("--template needs -l or -0")
+    if given["delimiter"] is not None and not given["lines"]:
+        raise click.UsageError("--delimiter needs -l")
+    if kinds and given["repeat"] != 1:
+        raise click.UsageError("--repeat is for a message that flags name, not for standard input")
+    if given["outbox"] and given["repeat_delay"]:
+        raise click.UsageError("--repeat-delay does not go with --outbox")
+    reconnects = given["reconnects"]
+    if given["resend_doubtful"] and not given["outbox"]:
+        raise click.UsageError("--resend-doubtful needs --outbox")
+    return BulkRequest(
+        kinds[0] if kinds else "", _delimiter(given), given["rate"], given["max_inflight"], given["repeat"],
+        given["repeat_delay"], given["outbox"], given["resend_doubtful"],
+        0 if reconnects is None else None if reconnects < 0 else reconnects,
+        given["topic_alias"] == AUTO, given["require_subscribers"], given["template"],
+    )  # fmt: skip
+
+
+def _delimiter(given: dict[str, Any]) -> bytes:
+    if given["nul"]:
+        return b"\0"
+    text: str | None = given["delimiter"]
+    if text is None:
+        return b"\n"
+    if not text:
+        raise click.BadParameter("is empty", param_hint="--delimiter")
+    return DELIMITERS.get(text.lower(), text.encode("utf-8", "surrogateescape"))

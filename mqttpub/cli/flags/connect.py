@@ -1,0 +1,73 @@
+"""What CONNECT and DISCONNECT say: their options, and the packets that they make."""
+
+from typing import Any
+
+from ...spec.packets import Connect, Disconnect
+from ...spec.versions import Version
+from .base import Flag, client_id, ready, together
+from .properties import chosen_properties, need_version_5, property_flags
+from .properties_argument import property_argument
+from .types import BYTE_NUMBER
+from .will import will, will_bits, will_options
+
+PROBLEM = "request_problem_information"
+
+
+def connect_options() -> list[Flag]:
+    """Return the options of the properties of CONNECT."""
+    flags = property_flags("CONNECT")
+    at = next(at for at, flag in enumerate(flags, 1) if flag.name == PROBLEM)
+    no_problem = Flag(
+        ["--no-request-problem-information", "no_problem_information"], is_flag=True,
+        aliases=("--no-req-problem-info", "--no-reqProblemInfo"), help="The same with 0.",
+    )  # fmt: skip
+    return [*flags[:at], no_problem, *flags[at:]]
+
+
+def disconnect_options() -> list[Flag]:
+    """Return the options of the DISCONNECT at the end."""
+    code = Flag(
+        ["--disconnect-reason-code"], type=BYTE_NUMBER, metavar="CODE",
+        help="Reason Code of DISCONNECT (since MQTT 5), such as 4 to have the will published. [default: 0]",
+    )  # fmt: skip
+    return [code, *property_flags("DISCONNECT")]
+
+
+session_flags = together(
+    together(ready(will_options()), group="Will"),
+    together(ready(connect_options()), group="CONNECT properties"),
+    together(ready(disconnect_options()), group="DISCONNECT"),
+    together(ready([property_argument()]), group="Any property"),
+)
+
+
+def connect_packet(given: dict[str, Any], version: Version) -> Connect:
+    """Return the CONNECT that the options describe; raises UsageError."""
+    if given.get("no_problem_information"):
+        given = given | {PROBLEM: 0}
+    named = {"client_id": _client_id(given), "keep_alive": given["keep_alive"], "clean_start": given["clean"]}
+    user = {key: given[key] for key in ("username", "password") if given[key] is not None}
+    if "will_topic" not in given:
+        return Connect(**named, **user)
+    return Connect(
+        **named, **user, **will_bits(given), will=will(given, version),
+        properties=chosen_properties("CONNECT", given, version),
+    )  # fmt: skip
+
+
+def _client_id(given: dict[str, Any]) -> str:
+    if given["id_prefix"] is not None:
+        return client_id(given["id_prefix"])
+    chosen: str | None = given["client_id"]
+    return client_id() if chosen is None else chosen
+
+
+def disconnect_packet(given: dict[str, Any], version: Version) -> Disconnect:
+    """Return the DISCONNECT that the options describe; raises UsageError."""
+    code = given.get("disconnect_reason_code")
+    if code is not None:
+        need_version_5("--disconnect-reason-code", version)
+    properties = chosen_properties("DISCONNECT", given, version)
+    if properties and code is None:
+        code = 0
+    return Disconnect(reason_code=code, properties=properties or None)

@@ -1,0 +1,66 @@
+"""Options of declared fields, made from the table."""
+
+from typing import Any
+
+from ...spec.constraints import OneOf
+from ...spec.declare import Field
+from ...spec.versions import Version
+from ...wire.types import BINARY, BYTE, REST, STRING, U16, WireType
+from .base import Flag
+from .types import BYTE_NUMBER, OCTETS, PASSWORD, U16_NUMBER, NumberType
+
+NAMES = {
+    "topic": ("-t", "--topic"),
+    "qos": ("-q", "--qos"),
+    "retain": ("-r", "--retain"),
+    "client_id": ("-i", "--client-id"),
+    "username": ("-u", "--username"),
+    "password": ("-P", "--password"),
+    "keep_alive": ("-k", "--keep-alive"),
+    "filter": ("-t", "--filter"),
+    "filters": ("-t", "--filter"),
+    "reason_codes": ("--reason-code",),
+    "will_topic": ("-Wt", "--will-topic"),
+    "will_payload": ("-Wm", "--will-message"),
+    "will_qos": ("-Wq", "--will-qos"),
+    "will_retain": ("-Wr", "--will-retain"),
+}
+"""Options that are not just the name of their field, as `pub` and the other clients call them."""
+ALIASES = {
+    "filter": ("--topic",),
+    "filters": ("--topic",),
+    "clean_start": ("--clean",),
+    "will_topic": ("--willTopic",),
+    "will_payload": ("--will-payload", "--willPayload", "--willMessage"),
+    "will_qos": ("--willQos", "--willQualityOfService"),
+    "will_retain": ("--willRetain",),
+}
+TYPES: dict[WireType, Any] = {BYTE: BYTE_NUMBER, U16: U16_NUMBER, STRING: str, BINARY: OCTETS, REST: OCTETS}
+
+
+def field_key(field: Field) -> str:
+    """Return the name of a field's option; bits of the first byte that only 3.1 has get a prefix."""
+    old = field.mask and not field.octet and field.until < Version.V5
+    return f"header_{field.key}" if old else field.key
+
+
+def field_flag(field: Field, prefix: str = "") -> Flag:
+    """Return the option of one declared field."""
+    key = prefix + field_key(field)
+    names = NAMES.get(key, ("--" + key.replace("_", "-"),))
+    aliases = ALIASES.get(key, ())
+    help = f"{field.label}{_range(field)}{f': {field.doc}' if field.doc else ''}."
+    if field.single and not field.derived:
+        both = f"{names[-1]}/--no-{names[-1].lstrip('-')}"
+        return Flag([*names[:-1], both, key], aliases=aliases, default=None, help=help)
+    type: Any = field.item or field.type
+    kind = NumberType(0, field.mask >> field.shift) if field.mask else TYPES[type]
+    if field.kind == "secret":
+        kind = PASSWORD
+    return Flag([*names, key], aliases=aliases, type=kind, multiple=field.shape == "list", default=None, help=help)
+
+
+def _range(field: Field) -> str:
+    """Return the legal values of a number that has only a few."""
+    few = next((limit.allowed for limit in field.limits if isinstance(limit, OneOf)), ())
+    return f" ({', '.join(map(str, few[:-1]))} or {few[-1]})" if few[1:] else ""

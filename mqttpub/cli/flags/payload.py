@@ -1,0 +1,90 @@
+"""The options that say how a payload is written, and the converter that they name."""
+
+from typing import Any
+
+import click
+
+from ...payload.formats import FORMATS, MODULES, Converter, avro, library, payload_size, protobuf
+from .base import flag, together
+from .types import PATH, WORD
+
+SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
+"""Formats that need a file, and the option that names it."""
+
+
+class SizeType(click.ParamType[str]):
+    """A size in bytes, such as 512, 1.5K or 2MB."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text, which is a size."""
+        try:
+            payload_size(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        return str(value)
+
+
+converter_flags = together(
+    flag(
+        "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
+        help="How the payload is written: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
+        "cbor, msgpack, protobuf, avro. [default: as it is]",
+    ),
+    flag(
+        "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
+        help="Send JSON as Protocol Buffers, by this .proto file.",
+    ),
+    flag(
+        "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
+        help="Message of the .proto file, such as package.Name. [default: its only one]",
+    ),
+    flag(
+        "-Ap", "--avsc-path", type=PATH, metavar="PATH",
+        help="Send JSON as Avro, by this .avsc file.",
+    ),
+)  # fmt: skip
+format_flags = together(
+    converter_flags,
+    flag(
+        "--payload-size", type=SizeType(), metavar="SIZE",
+        help="Payload: so many random bytes, such as 512, 1.5K or 2MB.",
+    ),
+)  # fmt: skip
+
+
+def chosen_format(given: dict[str, Any]) -> Converter | None:
+    """Return the converter that the options name, None without one; raises UsageError."""
+    name = _name(given)
+    if given["protobuf_message_name"] and name != "protobuf":
+        raise click.UsageError("--protobuf-message-name needs --protobuf-path")
+    try:
+        return _converter(name, given) if name else None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _name(given: dict[str, Any]) -> str | None:
+    """Return the name of the format; a file of a schema names it too."""
+    name: str | None = given["format"]
+    meant = [schema for schema, key in SCHEMAS.items() if given[key]]
+    if meant[1:]:
+        raise click.UsageError("only one of --protobuf-path and --avsc-path at a time")
+    if meant and name not in (None, "json", *meant):
+        raise click.UsageError(f"--{SCHEMAS[meant[0]].replace('_', '-')} is for JSON, but --format is {name}")
+    return meant[0] if meant else name
+
+
+def _converter(name: str, given: dict[str, Any]) -> Converter:
+    if name in SCHEMAS and not given[SCHEMAS[name]]:
+        raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
+    if name in MODULES:
+        library(name, MODULES[name])  # so that its lack is said before anything is sent
+    return _WITH_FILES[name](given) if name in _WITH_FILES else FORMATS[name]
+
+
+_WITH_FILES = {
+    "protobuf": lambda given: protobuf(given["protobuf_path"], given["protobuf_message_name"]),
+    "avro": lambda given: avro(given["avsc_path"]),
+}

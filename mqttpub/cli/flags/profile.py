@@ -1,0 +1,221 @@
+"""Named sets of flags in the configuration file."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+from ...live.net.urls import shown_path
+from .base import Flag, flag
+from .origin import PROFILE, Profile
+
+DEFAULT = "default"
+"""The profile that is used when none is named."""
+
+
+def config_path() -> str:
+    """Return where the configuration file is, or would be."""
+    folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
+    return os.path.join(folder, "mqttpub", "config.toml")
+
+
+def profiles(path: str) -> dict[str, dict[str, Any]]:
+    """Return the profiles of a configuration file by name; raises UsageError for what is not one."""
+    import tomllib
+
+    try:
+        with open(path, "rb") as file:
+            config = tomllib.load(file)
+    except OSError as error:
+        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path}: {error}") from None
+    tables = config.pop("profile", {})
+    odd = [*config, *(name for name, table in _pairs(tables) if not isinstance(table, dict))]
+    if odd:
+        raise click.UsageError(f"{path}: '{odd[0]}' is no table [profile.NAME]")
+    return dict(tables)
+
+
+def _pairs(tables: Any) -> Iterator[tuple[str, Any]]:
+    yield from tables.items() if isinstance(tables, dict) else [("profile", tables)]
+
+
+def find(name: str) -> dict[str, Any]:
+    """Return the profile of that name; raises UsageError."""
+    path = config_path()
+    known = profiles(path)
+    if name not in known:
+        raise click.UsageError(f"{path}: no profile is called '{name}'")
+    return known[name]
+
+
+def defaults(command: click.Command, profile: Profile, table: dict[str, Any]) -> dict[str, Any]:
+    """Return the values of a profile by the names of their parameters; raises UsageError for an unknown key."""
+    flags = by_key(command)
+    values: dict[str, Any] = {}
+    for key, value in table.items():
+        found = flags.get(key.replace("_", "-"))
+        if found is None:
+            if not _belongs_elsewhere(key):
+                raise click.UsageError(f"{profile.path}: profile {profile.name}: no flag is called '{key}'")
+            continue
+        param, negative = found
+        try:
+            values[param.name] = _value(param, value, negative)
+        except ValueError as error:
+            raise click.UsageError(f"{profile.path}: profile {profile.name}: {key}: {error}") from None
+        profile.keys[param.name] = key
+    return values
+
+
+def by_key(command: click.Command) -> dict[str, tuple[Flag, bool]]:
+    """Return the flags of a command by their long names; True marks a name that turns off."""
+    flags = [param for param in command.params if isinstance(param, Flag)]
+    names = [(name, param, name in param.secondary_opts) for param in flags for name in _every(param)]
+    return {name.removeprefix("--"): (param, negative) for name, param, negative in names if name.startswith("--")}
+
+
+def _every(param: click.Option) -> list[str]:
+    return [*param.opts, *param.secondary_opts]
+
+
+# values of TOML
+
+NAMES = {dict: "a table", list: "an array", bool: "a boolean"}
+"""Types of TOML that few flags take; what is left are dates and times, which none takes."""
+
+
+def _value(param: Flag, value: Any, negative: bool) -> Any:
+    """Return a value of TOML as click takes it from the command line: text, or a list; raises ValueError."""
+    if param.is_flag:
+        if not isinstance(value, (bool, str)):
+            raise ValueError(f"takes true or false, not {_named(value)}")
+        return not value if negative and isinstance(value, bool) else value
+    if param.optional and value is True:
+        return param.flag_value
+    if isinstance(value, dict) and _takes_pairs(param):
+        return [[name, _text(each)] for name, each in value.items()]
+    if not param.multiple:
+        return _text(value)
+    return [_words(param, each) for each in (value if isinstance(value, list) else [value])]
+
+
+def _words(param: Flag, value: Any) -> Any:
+    """Return one of the values of a flag that may be repeated: text, or for some the words of one in an array."""
+    from .properties_argument import SettingType
+
+    if isinstance(value, list) and (_takes_pairs(param) or isinstance(param.type, SettingType)):
+        return [_text(each) for each in value]
+    return _text(value)
+
+
+def _takes_pairs(param: Flag) -> bool:
+    from .transport import HeaderType
+    from .types import PairType
+
+    return param.multiple and isinstance(param.type, (HeaderType, PairType))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise ValueError(f"takes text or a number, not {_named(value)}")
+
+
+def _named(value: Any) -> str:
+    return NAMES.get(type(value), "a number" if isinstance(value, (int, float)) else "a date or a time")
+
+
+def _belongs_elsewhere(key: str) -> bool:
+    """Whether a key is a flag of another command that connects."""
+    return any(key.replace("_", "-") in by_key(each) for each in _connecting())
+
+
+def _connecting() -> Iterator[click.Command]:
+    """Yield the commands that take profiles."""
+    from ..main import COMMANDS, program
+    from .client import Client
+
+    commands = (program.get_command(click.Context(program), name) for name in COMMANDS)
+    yield from (each for each in commands if isinstance(each, Client))
+
+
+def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
+    """Let the profile say the defaults of the command."""
+    path = config_path()
+    if ctx.resilient_parsing or (name is None and not os.path.isfile(path)):
+        return name
+    table = profiles(path).get(DEFAULT, {}) if name is None else find(name)
+    profile = Profile(path, name or DEFAULT, {})
+    ctx.default_map = defaults(ctx.command, profile, table)
+    ctx.meta[PROFILE] = profile
+    return name
+
+
+class ProfileType(click.ParamType[str]):
+    """The name of a profile."""
+
+    name = "name"
+    listing = "profile list"
+    """Arguments of the program that print what completion offers."""
+
+
+PROFILE_NAME = ProfileType()
+profile_flag = flag(
+    "--profile", is_eager=True, expose_value=False, callback=take, metavar="NAME", type=PROFILE_NAME,
+    help="Take flags from [profile.NAME] of ~/.config/mqttpub/config.toml. [default: default, if it is there]",
+)  # fmt: skip
+
+
+# what `profile show` prints
+
+
+def lines(table: dict[str, Any]) -> Iterator[str]:
+    """Yield a line for each flag that a profile sets; secrets, and what may be one, are masked."""
+    flags = {key: found for command in _connecting() for key, found in by_key(command).items()}
+    for key, value in table.items():
+        found = flags.get(key.replace("_", "-"))
+        yield f"{key} = {_masked(*found, value) if found else UNKNOWN}"
+
+
+UNKNOWN = '"***" (no flag is called so)'
+"""Shown for a value that may be a secret, its name misspelt."""
+
+
+def _masked(param: Flag, negative: bool, value: Any) -> str:
+    try:
+        given = _value(param, value, negative)
+    except ValueError as error:
+        return f'"***" ({error})'
+    mask = _mask(param)
+    if mask is None:
+        return _shown(value)
+    if not isinstance(given, list):
+        return _shown(mask(given))
+    shown = [mask(each) for each in given]
+    if isinstance(value, dict):
+        return _shown(dict(shown))
+    return _shown(shown if isinstance(value, list) else shown[0])
+
+
+def _shown(value: Any) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False)
+    return "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
+
+
+def _mask(param: Flag) -> Callable[[Any], Any] | None:
+    """Return what masks the secrets in a value of a flag, None where it has none."""
+    from .properties_argument import SettingType, masked_setting
+    from .transport import HeaderType, PathType, ProxyType, masked_header
+    from .types import SecretType, UrlType
+    from .url import masked_url
+
+    masks: dict[type, Callable[[Any], Any]] = {
+        SecretType: lambda text: "*" * len(text), UrlType: masked_url, ProxyType: masked_url,
+        HeaderType: masked_header, SettingType: masked_setting, PathType: shown_path,
+    }  # fmt: skip
+    return masks.get(type(param.type))

@@ -1,0 +1,260 @@
+"""How to reach the broker: flags of TLS, WebSocket, unix socket, proxy and address."""
+
+from typing import Any
+
+import click
+
+from ...live.failures import Unusable
+from ...live.net.transport import Tls, Transport
+from ...live.net.urls import TOKEN, check_header, check_path
+from .base import Flag, flag, together
+from .origin import origin
+from .types import ADDRESS, PATH, WORD, PathWord, SecretType
+
+FILE = PathWord(exists=True, dir_okay=False)
+FOLDER = PathWord(exists=True, file_okay=False)
+TLS_PORT = 8883
+PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
+"""Ports by kind of transport and whether there is TLS."""
+IMPLY_TLS = (
+    "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
+    "alpn", "sni", "key_log", "insecure", "no_verify_hostname",
+)  # fmt: skip
+"""Flags that turn TLS on."""
+PROTOCOLS = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
+"""Names of the protocols: whether they are on WebSocket, and on TLS."""
+ALONE = {"ws": "--ws", "path": "--ws-path", "headers": "--ws-header", "proxy": "--proxy", "bind": "--bind"}
+"""What a unix socket cannot have."""
+BLAMED = {
+    "ca_file": ("cafile",), "ca_path": ("capath",), "key_password": ("key_password", "key_password_file"),
+    "server_name": ("sni",), "maximum": ("tls_max_version",),
+}  # fmt: skip
+"""Parts of Tls and Transport that may be unusable, and the flags that give them, where they are called otherwise."""
+
+
+class TlsVersionType(click.ParamType[str]):
+    """A version of TLS, as 1.2 or as tlsv1.2."""
+
+    name = "1.2|1.3"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the number."""
+        number = str(value).lower().removeprefix("tls").removeprefix("v")
+        if number not in ("1.2", "1.3"):
+            self.fail(f"'{value}' is neither 1.2 nor 1.3", param, ctx)
+        return number
+
+
+class ProxyType(click.ParamType[str]):
+    """The URL of a proxy."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the URL, after a look at its parts."""
+        from ...live.net.proxy import parse
+        from .passwords import seen
+
+        try:
+            proxy = parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if proxy.password and ctx and param:
+            seen(ctx, param.name, "a proxy's password")
+        return str(value)
+
+
+class HeaderType(click.ParamType[tuple[str, str]]):
+    """A header of HTTP: `name: value` or name=value. Messages never repeat it: it may say who we are."""
+
+    name = "name: value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Return the name and the value."""
+        pair = tuple(map(str, value)) if isinstance(value, (tuple, list)) else header_parts(value)
+        if len(pair) != 2:
+            self.fail("a header is written 'name: value' (what was given is not shown, it may be a secret)", param, ctx)
+        try:
+            return check_header(*pair)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+def header_parts(text: str) -> tuple[str, ...]:
+    """Return name and value, divided at the first `:` or `=`, neither of which a name can have."""
+    at = min((at for at in (text.find(":"), text.find("=")) if at >= 0), default=None)
+    return (text,) if at is None else (text[:at], text[at + 1 :].strip(" "))
+
+
+def masked_header(given: str | list[str]) -> str | list[str]:
+    """Return a header, as text or as its two words, with its value masked: any may say who we are."""
+    if isinstance(given, list):
+        return [*given[:-1], *("*" * len(each) for each in given[-1:])] if len(given) == 2 else ["*"] * len(given)
+    name, *value = header_parts(given)
+    return given.removesuffix(value[0]) + "*" * len(value[0]) if value and TOKEN.issuperset(name) else "*" * len(given)
+
+
+class PathType(click.ParamType[str]):
+    """The path of a URL, which begins with a slash."""
+
+    name = "path"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the path."""
+        try:
+            return check_path(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+way_flags = together(
+    flag(
+        "--protocol", type=click.Choice(tuple(PROTOCOLS)), metavar="|".join(PROTOCOLS),
+        help="What to speak MQTT on: TCP, TLS, WebSocket, or WebSocket on TLS.",
+    ),
+    flag("--ws", aliases=("-ws",), is_flag=True, help="Speak MQTT on WebSocket."),
+    flag(
+        "--ws-path", "path", aliases=("--path", "-ws:path"), type=PathType(), metavar="PATH",
+        help="Path of the WebSocket's URL. [default: /mqtt]",
+    ),
+    flag(
+        "--ws-header", "headers", aliases=("--ws-headers", "-wh"), type=HeaderType(), multiple=True,
+        metavar="'NAME: VALUE'", help="Header for the request of the WebSocket.",
+    ),
+    flag("--unix", type=PATH, metavar="PATH", help="Connect to a unix socket."),
+    flag(
+        "--proxy", type=ProxyType(), metavar="URL",
+        help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://; "
+        "mqtt_proxy and all_proxy in the environment are not looked at.",
+    ),
+    flag("-A", "--bind", type=ADDRESS, metavar="ADDRESS", help="Connect from this address of ours."),
+    group="Transport",
+)  # fmt: skip
+
+tls_flags = together(
+    flag(
+        "--tls/--no-tls", "tls", default=None, aliases=("--secure", "--tls-use-os-certs"),
+        help="Use TLS, also turned on by any flag of this group, mqtts, wss and port 8883; or do not.",
+    ),
+    flag(
+        "--cafile", aliases=("--ca", "--ca-cert", "--server-cert"), type=FILE, metavar="PATH",
+        help="Certificates of the CAs to trust. [default: those of the system]",
+    ),
+    flag(
+        "--capath", aliases=("--ca-cert-dir", "--server-cert-dir"), type=FOLDER, metavar="PATH",
+        help="Folder of such certificates.",
+    ),
+    flag("--cert", aliases=("--client-cert",), type=FILE, metavar="PATH", help="Certificate of ours, for the broker."),
+    flag("--key", aliases=("--client-private-key",), type=FILE, metavar="PATH", help="Private key of --cert."),
+    flag(
+        "--key-password", aliases=("--keypw", "--client-private-key-password"), metavar="PASSWORD",
+        type=SecretType("the password of a key"),
+        help="Password of --key; better given by the next or MQTTPUB_KEY_PASSWORD.",
+    ),
+    flag("--key-password-file", type=FILE, metavar="PATH", help="File whose first line is the password of --key."),
+    flag("--tls-version", type=TlsVersionType(), metavar="1.2|1.3", help="Lowest version of TLS. [default: 1.2]"),
+    flag("--tls-max-version", type=TlsVersionType(), metavar="1.2|1.3", help="Highest version of TLS."),
+    flag("--ciphers", type=WORD, metavar="LIST", help="Ciphers for TLS 1.2, as OpenSSL writes them."),
+    flag(
+        "--alpn", aliases=("--tls-alpn",), type=WORD, multiple=True, metavar="NAME",
+        help="Protocol to ask for with ALPN.",
+    ),
+    flag("--sni", type=WORD, metavar="NAME", help="Name to ask for and to check. [default: that of --host]"),
+    flag(
+        "--key-log", aliases=("--tls-keylog",), type=PATH, metavar="PATH",
+        help="File to add the secrets of the connection to, for tshark.",
+    ),
+    flag(
+        "--insecure", is_flag=True,
+        help="Take any certificate from the broker; with --cafile or --capath one for any name, as mosquitto_pub does.",
+    ),
+    flag(
+        "--no-verify-hostname", is_flag=True,
+        help="Take a certificate for any name from the broker, if it leads to a trusted CA.",
+    ),
+    group="TLS",
+)  # fmt: skip
+
+transport_flags = together(way_flags, tls_flags)
+
+
+def transport_of(given: dict[str, Any]) -> Transport:
+    """Return the Transport that the flags describe, plain TCP for a command without them; raises UsageError."""
+    if "tls" not in given:
+        return Transport()
+    websocket, secure = PROTOCOLS[given.get("protocol") or "mqtt"]
+    websocket = websocket or bool(given.get("ws"))
+    tls = _tls(given) if _wants_tls(given, secure, websocket) else None
+    if given.get("unix"):
+        return _unix(given, websocket, tls)
+    for name in ("path", "headers"):
+        if given.get(name) and not websocket:
+            raise click.UsageError(f"{ALONE[name]} needs --ws")
+    way = Transport(tls=tls, proxy=given["proxy"], bind=given["bind"])
+    if not websocket:
+        return way
+    return way._replace(kind="websocket", path=given["path"] or "/mqtt", headers=tuple(given["headers"]))
+
+
+def _wants_tls(given: dict[str, Any], secure: bool, websocket: bool) -> bool:
+    """Whether to use TLS: as said, or else as the protocol, another flag or the port suggest."""
+    if given.get("tls") is not None:
+        return bool(given["tls"])
+    by_port = given.get("port") == TLS_PORT and not websocket and given.get("protocol") is None
+    return secure or by_port or any(given.get(name) for name in IMPLY_TLS)
+
+
+def _unix(given: dict[str, Any], websocket: bool, tls: Tls | None) -> Transport:
+    names = [name for key, name in ALONE.items() if given.get(key)]
+    names += ["TLS"] * bool(tls) + ["WebSocket"] * (websocket and not given.get("ws"))
+    if names:
+        raise click.UsageError(f"--unix does not go with {' and '.join(names)}")
+    return Transport("unix", given["unix"])
+
+
+def _tls(given: dict[str, Any]) -> Tls:
+    if given["key"] and not given["cert"]:
+        raise click.UsageError("--key needs --cert")
+    tls = Tls(
+        given["cafile"], given["capath"], given["cert"], given["key"], _key_password(given), tuple(given["alpn"]),
+        given["sni"], given["tls_version"], given["tls_max_version"], given["ciphers"], given["key_log"],
+        given["insecure"], given["no_verify_hostname"],
+    )  # fmt: skip
+    if tls.insecure:
+        unverified = "the certificate of the broker" + (", but for its chain," if tls.verifies_chain else "")
+        click.echo(f"mqttpub: --insecure: {unverified} is not verified", err=True)
+    return tls
+
+
+def _key_password(given: dict[str, Any]) -> bytes | None:
+    if not given["key_password_file"]:
+        password: bytes | None = given["key_password"]
+        return password
+    from .passwords import first_line
+
+    return first_line(given["key_password_file"], "--key-password-file")
+
+
+def check(transport: Transport) -> None:
+    """Raise BadParameter for a file or a name that no connection could use."""
+    try:
+        if transport.tls:
+            from ...live.net.tls import check as check_tls
+
+            check_tls(transport.tls)
+        if transport.proxy:
+            from ...live.net.proxy import check as check_proxy
+
+            check_proxy(transport.proxy)
+    except Unusable as error:
+        ctx = click.get_current_context()
+        names = BLAMED.get(error.part, (error.part,))
+        flag = next(each for each in ctx.command.params if each.name in names and ctx.params[each.name])
+        assert isinstance(flag, Flag)
+        raise click.BadParameter(str(error), ctx, flag, origin(ctx, flag)) from None
+
+
+def port_of(given: dict[str, Any], transport: Transport) -> int:
+    """Return the port that was given, or else the one that belongs to the transport."""
+    port: int | None = given["port"]
+    return port or PORTS.get((transport.kind, transport.tls is not None), 1883)

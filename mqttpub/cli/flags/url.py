@@ -1,0 +1,91 @@
+"""`--url`: a broker, a user and a topic in one word."""
+
+from typing import Any, NamedTuple
+
+import click
+
+from ...live.net.urls import authority, decoded_text, shown_path
+from .base import Flag
+from .origin import origin, rank
+
+SCHEMES = ("mqtt", "mqtts", "ws", "wss")
+HTTP = ("ws", "wss")
+"""Schemes whose path is one of HTTP, not a topic."""
+INSTEAD = {"password": ("password", "password_file", "ask_password")}
+"""Flags that say the same as a part of the URL, where they are not just its own."""
+
+
+class Url(NamedTuple):
+    """What a URL says; None for what it leaves out."""
+
+    protocol: str
+    host: str
+    port: int | None
+    """None for the one that belongs to the protocol."""
+    username: str | None = None
+    password: bytes | None = None
+    topic: str | None = None
+    path: str | None = None
+    """Of HTTP, still encoded."""
+
+
+def parse(text: str) -> Url:
+    """Return the parts of a URL; raises ValueError, without the URL, for it may hold a password."""
+    scheme, found, rest = text.partition("://")
+    protocol = scheme.lower()
+    if not found or protocol not in SCHEMES:
+        raise ValueError(f"it begins with none of {', '.join(f'{each}://' for each in SCHEMES)}")
+    place, slash, path = rest.partition("/")
+    parts = authority(place)
+    return Url(
+        protocol, parts.host, parts.port, parts.username, parts.password,
+        topic=decoded_text(path, "topic") or None if protocol not in HTTP else None,
+        path=slash + path if slash and protocol in HTTP else None,
+    )  # fmt: skip
+
+
+def masked_url(text: Any) -> str:
+    """Return a URL of a broker or a proxy with its password masked; all of it where it cannot be divided into parts."""
+    scheme, found, rest = str(text).partition("://")
+    place, slash, path = rest.partition("/")
+    try:
+        authority(place)
+    except ValueError:
+        return f"{scheme}{found}{'*' * len(rest)}" if found else "*" * len(scheme)
+    user, at, host = place.rpartition("@")
+    name, colon, password = user.partition(":")
+    shown = path if scheme.lower() not in HTTP else shown_path(path)
+    return f"{scheme}{found}{name}{colon}{'*' * len(password)}{at}{host}{slash}{shown}"
+
+
+def apply(ctx: click.Context) -> None:
+    """Let the parts of the URL take the place of flags whose source is weaker; each is checked as its flag is."""
+    url: Url | None = ctx.params.get("url")
+    if url is None:
+        return
+    flags = {param.name: param for param in ctx.command.params}
+    if url.protocol != "mqtt" and "protocol" not in flags:
+        raise click.BadParameter(f"{url.protocol} is not supported", ctx, flags["url"])
+    source = ctx.get_parameter_source("url")
+    assert source
+    for name, value in url._asdict().items():
+        if (value is None and name != "port") or name not in flags or _overridden(ctx, name):
+            continue
+        if value is not None:
+            value = _checked(ctx, flags[name], value)
+        ctx.params[name] = (value,) if flags[name].multiple else value
+        ctx.set_parameter_source(name, source)
+
+
+def _checked(ctx: click.Context, flag: click.Parameter, value: Any) -> Any:
+    """Return a part as its flag takes it; raises BadParameter with the place that the URL came from."""
+    try:
+        return flag.type.convert(value, flag, ctx)
+    except click.BadParameter as error:
+        error.param = url = next(param for param in ctx.command.params if param.name == "url")
+        error.param_hint = origin(ctx, url) if isinstance(url, Flag) else None
+        raise
+
+
+def _overridden(ctx: click.Context, name: str) -> bool:
+    return any(rank(ctx, each) >= rank(ctx, "url") for each in INSTEAD.get(name, (name,)))

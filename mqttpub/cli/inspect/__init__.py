@@ -1,0 +1,1 @@
+"""What decode and lint share: inputs, selection, views."""

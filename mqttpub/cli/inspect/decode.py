@@ -1,0 +1,214 @@
+"""What `decode` does: text to packets, packets to the screen."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from ...capture.text.log_lines import Log
+from ...capture.text.packets import events as written
+from ...capture.text.parse import BadText, Piece, read_bytes, read_file, read_text
+from ...codec import decode as codec
+from ...codec.tree import Decoded
+from ...common.files import check_standard_output
+from ...lint.packet.check import lint
+from ...reading.version import CANDIDATES, guessed_remark, settle
+from ...spec.versions import Version
+from ...traffic.events import PacketSeen
+from ...view.terminal.show import Show
+from ..flags.types import DIRECTIONS
+from ..notes import note
+from ..screen import show_through_pager
+from ..standard_input import is_interactive
+from .captures import Input, Words, listed
+
+OF_CAPTURES = (
+    "summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
+    "keylog", "port", "max_connections", "absolute_time",
+)  # fmt: skip
+"""Parameters that only the views of a whole conversation know."""
+SUFFIXES = frozenset((".bin", ".cap", ".gz", ".hex", ".json", ".jsonl", ".log", ".pcap", ".pcapng", ".txt", ".zst"))
+"""What the names of files end with, and what no writing of bytes ends with."""
+
+
+def decode(given: dict[str, Any]) -> int:
+    """Show the inputs and return the exit status; raises UsageError."""
+    with ExitStack() as stack:
+        named = list(inputs(given, stack, "decode"))
+        check_standard_output(each.id for each in named)
+        if given["parquet"] is not None or given["arrow"] is not None:
+            from .table import table
+
+            return table(given, named, stack)
+        show_through_pager(given, stack)
+        if any(given[name] for name in OF_CAPTURES) or any(each.is_capture for each in named):
+            from .output import Viewing
+
+            return Viewing(given, named, stack).run()
+        return Decoding(given).run(named)
+
+
+def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[Input | Words]:
+    """Yield what `-f` and the arguments name, standard input for nothing; raises UsageError."""
+    for path in given["file"]:
+        yield Input(path, stack)
+    words = given["text"]
+    if words and (files := listed(words)):
+        for path in files:
+            yield Input(path, stack)
+    elif missing := _missing(words):
+        raise click.UsageError(f"cannot read '{missing}': No such file or directory")
+    elif words:
+        yield Words(lambda form, log: _argument(words, form, log))
+    elif not given["file"]:
+        if is_interactive():
+            raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
+        yield Input("-", stack)
+
+
+def _missing(words: tuple[str, ...]) -> str:
+    """Return the first word that can only name a file, and names none; empty when there is no such word."""
+    if len(words) == 1 and words[0].startswith(("/", "./", "../")):
+        return words[0]
+    if len(words) == 1 and words[0].startswith("@"):
+        return ""
+    names = (word for word in words if os.path.splitext(word)[1].lower() in SUFFIXES)
+    return next((name for name in names if not os.path.exists(name)), "")
+
+
+def _argument(words: tuple[str, ...], form: str, log: Log) -> Iterator[Piece]:
+    if len(words) == 1 and words[0].startswith("@"):
+        return _bytes_of(words[0][1:])
+    if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
+        return read_bytes(_octets(words[0]), "raw")
+    text = " ".join(words)
+    return read_text(text, log) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
+
+
+def _bytes_of(path: str) -> Iterator[Piece]:
+    try:
+        with open(path, "rb") as file:
+            yield from read_file(file, "raw")
+    except OSError as error:
+        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
+
+
+class Decoding:
+    """One run over texts, every packet byte for byte."""
+
+    def __init__(self, given: dict[str, Any]) -> None:
+        self.given = given
+        self.show = Show(secrets=given["show_secrets"], full=given["full"])
+        self.errors = False
+        self.both = False
+        """Whether a packet was shown in two versions."""
+        self.guessed: set[Version] = set()
+        """Versions in which packets were shown that another version reads otherwise."""
+
+    def run(self, inputs: Iterable[Input | Words]) -> int:
+        """Show every packet of the inputs and return the exit status."""
+        for source in inputs:
+            try:
+                for event, alone in _alone(self._events(source)):
+                    self._packet(event, alone)
+            except BadText as error:
+                sys.stdout.flush()
+                place = f"line {error.line}, column {error.column}"
+                raise click.UsageError(f"{source.name}: {place}: {error.message}") from None
+            for remark in source.remarks():
+                note(f"{source.name}: {remark}")
+        if not self.given["as_json"]:
+            self._remark()
+        return 1 if self.errors else 0
+
+    def _events(self, source: Input | Words) -> Iterator[PacketSeen]:
+        """Yield the packets of an input in the version of their connection; what is cut short is one, too."""
+        given = self.given
+        direction = DIRECTIONS.get(given["direction"])
+        found = written(source.pieces(given["form"]), version=given["mqtt_version"], direction=direction, cut=True)
+        return (event for event in settle(found) if isinstance(event, PacketSeen))
+
+    # output
+
+    def _packet(self, event: PacketSeen, alone: bool) -> None:
+        readings = self._readings(event)
+        for reading in readings:
+            reading.findings = lint(reading, event.direction)
+        if event.guessed and readings[1:]:
+            self.both = self.both or alone
+            self.guessed |= set() if alone else {event.version}
+        shown = readings if alone else readings[:1]
+        self.errors = self.errors or all(_has_error(reading) for reading in shown)
+        if self.given["as_json"]:
+            self._records(shown, known=not event.guessed or (alone and not readings[1:]))
+        elif shown[1:]:
+            self._both(shown)
+        else:
+            self.show.packet(shown[0], time=self._place(event))
+
+    def _readings(self, event: PacketSeen) -> list[Decoded]:
+        """Return the packet in its version, and in the others that it may have if that makes a difference."""
+        others = sorted(CANDIDATES - {event.version}, reverse=True) if event.guessed else []
+        first, *more = (
+            codec.decode(event.data, version, direction=event.direction, offset=event.offset)
+            for version in (event.version, *others)
+        )
+        return [first, *(each for each in more if not _same(first, each))]
+
+    def _remark(self) -> None:
+        if self.both:
+            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+        for version in sorted(self.guessed):
+            self.show.remark(guessed_remark(version))
+
+    def _place(self, event: PacketSeen) -> str:
+        return f"at offset {event.offset}" if event.offset else ""
+
+    def _both(self, readings: list[Decoded]) -> None:
+        from ...view.terminal.side_by_side import side_by_side
+
+        side_by_side(self.show, readings)
+
+    def _records(self, readings: list[Decoded], *, known: bool) -> None:
+        from ...view.packet.record_json import dumps, record
+
+        for reading in readings:
+            entry = record(reading, secrets=self.show.secrets)
+            if not known:
+                entry["version_known"] = False
+            click.echo(dumps(entry))
+
+
+def _alone(events: Iterable[PacketSeen]) -> Iterator[tuple[PacketSeen, bool]]:
+    """Yield packets, and whether nothing else of their connection is there."""
+    before, several = None, False
+    for event in events:
+        same = before is not None and before.ends.number == event.ends.number
+        if before is not None:
+            yield before, not (same or several)
+        before, several = event, same
+    if before is not None:
+        yield before, not several
+
+
+def _same(first: Decoded, second: Decoded) -> bool:
+    def shape(decoded: Decoded) -> list[tuple[Any, ...]]:
+        return [(path, node.span, node.mask, node.value) for path, node in decoded.root.walk() if not node.children]
+
+    return shape(first) == shape(second) and bool(lint(first)) == bool(lint(second))
+
+
+def _has_error(decoded: Decoded) -> bool:
+    return any(finding.severity == "error" for finding in decoded.findings)
+
+
+def _octets(text: str) -> bytes:
+    from ...payload.bytes_argument import octets
+
+    try:
+        return octets(text)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,112 @@
+"""Events become what is known about them: judged, with client and topic, picked by a filter."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+
+from ...codec.tree import Finding
+from ...common.times import Zero
+from ...lint.judge import Judge
+from ...traffic.closings import Closings
+from ...traffic.context import Conversations, Known, KnownPacket
+from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...traffic.query import Filter
+
+
+class Following:
+    """Follows the connections of a capture; one pass.
+
+    `errors` tells afterwards whether something that was picked is wrong.
+    """
+
+    def __init__(self, events: Iterable[Event], picked: Filter | None = None) -> None:
+        self.judge = Judge()
+        self.errors = False
+        self.packets = 0
+        self.zero = Zero()
+        """The first time of all events, picked or not."""
+        self._events = events
+        self._picked = picked
+        self._conversations = Conversations()
+        self._open = OpenConnections()
+
+    def __iter__(self) -> Iterator[Known]:
+        """Yield packets with what is known about them, and the other events as they are."""
+        judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
+        for event in self._events:
+            if self.zero.time is None:
+                self.zero.time = event.time
+            if not isinstance(event, PacketSeen):
+                yield from self._other(event)
+                continue
+            packet, findings = judge(event)
+            whole = known(event, packet, findings)
+            if picked and not picked.matches(*whole):
+                continue
+            if findings and not self.errors:
+                self.errors = is_bad(findings)
+            self.packets += 1
+            yield whole
+
+    def _other(self, event: GapSeen | Closed | Remark) -> Iterator[Known]:
+        findings = self.judge.event(event)
+        client = self._conversations.name(event.ends)
+        ended = self._open.ended(event)
+        if not self._picked or self._picked.matches(event, client=client):
+            yield from self._told(event, findings)
+        # After a reset there may be packets of the other end still.
+        if ended and isinstance(event, Closed) and event.how != "RST":
+            self._conversations.end(event.ends)
+
+    def _told(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
+        yield event
+        self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
+        for each in findings:
+            said = f"{each.severity}: {each.message} ({each.statement})"
+            yield Remark(event.ends, event.time, event.record, event.direction, said)
+
+
+def is_bad(findings: Iterable[Finding]) -> bool:
+    """Whether one of them is an error."""
+    return any(each.severity == "error" for each in findings)
+
+
+class OpenConnections:
+    """Which connections are open, so that what they leave unfinished can be told when they end."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Ends] = {}
+        self._closings: Closings[int] = Closings()
+
+    def ended(self, event: Event) -> bool:
+        """Take an event; return whether it is the end of its connection."""
+        number = event.ends.number
+        if isinstance(event, Closed) and self._closings.over(number, event):
+            self._open.pop(number, None)
+            return True
+        if number not in self._open:
+            self._open[number] = event.ends
+        return False
+
+    def left(self) -> Iterator[Ends]:
+        """Yield the connections that have not ended."""
+        yield from self._open.values()
+
+
+def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:
+    """Yield the packets among events."""
+    return (known for known in events if isinstance(known, KnownPacket))
+
+
+def by_connection(events: Iterable[Known], most: int) -> Iterator[Known]:
+    """Yield the events of each connection together, connections in the order in which they begin.
+
+    What is held back is bounded: behind `most` events they come as they are.
+    """
+    held: dict[int, list[Known]] = {}
+    rest = iter(events)
+    for known in islice(rest, most):
+        ends = known.event.ends if isinstance(known, KnownPacket) else known.ends
+        held.setdefault(ends.number, []).append(known)
+    for number in sorted(held):
+        yield from held.pop(number)
+    yield from rest

@@ -1,0 +1,138 @@
+"""From a request to the source of a Publisher, with the outbox that it may have."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from itertools import chain, islice, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from ...live.net.client import Target
+from ...live.publish.flows import Message
+from ...live.publish.publisher import BATCH, Listed, Source
+from ...spec.declare import Property
+from ...spec.properties import BY_KEY
+from ...spec.versions import Version
+from ..standard_input import standard_input
+from .outcome import Report
+from .request import PublishRequest
+
+if TYPE_CHECKING:
+    from ...live.publish.outbox import Outbox
+
+SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
+KEPT_SESSION = 86_400
+"""Seconds that the broker is asked to keep the session for a run that may go on later."""
+
+
+class Feed(NamedTuple):
+    """What a Publisher needs for a request."""
+
+    target: Target
+    source: Source
+    outbox: "Outbox | None" = None
+
+
+def feed(request: PublishRequest, target: Target, report: Report, stack: ExitStack) -> Feed:
+    """Return source, outbox and target for a request; raises UsageError."""
+    bulk = request.bulk
+    outbox = None
+    if bulk.outbox is not None:
+        outbox, target = _outbox(bulk.outbox, request, target, report, stack)
+    if outbox or bulk.reconnects != 0:
+        target = _lasting(target, clean=not outbox)
+    source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
+    return Feed(target, _limited(source, bulk.rate), outbox)
+
+
+def _limited(source: Source, rate: float | None) -> Source:
+    if rate is None:
+        return source
+    from ...live.publish.sources import Limited
+    from .lines import Rate
+
+    return Limited(source, Rate(rate))
+
+
+def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> Source:
+    bulk = request.bulk
+    messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
+    if outbox is not None:
+        every = chain.from_iterable(repeat(messages, bulk.repeat))
+        while some := list(islice(every, BATCH)):
+            outbox.add(some)
+        return Listed(_earlier(outbox, target.version))
+    if bulk.repeat == 1:
+        return Listed(messages)
+    from ...live.publish.sources import Repeated
+
+    return Repeated(messages, bulk.repeat, bulk.delay)
+
+
+def _stream(request: PublishRequest, target: Target, report: Report, outbox: "Outbox | None") -> Source:
+    from ...live.publish.sources import Batched, Streamed
+
+    parse = _parse(request, target, report)
+    earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
+    alike = hasattr(parse, "batch") and request.packets[0].qos == 0
+    descriptor = standard_input().fileno()
+    try:
+        if alike and not (request.json or request.inspect or request.bulk.rate or outbox is not None):
+            return Batched(descriptor, parse)
+        return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
+    except OSError as error:
+        raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+
+
+def _parse(request: PublishRequest, target: Target, report: Report) -> Any:
+    from .messages import Lines, Manner, Objects, Pieces
+
+    bulk = request.bulk
+    manner = Manner(
+        request.packets[0], target.version, bulk.delimiter, request.convert,
+        _template(target) if bulk.template else None, request.force, report.warn, bulk.require_subscribers,
+    )  # fmt: skip
+    if bulk.kind == "jsonl":
+        return Objects(manner, report.bad_line)
+    return (Pieces if manner.convert or manner.template else Lines)(manner, report.bad_line)
+
+
+def _template(target: Target) -> Any:
+    from .lines import Template
+
+    connect = target.connect
+    return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
+
+
+def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
+    """Return the messages that an outbox keeps by now and nobody has begun to send."""
+    kept = outbox.kept(version, begun=False)
+    return (Message.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
+
+
+def _outbox(
+    path: str, request: PublishRequest, target: Target, report: Report, stack: ExitStack
+) -> tuple["Outbox", Target]:
+    from ...live.publish.outbox import Outbox, OutboxError
+
+    try:
+        outbox = stack.enter_context(Outbox(path, wait_s=request.timeout, remark=report.warn))
+        client_id = outbox.client_id
+        if client_id is not None and not request.chosen_client_id:
+            target = target.changed(client_id=client_id)
+        outbox.claim(target.connect.client_id, target.version)
+        if request.bulk.resend_doubtful:
+            outbox.renew_doubtful()
+    except OutboxError as error:
+        raise click.UsageError(f"--outbox: {error}") from None
+    return outbox, target
+
+
+def _lasting(target: Target, *, clean: bool) -> Target:
+    """Return the target with a session that outlives the connection."""
+    if target.version < Version.V5:
+        return target.changed(clean_start=False)
+    properties = target.connect.properties
+    if not any(id == SESSION_EXPIRY for id, _ in properties):
+        properties = (Property(SESSION_EXPIRY, KEPT_SESSION), *properties)
+    return target.changed(properties=properties, clean_start=target.connect.clean_start and clean)

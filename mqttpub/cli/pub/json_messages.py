@@ -1,0 +1,136 @@
+"""Messages from JSON Lines, one object each; what a line does not say is as the command line says.
+
+{"topic": "a/b", "payload": "hello"}
+{"topic": "a/b", "payload": {"temperature": 21.5}}
+{"payload": {"hex": "00ff"}, "qos": 1, "retain": true, "properties": {"user_property": [["k", "v"]]}}
+
+A payload that is not text is JSON to be sent, but for an object with the one member hex, base64, text
+or json, which says what the payload is. Names may be written with hyphens, as flags are.
+
+`properties` is an object, or the list that `encode --json` takes. A property of a line stands in
+place of those with the same name on the command line, null in place of it takes it away.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...payload.formats import NotJson, parsed
+from ...spec.declare import Property
+from ...spec.packets import Publish
+from ...spec.properties import BY_KEY, PropertyRow
+from ...spec.versions import Version
+from ...wire.types import PAIR
+
+_TOPIC_ALIAS = BY_KEY["topic_alias"].id
+
+
+class BadLine(ValueError):
+    """A line that is no message: its number, the place in it, and what is wrong."""
+
+    def __init__(self, number: int, place: str, message: str) -> None:
+        super().__init__(f"line {number}, {place}: {message}")
+        self.number = number
+        self.place = place
+        """A JSON path, or a column."""
+        self.message = message
+
+
+def message_of(line: bytes, defaults: Publish, number: int, *, version: Version = Version.V5) -> Publish:
+    """Return the message of a line; raises BadLine."""
+    given = _object(line, number)
+    try:
+        return _message(given, defaults, version)
+    except ValueError as error:
+        place, _, message = str(error).partition(": ")
+        raise BadLine(number, place, message) from None
+
+
+def _object(line: bytes, number: int) -> dict[str, Any]:
+    try:
+        value = parsed(line)
+    except NotJson as error:
+        raise BadLine(number, f"column {error.column}", error.message) from None
+    except ValueError as error:
+        raise BadLine(number, "$", str(error)) from None
+    if not isinstance(value, dict):
+        raise BadLine(number, "$", "must be an object")
+    return value
+
+
+def _message(given: dict[str, Any], defaults: Publish, version: Version) -> Publish:
+    from ...codec.from_json import plain_keys
+
+    given = plain_keys(given, Publish.fields, "$")
+    for key in given:
+        if key not in Publish.fields:
+            raise ValueError(f"$: a message has no member '{key}' ({', '.join(Publish.fields)})")
+    members = {key: value for key, value in given.items() if key != "properties"}
+    changes = _read(members, version) if members else {}
+    if "properties" in given:
+        changes["properties"] = _properties(given["properties"], defaults.properties, version)
+    message: Publish = defaults.replace(**changes)
+    if not message.topic and not any(id == _TOPIC_ALIAS for id, _ in message.properties):
+        raise ValueError("$.topic: a message needs it")
+    return _identified(message, "packet_id" in changes)
+
+
+def _identified(message: Publish, named: bool) -> Publish:
+    """Return a message without a Packet Identifier where QoS 0 has none."""
+    if message.qos or message.packet_id is None:
+        return message
+    if named:
+        raise ValueError("$.packet_id: only QoS 1 and 2 have a Packet Identifier")
+    unnumbered: Publish = message.replace(packet_id=None)
+    return unnumbered
+
+
+def _read(members: dict[str, Any], version: Version) -> dict[str, Any]:
+    """Return the values of members of PUBLISH."""
+    from ...codec.from_json import packet_of
+
+    packet, _ = packet_of({"topic": "", **members, "type": "PUBLISH", "version": version.label})
+    return {key: getattr(packet, key) for key in members}
+
+
+# properties
+
+
+def _properties(given: Any, defaults: tuple[Property, ...], version: Version) -> tuple[Property, ...]:
+    """Return the properties of a line, behind those of the command line that it does not replace."""
+    from ...codec.from_json import plain_keys
+
+    if isinstance(given, list):
+        own: list[Property] = list(_read({"properties": given}, version)["properties"])
+        replaced = {each.id for each in own}
+    elif isinstance(given, dict):
+        given = plain_keys(given, BY_KEY, "$.properties")
+        own = [each for key, value in given.items() for each in _named(key, value, version)]
+        replaced = {BY_KEY[key].id for key in given}
+    else:
+        raise ValueError("$.properties: must be an object or an array")
+    return (*(each for each in defaults if each.id not in replaced), *own)
+
+
+def _named(key: str, value: Any, version: Version) -> Iterator[Property]:
+    """Yield what a member of the object stands for: one property, or several of a kind that may repeat."""
+    row, path = BY_KEY.get(key), f"$.properties.{key}"
+    if row is None or "PUBLISH" not in row.packets:
+        known = (name for name, each in BY_KEY.items() if "PUBLISH" in each.packets)
+        raise ValueError(f"$.properties: a message has no property '{key}' ({', '.join(known)})")
+    if value is None:
+        return
+    for step, each in _each(row, value):
+        try:
+            yield from _read({"properties": [[key, each]]}, version)["properties"]
+        except ValueError as error:
+            place, _, message = str(error).partition(": ")
+            inner = place.removeprefix("$.properties").removeprefix("[0][1]")
+            raise ValueError(f"{path}{step}{inner}: {message}") from None
+
+
+def _each(row: PropertyRow, value: Any) -> list[tuple[str, Any]]:
+    if row.type is PAIR and isinstance(value, dict):
+        return [(f".{name}", [name, each]) for name, each in value.items()]
+    if not row.repeatable or not isinstance(value, list):
+        return [("", value)]
+    return [(f"[{at}]", each) for at, each in enumerate(value)]

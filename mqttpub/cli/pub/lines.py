@@ -1,0 +1,203 @@
+"""Where messages come from in bulk: records cut from a stream, placeholders, and the pace.
+
+A template has these placeholders:
+
+    %i  number of the message, from 1       %d  time of sending, 2031-05-07T09:30:00.123456Z
+    %c  Client Identifier                   %u  User Name
+    %%  a percent sign
+"""
+
+import re
+from collections.abc import Callable
+from itertools import accumulate, count, repeat
+from operator import add
+from typing import Any, NamedTuple
+
+from ...wire.types import MAX_VARIABLE
+
+
+class Record(NamedTuple):
+    """One message as it stood in the stream."""
+
+    data: bytes
+    number: int
+    """Counted from 1."""
+    end: int
+    """Offset in the stream behind the record and its delimiter, from where reading can go on."""
+
+
+class RecordTooLong(ValueError):
+    """A record that no packet can carry."""
+
+
+class LineReader:
+    """Cuts chunks of a stream, however they fall, into records.
+
+    An empty line is an empty record, and the last one needs no delimiter. `number` and `offset`
+    say what was read before, when reading goes on in the middle of a file. RecordTooLong is
+    raised once all records before the long one were returned.
+    """
+
+    def __init__(
+        self, delimiter: bytes = b"\n", *, number: int = 0, offset: int = 0, limit: int = MAX_VARIABLE
+    ) -> None:
+        if not delimiter:
+            raise ValueError("a delimiter has at least one byte")
+        self.number = number
+        """Records returned so far."""
+        self.offset = offset
+        """Where the next record begins."""
+        self._delimiter = delimiter
+        self._limit = limit
+        self._held = bytearray()
+        self._overlap = b""
+        self._fault: RecordTooLong | None = None
+
+    def feed(self, chunk: bytes) -> list[Record]:
+        """Return the records that a chunk completes."""
+        return self._records(self.split(chunk), len(self._delimiter))
+
+    def split(self, chunk: bytes) -> list[bytes]:
+        """Return the same as bytes alone, for those who need neither numbers nor places; they count by themselves."""
+        if self._fault:
+            raise self._fault
+        parts = (self._overlap + chunk).split(self._delimiter)
+        rest = parts.pop()
+        if parts and self._held:
+            parts[0] = bytes(self._held) + parts[0]
+            self._held.clear()
+        whole = self._checked(parts)
+        self._hold(rest)
+        if self._fault and not whole:
+            raise self._fault
+        return whole
+
+    def finish(self) -> list[Record]:
+        """Return what stands behind the last delimiter, as a record of its own."""
+        if self._fault:
+            raise self._fault
+        last = bytes(self._held) + self._overlap
+        self._held.clear()
+        self._overlap = b""
+        records = self._records(self._checked([last] if last else []), 0)
+        if self._fault:
+            raise self._fault
+        return records
+
+    def _records(self, parts: list[bytes], gap: int) -> list[Record]:
+        # Loops of C all the way: this is what bounds the messages a second.
+        ends = map(add, accumulate(map(len, parts)), count(self.offset + gap, gap))
+        records = list(map(_new, repeat(Record), zip(parts, count(self.number + 1), ends, strict=False)))
+        if records:
+            self.number, self.offset = records[-1].number, records[-1].end
+        return records
+
+    def _checked(self, parts: list[bytes]) -> list[bytes]:
+        """Return the parts before the first that is too long."""
+        longest = max(map(len, parts), default=0)
+        if longest <= self._limit:
+            return parts
+        at = next(at for at, part in enumerate(parts) if len(part) > self._limit)
+        self._refuse(at)
+        return parts[:at]
+
+    def _hold(self, rest: bytes) -> None:
+        """Keep the beginning of a record; its last bytes may belong to a delimiter that is not all there."""
+        whole = max(len(rest) - len(self._delimiter) + 1, 0)
+        self._held += rest[:whole]
+        self._overlap = rest[whole:]
+        if len(self._held) > self._limit and not self._fault:
+            self._refuse(0)
+
+    def _refuse(self, at: int) -> None:
+        number = self.number + at + 1
+        self._fault = RecordTooLong(f"message {number} has more than {self._limit} bytes, but no packet can")
+
+
+_new: Callable[[type[Record], Any], Record] = tuple.__new__
+
+
+class Template:
+    """Text with placeholders, for a topic or a payload; raises ValueError for those that it does not know."""
+
+    def __init__(self, text: str | bytes, *, client_id: str = "", username: str | None = None) -> None:
+        data = _encoded(text) if isinstance(text, str) else text
+        fixed = {b"c": _encoded(client_id), b"u": None if username is None else _encoded(username), b"%": b"%"}
+        pieces = [_piece(found, fixed) for found in _PLACEHOLDER.finditer(data)]
+        # The form is one of Python's own, in which a percent sign of the text is doubled.
+        self._form = b"".join(pieces)
+        self._timed = b"%(d)b" in pieces
+
+    def fill(self, number: int, now: float) -> bytes:
+        """Return the bytes for a message; `now` is in seconds since 1970."""
+        return self._form % {b"i": number, b"d": _iso(now) if self._timed else b""}
+
+    def text(self, number: int, now: float) -> str:
+        """Return the text for a message."""
+        return self.fill(number, now).decode("utf-8", "surrogateescape")
+
+
+_PLACEHOLDER = re.compile(rb"%(.?)|[^%]+", re.DOTALL)
+_VARIABLE = {b"i": b"%(i)d", b"d": b"%(d)b"}
+
+
+def _encoded(text: str) -> bytes:
+    # What is not UTF-8 in the arguments reaches Python as lone surrogates; give back its bytes.
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _piece(found: re.Match[bytes], fixed: dict[bytes, bytes | None]) -> bytes:
+    """Return the part of the form for text or for a placeholder."""
+    letter = found[1]
+    if letter is None:
+        return found[0]
+    if letter in _VARIABLE:
+        return _VARIABLE[letter]
+    value = fixed.get(letter)
+    if value is not None:
+        return value.replace(b"%", b"%%")
+    place = f"template, byte {found.start() + 1}"
+    if letter in fixed:
+        raise ValueError(f"{place}: %u stands for the user name, but there is none")
+    known = ", ".join(f"%{name.decode()}" for name in (*_VARIABLE, *fixed))
+    raise ValueError(f"{place}: '{found[0].decode(errors='replace')}' is none of {known}")
+
+
+def _iso(now: float) -> bytes:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
+
+
+class Rate:
+    """A token bucket: at most so many messages a second, without making up for longer pauses at once."""
+
+    BURST = 0.1
+    """Seconds whose messages may go together."""
+
+    def __init__(self, per_second: float) -> None:
+        if not 0 < per_second < float("inf"):
+            raise ValueError(f"{per_second:g} messages a second is no rate above 0")
+        self.per_second = per_second
+        self._most = max(1.0, per_second * self.BURST)
+        self._tokens = 1.0
+        self._last: float | None = None
+
+    def ready(self, now: float) -> int:
+        """Return how many messages may go now."""
+        passed = 0.0 if self._last is None else max(now - self._last, 0.0)
+        self._last = now
+        self._tokens = min(self._tokens + passed * self.per_second, self._most)
+        return int(self._tokens + _ROUNDING)
+
+    def spend(self, count: int) -> None:
+        """Note that messages were sent."""
+        self._tokens -= count
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until the next message may go."""
+        return 0.0 if self.ready(now) else (1.0 - self._tokens) / self.per_second
+
+
+_ROUNDING = 1e-3
+"""Part of a message that may be short: clocks of many days have few digits left for microseconds."""

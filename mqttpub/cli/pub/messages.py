@@ -1,0 +1,130 @@
+"""Pieces of standard input to messages."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import click
+
+from ...codec.publish_writer import PublishWriter
+from ...live.publish.flows import Message
+from ...live.publish.publisher import Batch
+from ...spec.packets import Publish
+from ...spec.versions import Version
+from ..flags.bulk import NEEDS_AN_ANSWER
+from .gate import Warn, judge, warn
+from .json_messages import BadLine, message_of
+from .lines import LineReader, Record, RecordTooLong, Template
+
+Complain = Callable[[str], None]
+MOST_WRITERS = 1000
+"""Kinds of messages that are remembered, so that like messages are judged and prepared once."""
+
+
+class Manner(NamedTuple):
+    """What the messages of an input have in common, and what is done with each."""
+
+    packet: Publish
+    version: Version
+    delimiter: bytes = b"\n"
+    convert: Callable[[bytes], bytes] | None = None
+    """Turns a piece into a payload; raises ValueError."""
+    template: Callable[[str | bytes], Template] | None = None
+    """Makes a template of a text with placeholders."""
+    force: bool = False
+    warn: Warn = warn
+    """Is told what the specification advises against."""
+    answered: bool = False
+    """Whether each message needs an acknowledgement, which QoS 0 has not."""
+
+
+class Pieces:
+    """Cuts the input and makes a message of each piece; a bad one is named and left out."""
+
+    def __init__(self, manner: Manner, complain: Complain) -> None:
+        self.manner = manner
+        self._complain = complain
+        self._reader = LineReader(manner.delimiter)
+        self._writers: dict[Any, PublishWriter] = {}
+
+    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+        """Return the messages that a chunk completes, and the offset behind them; no chunk ends the input."""
+        messages = [made for record in self._records(chunk) if (made := self._made(record))]
+        return messages, self._reader.offset
+
+    def _records(self, chunk: bytes) -> list[Record]:
+        try:
+            return self._reader.feed(chunk) if chunk else self._reader.finish()
+        except RecordTooLong as error:
+            raise click.UsageError(f"standard input: {error}") from None
+
+    def _made(self, record: Record) -> Message | None:
+        try:
+            return self.message(record)
+        except BadLine as error:
+            self._complain(str(error))
+        except (ValueError, click.UsageError) as error:
+            self._complain(f"line {record.number}: {getattr(error, 'message', error)}")
+        return None
+
+    def message(self, record: Record) -> Message:
+        """Return the message of a piece; raises ValueError or UsageError."""
+        manner = self.manner
+        data = record.data
+        topic = manner.packet.topic
+        if manner.template:
+            data = manner.template(data).fill(record.number, time.time())
+            topic = manner.template(topic).text(record.number, time.time())
+        payload = manner.convert(data) if manner.convert else data
+        packet = manner.packet if topic == manner.packet.topic else manner.packet.replace(topic=topic)
+        return Message(self.writer(packet), payload, None, record.number)
+
+    def writer(self, packet: Publish) -> PublishWriter:
+        """Return the writer of packets like this one, which is judged at the first."""
+        key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
+        writer = self._writers.get(key)
+        if writer is None:
+            judge(packet, self.manner.version, force=self.manner.force, warn=self.manner.warn)
+            if len(self._writers) >= MOST_WRITERS:
+                self._writers.clear()
+            writer = self._writers[key] = PublishWriter(packet, self.manner.version)
+        return writer
+
+
+class Lines(Pieces):
+    """Each piece is a payload as it stands; all else is the same."""
+
+    def __init__(self, manner: Manner, complain: Complain) -> None:
+        super().__init__(manner, complain)
+        self._writer = PublishWriter(manner.packet, manner.version)
+
+    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+        """Return the messages that a chunk completes, and the offset behind them."""
+        writer = self._writer
+        messages = [Message(writer, record.data, None, record.number) for record in self._records(chunk)]
+        return messages, self._reader.offset
+
+    def batch(self, chunk: bytes) -> Batch:
+        """Return the payloads that a chunk completes, to be written at once."""
+        if not chunk:
+            return Batch(self._writer, [record.data for record in self._records(chunk)])
+        try:
+            payloads = self._reader.split(chunk)
+        except RecordTooLong as error:
+            raise click.UsageError(f"standard input: {error}") from None
+        self._reader.number += len(payloads)
+        return Batch(self._writer, payloads)
+
+
+class Objects(Pieces):
+    """Each line is a JSON object with a message of its own; blank lines are none."""
+
+    def _made(self, record: Record) -> Message | None:
+        return super()._made(record) if record.data.strip() else None
+
+    def message(self, record: Record) -> Message:
+        """Return the message of a line; raises ValueError or UsageError."""
+        packet = message_of(record.data, self.manner.packet, record.number, version=self.manner.version)
+        if self.manner.answered and not packet.qos:
+            raise BadLine(record.number, "$.qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
+        return Message(self.writer(packet), packet.payload, packet.packet_id, record.number)

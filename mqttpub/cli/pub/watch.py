@@ -1,0 +1,118 @@
+"""`pub --lint`: what both ends send is judged as it passes."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+from ...codec.stream import Frame
+from ...codec.tree import Finding
+from ...spec.statements import statement
+from ...spec.versions import Direction, Version
+from ...traffic.context import KnownPacket
+from ...traffic.events import Closed, Ends, PacketSeen
+from ...view.packet.values import plural
+from ...view.terminal.style import show
+from ...view.traffic.findings import Case, Source
+from ..inspect.findings import Manner, Rows, summary, width_of, writer_of
+from ..inspect.judged import Cases
+from ..inspect.selection import Selection
+from ..notes import note
+from .outcome import print_json
+
+
+class Watch:
+    """Observes a tap and shows what is wrong as it comes, on standard error or, as JSON, on standard output."""
+
+    def __init__(self, version: Version, manner: Manner) -> None:
+        self.aside: Callable[[], None] = lambda: None
+        """Called before anything is shown, so that others make room."""
+        self.peer_errors = 0
+        """Findings of severity error in what the broker sent."""
+        self._version = version
+        self._manner = manner
+        self._stream: TextIO = sys.stdout if manner.json else sys.stderr
+        self._writer = writer_of(manner, self._stream)
+        self._cases = Cases()
+        self._selection = Selection()
+        self._ends = Ends(1, "", "")
+        self._last: int | None = None
+        self._ended = False
+
+    def __call__(self, now: float, frame: Frame) -> None:
+        """Take one packet from the tap."""
+        known = self._take(now, frame)
+        if known.findings:
+            self._show(self._cases.case(known, known.findings, Source()))
+
+    def findings(self, now: float, frame: Frame) -> Sequence[Finding]:
+        """Take one packet and return what is wrong with it, for somebody who shows it."""
+        found = self._take(now, frame).findings or ()
+        self._count(found, frame.direction is Direction.SERVER)
+        self._selection.pick(found)
+        return found
+
+    def connected(self, layers: list[str]) -> None:
+        """Take the beginning of a connection."""
+        if self._last is not None:
+            self._close()
+            self._ends = self._ends._replace(number=self._ends.number + 1)
+            self._last = None
+
+    def end(self) -> None:
+        """Say how it went, once."""
+        if self._ended:
+            return
+        self._ended = True
+        if self._last is not None:
+            self._close()
+        fared = list(self._cases.end())
+        self.aside()
+        width = width_of(sys.stderr)
+        if not self._cases.packets:
+            return
+        show(summary(self._cases.packets, self._cases.connections, self._selection, fared, width), sys.stderr)
+        if self.peer_errors:
+            errors = plural(self.peer_errors, "error")
+            note(f"the broker broke the protocol: {errors} in what it sent or left undone")
+        if self._manner.json:
+            self._record(fared)
+
+    def _take(self, now: float, frame: Frame) -> KnownPacket:
+        time = self._last = int(now * 1_000_000) * 1000
+        if not self._cases.packets:
+            self._writer.begin(time)
+        version = frame.version or self._version
+        return self._cases.packet(
+            PacketSeen(self._ends, time, 0, frame.data, frame.offset, frame.direction, version, False)
+        )
+
+    def _close(self) -> None:
+        case = self._cases.other(Closed(self._ends, self._last, 0, None, "end"), Source())
+        if case:
+            self._show(case)
+
+    def _show(self, case: Case) -> None:
+        direction = case.event.direction
+        of_peer = [
+            each for each in case.findings if direction is Direction.SERVER or (direction is None and _owed(each))
+        ]
+        self._count(of_peer, bool(of_peer))
+        if shown := self._selection.pick(case.findings):
+            self.aside()
+            self._writer.take(case._replace(findings=shown))
+            self._stream.flush()
+
+    def _count(self, found: Sequence[Finding], of_peer: bool) -> None:
+        self.peer_errors += of_peer and sum(each.severity == "error" for each in found)
+
+    def _record(self, fared: list[Rows]) -> None:
+        words = [row.word for _, rows in fared for row in rows]
+        print_json({
+            "event": "lint", "packets": self._cases.packets, **self._selection.counts, "peer_errors": self.peer_errors,
+            "statements": {word.replace(" ", "_"): words.count(word) for word in ("broken", "kept", "not exercised")},
+        })  # fmt: skip
+
+
+def _owed(finding: Finding) -> bool:
+    """Whether what was left undone at the end of a connection was not for the client to do."""
+    return not finding.statement or statement(finding.statement).who != "c"

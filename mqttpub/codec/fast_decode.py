@@ -1,0 +1,245 @@
+"""Values only: the same walk without nodes, for speed.
+
+For each packet type and version a function is written from the table, as source text, and
+compiled when the first such packet comes. It takes nothing but what is regular in every
+respect; whatever is not goes to `decode`, whose word counts.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from typing import Any
+
+from ..spec.declare import Field, Group, Packet, Property
+from ..spec.properties import PROPERTIES, PropertyRow
+from ..spec.versions import Version
+from ..wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
+from .framing import CONNECT, connect_layout, declared
+
+Reader = Callable[[bytes, int, int, int], Packet]
+"""Takes the data, the first byte of a packet, where its variable header starts and where it ends."""
+_PropertyReader = Callable[[bytes, int, list[Property]], int]
+"""Takes the data and where a property's value starts, adds the property, returns where the next one starts."""
+
+
+class Irregular(Exception):
+    """These bytes are for `decode`: it has a finding for them."""
+
+
+def values(data: bytes, version: Version) -> Packet | None:
+    """Return the values of one whole packet, equal to `decode(data, version).packet` for all bytes.
+
+    So None means that the declaration lacked bytes or there is none. Where a finding leaves
+    decode its packet, it is returned here too: bytes left over behind the last field, a
+    Variable Byte Integer longer than need be, a property with an unknown identifier (its
+    value is then the rest of the properties).
+    """
+    try:
+        first, start = data[0], 2
+        length = data[1]
+        if length > 0x7F:
+            length, start = _variable(data, 1)
+        if start + length != len(data):
+            raise Irregular
+        code = first >> 4
+        if code == CONNECT:
+            version = connect_layout(data) or version
+        return reader(code, version)(data, first, start, len(data))
+    except (Irregular, IndexError):
+        from .decode import decode
+
+        return decode(data, version).packet
+
+
+@cache
+def reader(code: int, version: Version) -> Reader:
+    """Return the function that reads this packet type in this version from a frame already cut.
+
+    It raises Irregular exactly where decode has a finding. The version is taken as it is,
+    for a CONNECT too, and bytes behind the end are no part of the packet.
+    """
+    cls = declared(code, version)
+    if cls is None:
+        return _unknown
+    function: Reader = _compiled(source(code, version), f"{cls.name} {version.label}", _names(cls))
+    return function
+
+
+def source(code: int, version: Version) -> str:
+    """Return the text of that function; it depends on the table alone."""
+    cls = declared(code, version)
+    if cls is None:
+        raise ValueError(f"MQTT {version.label} has no packet type {code}")
+    first, *steps = cls.plan[version]
+    body = (
+        *_bits(first, "v_", "first"),
+        *_steps(cls, steps, "v_", version),
+        *("if p != end:", "    raise Irregular"),
+        *_made(cls, "packet", "v_", version),
+        "return packet",
+    )
+    caught = ("except (IndexError, KeyError):", "    raise Irregular from None")
+    return _function("data, first, p, end", ("try:", *_inner(body), *caught))
+
+
+def _unknown(data: bytes, first: int, start: int, end: int) -> Packet:
+    raise Irregular
+
+
+def _variable(data: bytes, pos: int) -> tuple[int, int]:
+    """Return a Variable Byte Integer of two bytes or more, and where it ends."""
+    value = data[pos] & 0x7F
+    for size in (1, 2, 3):
+        byte = data[pos + size]
+        value |= (byte & 0x7F) << 7 * size
+        if byte < 0x80:
+            if not byte:
+                break
+            return value, pos + size + 1
+    raise Irregular
+
+
+# Source text becomes a function.
+
+
+def _compiled(text: str, name: str, names: dict[str, Any]) -> Any:
+    scope = {"Irregular": Irregular, "variable": _variable, **names}
+    exec(compile(text, f"<values of {name}>", "exec"), scope)
+    return scope["read"]
+
+
+def _names(cls: type[Group]) -> dict[str, Any]:
+    """Return what the source of a packet refers to: classes, defaults, the readers of properties."""
+    names: dict[str, Any] = {cls.__name__: cls, "instance": object.__new__, "properties": _property_readers()}
+    for field in cls.layout:
+        names[_default(cls, field)] = field.default
+        if isinstance(field.item, type):
+            names |= _names(field.item)
+    return names
+
+
+@cache
+def _property_readers() -> dict[int, _PropertyReader]:
+    names = {"Property": Property, "pair": tuple.__new__}
+    return {row.id: _compiled(_property_source(row), row.label, names) for row in PROPERTIES.values()}
+
+
+def _property_source(row: PropertyRow) -> str:
+    body = (*_value(row.type, "value"), f"found.append(pair(Property, ({row.id}, value)))", "return p")
+    return _function("data, p, found", body)
+
+
+# The table becomes source text. The position `p` only ever grows, so one look at the end finds
+# every value that was cut short; an index or a property that is not there is an exception.
+
+
+def _function(arguments: str, body: Iterable[str]) -> str:
+    return "\n".join((f"def read({arguments}):", *_inner(body), ""))
+
+
+def _inner(lines: Iterable[str]) -> Iterator[str]:
+    return (f"    {line}" for line in lines)
+
+
+def _default(cls: type[Group], field: Field) -> str:
+    return f"{cls.__name__}_{field.key}"
+
+
+def _made(cls: type[Group], name: str, prefix: str, version: Version) -> list[str]:
+    """Return lines that build an instance, as fast as it goes: without its constructor."""
+    values = (prefix + field.key if field.spoken(version) else _default(cls, field) for field in cls.layout)
+    pairs = (f'"{field.key}": {value}' for field, value in zip(cls.layout, values, strict=True))
+    return [f"{name} = instance({cls.__name__})", f"{name}.__dict__ = {{{', '.join(pairs)}}}"]
+
+
+def _steps(cls: type[Group], steps: Iterable[tuple[Field, ...]], prefix: str, version: Version) -> list[str]:
+    """Return lines that read fields into variables with this prefix."""
+    lines: list[str] = []
+    for step in steps:
+        if step[0].mask:
+            lines += ["octet = data[p]", "p += 1", *_bits(step, prefix, "octet")]
+        else:
+            lines += _field(cls, step[0], prefix, version)
+    return lines
+
+
+def _bits(step: tuple[Field, ...], prefix: str, octet: str) -> list[str]:
+    return [f"{prefix}{field.key} = {_pick(field, octet)}" for field in step]
+
+
+def _pick(field: Field, octet: str) -> str:
+    if field.single:
+        return f"{octet} & {field.mask} != 0"
+    return f"({octet} & {field.mask}) >> {field.shift}" if field.shift else f"{octet} & {field.mask}"
+
+
+def _field(cls: type[Group], field: Field, prefix: str, version: Version) -> list[str]:
+    name = prefix + field.key
+    lines = _SHAPES[field.shape](field, name, version)
+    absent = [f"not {prefix}{field.when}"] if field.when else []
+    absent += ["p >= end"] if version in field.tail else []
+    if not absent:
+        return lines
+    return [f"if {' or '.join(absent)}:", f"    {name} = {_default(cls, field)}", "else:", *_inner(lines)]
+
+
+def _plain(field: Field, name: str, version: Version) -> list[str]:
+    assert field.type is not None
+    return _value(field.type, name)
+
+
+def _group(field: Field, name: str, version: Version) -> list[str]:
+    return _members(field.item, name, version)
+
+
+def _members(cls: type[Group], name: str, version: Version) -> list[str]:
+    steps = _steps(cls, cls.plan[version], f"{name}__", version)
+    return [*steps, *_made(cls, name, f"{name}__", version)]
+
+
+def _list(field: Field, name: str, version: Version) -> list[str]:
+    """Return lines that read items up to the end of the packet."""
+    each = f"{name}__item"
+    item = _members(field.item, each, version) if isinstance(field.item, type) else _value(field.item, each)
+    loop = _inner((*item, f"items.append({each})"))
+    return ["items = []", "while p < end:", *loop, f"{name} = tuple(items)"]
+
+
+def _properties(field: Field, name: str, version: Version) -> list[str]:
+    loop = ("while p < stop:", "    p = properties[data[p]](data, p + 1, found)")
+    window = ("stop = p + size", "if stop > end:", "    raise Irregular", "found = []", *loop)
+    ended = ("if p != stop:", "    raise Irregular", f"{name} = tuple(found)")
+    return [*_value(VARIABLE, "size"), "if size:", *_inner((*window, *ended)), "else:", f"    {name} = ()"]
+
+
+_SHAPES: dict[str, Callable[[Field, str, Version], list[str]]] = {
+    "value": _plain,
+    "group": _group,
+    "list": _list,
+    "properties": _properties,
+}
+
+
+def _value(type: WireType, name: str) -> list[str]:
+    """Return lines that read one value of a data type."""
+    return [line.format(name) for line in _TYPES[type]]
+
+
+def _integer(size: int) -> tuple[str, ...]:
+    octets = ["data[p]", *(f"data[p + {index}]" for index in range(1, size))]
+    shifted = [f"{octet} << {8 * (size - index)}" for index, octet in enumerate(octets[:-1], 1)]
+    return f"{{}} = {' | '.join((*shifted, octets[-1]))}", f"p += {size}"
+
+
+_SLICE = ("start = p + 2", "p = start + (data[p] << 8 | data[p + 1])")
+_STRING = (*_SLICE, "{} = data[start:p].decode('utf-8', 'surrogateescape')")
+_TYPES: dict[WireType, tuple[str, ...]] = {
+    BYTE: _integer(1),
+    U16: _integer(2),
+    U32: _integer(4),
+    VARIABLE: ("{0} = data[p]", "p += 1", "if {0} > 127:", "    {0}, p = variable(data, p - 1)"),
+    BINARY: (*_SLICE, "{} = data[start:p]"),
+    STRING: _STRING,
+    PAIR: (*(line.format(part) for part in ("left", "right") for line in _STRING), "{} = left, right"),
+    REST: ("{} = data[p:end]", "if p < end:", "    p = end"),
+}
+"""Data types as lines with a place for the name of the variable."""

@@ -1,0 +1,137 @@
+"""What decoding yields: nodes with their places, and findings."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..spec.declare import Field, Packet
+from ..spec.properties import PropertyRow
+from ..spec.versions import Direction, Version
+from ..wire.span import Span
+
+
+class Node:
+    """A value and its place.
+
+    `mask` is the bits it takes in its single byte, or 0 for whole bytes. A node without
+    children is a leaf; the leaves of a packet cover each of its bits exactly once.
+    """
+
+    __slots__ = ("children", "field", "kind", "label", "mask", "name", "prefix", "row", "span", "value")
+
+    def __init__(
+        self, name: str, span: Span, value: Any = None, *, mask: int = 0, kind: str = "", label: str = "",
+        field: Field | None = None, row: PropertyRow | None = None, prefix: int = 0,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.span = span
+        self.value = value
+        self.mask = mask
+        self.kind = kind
+        """Family of the value: type flag length id topic property reason number text payload secret
+        reserved gap; `octet`, `group`, `list` and `properties` only hold others."""
+        self.label = label
+        """The specification's name for it."""
+        self.field = field
+        """The declaration it was read by, if any."""
+        self.row = row
+        """The property it belongs to, if any."""
+        self.prefix = prefix
+        """Bytes of length at the front of the span."""
+        self.children: list[Node] = []
+
+    def leaves(self) -> Iterator["Node"]:
+        """Yield the leaves in the order of the wire."""
+        if not self.children:
+            yield self
+        for child in self.children:
+            yield from child.leaves()
+
+    def child(self, name: str) -> "Node | None":
+        """Return the first descendant with this name that is not inside a list or property."""
+        for node in self.children:
+            if node.name == name:
+                return node
+            if node.kind in ("octet", "group") and (found := node.child(name)):
+                return found
+        return None
+
+    def walk(self, path: str = "") -> Iterator[tuple[str, "Node"]]:
+        """Yield every node with its dotted path; bytes that only hold bits add nothing to it."""
+        own = path if self.kind == "octet" and path else f"{path}.{self.name}" if path else self.name
+        yield own, self
+        for child in self.children:
+            yield from child.walk(own)
+
+    def __repr__(self) -> str:
+        return f"Node({self.name!r}, {self.span.start}-{self.span.stop}, {self.value!r}, mask={self.mask:#x})"
+
+
+class Finding:
+    """Something wrong, or worth knowing, at one place of a packet."""
+
+    __slots__ = ("mask", "message", "path", "reason", "severity", "span", "statement")
+
+    def __init__(
+        self, severity: str, path: str, span: Span, message: str, statement: str, *,
+        mask: int = 0, reason: int | None = None,
+    ) -> None:  # fmt: skip
+        self.severity = severity
+        """error, warning or note."""
+        self.path = path
+        self.span = span
+        self.mask = mask
+        self.message = message
+        """What is and what should be."""
+        self.statement = statement
+        """Full id of the statement, such as MQTT5-3.3.1-2."""
+        self.reason = reason
+        """Reason Code with which a receiver answers it in MQTT 5.0."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Finding({self.severity} {self.path} {self.span.start}-{self.span.stop} {self.message!r} {self.statement})"
+        )
+
+
+def finding(id: str, path: str, span: Span, message: str, *, mask: int = 0, reason: int | None = None) -> Finding:
+    """Return a finding with the severity that the statement has."""
+    from ..spec.statements import statement
+
+    severity = statement(id).severity
+    return Finding(severity, path, span, message, id, mask=mask, reason=reason)
+
+
+class Decoded:
+    """One packet: its bytes, its tree and what was found while reading it."""
+
+    __slots__ = ("data", "direction", "findings", "offset", "packet", "root", "type", "version")
+
+    def __init__(
+        self, data: bytes, root: Node, version: Version, *, type: type[Packet] | None, offset: int = 0,
+        direction: Direction | None = None, findings: list[Finding] | None = None, packet: Packet | None = None,
+    ) -> None:  # fmt: skip
+        self.data = data
+        self.root = root
+        self.version = version
+        self.type = type
+        """The declaration, or None for packet type 0 and those the version does not have."""
+        self.offset = offset
+        """Where the packet begins in its stream; spans count from the packet."""
+        self.direction = direction
+        self.findings = findings if findings is not None else []
+        self.packet = packet
+        """The values; None when the bytes did not hold all that the declaration needs."""
+
+    @property
+    def name(self) -> str:
+        """The specification's word for the packet."""
+        return self.type.name if self.type else f"TYPE {self.data[0] >> 4}" if self.data else "NOTHING"
+
+    @property
+    def code(self) -> int:
+        """The packet type."""
+        return self.data[0] >> 4 if self.data else 0
+
+    def at(self, path: str) -> Node | None:
+        """Return the node with this dotted path."""
+        return next((node for own, node in self.root.walk() if own == path), None)

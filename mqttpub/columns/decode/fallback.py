@@ -1,0 +1,117 @@
+"""Rows of packets that are not read by columns: rare types, and whatever is irregular; the scalar codec reads them."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from ...codec.decode import decode
+from ...codec.fast_decode import Irregular, reader
+from ...codec.framing import connect_layout
+from ...codec.tree import Finding
+from ...spec.declare import Field, Group, Packet, Property
+from ...spec.packets import Connack, Connect, Publish
+from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.versions import Version
+from ...wire.types import PAIR, readable
+from ..schema import OPTIONS, PACKETS
+from .properties import ALIAS, Word, hexadecimal
+
+TAKEN = frozenset(("client_id", "properties"))
+"""Fields whose columns are not made of the packet alone, or not here."""
+SECRETS = frozenset(row.id for row in PROPERTIES.values() if row.secret)
+ASSIGNED = BY_KEY["assigned_client_identifier"].id
+
+
+class Row(NamedTuple):
+    """What the scalar codec read of one packet."""
+
+    version: Version
+    cells: dict[str, Any]
+    """Values by column; null in all others."""
+    properties: list[Word] | None
+    alias: int | None
+    """Topic Alias, the first one."""
+    client: str
+    """Client Identifier that it tells; empty when it tells none."""
+
+
+def read(data: bytes, version: Version, body: int) -> Row:
+    """Return what a packet holds; `body` is where its variable header begins, 0 where its header is irregular."""
+    version = connect_layout(data) or version
+    packet, finding = _regular(data, version, body) if body else None, None
+    if packet is None:
+        decoded = decode(data, version)
+        packet, version = decoded.packet, decoded.version
+        finding = decoded.findings[0] if decoded.findings else None
+    return row(packet, version, finding)
+
+
+def _regular(data: bytes, version: Version, body: int) -> Packet | None:
+    try:
+        return reader(data[0] >> 4, version)(data, data[0], body, len(data))
+    except Irregular:
+        return None
+
+
+def row(packet: Packet | None, version: Version, finding: Finding | None = None) -> Row:
+    """Return the values of a packet by column."""
+    cells: dict[str, Any] = dict(_cells(packet, version)) if packet else {}
+    if finding:
+        cells |= {"error": readable(finding.message), "error_statement": finding.statement or None}
+    found: Iterable[Property] = getattr(packet, "properties", None) or ()
+    alias = next((value for id, value in found if id == ALIAS), None)
+    assigned = next((value for id, value in found if id == ASSIGNED), "")
+    client = packet.client_id if isinstance(packet, Connect) else assigned if isinstance(packet, Connack) else ""
+    alias = alias if isinstance(packet, Publish) else None
+    return Row(version, cells, _words(packet, version), alias, readable(client))
+
+
+def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    for field in group.layout:
+        name, value = prefix + field.key, getattr(group, field.key)
+        if value is None or not field.spoken(version) or field.kind == "secret":
+            continue
+        if isinstance(value, Group):
+            yield from _cells(value, version, f"{field.key}_")
+        elif name == "will_properties":
+            yield name, [word._asdict() for word in _words(group, version) or ()]
+        elif field.shape == "list":
+            yield from _list(field, value, version)
+        elif name in PACKETS.names and name not in TAKEN:
+            yield name, readable(value) if isinstance(value, str) else value
+
+
+def _list(field: Field, items: tuple[Any, ...], version: Version) -> Iterable[tuple[str, Any]]:
+    """Yield the column of a list, or two of one whose items have options."""
+    if isinstance(field.item, type):
+        yield "filters", [readable(item.filter) for item in items]
+        yield "subscription_options", [_options(item, version) for item in items]
+    else:
+        yield field.key, [readable(item) if isinstance(item, str) else item for item in items]
+
+
+def _options(item: Group, version: Version) -> dict[str, Any]:
+    return {one.name: getattr(item, one.name) for one in OPTIONS if item.fields[one.name].spoken(version)}
+
+
+def _words(group: Group | None, version: Version) -> list[Word] | None:
+    """Return the properties of a packet or a will as texts; None where it has none."""
+    field = group.fields.get("properties") if group else None
+    found = getattr(group, "properties", None)
+    if field is None or found is None or not field.spoken(version):
+        return None
+    return [_word(each) for each in found]
+
+
+def _word(property: Property) -> Word:
+    id, value = property
+    known = PROPERTIES.get(id)
+    key = None
+    if known is None:
+        # Nobody knows where it ends, so the rest of the properties is in it, secrets too.
+        return Word(id, f"property_{id}", None, None if SECRETS.intersection(value) else hexadecimal(value))
+    if known.type is PAIR:
+        key, value = value
+    if known.secret:
+        return Word(id, known.key, None, None)
+    text = hexadecimal(value) if isinstance(value, bytes) else readable(str(value))
+    return Word(id, known.key, None if key is None else readable(key), text)

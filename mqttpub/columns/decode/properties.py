@@ -1,0 +1,219 @@
+"""Properties of many packets at once: the k-th property of all rows in one step (5.0: 2.2.2)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...spec.properties import BY_KEY, PROPERTIES
+from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
+from ..arrow import Mask, Rows, numbers, picked, slices, texts
+from ..bytesat import Bytes
+from ..schema import PROPERTY
+
+MOST = 64
+"""Properties of one packet that are read here; a packet with more is for the scalar codec."""
+ALIAS = BY_KEY["topic_alias"].id
+NOWHERE = np.iinfo(np.int64).max
+"""Where a property ends whose end cannot be told: behind everything."""
+UNKNOWN, NUMBER, TEXT, BLOB, TWO, LONG = range(6)
+"""How a property is read; LONG is a Variable Byte Integer, TWO a pair."""
+_KINDS: dict[WireType, int] = {
+    BYTE: NUMBER, U16: NUMBER, U32: NUMBER, VARIABLE: LONG, STRING: TEXT, BINARY: BLOB, PAIR: TWO,
+}  # fmt: skip
+_SIZES: dict[WireType, int] = {BYTE: 1, U16: 2, U32: 4}
+
+
+def _by_id(kind: type[np.generic], value: Callable[[int], Any]) -> NDArray[Any]:
+    return np.array([value(id) for id in range(256)], kind)
+
+
+_KIND = _by_id(np.uint8, lambda number: _KINDS[PROPERTIES[number].type] if number in PROPERTIES else UNKNOWN)
+_SIZE = _by_id(np.int64, lambda number: _SIZES.get(PROPERTIES[number].type, 0) if number in PROPERTIES else 0)
+_SECRET = _by_id(np.bool_, lambda number: number in PROPERTIES and PROPERTIES[number].secret)
+_NAMES = [PROPERTIES[id].key if id in PROPERTIES else f"property_{id}" for id in range(max(PROPERTIES) + 1)]
+
+
+class Part(NamedTuple):
+    """The k-th property of some rows."""
+
+    rows: Rows
+    k: Rows
+    ids: NDArray[Any]
+    spans: tuple[Rows, ...]
+    """The number that it is, or where its text begins and ends; of a pair, both."""
+
+
+class Word(NamedTuple):
+    """A property that the scalar codec read, as texts."""
+
+    id: int
+    name: str
+    key: str | None
+    value: str | None
+
+
+def read_properties(data: Bytes, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
+    """Read the properties that begin at each place; return where they end, and which of them are irregular."""
+    size, width = data.variable(at)
+    place = at + width
+    stop = place + size
+    wrong = (width == 0) | (stop > end)
+    entries.there[rows] = True
+    live = np.flatnonzero((size > 0) & ~wrong)
+    place, until, k = place[live], stop[live], 0
+    while len(live) and k < MOST:
+        place = entries.take(data, rows[live], k, place)
+        wrong[live[place > until]] = True
+        more = place < until
+        live, place, until, k = live[more], place[more], until[more], k + 1
+    wrong[live] = True
+    return stop, wrong
+
+
+Read = tuple[tuple[Rows, ...], Rows]
+"""What a property holds, and where it ends."""
+
+
+def _number(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+    size = _SIZE[ids]
+    return (data.integer(at, 4) >> 8 * (4 - size),), at + size
+
+
+def _long(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+    value, size = data.variable(at)
+    return (value,), np.where(size, at + size, NOWHERE)
+
+
+def _counted(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+    begin = at + 2
+    end = begin + data.integer(at, 2)
+    return (begin, end), end
+
+
+def _two(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+    first, middle = _counted(data, ids, at)
+    second, after = _counted(data, ids, middle)
+    return (*first, *second), after
+
+
+_READERS = {NUMBER: _number, LONG: _long, TEXT: _counted, BLOB: _counted, TWO: _two}
+_SPANS = {NUMBER: 1, TEXT: 2, BLOB: 2, TWO: 4}
+"""How many spans each kind has that is kept; LONG is kept as NUMBER."""
+
+
+class Entries:
+    """The properties of a batch with their rows, in any order; `cut` is to be called before what follows it."""
+
+    def __init__(self, count: int) -> None:
+        self.there: Mask = np.zeros(count, np.bool_)
+        """Rows that have properties, be they none."""
+        self._parts: dict[int, list[Part]] = {kind: [] for kind in _SPANS}
+        self._joined: dict[int, Part] = {}
+        self._cut: dict[int, list[pa.Array]] = {}
+
+    def take(self, data: Bytes, rows: Rows, k: int, place: Rows) -> Rows:
+        """Read one property of each row; return where it ends."""
+        ids = data.byte(place)
+        kinds = _KIND[ids]
+        after = np.full(len(place), NOWHERE, np.int64)
+        for kind in np.flatnonzero(np.bincount(kinds)).tolist():
+            if kind != UNKNOWN:
+                some = np.flatnonzero(kinds == kind)
+                own = ids[some]
+                spans, after[some] = _READERS[kind](data, own, place[some] + 1)
+                kept = self._parts[NUMBER if kind == LONG else kind]
+                kept.append(Part(rows[some], np.full(len(some), k), own, spans))
+        return after
+
+    def cut(self, buffer: pa.Buffer, irregular: Mask) -> Rows:
+        """Cut the texts of all other rows out of the buffer; return the rows with one that is not UTF-8."""
+        bad = [np.empty(0, np.int64)]
+        for kind, parts in self._parts.items():
+            part = self._joined[kind] = _joined(parts, _SPANS[kind], ~irregular)
+            places = range(0, _SPANS[kind] - 1, 2)
+            cuts = self._cut[kind] = [slices(buffer, part.spans[at], part.spans[at + 1]) for at in places]
+            if kind != BLOB:
+                found = [texts(cut) for cut in cuts]
+                self._cut[kind] = [text for text, _ in found]
+                bad += [part.rows[rows] for _, rows in found]
+        return np.unique(np.concatenate(bad))
+
+    def alias(self) -> tuple[Rows, NDArray[np.int64]]:
+        """Return the rows that have a Topic Alias, and the first one of each."""
+        rows, _, ids, (values,) = self._joined[NUMBER]
+        some = np.flatnonzero(ids == ALIAS)
+        unique, first = np.unique(rows[some], return_index=True)
+        return unique, values[some][first]
+
+    def array(self, scalar: Iterable[tuple[int, Sequence[Word] | None]]) -> pa.Array:
+        """Return a list of properties for each row; `scalar` has the rows that the scalar codec read."""
+        there, own = self.there.copy(), []
+        for row, words in scalar:
+            there[row] = words is not None
+            own += [(row, k, word) for k, word in enumerate(words or ())]
+        rows, k, ids = self._places(own)
+        offsets = np.zeros(len(there) + 1, np.int32)
+        np.cumsum(np.bincount(rows, minlength=len(there)), out=offsets[1:])
+        order = np.empty(len(rows), np.int64)
+        order[offsets[rows] + k] = np.arange(len(rows))
+        ids = ids[order]
+        members = (numbers(ids), _named(ids), *self._texts(order, [word for _, _, word in own]))
+        taken = pa.StructArray.from_arrays(members, fields=list(PROPERTY))
+        return pa.ListArray.from_arrays(numbers(offsets), taken, mask=None if there.all() else numbers(~there))
+
+    def _places(self, own: list[tuple[int, int, Word]]) -> tuple[Rows, Rows, NDArray[np.int32]]:
+        """Return rows, places within rows and identifiers of all properties, in the order of the parts."""
+        scalar = np.array([(row, k, word.id) for row, k, word in own], np.int64).reshape(-1, 3).T
+        parts = [(part.rows, part.k, part.ids) for part in self._joined.values()]
+        rows, k, ids = (np.concatenate(each) for each in zip(*parts, scalar, strict=True))
+        return rows, k, ids.astype(np.int32)
+
+    def _texts(self, order: Rows, words: list[Word]) -> tuple[pa.Array, pa.Array]:
+        """Return keys and values of all properties; `order` tells their places among the parts."""
+        pairs = len(self._joined[TWO].rows)
+        # Pairs are the last of the parts, and only they have keys.
+        first = len(order) - len(words) - pairs
+        keys = pa.concat_arrays([self._cut[TWO][0], pa.array([word.key for word in words], pa.string())])
+        has = order >= first
+        values = [self._values(kind) for kind in _SPANS]
+        values.append(pa.array([word.value for word in words], pa.string()))
+        return (
+            keys.take(numbers(np.where(has, order - first, 0), has)),
+            pa.concat_arrays(values).take(numbers(order)),
+        )
+
+    def _values(self, kind: int) -> pa.Array:
+        part = self._joined[kind]
+        if kind == NUMBER:
+            return numbers(part.spans[0]).cast(pa.string())
+        if kind == BLOB:
+            blobs = zip(self._cut[kind][0].to_pylist(), _SECRET[part.ids].tolist(), strict=True)
+            return pa.array([None if secret else hexadecimal(blob) for blob, secret in blobs], pa.string())
+        return self._cut[kind][-1]
+
+
+def _named(ids: NDArray[np.int32]) -> pa.Array:
+    """Return the name of each property by its Identifier."""
+    odd = np.unique(ids[ids >= len(_NAMES)])
+    words = [*_NAMES, *(f"property_{id}" for id in odd.tolist())]
+    return picked(words, np.where(ids < len(_NAMES), ids, len(_NAMES) + np.searchsorted(odd, ids)))
+
+
+def hexadecimal(data: bytes) -> str:
+    """Return bytes as a text."""
+    return f"hex:{data.hex()}"
+
+
+def _joined(parts: list[Part], spans: int, wanted: Mask) -> Part:
+    """Return parts as one, of rows that are wanted only."""
+    none = np.empty(0, np.int64)
+    if not parts:
+        return Part(none, none, none, (none,) * spans)
+    members = zip(*((one.rows, one.k, one.ids, *one.spans) for one in parts), strict=True)
+    joined = [np.concatenate(each) for each in members]
+    kept = wanted[joined[0]]
+    rows, k, ids, *values = joined if kept.all() else [each[kept] for each in joined]
+    return Part(rows, k, ids, tuple(values))

@@ -1,0 +1,1 @@
+"""PUBLISH packets and their acknowledgements as rows."""

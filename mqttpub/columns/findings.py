@@ -1,0 +1,152 @@
+"""Frames to rows of `findings`: every packet judged by itself and in its conversation, one by one."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ..codec.tree import Finding
+from ..lint.judge import Judge
+from ..spec.versions import Direction, Version
+from ..traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
+from ..wire.types import readable
+from .arrow import numbers, replaced
+from .decode.decode import key
+from .reassemble.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames, LastRows
+from .schema import FINDINGS
+
+_ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
+_SIDES = {direction: side for side, direction in _ENDS.items()}
+_OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "direction", "type")
+"""Columns that a finding has from the packet that it is about."""
+
+
+class Found(NamedTuple):
+    """A finding, the row of the packet that it is about or comes behind, and what it is about where that is none."""
+
+    row: int
+    finding: Finding
+    event: GapSeen | Closed | None
+
+
+class Judging:
+    """Judges the frames of batches that follow one another; it can be pickled between them."""
+
+    def __init__(self) -> None:
+        self._judge = Judge()
+
+    def add(
+        self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Ends], str] = key,
+        client: Callable[[str], str | None] = lambda key: None,
+    ) -> pa.RecordBatch:  # fmt: skip
+        """Return what is wrong with frames; `packets` are their rows.
+
+        `name` gives the keys of connections, and `client` the Client Identifier by such a key.
+        """
+        found = list(self._found(frames))
+        return _rows(found, packets, capture, lambda ends: (name(ends), client(name(ends))))
+
+    def _found(self, frames: Frames) -> Iterator[Found]:
+        """Yield findings in order, those of gaps and closes at their places among the packets."""
+        others = iter(placed(frames))
+        place, other = next(others, (len(frames), None))
+        for row, event in enumerate(packets_of(frames)):
+            while other and place <= row:
+                yield from self._other(row, other)
+                place, other = next(others, (len(frames), None))
+            yield from (Found(row, finding, None) for finding in self._judge.packet(event)[1])
+        while other:
+            yield from self._other(len(frames), other)
+            _, other = next(others, (0, None))
+
+    def _other(self, row: int, event: GapSeen | Closed) -> Iterator[Found]:
+        for finding in self._judge.event(event):
+            yield Found(row, finding, event)
+        if isinstance(event, GapSeen) and event.malformed:
+            yield Found(row, self._judge.unread(event), event)
+
+
+def packets_of(frames: Frames) -> Iterator[PacketSeen]:
+    """Yield frames one by one."""
+    columns = (frames.start, frames.end, frames.time, frames.record, frames.connection, frames.direction,
+               frames.offset, frames.version, frames.guessed)  # fmt: skip
+    for start, end, time, record, connection, side, offset, version, guessed in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
+        data = bytes(frames.buffer[start:end])
+        when = None if time == NO_TIME else time
+        ends = frames.connections[connection]
+        yield PacketSeen(ends, when, record, data, offset, _ENDS[side], Version(version), guessed)
+
+
+def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:
+    """Return gaps and closes with the number of packets that come before each.
+
+    A close is behind all packets of its record; a gap is in front of the packets that follow it in its direction.
+    """
+    others = [each for each in frames.others if not isinstance(each, Remark)]
+    last = LastRows(frames)
+    found = [(_place(frames, each, last), each) for each in others]
+    return sorted(found, key=lambda pair: pair[0])
+
+
+def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
+    place = int(np.searchsorted(frames.record, event.record, "right"))
+    side = _SIDES[event.direction]
+    if isinstance(event, Closed):
+        if event.how == "end":
+            return len(frames)
+        # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
+        return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
+    own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
+    rows = np.flatnonzero(own & (frames.offset >= event.offset))
+    return int(rows[0]) if len(rows) else place
+
+
+# rows
+
+
+Whose = Callable[[Ends], tuple[str, str | None]]
+"""Gives the key of a connection and its Client Identifier."""
+
+
+def _rows(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> pa.RecordBatch:
+    columns = _whose(found, packets, capture, whose)
+    columns |= {
+        "severity": [each.finding.severity for each in found],
+        "statement": [each.finding.statement or None for each in found],
+        "path": [readable(each.finding.path) for each in found],
+        "offset": [each.finding.span.start for each in found],
+        "size": [each.finding.span.length for each in found],
+        "mask": [each.finding.mask for each in found],
+        "message": [readable(each.finding.message) for each in found],
+    }
+    return pa.RecordBatch.from_arrays([_array(columns[each.name], each.type) for each in FINDINGS], schema=FINDINGS)
+
+
+def _array(values: Any, type: pa.DataType) -> pa.Array:
+    return pa.array(values, type) if isinstance(values, list) else values
+
+
+def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> dict[str, Any]:
+    """Return the columns that tell what findings are about."""
+    about = np.array([each.row if each.event is None else 0 for each in found], np.int64)
+    odd = np.array([index for index, each in enumerate(found) if each.event is not None], np.int64)
+    events = [each.event for each in found if each.event is not None]
+    named = [whose(event.ends) for event in events]
+    cells: dict[str, list[Any]] = {
+        "capture": [capture for _ in events],
+        "frame": [event.record or None for event in events],
+        "pos": [event.offset if isinstance(event, GapSeen) else None for event in events],
+        "time": [None if event.time is None else event.time // 1000 for event in events],
+        "connection": [connection for connection, _ in named],
+        "client_id": [client for _, client in named],
+        "direction": [event.direction.value if event.direction else None for event in events],
+        "type": [None for _ in events],
+    }
+    if not len(packets):
+        return {each: pa.array(cells[each], FINDINGS.field(each).type) for each in _OF_PACKET}
+    own = packets.take(numbers(about))
+    return {each: replaced(own[each], odd, cells[each]) for each in _OF_PACKET}

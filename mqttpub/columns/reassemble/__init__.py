@@ -1,0 +1,1 @@
+"""Records to MQTT frames, many at a time."""

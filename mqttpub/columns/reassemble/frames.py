@@ -1,0 +1,107 @@
+"""Whole control packets in columns, as reassembly hands them to the decoder."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...traffic.events import Closed, Ends, GapSeen, Remark
+
+CLIENT, SERVER, UNKNOWN = 0, 1, 2
+"""Which end sent a packet."""
+SIDES = 3
+NONE = -1
+"""Stands for a number that is not there."""
+
+
+@dataclass
+class Frames:
+    """Packets of many connections, in the order in which records completed them.
+
+    All arrays have one element for each packet. `buffer` is below 2 GiB, so that Arrow's
+    offsets of 32 bits reach all of it.
+    """
+
+    buffer: bytes | bytearray | memoryview
+    """Holds every packet in one piece; packets may lie in any order and other bytes between them."""
+    start: NDArray[np.int64]
+    """Where each packet begins in `buffer`."""
+    end: NDArray[np.int64]
+    """Where it ends."""
+    time: NDArray[np.int64]
+    """Nanoseconds since 1970; the smallest integer where nothing tells it."""
+    record: NDArray[np.int64]
+    """The record of the capture that completed it, counted from 1."""
+    connection: NDArray[np.int32]
+    """Index into `connections`."""
+    direction: NDArray[np.uint8]
+    """CLIENT, SERVER or UNKNOWN."""
+    offset: NDArray[np.int64]
+    """Where it begins in the bytes of its direction."""
+    version: NDArray[np.uint8]
+    """Value of spec.terms.Version."""
+    guessed: NDArray[np.bool_]
+    """Whether the version rests on evidence other than the CONNECT of its connection."""
+    connections: list[Ends]
+    others: list[GapSeen | Closed | Remark]
+    """What is no packet, in order."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+class LastRows:
+    """The last packet of each end of each connection, looked up once for all events that come with frames."""
+
+    def __init__(self, frames: Frames) -> None:
+        self._rows: NDArray[np.int64] = np.full((len(frames.connections), SIDES), NONE, np.int64)
+        # Of several packets of one end NumPy keeps the last.
+        self._rows[frames.connection, frames.direction] = np.arange(len(frames))
+        self._indices: dict[int, list[int]] = {}
+        for index, each in enumerate(frames.connections):
+            self._indices.setdefault(each.number, []).append(index)
+
+    def indices(self, ends: Ends) -> list[int]:
+        """Return where a connection is among those of the frames; its ends may have got their names later."""
+        return self._indices.get(ends.number, [])
+
+    def of(self, ends: Ends, side: int | None = None) -> int:
+        """Return the row of the last packet of an end, or of any end; NONE where there is none."""
+        rows = self._rows[self.indices(ends)]
+        return int((rows if side is None else rows[:, side]).max(initial=NONE))
+
+
+NO_TIME = int(np.iinfo(np.int64).min)
+"""Stands for a time that nothing tells."""
+
+
+def of_events(events: Any) -> Frames:
+    """Return frames of events as `capture.reading.events` yields them; the slow way, which is always right."""
+    from ...spec.versions import Direction
+    from ...traffic.events import PacketSeen
+
+    sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
+    buffer, rows = bytearray(), []
+    numbers: dict[Ends, int] = {}
+    connections: list[Ends] = []
+    others: list[GapSeen | Closed | Remark] = []
+    for event in events:
+        if not isinstance(event, PacketSeen):
+            others.append(event)
+            continue
+        index = numbers.setdefault(event.ends, len(connections))
+        if index == len(connections):
+            connections.append(event.ends)
+        start = len(buffer)
+        buffer += event.data
+        time = NO_TIME if event.time is None else event.time
+        rows.append(
+            (start, len(buffer), time, event.record, index, sides[event.direction], event.offset, event.version,
+             event.guessed)
+        )  # fmt: skip
+    columns = list(zip(*rows, strict=True)) if rows else [()] * 9
+    kinds = (np.int64, np.int64, np.int64, np.int64, np.int32, np.uint8, np.int64, np.uint8, np.bool_)
+    names = ("start", "end", "time", "record", "connection", "direction", "offset", "version", "guessed")
+    arrays: Any = {name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
+    return Frames(buffer=bytes(buffer), connections=connections, others=others, **arrays)

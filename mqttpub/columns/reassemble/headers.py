@@ -1,0 +1,320 @@
+"""The headers of records in columns: link layer, IP and TCP of all at once, TCP only of a share of the connections."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from ...capture.network.link import FAMILIES, IP, PPPOE, TAGS
+from ...capture.network.tcp_side import ACK, FIN, RST, SYN
+from ..gather import Integers, integers, rows
+from ..scan.buckets import ALL, Bucket, slot, slots4, slots6
+from ..scan.records import Records
+
+Flags = NDArray[np.bool_]
+
+MOST_TAGS = 2
+"""VLAN tags that are looked behind; a record with more is read by itself."""
+CARRIES_TCP = (0, 6, 43, 44, 51, 60, 135, 139, 140)
+"""Protocols of IP that are TCP, or behind which there may be TCP."""
+SNAP = 0xAAAA_0300
+"""What LLC with SNAP begins with."""
+NOWHERE = np.int64(-1)
+_PLAIN4, _V6 = 0x45, 6
+_TCP, _FRAGMENTED = 6, 0x3FFF
+_IP_SIZE, _TCP_SIZE = {4: 20, 6: 40}, 20
+"""Bytes of headers without options."""
+_V4_SIZE, _V6_SIZE = 40, 60
+"""The same of both headers together."""
+_PLAIN_LINKS = {1: 14, 113: 16}
+"""Links on which most is IP with an EtherType right in front of it, and where it begins."""
+_PLAIN = np.frombuffer(bytes.fromhex("00000800 45000000 00000000 00060000"), "<u4")
+"""From two bytes in front of the EtherType on: no options, no fragment, TCP."""
+_IS_PLAIN = np.frombuffer(bytes.fromhex("0000ffff ff000000 00003fff 00ff0000"), "<u4")
+_FLAGS = (FIN | SYN | RST | ACK) << 8
+"""In the word with the size of a TCP header in front of them."""
+_SAME = np.arange(1 << 16, dtype=np.uint16)
+_OF_PPP = np.full(1 << 16, 0xFFFF, np.uint16)
+"""The EtherType of each protocol of PPP; 0xFFFF, which is none, for those that are not IP."""
+_OF_PPP[[0x0021, 0x0057]] = IP
+
+
+@dataclass
+class Segments:
+    """TCP segments of records; all arrays have one element for each record."""
+
+    sender: Integers
+    """Twice the index into `flows`, and one more for what the second end sends; NOWHERE for what is read by itself,
+    is of another share, or is not read at all."""
+    plain: Flags
+    """Whether it is whole and has no flag but ACK (PSH and URG do not count)."""
+    start: Integers
+    """Of the payload, in the bytes of the records; for plain ones only, as all that follow."""
+    end: Integers
+    seq: Integers
+    ack: Integers
+    alone: Integers
+    """Indices of the records that are read by themselves."""
+    flows: list[bytes]
+    """Addresses and ports of connections as packets of their first end have them; the first is the lesser one."""
+    not_ip: int
+    not_tcp: int
+    """How many records that are not read are what."""
+
+
+def segments(records: Records, bucket: Bucket = ALL) -> Segments:
+    """Find the segments of records that are in a bucket.
+
+    What does not tell its connection at once is read by itself, whatever the bucket; what is not read is counted in
+    each.
+    """
+    return _Headers(records, bucket).segments()
+
+
+def slots(records: Records) -> tuple[Integers, Integers]:
+    """Return the slots of the segments of records that tell them at once, and how long each record is."""
+    found = segments(records)
+    which = np.flatnonzero(found.sender >= 0)
+    of = np.array([slot(key) for key in found.flows], np.int64)
+    return of[found.sender[which] >> 1], (records.end - records.start)[which]
+
+
+def opposite(key: bytes) -> bytes:
+    """Return addresses and ports as packets of the other end have them."""
+    half = len(key) // 2 - 2
+    return key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
+
+
+class _Headers:
+    def __init__(self, records: Records, bucket: Bucket) -> None:
+        self.records = records
+        self.bucket = bucket
+        self.bytes = np.frombuffer(records.data, np.uint8)
+        self.u16 = integers(records.data, ">u2")
+        self.u32 = integers(records.data, ">u4")
+        count = len(records)
+        self.every = np.arange(count)
+        self.alone = np.zeros(count, np.bool_)
+        self.sender = np.full(count, NOWHERE, np.int64)
+        self.plain = np.zeros(count, np.bool_)
+        self.start, self.end, self.seq, self.ack = (np.zeros(count, np.int64) for _ in range(4))
+        self.not_ip = self.not_tcp = 0
+        self.numbers: dict[bytes, int] = {}
+        self.flows: list[bytes] = []
+
+    def segments(self) -> Segments:
+        """Go through the links: first what is plain on each, then the rest by its version of IP."""
+        for link, which in self._links():
+            which, at = self._plain(
+                link, which, self.records.start if which is self.every else self.records.start[which]
+            )
+            if not len(which):
+                continue
+            which, at = _LINKS.get(link, _Headers._unknown)(self, which, at)
+            which, at = self._long(which, at, _IP_SIZE[4])
+            first = self.bytes[at]
+            four, six = first == _PLAIN4, first >> 4 == _V6
+            self._v4(which[four], at[four])
+            self._v6(*self._long(which[six], at[six], _IP_SIZE[6]))
+            self.alone[which[~(four | six)]] = True
+        return Segments(
+            self.sender, self.plain, self.start, self.end, self.seq, self.ack, np.flatnonzero(self.alone), self.flows,
+            self.not_ip, self.not_tcp,
+        )  # fmt: skip
+
+    def _links(self) -> Iterator[tuple[int, Integers]]:
+        links = self.records.link
+        if len(links) and (links == links[0]).all():
+            yield int(links[0]), self.every
+            return
+        for link in np.unique(links).tolist():
+            yield link, np.flatnonzero(links == link)
+
+    def _plain(self, link: int, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        """Take what is nothing but IPv4 and TCP behind an EtherType; return the rest."""
+        ip = _PLAIN_LINKS.get(link)
+        if ip is None:
+            return which, at
+        long = self.records.end[which] - at >= ip + _V4_SIZE
+        which, at, short, short_at = _parted(which, at, long)
+        # From the word on that the EtherType ends.
+        words = rows(self.records.data, at + (ip - 4), 4 + _V4_SIZE, "<u4")
+        plain = words[:, 0] & _IS_PLAIN[0] == _PLAIN[0]
+        for column in (1, 2, 3):
+            plain &= words[:, column] & _IS_PLAIN[column] == _PLAIN[column]
+        if plain.all():
+            self._take4(which, at + ip, words[:, 1:])
+            return short, short_at
+        which, at, other, other_at = _parted(which, at, plain)
+        self._take4(which, at + ip, words[plain, 1:])
+        return np.concatenate([other, short]), np.concatenate([other_at, short_at])
+
+    def _long(self, which: Integers, at: Integers, size: int) -> tuple[Integers, Integers]:
+        """Leave out records without so many bytes from a place on, which are read by themselves."""
+        long = self.records.end[which] - at >= size
+        if long.all():
+            return which, at
+        self.alone[which[~long]] = True
+        return which[long], at[long]
+
+    # links
+
+    def _unknown(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        self.alone[which] = True
+        return which[:0], at[:0]
+
+    def _raw(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        return which, at
+
+    def _ethernet(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        return self._typed(which, at, 12, 14)
+
+    def _cooked(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        return self._typed(which, at, 14, 16)
+
+    def _cooked2(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        return self._typed(which, at, 0, 20)
+
+    def _loopback(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
+        which, at = self._long(which, at, 4)
+        family = self.u32[at]
+        known = np.isin(family, FAMILIES) | np.isin(family.byteswap(), FAMILIES)
+        self.not_ip += int((~known).sum())
+        return which[known], at[known] + 4
+
+    def _typed(self, which: Integers, at: Integers, kind: int, payload: int) -> tuple[Integers, Integers]:
+        """Pass over VLAN tags and PPPoE; whatever else is not certain is read by itself."""
+        which, at = self._long(which, at, payload)
+        found = self.u16[at + kind]
+        at = at + payload
+        ip = (found == IP[0]) | (found == IP[1])
+        if ip.all():
+            return which, at
+        other = ~ip
+        more, behind = self._untyped(which[other], at[other], found[other])
+        return np.concatenate([which[ip], more]), np.concatenate([at[ip], behind])
+
+    def _untyped(self, which: Integers, at: Integers, found: NDArray[Any]) -> tuple[Integers, Integers]:
+        """Do so for those behind whose link header there is something else than IP."""
+        for _ in range(MOST_TAGS):
+            which, at, found = self._behind(which, at, found, np.isin(found, TAGS), 4, 2)
+        which, at, found = self._behind(which, at, found, found == PPPOE, 8, 6, _OF_PPP)
+        ip = np.isin(found, IP)
+        snap = (self.records.end[which] - at >= 4) & (self.u32[np.minimum(at, len(self.u32) - 1)] == SNAP)
+        other = ~np.isin(found, TAGS) & ~snap
+        self.not_ip += int((other & ~ip).sum())
+        self.alone[which[~(other | ip)]] = True
+        return which[ip], at[ip]
+
+    def _behind(
+        self, which: Integers, at: Integers, found: NDArray[Any], tagged: Flags, size: int, kind: int,
+        types: NDArray[np.uint16] = _SAME,
+    ) -> tuple[Integers, Integers, NDArray[Any]]:  # fmt: skip
+        """Move those that have a tag behind it, where the type of what follows stands within."""
+        if not tagged.any():
+            return which, at, found
+        short = tagged & (self.records.end[which] - at < size)
+        self.alone[which[short]] = True
+        which, at, found, tagged = which[~short], at[~short], found[~short], tagged[~short]
+        found = np.where(tagged, types[self.u16[np.where(tagged, at + kind, 0)]], found)
+        return which, np.where(tagged, at + size, at), found
+
+    # IP
+
+    def _v4(self, which: Integers, at: Integers) -> None:
+        protocol, total, fragment = self.bytes[at + 9], self.u16[at + 2], self.u16[at + 6] & _FRAGMENTED
+        simple = (protocol == _TCP) & (fragment == 0)
+        other = (fragment == 0) & ((total == 0) | (total >= _IP_SIZE[4])) & ~np.isin(protocol, CARRIES_TCP)
+        self.not_tcp += int(other.sum())
+        self.alone[which[~(simple | other)]] = True
+        which, at = self._long(which[simple], at[simple], _V4_SIZE)
+        self._take4(which, at, rows(self.records.data, at, _V4_SIZE, "<u4"))
+
+    def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
+        """Take those of the bucket, the words of whose headers of IPv4 and TCP are these."""
+        if self.bucket.parts > 1:
+            mine = np.flatnonzero(self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64))))
+            which, at, header = which[mine], at[mine], header[mine]
+        size = header[:, 0].byteswap() & 0xFFFF
+        self._tcp(which, at + _IP_SIZE[4], at + size, header[:, 5:])
+        ends, addresses = _numbered(header[:, 3].astype(np.int64) | header[:, 4].astype(np.int64) << 32, pa.int64())
+        codes, both = _numbered(ends.astype(np.int64) << 32 | header[:, 5], pa.int64())
+        packed = [each.to_bytes(8, "little", signed=True) for each in addresses.to_pylist()]
+        keys = [packed[each >> 32] + (each & 0xFFFF_FFFF).to_bytes(4, "little") for each in both.to_pylist()]
+        self._put(self.sender, which, self._senders(keys)[codes])
+
+    def _v6(self, which: Integers, at: Integers) -> None:
+        protocol = self.bytes[at + 6]
+        simple = protocol == _TCP
+        other = ~np.isin(protocol, CARRIES_TCP)
+        self.not_tcp += int(other.sum())
+        self.alone[which[~(simple | other)]] = True
+        which, at = self._long(which[simple], at[simple], _V6_SIZE)
+        header = rows(self.records.data, at, _V6_SIZE, "<u4")
+        if self.bucket.parts > 1:
+            words: NDArray[Any] = header[:, 2:11].astype(np.uint64)
+            halves = words[:, :8:2] | words[:, 1:8:2] << 32
+            mine = np.flatnonzero(self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8])))
+            which, at, header = which[mine], at[mine], header[mine]
+        size = header[:, 1].byteswap() >> 16
+        self._tcp(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 10:])
+        codes, both = _numbered(np.ascontiguousarray(header[:, 2:11]), pa.binary(36))
+        self._put(self.sender, which, self._senders(both.to_pylist())[codes])
+
+    def _tcp(self, which: Integers, at: Integers, end: Integers, header: NDArray[np.uint32]) -> None:
+        """Take the words of a TCP header."""
+        bits = header[:, 3]
+        start = at + (bits >> 2 & 0x3C)
+        plain = (bits & _FLAGS == ACK << 8) & (bits & 0xF0 >= 0x50)
+        plain &= (start <= end) & (end <= (self.records.end if which is self.every else self.records.end[which]))
+        self._put(self.plain, which, plain)
+        self._put(self.start, which, start)
+        self._put(self.end, which, end)
+        self._put(self.seq, which, header[:, 1].byteswap())
+        self._put(self.ack, which, header[:, 2].byteswap())
+
+    def _put(self, column: NDArray[Any], which: Integers, values: NDArray[Any]) -> None:
+        if which is self.every:
+            column[:] = values
+        else:
+            column[which] = values
+
+    def _senders(self, keys: list[bytes]) -> Integers:
+        """Return what `Segments.sender` says of the senders with these keys."""
+        return np.array([self._sender(key) for key in keys], np.int64)
+
+    def _sender(self, key: bytes) -> int:
+        other = opposite(key)
+        first = min(key, other)
+        number = self.numbers.setdefault(first, len(self.flows))
+        if number == len(self.flows):
+            self.flows.append(first)
+        return 2 * number + (key != first)
+
+
+_Finder = Callable[[_Headers, Integers, Integers], tuple[Integers, Integers]]
+_LINKS: dict[int, _Finder] = {
+    **dict.fromkeys((0, 108), _Headers._loopback),
+    **dict.fromkeys((12, 14, 101, 228, 229), _Headers._raw),
+    1: _Headers._ethernet,
+    113: _Headers._cooked,
+    276: _Headers._cooked2,
+}
+
+
+def _parted(which: Integers, at: Integers, flags: Flags) -> tuple[Integers, Integers, Integers, Integers]:
+    """Return those for which a flag is set, and the others."""
+    if flags.all():
+        return which, at, which[:0], at[:0]
+    return which[flags], at[flags], which[~flags], at[~flags]
+
+
+def _numbered(values: NDArray[Any], kind: Any) -> tuple[NDArray[np.int32], Any]:
+    """Number values in the order in which they come first; return the numbers, and the values as an Arrow array."""
+    # Not pa.array and to_numpy, which import pandas.
+    array = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
+    encoded = array.dictionary_encode()
+    return np.frombuffer(encoded.indices.buffers()[1], np.int32, len(values)), encoded.dictionary

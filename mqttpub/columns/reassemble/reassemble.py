@@ -1,0 +1,311 @@
+"""Records in columns in, whole control packets in columns out.
+
+What is usual is done for many segments at once: those of a connection that is MQTT and in order. All
+else takes the way that `capture` has for single records, whose state is the only one, so that both
+ways can take turns within one connection.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import heapify, heappop, heapreplace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...capture.network.link import Skipped, ip_start
+from ...capture.network.tcp_side import MASK, Side
+from ...capture.protocol.mqtt_connection import Connection
+from ...capture.types import Record
+from ..scan.records import Integers, Records
+from .assembly import Assembly, Batch
+from .frames import NO_TIME, NONE
+from .framing import Framed, Framing
+from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
+from .state import State
+
+FEWEST = 4
+"""Records that are worth a leap."""
+FEWEST_IN_COLUMNS = 24
+"""Records of a block below which columns do not pay."""
+FAR, LONG = 1 << 16, 4
+"""As a leap copies what has begun, it is not tried where that is longer than FAR + LONG * the bytes it takes."""
+
+
+def reassemble(records: Records, state: State) -> Batch:
+    """Return the packets that records complete."""
+    batch = _Batch(records, state)
+    if len(records) < FEWEST_IN_COLUMNS:
+        for index in range(len(records)):
+            batch.feed(index)
+    else:
+        _Turns(batch, segments(records, state.bucket)).take()
+    return batch.finish()
+
+
+class _Batch:
+    """Feeds single records and collects what comes of them."""
+
+    def __init__(self, records: Records, state: State) -> None:
+        self.records = records
+        self.state = state
+        self.assembly = Assembly(records, state)
+
+    @cached_property
+    def _rows(self) -> list[list[int]]:
+        each = self.records
+        return [column.tolist() for column in (each.start, each.end, each.length, each.time, each.link)]
+
+    def record(self, index: int) -> Record:
+        """Return a record by itself."""
+        start, end, length, time, link = (column[index] for column in self._rows)
+        number = self.state.records + index + 1
+        return Record(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
+
+    def feed(self, index: int) -> None:
+        """Read a record by itself."""
+        for event in self.state.feed(self.record(index)):
+            self.assembly.add(event, index)
+
+    def finish(self) -> Batch:
+        """Return all packets, and take note that the records were read."""
+        state, count = self.state, len(self.records)
+        if count:
+            time = int(self.records.time[-1])
+            state.reassembler.passed(state.records + count, None if time == NO_TIME else time)
+        found = self.assembly.finish()
+        state.records += count
+        state.forget()
+        return found
+
+
+class _Part(NamedTuple):
+    """Payloads of a sender that follow one another, and what it acknowledges."""
+
+    first: int
+    behind: int
+    """The first of them, and the one behind the last."""
+    seq: int
+    """The Sequence Number of the first byte; of no meaning where there is none, as what follows."""
+    after: int
+    """That of the byte behind the last."""
+    place: int
+    """Where they begin in the payloads of all segments."""
+    size: int
+    """In bytes."""
+    ack: int
+    """The last Acknowledgment Number; NONE where there is no record of this sender."""
+
+
+@dataclass(slots=True)
+class _Flow:
+    """The records of a connection in a batch."""
+
+    number: int
+    cursor: int
+    """The first that was not read, as an index into the order by connections."""
+    stop: int
+    retry: int = 0
+    """Where a leap may be tried again."""
+    pause: int = 1
+
+    def failed(self) -> None:
+        """Let a leap be tried again after a pause; longer ones each time, as each try may look at all that is left."""
+        self.retry = self.cursor + self.pause
+        self.pause *= 2
+
+
+class _Turns:
+    """Takes the records of a batch, of each connection in order, many at once where that is possible."""
+
+    def __init__(self, batch: _Batch, found: Segments) -> None:
+        self.batch = batch
+        self.state = batch.state
+        self.found = found
+        self.alone: list[int] = found.alone.tolist()
+        reassembler = self.state.reassembler
+        self.recent = reassembler.flows.recent
+        reassembler.skipped.update({"not IP": found.not_ip, "not TCP": found.not_tcp})
+        sender = found.sender
+        self.order = _by(sender >> 1, np.flatnonzero(sender >= 0))
+        self.edges = np.searchsorted(sender[self.order] >> 1, np.arange(len(found.flows) + 1))
+        self._lay_out(sender)
+        self.numbers = np.flatnonzero(self.edges[1:] > self.edges[:-1])
+        self.sides = [self.recent.get(found.flows[number]) for number in self.numbers.tolist()]
+        self.leaps = self.sides.count(None) <= reassembler.flows.room() - len(self.alone)
+
+    def _lay_out(self, sender: Integers) -> None:
+        """Order the payloads by sender, and find out where something else than the next byte comes."""
+        found = self.found
+        with_payload = found.plain & (found.end > found.start) & (sender >= 0)
+        segment = _by(sender, np.flatnonzero(with_payload))
+        segment_sender = sender[segment]
+        start, end = found.start[segment], found.end[segment]
+        # Each has one more, for an end that sends no payload and may be behind the last one that does.
+        self.seq = np.append(found.seq[segment], NONE)
+        self.after = np.append(self.seq[:-1] + (end - start) & MASK, NONE)
+        breaks = ~found.plain
+        same = segment_sender[1:] == segment_sender[:-1]
+        breaks[segment[1:][same & (self.seq[1:-1] != self.after[:-2])]] = True
+        self._taint(breaks)
+        self._find_older_acks(sender, breaks)
+        self.breaks = np.append(np.flatnonzero(breaks[self.order]), len(self.order))
+        self.framing = Framing(self.batch.records.data, start, end, max_packet=max(self.state.max_packet, 5))
+        self.batch.assembly.use(self.framing, segment)
+        first = np.searchsorted(segment_sender, np.arange(2 * len(found.flows)))
+        self._count(sender[self.order] & 1, with_payload[self.order], first)
+
+    def _find_older_acks(self, sender: Integers, breaks: Flags) -> None:
+        """Find the records that acknowledge less than the one of their sender before."""
+        for end in (0, 1):
+            own = self.order[sender[self.order] & 1 == end]
+            ack = self.found.ack[own]
+            older = (sender[own[1:]] == sender[own[:-1]]) & (ack[1:] - ack[:-1] & MASK > MASK >> 1)
+            breaks[own[1:][older]] = True
+
+    def _count(self, second: Integers, with_payload: Flags, first: Integers) -> None:
+        """Count the payloads of each end, and find its last record, up to each place in the order."""
+        places = np.arange(len(second))
+        self.counts, self.lasts = [], []
+        for end in (0, 1):
+            own = second == end
+            count = np.concatenate([np.zeros(1, np.int64), np.cumsum(own & with_payload)])
+            # With this the count of a connection goes on from its first payload.
+            base = first[end::2] - count[self.edges[:-1]]
+            self.counts.append((base, count))
+            self.lasts.append(np.maximum.accumulate(np.where(own, places, -1)))
+
+    def _taint(self, breaks: Any) -> None:
+        """See to it that connections between ends of which a record is read by itself are read record by record."""
+        ends = {pair for index in self.alone if (pair := _ends(self.batch.record(index)))}
+        if ends:
+            tainted = [key[:-4] in ends or opposite(key)[:-4] in ends for key in self.found.flows]
+            breaks |= np.array([*tainted, False], np.bool_)[self.found.sender >> 1]
+
+    def take(self) -> None:
+        """Take all records; those that are read by themselves in the order of the capture."""
+        order = self.order
+        turns: list[tuple[int, _Flow | None]] = [(index, None) for index in self.alone]
+        turns += [(int(order[flow.cursor]), flow) for flow in self._all()]
+        heapify(turns)
+        while turns:
+            index, flow = turns[0]
+            self.batch.feed(index)
+            if flow is None:
+                heappop(turns)
+                continue
+            flow.cursor += 1
+            if self._leap(flow):
+                heappop(turns)
+            else:
+                heapreplace(turns, (int(order[flow.cursor]), flow))
+
+    def _all(self) -> Iterator[_Flow]:
+        """Take as many records of each connection at once as possible; yield those of which some are left."""
+        numbers = self.numbers
+        cursor, end = self.edges[numbers], self.edges[numbers + 1]
+        stop = self._stop(cursor, end)
+        worth = (stop - cursor >= FEWEST) & self.leaps
+        columns = (column.tolist() for column in (numbers, cursor, stop, end, worth))
+        parts = (
+            map(_Part, *(column.tolist() for column in self._of_end(end, numbers, cursor, stop))) for end in (0, 1)
+        )
+        for one, first, second, number, at, behind, last, tried in zip(self.sides, *parts, *columns, strict=True):
+            if not tried:
+                yield _Flow(number, at, last)
+            elif self._try(one, first, second):
+                if behind < last:
+                    yield _Flow(number, behind, last)
+            else:
+                flow = _Flow(number, at, last)
+                flow.failed()
+                yield flow
+
+    def _leap(self, flow: _Flow) -> bool:
+        """Take as many records at once as possible; True when none is left."""
+        while flow.cursor < flow.stop:
+            if not self.leaps or flow.cursor < flow.retry:
+                return False
+            stop = int(self._stop(flow.cursor, flow.stop))
+            if stop - flow.cursor < FEWEST:
+                return False
+            one = self.recent.get(self.found.flows[flow.number])
+            first, second = (
+                _Part(*(each.tolist() for each in self._of_end(end, flow.number, flow.cursor, stop))) for end in (0, 1)
+            )
+            if not self._try(one, first, second):
+                flow.failed()
+                return False
+            flow.cursor, flow.pause = stop, 1
+        return True
+
+    def _stop(self, cursor: Any, end: Any) -> Any:
+        """Return where something else than the next byte comes, or the records end; of one or many at once."""
+        return np.minimum(self.breaks[self.breaks.searchsorted(cursor)], end)
+
+    def _of_end(self, end: int, number: Any, cursor: Any, stop: Any) -> tuple[Any, ...]:
+        """Return what _Part has of one end of connections, of one or many at once, between two places in the order."""
+        base, count = self.counts[end]
+        first, behind = base[number] + count[cursor], base[number] + count[stop]
+        last = self.lasts[end][stop - 1]
+        ack = np.where(last < cursor, NONE, self.found.ack[self.order[last]])
+        before = self.framing.before
+        place, size = before[first], before[behind] - before[first]
+        return first, behind, self.seq[first], self.after[behind - 1], place, size, ack
+
+    def _try(self, one: Side | None, first: _Part, second: _Part) -> bool:
+        """Take what both ends send at once, if the connection is MQTT and it continues that."""
+        if one is None or one.peer is one or one.waiting or one.peer.waiting:
+            return False
+        connection = self.state.streams.connection(one.flow)
+        if connection is None:
+            return False
+        ways: list[tuple[Side, _Part, Framed]] = []
+        for side, part in ((one, first), (one.peer, second)):
+            acked = side.peer.acked
+            if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
+                return False
+            if part.first == part.behind:
+                continue
+            begun = connection.senders[side.number].begun
+            if side.next != part.seq or begun is None or len(begun) > FAR + LONG * part.size:
+                return False
+            framed = self.framing.frame(part.first, part.behind, begun)
+            if framed is None:
+                return False
+            ways.append((side, part, framed))
+        for side, part, framed in ways:
+            self._commit(connection, side, part, framed)
+        for side, part in ((one, first), (one.peer, second)):
+            if part.ack != NONE:
+                side.peer.acked = part.ack
+        return True
+
+    def _commit(self, connection: Connection, side: Side, part: _Part, framed: Framed) -> None:
+        side.next = part.after
+        sender = connection.senders[side.number]
+        offset = sender.offset + len(sender.begun or b"")
+        self.batch.assembly.leap(sender, offset, part.place, framed)
+        sender.leap(offset + part.size - len(framed.begun), framed.begun, framed.due)
+
+
+def _by(keys: Integers, which: Integers) -> Integers:
+    """Order indices by their keys, those with the same key as they are."""
+    found = keys[which]
+    if len(found) and found.max() < 1 << 16:
+        # numpy sorts small integers in linear time.
+        found = found.astype(np.uint16)
+    ordered: Integers = which[np.argsort(found, kind="stable")]
+    return ordered
+
+
+def _ends(record: Record) -> bytes | None:
+    """Return the addresses of a record that may carry TCP."""
+    data = record.data
+    try:
+        at = ip_start(record.link, data)
+        if data[at] >> 4 == 4:
+            return data[at + 12 : at + 20] if data[at + 9] in CARRIES_TCP else None
+        return data[at + 8 : at + 40] if data[at] >> 4 == 6 and data[at + 6] in CARRIES_TCP else None
+    except (Skipped, IndexError):
+        return None

@@ -1,0 +1,102 @@
+"""What is known of all connections between two pieces of a capture; it can be pickled."""
+
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator
+
+from ...capture.network.tcp import Reassembler
+from ...capture.network.tcp_side import Segment, Side
+from ...capture.protocol.demux import Skipped, Streams
+from ...capture.types import Piece, Record
+from ...codec.stream import MAX_PACKET
+from ...spec.versions import Version
+from ...traffic.events import Event
+from ..scan.buckets import Bucket
+
+UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: what TLS carries is not in them"
+MAX_FLOWS = 1 << 16
+"""TCP connections that are remembered; more than for single packets, as a task has more memory than a command."""
+FORGET_AT = 1024
+"""Names of connections that are at their end, at which these are looked for."""
+
+
+class State:
+    """Goes on through the records of one capture after another as if they were one.
+
+    Its size is that of what has begun: connections, packets, and segments that wait for others; all of
+    these have bounds. Pickled and loaded again it goes on as before.
+
+    `bucket`, (k, n), takes the k-th of n parts of all connections, and `shares` tells which connections that are, as
+    `shares.shares` returns it: the same for all n, from the first capture to the last.
+    """
+
+    def __init__(
+        self, *, ports: Iterable[int] = (), version: Version | None = None, max_packet: int = MAX_PACKET,
+        bucket: tuple[int, int] = (0, 1), shares: bytes = b"",
+    ) -> None:  # fmt: skip
+        self.bucket = Bucket(*bucket, shares)
+        self.max_packet = max_packet
+        self.reassembler = _Part(self.bucket)
+        self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
+        self.records = 0
+        """How many were read so far."""
+        self.before = 0
+        """How many of them came from sources in front of the current one."""
+        self.secrets: Counter[str] = Counter()
+        """Lines of keys that the captures hold, by their kind; they are not used."""
+        self._keys = 0
+
+    @property
+    def skipped(self) -> Skipped:
+        """What was not MQTT so far."""
+        return self.streams.skipped
+
+    def left_out(self) -> str:
+        """Return what is to be said of the captures since this was asked last; nothing when all was read."""
+        keys, self._keys = self._keys, self.secrets["TLS key log"]
+        return UNUSED_KEYS if self._keys > keys else ""
+
+    def feed(self, record: Record) -> Iterator[Event]:
+        """Take one record and yield what it completes."""
+        for piece in self.reassembler.feed(record):
+            yield from self.streams.feed(piece)
+
+    def finish(self) -> Iterator[Event]:
+        """Yield what comes of the end of the last capture."""
+        for piece in self.reassembler.finish():
+            yield from self.streams.feed(piece)
+        yield from self.streams.finish()
+
+    def name(self, number: int) -> str:
+        """Return the name of a connection: its ends, and record and time of its beginning.
+
+        It is the same in whatever parts the records are read, and in whatever bucket.
+        """
+        return self.reassembler.names[number]
+
+    def forget(self) -> None:
+        """Forget the names of connections that are at their end."""
+        names, flows = self.reassembler.names, self.reassembler.flows
+        if len(names) > 2 * len(flows) + FORGET_AT:
+            for number in names.keys() - flows.numbers() - set(self.streams.numbers()):
+                del names[number]
+
+
+class _Part(Reassembler):
+    """Knows only the connections of one bucket, and names them."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        super().__init__(max_flows=MAX_FLOWS)
+        self.bucket = bucket
+        self.names: dict[int, str] = {}
+
+    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, Side | None]:
+        if not self.bucket.holds(key):
+            return None
+        return (yield from super()._side(key, segment))
+
+    def _begin(self, key: bytes, segment: Segment) -> Side | None:
+        side = super()._begin(key, segment)
+        if side:
+            when = "" if segment.time is None else f"@{segment.time}"
+            self.names[side.flow.number] = f"{'-'.join(side.flow.ends)}#{segment.record}{when}"
+        return side

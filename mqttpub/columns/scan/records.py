@@ -1,0 +1,167 @@
+"""The records of a capture as columns, a block of the file at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from ...capture.containers import compressed, pcap, pcapng
+from ...capture.containers.buffer import Buffer
+from ...capture.containers.pcap import File
+from ...capture.containers.pcapng import HEAD, Blocks
+from ...capture.containers.registry import DEEPEST, first
+from ...capture.types import BadCapture
+from ..gather import Integers as Integers
+from ..gather import rows
+from ..reassemble.frames import NO_TIME
+from .parallel import EnhancedChain, PcapChain
+
+BLOCK = 8 << 20
+"""Bytes of a capture that are taken at a time."""
+
+LATEST = 1 << 63
+"""Times at or behind it, in nanoseconds since 1970, that is from the year 2262 on, have no place in columns."""
+
+MOST_BLOCK = 1 << 30
+"""Bytes of a block, at most: with the largest record behind it, it stays within offsets of 32 bits."""
+
+
+@dataclass
+class Records:
+    """Records that follow one another; all arrays have one element for each."""
+
+    data: bytes
+    """Holds what was captured of all of them, and other bytes between."""
+    start: Integers
+    """Where each begins in `data`."""
+    end: Integers
+    length: Integers
+    """On the wire."""
+    time: Integers
+    """Nanoseconds since 1970, or NO_TIME."""
+    link: Integers
+    """LINKTYPE_ value."""
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+_ZERO = np.zeros(1, np.int64)
+END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
+"""Stands for a record behind the last one."""
+
+
+def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the records of a capture in order, each block of about so many bytes in one piece.
+
+    `read` is that of capture.buffer.Buffer. A block has MOST_BLOCK bytes at most, and a record at its end, which no
+    container lets grow beyond 16 MiB. Raises BadCapture at the end of a broken file, after all whole records.
+    """
+    buffer, block, depth = Buffer(read), min(block, MOST_BLOCK), 0
+    while form := compressed.form(first(buffer)):
+        if depth == DEEPEST:
+            raise BadCapture(f"the file is compressed more than {DEEPEST} times")
+        depth += 1
+        inside = compressed.Decompressed(form, buffer.read)
+        buffer = Buffer(inside.read, inside.resume)
+    begin = first(buffer)
+    if pcap.begins(begin):
+        return pcap_records(buffer, block=block)
+    if pcapng.begins(begin):
+        return pcapng_records(buffer, secrets, block=block)
+    raise BadCapture(f"no capture begins with {begin[:4].hex(' ')}" if begin else "the file is empty")
+
+
+def reader(stream: BinaryIO) -> Callable[[int], bytes]:
+    """Return what reads pieces of a file or a pipe as they come."""
+    read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
+    return read
+
+
+# pcap
+
+
+def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the records of a pcap file."""
+    file, number = File(buffer), 0
+    before = buffer.at
+    while file.fetch(number + 1, before):
+        buffer.need(block)
+        data = buffer.data
+        starts, buffer.at = walk(data, buffer.at, file)
+        number, before = number + len(starts), int(starts[-1])
+        yield _of_pcap(data, starts, buffer.at, file)
+
+
+def walk(data: bytes, at: int, file: File) -> tuple[Integers, int]:
+    """Return where the headers of the whole records in `data` stand, from `at` on, and where the rest begins."""
+    return PcapChain(data, file).starts(at)
+
+
+def _of_pcap(data: bytes, at: Integers, stop: int, file: File) -> Records:
+    header = file.layout.header
+    seconds, fraction, _, length = rows(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
+    start = at + header
+    end = np.append(at[1:], stop)
+    time = seconds * 1_000_000_000 + fraction * file.layout.nanoseconds
+    return Records(data, start, end, np.maximum(length, end - start), time, np.full(len(at), file.link, np.int64))
+
+
+# pcapng
+
+
+def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+    """Yield the packets of a pcapng file; count in `secrets` the lines of keys by their kind."""
+    blocks, more = Blocks(buffer, secrets), True
+    while blocks.more():
+        # Half of a block is kept at most, so that bytes are not moved for each block that is not usual.
+        if more and buffer.left < block // 2 + 1:
+            more = buffer.need(block)
+        data = buffer.data
+        starts, stop = enhanced(data, buffer.at, blocks.order)
+        found, buffer.at = packets(data, starts, stop, blocks)
+        if len(found):
+            yield found
+        # What is not usual, and the last block that is there, is read one by one.
+        if packet := blocks.next():
+            time, link, captured, length = packet
+            yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
+
+
+def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
+    """Return where whole Enhanced Packet Blocks stand that follow one another from `at` on, and what comes behind."""
+    return EnhancedChain(data, order).starts(at)
+
+
+def packets(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
+    """Return the packets of blocks up to the first that is not usual, and where that begins."""
+    head = rows(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
+    total, index, high, low, captured, length = head[1:]
+    link, multiplier, begun = _shared(index, high, blocks)
+    again = rows(data, at + total - 4, 4, blocks.order + "u4")[:, 0]
+    usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (again == total)
+    count = len(at) if usual.all() else int(usual.argmin())
+    start = at[:count] + HEAD
+    time = begun[:count] + low[:count] * multiplier[:count]
+    found = Records(data, start, start + captured[:count], length[:count], time, link[:count])
+    return found, stop if count == len(at) else int(at[count])
+
+
+def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, Integers, Integers]:
+    """Return link types, nanoseconds of a tick and times of the upper halves of the ticks."""
+    both = index << 32 | high
+    # Nearly always one stretch of packets is like another: those of one interface within an hour.
+    begin = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
+    pairs, inverse = np.unique(both[begin], return_inverse=True)
+    # The upper half of the indices makes a pair negative.
+    each = [blocks.shared(pair >> 32 & 0xFFFF_FFFF, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
+    told = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
+    table = np.array(told, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _single(time: int, link: int, data: bytes, length: int) -> Records:
+    start, end, lengths, times, links = np.array([[0], [len(data)], [length], [time], [link]], np.int64)
+    return Records(data, start, end, lengths, times, links)

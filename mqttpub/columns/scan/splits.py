@@ -1,0 +1,136 @@
+"""Parts of a large capture file that can be read by themselves, found exactly by a walk from record to record."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from ...capture.containers import pcap, pcapng
+from ...capture.containers.buffer import Buffer
+from ...capture.containers.pcap import FILE_HEADER, File
+from ...capture.containers.pcapng import Blocks
+from ...capture.containers.registry import LOOK
+from ...capture.types import BadCapture
+from ..gather import Integers
+from .records import BLOCK, Records, enhanced, packets, records, walk
+
+SIZE = 64 << 20
+"""Bytes of a part, about."""
+
+
+class Split(NamedTuple):
+    """Whole records of a file, or what is left behind the last whole record."""
+
+    path: str
+    start: int
+    """Where they begin in the file."""
+    stop: int
+    """Where they end."""
+    first: int
+    """Number of the first record in the file, counted from 1."""
+    head: bytes
+    """What a reader has to know of the file: what could stand in front of them."""
+
+    def records(self, *, block: int = BLOCK) -> Iterator[Records]:
+        """Yield the records; raises BadCapture, with a place in the part, where the file is broken."""
+        with open(self.path, "rb") as file:
+            file.seek(self.start)
+            yield from records(_Within(file, self.stop - self.start, self.head).read, Counter(), block=block)
+
+
+class _Within:
+    """Reads some bytes of a file, and others in front of them."""
+
+    def __init__(self, file: BinaryIO, left: int, head: bytes) -> None:
+        self._file = file
+        self._left = left
+        self._head = head
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes, at most so many; none at the end."""
+        if self._head:
+            piece, self._head = self._head[:size], self._head[size:]
+            return piece
+        piece = self._file.read(min(size, self._left))
+        self._left -= len(piece)
+        return piece
+
+
+def index(path: str | PathLike[str], *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
+    """Return the parts of a file, in order, each of about `size` bytes; one part of a file that is compressed.
+
+    Read one after the other they are the file. A broken file is told by who reads the last one; raises OSError.
+    """
+    path = Path(path)
+    whole = path.stat().st_size
+    with path.open("rb") as file:
+        buffer = Buffer(file.read)
+        buffer.need(LOOK)
+        first = buffer.data[:LOOK]
+        found: list[_Place] = []
+        with suppress(BadCapture):
+            found.extend(_places(first, buffer, size, block))
+    return _splits(fspath(path), found, whole)
+
+
+_Place = tuple[int, int, bytes]
+"""Offset, number and head of a part."""
+
+
+def _places(first: bytes, buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    """Yield where parts begin; raises BadCapture where the file is broken."""
+    if pcap.begins(first):
+        return _of_pcap(buffer, size, block)
+    return _of_pcapng(buffer, size, block) if pcapng.begins(first) else iter(())
+
+
+def _splits(path: str, places: list[_Place], whole: int) -> list[Split]:
+    begins = [(0, 1, b""), *places]
+    stops = [*(start for start, _, _ in places), whole]
+    return [Split(path, start, stop, number, head) for (start, number, head), stop in zip(begins, stops, strict=True)]
+
+
+class _Cuts:
+    """Chooses records at which parts begin."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.due = size
+        self.number = 1
+        """Of the next record."""
+
+    def among(self, starts: Integers, base: int, head: bytes) -> Iterator[_Place]:
+        """Yield the places among the next records, which stand at `starts` behind `base`."""
+        index = int(starts.searchsorted(self.due - base))
+        while index < len(starts):
+            begin = base + int(starts[index])
+            yield begin, self.number + index, head
+            self.due = begin + self.size
+            index = int(starts.searchsorted(self.due - base))
+        self.number += len(starts)
+
+
+def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    file, cuts = File(buffer), _Cuts(size)
+    head, before = buffer.data[:FILE_HEADER], buffer.at
+    while file.fetch(cuts.number, before):
+        buffer.need(block)
+        base = buffer.offset - buffer.at
+        cuts.due = max(cuts.due, file.proved)
+        starts, buffer.at = walk(buffer.data, buffer.at, file)
+        before = int(starts[-1])
+        yield from cuts.among(starts, base, head)
+
+
+def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
+    blocks, cuts, more = Blocks(buffer, Counter(), describe=True), _Cuts(size), True
+    while blocks.more():
+        if more and buffer.left < block // 2 + 1:
+            more = buffer.need(block)
+        base = buffer.offset - buffer.at
+        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
+        found, buffer.at = packets(buffer.data, starts, stop, blocks)
+        yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
+        cuts.number += blocks.next() is not None

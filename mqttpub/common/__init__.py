@@ -1,0 +1,1 @@
+"""What every layer needs: words, times, escapes, whole files."""

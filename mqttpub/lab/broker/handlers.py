@@ -1,0 +1,204 @@
+"""What the broker does with each packet of a connected client."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ...spec.declare import Properties
+from ...spec.packets import (
+    Auth,
+    Disconnect,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+)
+from ...spec.properties import BY_KEY
+from ...spec.versions import Version
+from .message import ALIAS, IDENTIFIER, Message
+from .refusal import ALIAS as BAD_ALIAS
+from .refusal import (
+    IN_USE,
+    NO_QOS,
+    NO_RETAIN,
+    NO_SUBSCRIPTION,
+    NOT_FOUND,
+    PROTOCOL,
+    QUOTA,
+    RECEIVE_MAXIMUM,
+    SUCCESS,
+    TOPIC,
+    UNSPECIFIED,
+    Refusal,
+)
+
+if TYPE_CHECKING:
+    from .connection import Exchange
+    from .session import Session
+
+EXPIRY = BY_KEY["session_expiry_interval"].id
+NEW_ONLY = 1
+"""Retain Handling: only for a subscription that was not there."""
+
+WHY = {
+    TOPIC: "this broker takes no messages to this topic",
+    QUOTA: "this broker has no room for another retained message",
+    IN_USE: "a QoS 2 message with this Packet Identifier is not released",
+    NOT_FOUND: "no message has this Packet Identifier",
+}
+"""Reason Strings."""
+
+
+def value(properties: Properties | None, id: int) -> Any:
+    """Return the value of a property that stands at most once, or None."""
+    return next((each.value for each in properties or () if each.id == id), None)
+
+
+def publish(exchange: "Exchange", packet: Publish) -> None:
+    """Take a message from a publisher."""
+    session = _session(exchange)
+    limits = exchange.hub.limits
+    topic = _topic(exchange, packet)
+    if packet.qos > limits.qos:
+        raise Refusal(NO_QOS, f"QoS {packet.qos}, but this broker takes {limits.qos} at most")
+    if packet.retain and not limits.retain:
+        raise Refusal(NO_RETAIN, "RETAIN is 1, but this broker keeps no retained messages")
+    if _unreleased(exchange, packet.packet_id):
+        code = SUCCESS if packet.qos == 2 else IN_USE
+        _acknowledge(exchange, packet, code)
+        return
+    if packet.qos == 2 and exchange.version == Version.V5 and len(session.incoming) >= limits.receive:
+        text = f"{len(session.incoming) + 1} messages are unacknowledged, but Receive Maximum is {limits.receive}"
+        raise Refusal(RECEIVE_MAXIMUM, text)
+    message = Message(
+        topic, packet.payload, qos=packet.qos, retain=packet.retain, properties=packet.properties,
+        publisher=exchange.name, arrived=exchange.heard,
+    )  # fmt: skip
+    exchange.hub.event("publish", exchange.name, message.summary)
+    _acknowledge(exchange, packet, exchange.hub.publish(message))
+
+
+def _session(exchange: "Exchange") -> "Session":
+    assert exchange.session is not None
+    return exchange.session
+
+
+def _topic(exchange: "Exchange", packet: Publish) -> str:
+    """Return the Topic Name that is meant (5.0: 3.3.2.3.4)."""
+    alias = value(packet.properties, ALIAS)
+    if alias is None:
+        return packet.topic
+    highest = exchange.hub.limits.aliases
+    if not 0 < alias <= highest:
+        raise Refusal(BAD_ALIAS, f"Topic Alias {alias}, but this broker takes 1 to {highest}")
+    if packet.topic:
+        exchange.aliases[alias] = packet.topic
+    if alias not in exchange.aliases:
+        raise Refusal(PROTOCOL, f"Topic Alias {alias} stands for no topic yet [MQTT5-3.3.4/alias-unset]")
+    return exchange.aliases[alias]
+
+
+def _unreleased(exchange: "Exchange", packet_id: int | None) -> bool:
+    return packet_id in _session(exchange).incoming
+
+
+def _acknowledge(exchange: "Exchange", packet: Publish, code: int) -> None:
+    if packet.packet_id is None:
+        return
+    if packet.qos == 2 and (code < UNSPECIFIED or exchange.version < Version.V5):
+        _session(exchange).incoming.add(packet.packet_id)
+    exchange.acknowledge(Puback if packet.qos == 1 else Pubrec, packet.packet_id, code, WHY.get(code, ""))
+
+
+def acknowledged(exchange: "Exchange", packet: Puback | Pubrec | Pubcomp) -> None:
+    """Take the client's answer to a message that was sent to it."""
+    reason = packet.reason_code or 0
+    known = _session(exchange).acknowledge(packet.code, packet.packet_id, reason)
+    if not known:
+        exchange.hub.event("stray", exchange.name, f"{packet.name} for {packet.packet_id}, which is not in use")
+    if isinstance(packet, Pubrec) and reason < UNSPECIFIED:
+        exchange.acknowledge(Pubrel, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
+
+
+def release(exchange: "Exchange", packet: Pubrel) -> None:
+    """Take the client's word that it will not send a message again."""
+    known = _unreleased(exchange, packet.packet_id)
+    _session(exchange).incoming.discard(packet.packet_id)
+    exchange.acknowledge(Pubcomp, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
+
+
+def subscribe(exchange: "Exchange", packet: Subscribe) -> None:
+    """Make subscriptions, answer, then send the retained messages."""
+    hub, session = exchange.hub, _session(exchange)
+    identifier = value(packet.properties, IDENTIFIER)
+    in_use = exchange.version == Version.V5 and _unreleased(exchange, packet.packet_id)
+    codes = []
+    served = []
+    for wanted in packet.subscriptions:
+        new = wanted.filter not in session.filters
+        code = IN_USE if in_use else hub.subscribe(session, wanted, identifier)
+        codes.append(_granted(exchange.version, code, wanted))
+        if code < UNSPECIFIED and (not wanted.retain_handling or (new and wanted.retain_handling == NEW_ONLY)):
+            served.append((wanted, code))
+        hub.event("subscribe", exchange.name, f"{wanted.filter}, {codes[-1]:#04x}")
+    exchange.answer(Suback(packet_id=packet.packet_id, reason_codes=tuple(codes)))
+    for wanted, qos in served:
+        hub.send_retained(session, wanted, qos, identifier)
+
+
+def _granted(version: Version, code: int, wanted: Subscription) -> int:
+    """Return what SUBACK says; 3.1.1 has one code for a refusal, and 3.1 none (3.8/unauthorised)."""
+    if code < UNSPECIFIED:
+        return code
+    return {Version.V5: code, Version.V311: UNSPECIFIED, Version.V31: wanted.qos}[version]
+
+
+def unsubscribe(exchange: "Exchange", packet: Unsubscribe) -> None:
+    """End subscriptions."""
+    session = _session(exchange)
+    ended = [exchange.hub.unsubscribe(session, pattern) for pattern in packet.filters]
+    codes = tuple(SUCCESS if each else NO_SUBSCRIPTION for each in ended)
+    exchange.answer(Unsuback(packet_id=packet.packet_id, reason_codes=codes if exchange.version == Version.V5 else ()))
+
+
+def ping(exchange: "Exchange", packet: Pingreq) -> None:
+    """Show that the broker is there."""
+    exchange.answer(Pingresp())
+
+
+def disconnect(exchange: "Exchange", packet: Disconnect) -> None:
+    """Close as the client wishes, with or without its will (5.0: 3.14.4)."""
+    session = _session(exchange)
+    expiry = value(packet.properties, EXPIRY)
+    if expiry and not session.expiry:
+        raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT [MQTT5-3.14.2.2.2/expiry]")
+    session.expiry = session.expiry if expiry is None else expiry
+    if not packet.reason_code:
+        session.will = None
+    exchange.close(f"the client disconnects{f' with 0x{packet.reason_code:02x}' if packet.reason_code else ''}")
+
+
+def authenticate(exchange: "Exchange", packet: Auth) -> None:
+    """Refuse to authenticate anew."""
+    raise Refusal(PROTOCOL, "AUTH, but CONNECT named no Authentication Method [MQTT5-4.12.0-7]")
+
+
+HANDLERS: dict[int, Callable[["Exchange", Any], None]] = {
+    Publish.code: publish,
+    Puback.code: acknowledged,
+    Pubrec.code: acknowledged,
+    Pubrel.code: release,
+    Pubcomp.code: acknowledged,
+    Subscribe.code: subscribe,
+    Unsubscribe.code: unsubscribe,
+    Pingreq.code: ping,
+    Disconnect.code: disconnect,
+    Auth.code: authenticate,
+}

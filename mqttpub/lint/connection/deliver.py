@@ -1,0 +1,111 @@
+"""What a server delivers, beside what the client subscribed to."""
+
+from ...spec.packets import Publish
+from ...spec.properties import BY_KEY
+from ...spec.versions import Direction
+from .registry import Occasion, cite, on
+from .state import End, State
+from .subscriptions import LONGEST, MOST, Filter, Match
+
+_IDENTIFIER = BY_KEY["subscription_identifier"].id
+
+_MATCHES = cite("3.3.2-3", "3.3.2-3")
+_HIDDEN = cite("4.7.2-1", "4.7.2-1")
+_QOS = cite("3.8.4-8", "3.8.4-6", "3.8/delivery")
+_SHARED_QOS = cite("4.8.2-3")
+_LIVE = cite("3.3.1-12", "3.3.1-9", "2.1/retain-live")
+_ONLY_NEW = cite("3.3.1-10")
+_NEVER = cite("3.3.1-11")
+_INCLUDED = cite("3.3.4-3")
+_ALL = cite("3.3.4-4")
+_OWN = cite("3.3.4-5")
+
+DELIVERED = Occasion(_MATCHES, _HIDDEN, _QOS)
+SHARED = Occasion(_SHARED_QOS)
+NOT_RETAINED = Occasion(_LIVE)
+BY_HANDLING = {1: Occasion(_ONLY_NEW), 2: Occasion(_NEVER)}
+IDENTIFIED = Occasion(_INCLUDED, _ALL, _OWN)
+
+
+@on(Publish, sender=Direction.SERVER)
+def delivered(state: State, packet: Publish, end: End) -> None:
+    """A message matches a subscription of this connection, and comes as that demands."""
+    topic = state.topic
+    if not state.fresh or topic is None or state.subscriptions.full:
+        return
+    state.counts[DELIVERED] += 1
+    match = state.subscriptions.matching(topic)
+    if not match.filters:
+        _unwanted(state, topic)
+        return
+    if match.shared:
+        state.counts[SHARED] += 1
+    if packet.qos > match.most:
+        _too_high(state, packet, match)
+    if not packet.retain:
+        state.counts[NOT_RETAINED] += 1
+    elif not packet.dup:
+        _retained(state, topic, match.filters)
+    if match.identifiers:
+        _identified(state, packet, match)
+
+
+def _unwanted(state: State, topic: str) -> None:
+    shown = ascii(topic if len(topic) <= 60 else f"{topic[:60]}...")
+    if state.subscriptions.only_hidden(topic):
+        message = f"Topic Name {shown} begins with $, but the client's filters that match begin with a wildcard"
+        # A server may have subscribed for the client (4.5), and nothing on the connection shows it.
+        state.fault(_HIDDEN, "topic", message, _MATCHES, severity="warning")
+    else:
+        state.fault(_MATCHES, "topic", f"Topic Name {shown} matches no Topic Filter of this client")
+
+
+def _too_high(state: State, packet: Publish, match: Match) -> None:
+    law, also = (_SHARED_QOS, [_QOS]) if match.shared and _SHARED_QOS.id(state.version) else (_QOS, [])
+    message = f"publish.qos is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
+    state.fault(law, "qos", message, *also)
+
+
+def _retained(state: State, topic: str, matching: tuple[Filter, ...]) -> None:
+    """Check that RETAIN 1 comes no more often than subscriptions asked for retained messages."""
+    if any(each.keeps_retain for each in matching) or len(topic) > LONGEST:
+        return
+    counts = state.retained
+    if topic not in counts and len(counts) >= MOST:
+        return
+    state.counts[NOT_RETAINED] += 1
+    counts[topic] = counts.get(topic, 0) + 1
+    handling = set().union(*(each.rows for each in matching))
+    for value in handling & BY_HANDLING.keys():
+        state.counts[BY_HANDLING[value]] += 1
+    allowed = sum(each.sendings for each in matching)
+    if counts[topic] <= allowed:
+        return
+    message = "publish.retain is 1, but "
+    if handling == {2}:
+        state.fault(_NEVER, "retain", f"{message}all matching subscriptions have Retain Handling 2")
+    elif 0 not in handling:
+        state.fault(_ONLY_NEW, "retain", f"{message}the matching subscriptions have Retain Handling 1 and are not new")
+    else:
+        state.fault(_LIVE, "retain", f"{message}the retained message of this topic was sent for each subscription")
+
+
+def _identified(state: State, packet: Publish, match: Match) -> None:
+    state.counts[IDENTIFIED] += 1
+    known = match.identifiers
+    given = {value for id, value in packet.properties if id == _IDENTIFIER}
+    if not given:
+        if not any(each.nameless or each.ended for each in match.filters):
+            message = f"PUBLISH has no Subscription Identifier, but its subscriptions have {_listed(known)}"
+            state.fault(_INCLUDED, "properties", message, _ALL, _OWN)
+    elif strange := given - known:
+        message = f"Subscription Identifier is {min(strange)}, but the matching subscriptions have {_listed(known)}"
+        state.fault(_INCLUDED, "properties.subscription_identifier", message, _OWN)
+    elif 1 < len(given) < len({each.text for each in match.filters if each.identifiers and not each.ended}):
+        message = f"PUBLISH has {len(given)} Subscription Identifiers, but more of the matching subscriptions have one"
+        state.fault(_ALL, "properties.subscription_identifier", message, severity="warning")
+
+
+def _listed(numbers: frozenset[int]) -> str:
+    shown = ", ".join(map(str, sorted(numbers)[:8]))
+    return shown if len(numbers) <= 8 else f"{shown} and {len(numbers) - 8} more"

@@ -1,0 +1,189 @@
+"""PUBLISH and its Packet Identifier: new, sent again, or taken while it is in use."""
+
+from ...spec.packets import Publish, Subscribe, Unsubscribe
+from ...spec.versions import Version
+from .must_close import FLAGS, spoil
+from .registry import CLIENT, Occasion, cite, on
+from .state import End, Exchange, State
+
+PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
+SUBACK, UNSUBACK = 9, 11
+
+_FREE = (cite("2.2.1-3", "2.3.1-2", "2.4/unique"), cite("2.2.1-4", "2.3.1-4", "2.4/unique"))
+"""By side: a new request takes an identifier that is not in use."""
+_NEW = {1: cite("4.3.2-1", "4.3.2-1"), 2: cite("4.3.3-1", "4.3.3-1")}
+_FIRST = {1: cite("4.3.2-2", "4.3.2-1", "2.1/dup-set"), 2: cite("4.3.3-2", "4.3.3-1", "2.1/dup-set")}
+_HELD = {
+    PUBACK: cite("4.3.2-3", "4.3.2-1"),
+    PUBREC: cite("4.3.3-3", "4.3.3-1"),
+    PUBREL: cite("4.3.3-1", "4.3.3-1"),
+    PUBCOMP: cite("4.3.3-5", "4.3.3-1"),
+}
+"""What a PUBLISH with an identifier in use breaks, by what the older one of the same QoS waits for."""
+_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
+_ENDED = cite("4.4.0-2")
+_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
+_DUP = cite(v311="3.3.1-1", v31="2.1/dup-set")
+_DUP_ALSO = (cite(v31="4.2/which"), cite(v31="4.1/qos1-resend"))
+_KEEPS_ID = cite(v311="2.3.1-3")
+_SLOWER = cite(v31="4.2/slower")
+_OLD_DUP = cite(v31="2.1/dup-set")
+_UNIQUE = _FREE[CLIENT]
+
+NEW_PUBLISH = {
+    qos: tuple(Occasion(free, _NEW[qos], _FIRST[qos], *held) for free in _FREE)
+    for qos, held in {1: (_HELD[PUBACK],), 2: (_HELD[PUBREC], _HELD[PUBCOMP])}.items()
+}
+NEW_REQUEST = Occasion(_UNIQUE, _OLD_DUP)
+REPEATED = Occasion(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
+NOT_REPEATED = Occasion(_ONLY_AFTER_RECONNECT)
+"""A whole exchange, in which nothing should be sent twice."""
+AFTER_REFUSAL = Occasion(_ENDED, cite("4.3.3-4"))
+
+
+@on(Publish)
+def published(state: State, packet: Publish, end: End) -> None:
+    """A message above QoS 0 begins an exchange, or repeats the beginning of one."""
+    qos, id = packet.qos, packet.packet_id
+    if qos == 0 or qos > 2 or not id:
+        end.plain += 1
+        return
+    exchange = end.exchanges.get(id)
+    if exchange is not None:
+        if _repeats(packet, exchange):
+            _again(state, packet, exchange)
+            end.muddled.add(id)
+            return
+        _taken(state, packet, end, exchange)
+        if exchange.qos:
+            end.in_flight -= 1
+    elif packet.dup:
+        _late(state, packet, end)
+        if not state.complete or state.version != Version.V5:
+            end.muddled.add(id)
+    if end.refused_ids and id in end.refused_ids:
+        state.counts[AFTER_REFUSAL] += 1
+        end.refused_ids.discard(id)
+    state.counts[NEW_PUBLISH[qos][end.side]] += 1
+    begun = Exchange("PUBLISH", state.number, state.time, PUBACK if qos == 1 else PUBREC, qos)
+    if state.version != Version.V5:
+        begun.content = hash((packet.topic, packet.payload))
+        if id in end.late:
+            begun.again = end.late.pop(id).again
+    end.exchanges[id] = begun
+    end.in_flight += 1
+
+
+def _repeats(packet: Publish, exchange: Exchange) -> bool:
+    """Whether a PUBLISH with an identifier in use is the older one, sent again."""
+    if exchange.qos != packet.qos:
+        return False
+    return packet.dup or (exchange.content != 0 and exchange.content == hash((packet.topic, packet.payload)))
+
+
+def _again(state: State, packet: Publish, exchange: Exchange) -> None:
+    state.counts[REPEATED] += 1
+    what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
+    if exchange.awaits == PUBCOMP:
+        state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
+        return
+    state.counts[NOT_REPEATED] += 1
+    message = f"{what} (first in packet {exchange.number}), but on the same connection nothing is sent twice"
+    state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
+    if not packet.dup:
+        also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
+        state.fault(_DUP, "dup", f"publish.dup is 0, but this repeats packet {exchange.number}", *also)
+    hurried(state, exchange)
+    exchange.again += 1
+
+
+def hurried(state: State, exchange: Exchange) -> None:
+    """Note a repeat that waited less than the one before it."""
+    if state.time is None or exchange.last is None:
+        return
+    waited = state.time - exchange.last
+    if exchange.interval and waited < exchange.interval * 0.9:
+        message = f"the repeat waited {waited / 1e9:.1f} s, but the one before it {exchange.interval / 1e9:.1f} s"
+        state.fault(_SLOWER, "packet_id", message)
+    exchange.interval, exchange.last = waited, state.time
+
+
+def _taken(state: State, packet: Publish, end: End, exchange: Exchange) -> None:
+    if packet.packet_id in end.muddled:
+        return
+    law = _NEW[packet.qos]
+    if not exchange.qos or not law.id(state.version):
+        law = _FREE[end.side]
+    elif exchange.qos == packet.qos:
+        law = _HELD[exchange.awaits]
+    state.fault(law, "packet_id", _in_use(packet.packet_id, exchange), _NEW[packet.qos], _FREE[end.side], _KEEPS_ID)
+    end.muddled.add(packet.packet_id or 0)
+
+
+def _in_use(id: int | None, exchange: Exchange) -> str:
+    return f"Packet Identifier {id} is in use by {exchange}, but a new request must have another"
+
+
+def _late(state: State, packet: Publish, end: End) -> None:
+    """Check a PUBLISH with DUP 1 that repeats nothing in flight."""
+    id = packet.packet_id
+    assert id
+    if id in end.refused_ids:
+        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was refused and so is over"
+        state.fault(_ENDED, "dup", message)
+    elif id in end.over:
+        state.counts[NOT_REPEATED] += 1
+        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
+        state.fault(_ONLY_AFTER_RECONNECT, "dup", message)
+    elif state.fresh:
+        message = f"publish.dup is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
+        state.fault(_FIRST[packet.qos], "dup", message)
+
+
+# SUBSCRIBE and UNSUBSCRIBE take identifiers of the same kind
+
+
+@on(Subscribe, Unsubscribe)
+def requested(state: State, packet: Subscribe | Unsubscribe, end: End) -> None:
+    """A request takes a free identifier, or is sent again (3.1 only)."""
+    id, name = packet.packet_id, packet.name
+    if not id:
+        return
+    exchange = end.exchanges.get(id)
+    filters = packet.subscriptions if isinstance(packet, Subscribe) else packet.filters
+    content = hash(filters)
+    if exchange is not None:
+        if state.version == Version.V31 and exchange.request == name and exchange.content == content:
+            _request_again(state, packet, exchange)
+            return
+        if id not in end.muddled:
+            state.fault(_UNIQUE, "packet_id", _in_use(id, exchange), _KEEPS_ID)
+            end.muddled.add(id)
+        if exchange.qos:
+            end.in_flight -= 1
+        state.held -= exchange.size
+    elif state.version == Version.V31 and packet.dup and state.complete and id not in end.requests_over:
+        message = f"{name.lower()}.dup is 1, but this is the first {name} with Packet Identifier {id}"
+        state.fault(_OLD_DUP, "dup", message)
+    state.counts[NEW_REQUEST] += 1
+    if packet.flags != 2:
+        spoil(state, FLAGS)
+    begun = Exchange(name, state.number, state.time, SUBACK if name == "SUBSCRIBE" else UNSUBACK)
+    begun.content, begun.count = content, len(filters)
+    if state.held + state.size <= MOST_BYTES:
+        begun.filters, begun.size = filters, state.size
+        state.held += state.size
+    end.exchanges[id] = begun
+
+
+MOST_BYTES = 1 << 20
+"""Bytes of requests whose filters are remembered until the answer."""
+
+
+def _request_again(state: State, packet: Subscribe | Unsubscribe, exchange: Exchange) -> None:
+    state.counts[REPEATED] += 1
+    if not packet.dup:
+        message = f"{packet.name.lower()}.dup is 0, but this repeats packet {exchange.number}"
+        state.fault(_DUP, "dup", message, *_DUP_ALSO[:1])
+    hurried(state, exchange)
+    exchange.again += 1

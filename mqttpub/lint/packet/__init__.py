@@ -1,0 +1,1 @@
+"""One packet by itself: rules, values, and what they cite."""

@@ -1,0 +1,131 @@
+"""A quick look at values, for the many packets in which nothing is wrong."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...spec.constraints import InTable, Limit
+from ...spec.declare import Field, Packet, Property
+from ...spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
+from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.versions import Direction, Version
+
+
+def sound(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
+    """Return True only for a packet in which `lint` finds no error and no warning.
+
+    The packet was built, or was read from bytes that the decoder had no finding for. False
+    means no more than that the full look is needed. Without `direction` it is taken for granted
+    that an end sends the packet that may.
+    """
+    check = _CHECKS.get(type(packet))
+    if check is None or (direction and not packet.may_send(direction, version)):
+        return False
+    return all(_field(packet, each, version) for each in packet.layout) and check(packet, direction)
+
+
+def _field(packet: Packet, field: Field, version: Version) -> bool:
+    value = getattr(packet, field.key)
+    if value is None or not field.spoken(version):
+        return True
+    if field.shape == "properties":
+        return _properties(packet.name, value)
+    if field.shape == "group":
+        return False
+    if field.shape == "list":
+        return all(_kept(field, field.each, each, version) for each in value) and bool(value)
+    return _kept(field, field.limits, value, version)
+
+
+def _kept(field: Field | None, limits: tuple[Limit, ...], value: Any, version: Version) -> bool:
+    if isinstance(value, str) and not value.isprintable():
+        return False
+    return not any(limit.law.id(version) and _broken(field, limit, value, version) for limit in limits)
+
+
+def _broken(field: Field | None, limit: Limit, value: Any, version: Version) -> bool:
+    if isinstance(limit, InTable):
+        names: Any = field.names if field else None
+        return not names.legal(value, version)
+    return bool(limit.broken(value))
+
+
+def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
+    seen: set[int] = set()
+    for id, value in properties:
+        row = PROPERTIES.get(id)
+        if row is None or packet not in row.packets or (id in seen and packet not in row.repeatable):
+            return False
+        seen.add(id)
+        texts = value if isinstance(value, tuple) else (value,)
+        if not all(_kept(None, row.limits, text, Version.V5) for text in texts):
+            return False
+    return True
+
+
+_ALIAS = BY_KEY["topic_alias"].id
+_AUTHENTICATION_DATA = BY_KEY["authentication_data"].id
+_REFERENCE = BY_KEY["server_reference"].id
+_SUBSCRIPTION = BY_KEY["subscription_identifier"].id
+_TEXT = (BY_KEY["payload_format_indicator"].id, 1)
+_NOBODY = 0x10
+"""Reason Code No matching subscribers, which only a server knows."""
+
+
+def _publish(packet: Any, direction: Direction | None) -> bool:
+    ids = {id for id, _ in packet.properties}
+    if _SUBSCRIPTION in ids or (packet.dup and not packet.qos):
+        return False
+    if not (packet.topic or _ALIAS in ids) or (packet.qos and packet.packet_id is None):
+        return False
+    if direction is Direction.CLIENT and packet.topic[:1] == "$":
+        return False
+    return _TEXT not in packet.properties or _is_text(packet.payload)
+
+
+def _is_text(payload: bytes) -> bool:
+    try:
+        payload.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _connect(packet: Any, direction: Direction | None) -> bool:
+    derived = (
+        packet.username_flag,
+        packet.password_flag,
+        packet.will_flag,
+        packet.protocol_name,
+        packet.protocol_level,
+    )
+    alone = packet.username is None and packet.password is not None
+    return derived == (None,) * 5 and not (
+        packet.will_qos or packet.will_retain or alone or packet.client_id == "" or packet.properties
+    )
+
+
+def _connack(packet: Any, direction: Direction | None) -> bool:
+    alone = any(id in (_AUTHENTICATION_DATA, _REFERENCE) for id, _ in packet.properties)
+    return not (packet.session_present and packet.reason_code) and not alone
+
+
+def _disconnect(packet: Any, direction: Direction | None) -> bool:
+    return not packet.reason_code and not packet.properties
+
+
+def _message_ack(packet: Any, direction: Direction | None) -> bool:
+    return direction is not Direction.CLIENT or packet.reason_code != _NOBODY
+
+
+def _ack(packet: Any, direction: Direction | None) -> bool:
+    return True
+
+
+_CHECKS: dict[type[Packet], Callable[[Any, Direction | None], bool]] = {
+    Publish: _publish,
+    Connect: _connect,
+    Connack: _connack,
+    Disconnect: _disconnect,
+    **dict.fromkeys((Puback, Pubrec), _message_ack),
+    **dict.fromkeys((Pubrel, Pubcomp, Suback), _ack),
+}

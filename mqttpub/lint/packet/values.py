@@ -1,0 +1,112 @@
+"""Single values and properties against the table.
+
+The bytes of a finding: in a string, the first characters at fault; where all of it is, the
+string without its length, or the length where the string is empty; of a property that should
+not be there, all of it; of a list that is empty, the place where it should begin.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+
+from ...codec.tree import Finding, Node
+from ...spec import structure
+from ...spec.constraints import InTable, Limit, OneOf
+from ...spec.declare import Field
+from ...spec.properties import WILL
+from ...spec.reason_codes import Codes
+from ...spec.versions import Version
+from ...wire.span import Span
+from ...wire.types import PAIR
+from .view import Fault, Place, Reading
+
+
+def judged(reading: Reading) -> Iterator[Finding]:
+    """Yield a finding for each value that breaks a limit of its row."""
+    for place in _fields(reading.decoded.root, reading.decoded.root.name):
+        field = place.node.field
+        assert field
+        limits = field.each if field.shape == "list" else field.limits
+        label = place.path if place.node.mask else place.node.label
+        yield from _value(reading, place, label, limits)
+    yield from _empty_lists(reading)
+    for where, index in reading.lists:
+        for places in index.values():
+            yield from _property(reading, where, places)
+
+
+def _fields(node: Node, path: str) -> Iterator[Place]:
+    for child in node.children:
+        own = path if child.kind == "octet" else f"{path}.{child.name}"
+        if child.field and child.kind != "list":
+            yield Place(own, child)
+        elif child.kind != "properties":
+            yield from _fields(child, own)
+
+
+def _empty_lists(reading: Reading) -> Iterator[Finding]:
+    decoded = reading.decoded
+    for field in decoded.packet.layout if decoded.packet else ():
+        if field.shape != "list" or getattr(decoded.packet, field.key):
+            continue
+        for limit in demands(field.limits, reading.version, text=False):
+            wanted = field.item.__name__ if isinstance(field.item, type) else field.label
+            end = max((node.span.stop for node in decoded.root.children if node.kind != "gap"), default=0)
+            place = Place(f"{decoded.root.name}.{field.key}", Node(field.key, Span(end, end)))
+            yield reading.finding(limit.law, Fault(place, f"{decoded.name} has no {wanted}, but must have 1 or more"))
+
+
+def _property(reading: Reading, where: str, places: list[Place]) -> Iterator[Finding]:
+    row = places[0].node.row
+    assert row
+    if where not in row.packets:
+        holder = "the will" if where == WILL else where
+        for place in places:
+            fault = Fault(place, f"{row.label} is in {holder}, where it is not allowed")
+            yield reading.finding(structure.PROPERTY_PLACE, fault)
+        return
+    if len(places) > 1 and where not in row.repeatable:
+        fault = Fault(places[1], f"{row.label} is there {len(places)} times, but may be there once")
+        yield reading.finding(structure.PROPERTY_TWICE, fault)
+    for path, node in places:
+        for part in node.children[1:]:
+            own, label = (f"{path}.{part.name}", f"{row.label} {part.name}") if row.type is PAIR else (path, row.label)
+            if part.row:
+                yield from _value(reading, Place(own, part), label, row.limits)
+
+
+def _value(reading: Reading, place: Place, label: str, limits: tuple[Limit, ...]) -> Iterator[Finding]:
+    node = place.node
+    for limit in demands(limits, reading.version, text=isinstance(node.value, str)):
+        says = _broken(limit, node.value, node.field, reading.version)
+        if says:
+            yield reading.finding(limit.law, Fault(place, f"{label} {says}", _span(place, limit)))
+
+
+@cache
+def demands(limits: tuple[Limit, ...], version: Version, *, text: bool) -> tuple[Limit, ...]:
+    """Return the limits that a version knows; a text that is one of a few needs no others."""
+    own = tuple(limit for limit in limits if limit.law.id(version))
+    if not text or any(isinstance(limit, OneOf) for limit in own):
+        return own
+    taken = {type(limit) for limit in own}
+    common = (limit for limit in structure.STRINGS if limit.law.id(version) and type(limit) not in taken)
+    return (*own, *common)
+
+
+def _broken(limit: Limit, value: object, field: Field | None, version: Version) -> str:
+    if not isinstance(limit, InTable):
+        return limit.broken(value)
+    assert field
+    assert isinstance(field.names, Codes)
+    assert isinstance(value, int)
+    if field.names.legal(value, version):
+        return ""
+    return f"is 0x{value:02x}, but {field.names.packet} has no such code"
+
+
+def _span(place: Place, limit: Limit) -> Span:
+    value = place.node.value
+    if not value or not isinstance(value, str | bytes):
+        return place.node.span
+    within = limit.at(value)
+    return place.part(value, within) if within else place.text

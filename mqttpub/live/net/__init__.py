@@ -1,0 +1,1 @@
+"""From a host name to a connection that carries MQTT."""

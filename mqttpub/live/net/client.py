@@ -1,0 +1,105 @@
+"""The connection that paho makes, with a tap around its socket."""
+
+import time
+from typing import Any, NamedTuple
+
+from paho.mqtt.client import Client as PahoClient
+from paho.mqtt.enums import CallbackAPIVersion
+
+from ...codec.encode import encode
+from ...spec.packets import Connect, Disconnect
+from ...spec.versions import Version
+from ..failures import NotConnected
+from ..tap import Observer, Tap
+from .transport import Transport
+
+
+class Target(NamedTuple):
+    """Where to connect, and what to say first and last."""
+
+    host: str = "localhost"
+    port: int = 1883
+    version: Version = Version.V5
+    connect: Connect = Connect()
+    """The CONNECT to send."""
+    disconnect: Disconnect = Disconnect()
+    """The DISCONNECT to send at the end."""
+
+    transport: Transport = Transport()
+    """How to get there."""
+
+    @property
+    def place(self) -> str:
+        """Where the connection goes, as people write it."""
+        return self.transport.place(self.host, self.port)
+
+    def changed(self, **connect: Any) -> "Target":
+        """Return the target with some values of its CONNECT changed."""
+        return self._replace(connect=self.connect.replace(**connect))
+
+
+class Client(PahoClient):
+    """paho's client; every byte of its socket passes the tap.
+
+    paho makes the socket, keeps the connection alive and subscribes. What its CONNECT would
+    say is replaced by our own, because it cannot say all that a CONNECT may.
+    """
+
+    def __init__(self, target: Target, observer: Observer | None, timeout: float, packet_limit: int) -> None:
+        super().__init__(
+            CallbackAPIVersion.VERSION2,
+            client_id="replaced",
+            protocol=int(target.version),  # type: ignore[arg-type]
+            reconnect_on_failure=False,
+        )
+        self.tap: Tap | None = None
+        self.connect_timeout = timeout
+        self._target = target
+        self._packet_limit = packet_limit
+        self._observer = observer
+        self._until = time.monotonic() + timeout
+
+    def _create_socket(self) -> Any:
+        from .dial import dial
+
+        target = self._target
+        sock = dial(target, self._until, self.connect_timeout, super()._create_socket)
+        connect = encode(target.connect, target.version)
+        self.tap = Tap(sock, target.version, self._observer, connect=connect, packet_limit=self._packet_limit)
+        if told := getattr(self._observer, "connected", None):
+            told(self.describe())
+        return self.tap
+
+    def _create_socket_connection(self) -> Any:
+        from .dial import connected
+
+        return connected(self._target, self._until)
+
+    def secure(self) -> None:
+        """Tell paho of TLS."""
+        target = self._target
+        if target.transport.tls:
+            from .tls import context
+
+            self.tls_set_context(context(target, self._until, self.connect_timeout))
+
+    def establish(self) -> Tap:
+        """Connect and send CONNECT; raises NotConnected."""
+        target = self._target
+        try:
+            self.secure()
+            self.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")
+        except (OSError, ValueError) as error:
+            from .errors import why
+
+            raise NotConnected(why(error, target, self.connect_timeout)) from error
+        assert self.tap is not None
+        return self.tap
+
+    def describe(self) -> list[str]:
+        """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
+        if self._target.transport._replace(bind=None) == Transport() or self.tap is None:
+            return []
+        from .dial import describe
+
+        return describe(self.tap.sock, self._target.transport)

@@ -1,0 +1,143 @@
+"""Making the socket: through paho where it can, within one deadline."""
+
+import socket
+import ssl
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from .client import Target
+from .transport import Transport
+
+
+def dial(target: Target, until: float, timeout: float, make: Callable[[], Any]) -> Any:
+    """Return a socket to the broker, with all that lies between; `make` is paho's way to it.
+
+    Raises Unusable, before anything is sent, for what cannot stand in the request of a WebSocket.
+    """
+    transport = target.transport
+    if transport.kind == "unix":
+        return unix_socket(transport.path, until)
+    if transport.kind == "websocket":
+        from .websocket import check
+
+        check(target)
+    sock = make() if _at_once(target) else within(until - time.monotonic(), make)
+    _without_delay(sock)
+    if transport.kind == "websocket":
+        from .websocket import upgrade
+
+        return upgrade(sock, target, until, timeout)
+    return sock
+
+
+def _at_once(target: Target) -> bool:
+    """Whether neither a name server nor a proxy can hold up paho longer than its own timeout."""
+    host = target.host
+    return not target.transport.proxy and (host == "localhost" or ":" in host or host.replace(".", "").isdigit())
+
+
+def _without_delay(sock: Any) -> None:
+    if sock.family in (socket.AF_INET, socket.AF_INET6):
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def connected(target: Target, until: float) -> Any:
+    """Return a TCP connection to the broker, through a proxy only where the target names one.
+
+    paho would also go by the variable mqtt_proxy, and by what others told PySocks.
+    """
+    transport = target.transport
+    if transport.proxy is None:
+        return tcp((target.host, target.port), transport.bind, until)
+    from .proxy import through
+
+    return through(transport.proxy, (target.host, target.port), transport.bind, until)
+
+
+def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
+    """Return a TCP connection to a host and port."""
+    return socket.create_connection(place, left(until), (bind, 0) if bind else None)
+
+
+def unix_socket(path: str, until: float) -> Any:
+    """Connect to a unix socket; paho would wait for it without end, and leave it open when that fails."""
+    sock = socket.socket(socket.AF_UNIX)
+    try:
+        sock.settimeout(left(until))
+        sock.connect(path)
+    except OSError:
+        sock.close()
+        raise
+    return sock
+
+
+def left(until: float) -> float:
+    """Return the seconds that are left; never zero, which would mean not to wait."""
+    return max(until - time.monotonic(), 0.001)
+
+
+def within(seconds: float, make: Callable[[], Any]) -> Any:
+    """Return what `make` makes; it works in a thread, because a silent name server cannot be interrupted."""
+    import threading
+
+    made: list[tuple[Any, BaseException | None]] = []
+    lock = threading.Lock()
+    late = False
+
+    def work() -> None:
+        try:
+            outcome: tuple[Any, BaseException | None] = make(), None
+        except BaseException as error:
+            _let_go(error)
+            outcome = None, error
+        with lock:
+            made.append(outcome)
+            if late and outcome[0] is not None:
+                outcome[0].close()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(max(seconds, 0))
+    with lock:
+        late = not made
+    if late:
+        raise TimeoutError
+    sock, error = made.pop()
+    if error is not None:
+        raise error
+    return sock
+
+
+def _let_go(error: BaseException) -> None:
+    """Close what the frames of an error hold: PySocks forgets a file on its socket, which keeps that open."""
+    for each in (error, error.__context__):
+        traceback.clear_frames(each.__traceback__ if each else None)
+
+
+def half_close(sock: Any) -> None:
+    """Say that no more will come; TLS cannot say so without losing what is still to be read."""
+    if not isinstance(sock, ssl.SSLSocket):
+        try:
+            sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            return  # gone already: reading on says so
+
+
+def describe(sock: Any, transport: Transport) -> list[str]:
+    """Return a line for each layer of a connection that is more than TCP."""
+    lines: list[str] = []
+    if transport.proxy:
+        from .proxy import parse
+
+        lines.append(f"through proxy {parse(transport.proxy).shown}")
+    if transport.tls:
+        from .tls import describe as describe_tls
+
+        lines += describe_tls(sock.line.sock if transport.kind == "websocket" else sock, transport.tls)
+    if transport.kind == "websocket":
+        from .websocket import describe as describe_upgrade
+
+        lines.append(describe_upgrade(sock.line.answer, transport.path))
+    return lines

@@ -1,0 +1,1 @@
+"""Publishing: messages, their handshakes, and what is kept of them."""

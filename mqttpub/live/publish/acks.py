@@ -1,0 +1,82 @@
+"""Reading what the broker sends, and refusing what breaks the protocol."""
+
+from typing import Any
+
+from ...codec.fast_decode import Irregular, reader
+from ...lint.packet.fast import sound
+from ...spec.declare import Packet
+from ...spec.packets import Puback, Pubcomp, Pubrec
+from ...spec.properties import BY_KEY
+from ...spec.reason_codes import Codes
+from ...spec.versions import Direction, Version
+from ..failures import MALFORMED, PeerFault
+from .flows import REASON_STRING
+
+SERVER_REFERENCE = BY_KEY["server_reference"].id
+LEGAL = {
+    cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
+}  # fmt: skip
+"""Reason Codes that may stand behind these first bytes."""
+
+
+def acknowledgement(data: bytes, version: Version, now: float) -> tuple[int, int, int | None, float, str]:
+    """Return packet type, Packet Identifier, Reason Code, time and Reason String of an acknowledgement.
+
+    Raises PeerFault when something is wrong with it.
+    """
+    # Forms without properties make up nearly all of bulk traffic; there is little in them to judge.
+    size, legal = len(data), LEGAL.get(data[0])
+    if legal and size < 6 and (packet_id := data[2] << 8 | data[3] if size > 3 else 0):
+        if size == 4:
+            return data[0] >> 4, packet_id, None, now, ""
+        if version == Version.V5 and data[4] in legal:
+            return data[0] >> 4, packet_id, data[4], now, ""
+    packet: Any = read(data, version)
+    text = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
+    return data[0] >> 4, packet.packet_id, packet.reason_code, now, text
+
+
+def read(data: bytes, version: Version) -> Packet:
+    """Return a packet from the server; raises PeerFault when something is wrong with it."""
+    try:
+        packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
+    except (Irregular, IndexError):
+        return _judged(data, version)
+    return packet if sound(packet, version, Direction.SERVER) else _judged(data, version)
+
+
+def _header(data: bytes) -> int:
+    """Return the length of the fixed header; raises Irregular where its length is longer than need be."""
+    size = 2
+    while data[size - 1] > 0x7F:
+        size += 1
+    if size > 2 and not data[size - 1]:
+        raise Irregular
+    return size
+
+
+def _judged(data: bytes, version: Version) -> Packet:
+    from ...codec.decode import decode
+    from ...lint.packet.check import lint
+
+    decoded = decode(data, version, direction=Direction.SERVER)
+    for finding in lint(decoded, Direction.SERVER):
+        if finding.severity == "error":
+            cited = f" ({finding.statement})" if finding.statement else ""
+            said = f"the broker sent a faulty {decoded.name}: {finding.message}{cited}"
+            raise PeerFault(said, data, finding.reason or MALFORMED)
+    if decoded.packet is None:
+        raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data, MALFORMED)
+    return decoded.packet
+
+
+def reason_text(packet: Any, version: Version) -> str:
+    """Return the code of a packet in words, with the Server Reference and the Reason String if it has them."""
+    name = packet.fields["reason_code"].meaning(packet.reason_code or 0, version)
+    if version < Version.V5:
+        return f"{packet.reason_code} {name}"
+    text = f"0x{packet.reason_code or 0:02x} {name}"
+    given = dict(packet.properties or ())
+    if reference := given.get(SERVER_REFERENCE):
+        text += f", Server Reference '{reference}'"
+    return f"{text}: {given[REASON_STRING]}" if given.get(REASON_STRING) else text

@@ -1,0 +1,175 @@
+"""Messages that are not acknowledged yet, kept in a file until they are.
+
+Every change that an exchange depends on is on disk before its packet goes out. So a message
+survives the program, the broker and the machine, and a QoS 2 message whose session lives is
+delivered once: after a crash it goes on from PUBLISH (with DUP) or from PUBREL, whichever was
+noted last (5.0: 4.3.3, 4.4).
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from ...codec.fast_decode import values
+from ...codec.publish_writer import PublishWriter
+from ...spec.packets import Publish
+from ...spec.versions import Version
+from .flows import FIRST_ANSWER, PUBCOMP, Exchange, Message
+from .store import OutboxError, OutboxNotWritten, Store, seal
+
+__all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
+
+STORED, SENT, RELEASED, DOUBTFUL = range(4)
+"""How far a message has come: kept only; perhaps sent; PUBREC came, so it is not sent again; nobody can know."""
+PLACEHOLDER = 1
+"""Packet Identifier in stored packets that have none of their own yet."""
+
+
+class Kept(NamedTuple):
+    """One message of an outbox."""
+
+    number: int
+    state: int
+    packet_id: int | None
+    packet: Publish
+
+
+class Outbox:
+    """An open outbox; a journal for a Publisher. Raises OutboxError, and OutboxNotWritten on a full disk.
+
+    One program at a time uses it: another waits up to `wait_s` seconds, and `remark` gets a sentence about it.
+    """
+
+    def __init__(self, path: str, *, wait_s: float = 0.0, remark: Callable[[str], None] = lambda text: None) -> None:
+        self._store = Store(path, wait_s=wait_s, remark=remark)
+        self.path = path
+
+    def __enter__(self) -> "Outbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._store.close()
+
+    # what it is for
+
+    @property
+    def client_id(self) -> str | None:
+        """The Client Identifier whose session the messages belong to."""
+        data = self._store.head.client_id
+        return None if data is None else data.decode("utf-8", "surrogatepass")
+
+    def claim(self, client_id: str, version: Version) -> None:
+        """Bind the outbox to a Client Identifier and a version, or check that it is bound to them."""
+        if self.client_id is None:
+            data = client_id.encode("utf-8", "surrogatepass")
+            with self._store.change() as change:
+                change.head = change.head._replace(client_id=data, version=version.label)
+        bound = {"client_id": (self.client_id, client_id), "version": (self._store.head.version, version.label)}
+        for key, (kept, asked) in bound.items():
+            if kept != asked:
+                raise OutboxError(f"'{self.path}' belongs to {key} '{kept}', not '{asked}'")
+
+    # messages
+
+    def add(self, messages: Iterable[Message], place: tuple[str, int] | None = None) -> list[Message]:
+        """Keep new messages and return them with their numbers as tokens.
+
+        `place` is the input and the offset in it after them, to go on from after a crash.
+        """
+        with self._store.change() as change:
+            head = change.head
+            numbered = [each._replace(token=number) for number, each in enumerate(messages, head.last + 1)]
+            change.execute("INSERT INTO message VALUES (?, ?, ?, ?, ?)", [_row(each) for each in numbered])
+            head = head._replace(messages=head.messages + len(numbered), last=head.last + len(numbered))
+            change.head = head._replace(input=place[0], place=place[1]) if place else head
+        return numbered
+
+    def place(self, input: str) -> int:
+        """Return the offset up to which an input was taken by an earlier run; 0 for another input."""
+        head = self._store.head
+        return head.place if head.input == input else 0
+
+    def forget_place(self) -> None:
+        """Note that the input was read to its end and all of it was acknowledged."""
+        if self._store.head.input is not None:
+            with self._store.change() as change:
+                change.head = change.head._replace(input=None, place=0)
+
+    def note(self, sent: Sequence[Exchange], released: Sequence[Exchange], done: Sequence[Exchange]) -> None:
+        """Write down what is about to be sent, what PUBREL is about to be sent for, and what has ended."""
+        with self._store.change() as change:
+            change.execute(
+                f"UPDATE message SET state = {SENT}, packet_id = ?, seal = seal(number, {SENT}, ?, packet) "
+                "WHERE number = ?",
+                [(each.packet_id, each.packet_id, each.token) for each in sent],
+            )
+            change.execute(_MOVE.format(RELEASED), [(each.token,) for each in released])
+            ended = change.execute("DELETE FROM message WHERE number = ?", [(each.token,) for each in done])
+            change.head = change.head._replace(messages=change.head.messages - ended)
+
+    def doubt(self, exchanges: Sequence[Exchange]) -> None:
+        """Note that it cannot be known whether these arrived; they stay, and are not sent again by themselves."""
+        with self._store.change() as change:
+            change.execute(_MOVE.format(DOUBTFUL), [(each.token,) for each in exchanges])
+
+    def renew_doubtful(self) -> int:
+        """Make the doubtful messages new ones, and return how many."""
+        with self._store.change() as change:
+            return change.execute(
+                f"UPDATE message SET state = {STORED}, packet_id = NULL, seal = seal(number, {STORED}, NULL, packet) "
+                "WHERE state = ?",
+                [(DOUBTFUL,)],
+            )
+
+    def count(self) -> int:
+        """Return how many messages are kept."""
+        return self._store.head.messages
+
+    def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
+        """Yield the messages that were begun, or those that were not, in order; memory stays small.
+
+        Those that are added in the meantime are not among them: whoever adds a message has it.
+        """
+        return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), self._store.head.last)
+
+    def _kept(self, version: Version, states: tuple[int, int], newest: int) -> Iterator[Kept]:
+        last = 0
+        query = (
+            "SELECT number, state, packet_id, packet FROM message "
+            "WHERE state IN (?, ?) AND number > ? AND number <= ? ORDER BY number LIMIT 1000"
+        )
+        while rows := self._store.rows(query, (*states, last, newest)):
+            for number, state, packet_id, data in rows:
+                packet = values(data, version)
+                if not isinstance(packet, Publish):
+                    raise OutboxError(f"'{self.path}': message {number} cannot be read")
+                yield Kept(number, state, packet_id, packet)
+            last = rows[-1][0]
+
+    def exchanges(self, version: Version) -> Iterator[Exchange]:
+        """Yield the exchanges that an earlier run began, as they stand."""
+        begun = list(self.kept(version, begun=True))
+        # At most once: a QoS 0 message was perhaps sent, so it is not sent again.
+        once = [(each.number,) for each in begun if not each.packet.qos]
+        with self._store.change() as change:
+            ended = change.execute("DELETE FROM message WHERE number = ?", once)
+            change.head = change.head._replace(messages=change.head.messages - ended)
+        for number, state, packet_id, packet in begun:
+            if not packet.qos:
+                continue
+            message = Message(PublishWriter(packet, version), packet.payload, packet_id, number)
+            exchange = Exchange(message, packet_id, FIRST_ANSWER[packet.qos], 0.0)
+            if state == RELEASED:
+                exchange.awaits, exchange.message = PUBCOMP, None
+            yield exchange
+
+
+_MOVE = "UPDATE message SET state = {0}, seal = seal(number, {0}, packet_id, packet) WHERE number = ?"
+
+
+def _row(message: Message) -> tuple[object, ...]:
+    packet = message.writer.write(message.payload, PLACEHOLDER if message.writer.qos else None)
+    return message.token, STORED, None, packet, seal(message.token, STORED, None, packet)

@@ -1,0 +1,1 @@
+"""Formats of payloads: JSON, CBOR, MessagePack, Protobuf, Avro."""

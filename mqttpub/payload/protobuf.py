@@ -1,0 +1,194 @@
+"""JSON as a message of Protocol Buffers, by a .proto file."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from .formats import library, parsed
+
+_STEP = re.compile(r"Failed to parse (\w+) field: ")
+_PLACE = re.compile(r' at "?\w+((?:\.\w+|\[[^\]]*\])*)"?\.*$', re.MULTILINE)
+_LOCATED = re.compile(r":\d+:\d+: (?!warning)")
+_OWN_JSON = "google.protobuf."
+"""Messages with a JSON of their own, such as Timestamp."""
+_TYPE_BYTES = 12
+
+
+class Protobuf:
+    """A message type; the name may leave out its package, and is needed where a file has more than one message."""
+
+    def __init__(self, path: str, name: str | None = None) -> None:
+        self._json: Any = _google("json_format")
+        pool, files = _google("descriptor_pool").DescriptorPool(), _files(path)
+        for file in files:
+            pool.Add(file)
+        self._descriptor = pool.FindMessageTypeByName(_chosen(name, files, path))
+        self._class: Any = _google("message_factory").GetMessageClass(self._descriptor)
+        self._faults = (self._json.Error, _google("message").Error, TypeError, AttributeError)
+
+    def convert(self, data: bytes) -> bytes:
+        """Return the bytes of the message that JSON describes; raises ValueError with the path of the field."""
+        value = parsed(data)
+        _check(self._descriptor, value, "$")
+        try:
+            message = self._json.ParseDict(value, self._class())
+            return bytes(message.SerializeToString(deterministic=True))
+        except self._faults as error:
+            raise ValueError(_sentence(str(error))) from None
+
+
+def _google(module: str) -> Any:
+    return library("protobuf", "protobuf", f"google.protobuf.{module}")
+
+
+def _sentence(text: str) -> str:
+    """Return what json_format says, behind the path that it spreads over its message."""
+    steps, rest = "", text
+    while step := _STEP.match(rest):
+        steps, rest = f"{steps}.{step[1]}", rest[step.end() :]
+    place = _PLACE.search(rest)
+    said = rest[: place.start()] if place else rest
+    return f"${max(steps, place[1] if place else '', key=len)}: {said.splitlines()[0].rstrip('.')}"
+
+
+# the file
+
+
+def _files(path: str) -> list[Any]:
+    """Return the descriptors of a .proto file and what it imports, itself last."""
+    found = _google("descriptor_pb2").FileDescriptorSet.FromString(_compiled(path))
+    return list(found.file)
+
+
+def _compiled(path: str) -> bytes:
+    """Compile a file in a process of its own, since protoc writes its errors to the real stderr."""
+    from tempfile import TemporaryDirectory
+
+    library("protobuf", "grpcio-tools", "grpc_tools")
+    folder, name = os.path.split(os.path.abspath(path))
+    _readable(path)
+    with TemporaryDirectory() as made:
+        result = os.path.join(made, "set")
+        command = [sys.executable, "-P", "-m", "grpc_tools.protoc", "-I.", *_roots(), "--include_imports"]
+        command += [f"--descriptor_set_out={result}", f"./{name}"]
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
+        if done.returncode:
+            raise ValueError(_complaint(done.stderr.decode(errors="replace").splitlines(), path))
+        with open(result, "rb") as file:
+            return file.read()
+
+
+def _roots() -> list[str]:
+    """Return where imports are looked up beside the folder of the file; protoc splits at colons."""
+    here = os.getcwd()
+    return [] if os.pathsep in here else [f"-I{here}"]
+
+
+def _readable(path: str) -> None:
+    try:
+        with open(path, "rb"):
+            return
+    except OSError as error:
+        raise ValueError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def _complaint(lines: list[str], path: str) -> str:
+    """Return the line of protoc that has a place."""
+    return next(filter(_LOCATED.search, lines), lines[0] if lines else f"cannot compile '{path}'")
+
+
+# the message
+
+
+def _chosen(name: str | None, files: list[Any], path: str) -> str:
+    """Return the full name of the message; raises ValueError with those that there are."""
+    own = list(_names(files[-1].message_type, files[-1].package))
+    every = [each for file in files for each in _names(file.message_type, file.package)]
+    suffix = f".{name}"
+    fitting = own if name is None else [each for each in every if each == name or each.endswith(suffix)]
+    if name in fitting or len(fitting) == 1:
+        return name if name in fitting and name is not None else fitting[0]
+    count = f"{len(fitting) or 'no'} message{'s' if fitting else ''}"
+    said = f"'{path}' holds {count}, but no name was given" if name is None else f"'{name}' names {count} of '{path}'"
+    raise ValueError(f"{said} ({', '.join(fitting or own)})")
+
+
+def _names(types: Iterable[Any], scope: str) -> Iterator[str]:
+    for each in types:
+        if not each.options.map_entry:
+            name = f"{scope}.{each.name}" if scope else each.name
+            yield name
+            yield from _names(each.nested_type, name)
+
+
+# what json_format takes in silence, or refuses without the place
+
+
+def _check(descriptor: Any, value: Any, path: str) -> None:
+    """Raise ValueError when an object does not have the fields of a message."""
+    if descriptor.full_name.startswith(_OWN_JSON):
+        return
+    _expect(value, dict, path, "an object")
+    fields = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
+    for key, given in value.items():
+        if key in fields:
+            _check_field(fields[key], given, f"{path}.{key}")
+        elif not key.startswith("["):  # an extension
+            known = ", ".join(field.name for field in descriptor.fields)
+            raise ValueError(f"{path}.{key}: {descriptor.full_name} has no such field ({known})")
+
+
+def _check_field(field: Any, given: Any, path: str) -> None:
+    if given is None:
+        return
+    if field.message_type and field.message_type.GetOptions().map_entry:
+        _expect(given, dict, path, "an object")
+        for key, each in given.items():
+            _check_value(field.message_type.fields_by_name["value"], each, f"{path}.{key}")
+    elif field.is_repeated:
+        _expect(given, list, path, "an array")
+        for at, each in enumerate(given):
+            _check_value(field, each, f"{path}[{at}]")
+    else:
+        _check_value(field, given, path)
+
+
+def _check_value(field: Any, value: Any, path: str) -> None:
+    if field.message_type:
+        _check(field.message_type, value, path)
+        return
+    kinds, words = _KINDS[field.cpp_type]
+    if not isinstance(value, kinds) or isinstance(value, bool) != (kinds is bool):
+        raise ValueError(f"{path}: must be {words}")
+    low, high = _RANGES.get(field.cpp_type, (value, value))
+    if isinstance(value, int) and not low <= value <= high:
+        raise ValueError(f"{path}: {value} is not in the range {low} to {high}")
+    if field.type == _TYPE_BYTES:
+        _check_base64(value, path)
+
+
+def _check_base64(text: str, path: str) -> None:
+    from .bytes_argument import PREFIXES
+
+    try:
+        PREFIXES["base64"](text)
+    except ValueError:
+        raise ValueError(f"{path}: '{text}' is not base64") from None
+
+
+def _expect(value: Any, kind: type, path: str, words: str) -> None:
+    if not isinstance(value, kind):
+        raise ValueError(f"{path}: must be {words}")
+
+
+_RANGES = {1: (-1 << 31, (1 << 31) - 1), 2: (-1 << 63, (1 << 63) - 1), 3: (0, (1 << 32) - 1), 4: (0, (1 << 64) - 1)}
+"""What int32, int64, uint32 and uint64 hold, by the number that descriptors have for them."""
+_KINDS: dict[int, tuple[Any, str]] = {
+    **dict.fromkeys((1, 2, 3, 4, 5, 6), ((int, float, str), "a number")),
+    7: (bool, "true or false"),
+    8: ((int, str), "a name or a number"),
+    9: (str, "a string"),
+}

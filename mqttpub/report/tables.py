@@ -1,0 +1,89 @@
+"""The tables of a folder as data frames with the types of the schema, whatever format they are in."""
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..spark.formats.schema import spark_schema
+from ..spark.pipeline.manifest import MANIFEST, Manifest, Part
+from ..spark.pipeline.tables import SCHEMAS
+
+_NO_TEXT = "\0null\0"
+"""Stands for null while CSV is read, so that an empty text stays one; no field holds it."""
+READ_WITH = {
+    "parquet": {},
+    "csv": {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST", "nullValue": _NO_TEXT},
+    "json": {"mode": "FAILFAST"},
+}
+"""Options of Spark's readers for the way in which the pipeline writes."""
+_MAGIC = re.compile(r"([\\*?\[\]{}])")
+_KEY = re.compile(r"([^/=]+)=")
+
+
+def frames(spark: Any, folder: Path) -> dict[str, Any]:
+    """Return a data frame for each table; one that was never written has no rows. Raises Refused without a manifest.
+
+    Only the files that the manifest names are read, and of their columns all but those that hold bytes.
+    """
+    parts = Manifest.load(folder / MANIFEST).parts
+    return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
+
+
+def has(folder: Path, table: str) -> bool:
+    """Return whether a run wrote that table."""
+    return any(part.table == table for part in Manifest.load(folder / MANIFEST).parts)
+
+
+def _table(spark: Any, folder: Path, name: str, parts: list[Part]) -> Any:
+    kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for part in parts:
+        place, _, form = part.path.rpartition(".")
+        kinds.setdefault((form, tuple(_KEY.findall(place))), []).append(part.path)
+    found = [_kind(spark, folder, name, form, divided, paths) for (form, divided), paths in kinds.items()]
+    whole = found[0] if found else spark.createDataFrame([], spark_schema(pa.schema(_shown(name))))
+    for other in found[1:]:
+        whole = whole.unionByName(other)
+    return whole
+
+
+def _kind(spark: Any, folder: Path, name: str, form: str, divided: Iterable[str], paths: list[str]) -> Any:
+    """Return the rows of files of one format that are divided by the same columns."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    # In CSV columns are known by their place, so those that stand in the names of folders come last.
+    fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
+    schema = spark_schema(pa.schema([(field.name, _type(field.type, form)) for field in fields]))
+    reader = (
+        spark.read.format(form).schema(schema).options(**READ_WITH[form], basePath=f"file:{(folder / name).absolute()}")
+    )
+    frame = reader.load([_place(folder / path) for path in paths])
+    lists = [field.name for field in _shown(name) if form == "csv" and pa.types.is_list(field.type)]
+    nested = spark_schema(SCHEMAS[name])
+    return frame.select(
+        *(
+            F.from_json(field.name, nested[field.name].dataType).alias(field.name)
+            if field.name in lists
+            else field.name
+            for field in _shown(name)
+        )
+    )
+
+
+def _shown(name: str) -> list[Any]:
+    """Return the columns that reports may ask for."""
+    return [field for field in SCHEMAS[name] if not pa.types.is_binary(field.type)]
+
+
+def _type(kind: Any, form: str) -> Any:
+    """Return the type that a column has in a format: bytes are hexadecimal in texts, lists are JSON in CSV."""
+    if form == "parquet":
+        return kind
+    return pa.string() if pa.types.is_binary(kind) or (form == "csv" and pa.types.is_list(kind)) else kind
+
+
+def _place(path: Path) -> str:
+    """Return a path as Hadoop takes it: as it is, but for what would be a pattern."""
+    return "file:" + _MAGIC.sub(r"\\\1", str(path.absolute()))

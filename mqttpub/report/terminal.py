@@ -1,0 +1,252 @@
+"""What `pipeline` found: on the terminal, as JSON, and as a page."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..common.files import PAGE, check_place, file_id, replacing
+from ..view.terminal.show import Show
+
+if TYPE_CHECKING:
+    from ..view.terminal.cells import Line, Segment
+    from .answers import Fault, Row, Summary
+    from .wording import Wording
+
+ROWS = 5
+"""Clients and topics that the terminal names."""
+MOST_FAULTS = 12
+"""Statements that the terminal names."""
+NOBODY, NO_TOPIC = "(not known)", "(alias never set)"
+_ENDS = {"client": "client", "server": "server", None: "not known"}
+_BAD_RATE = 0.01
+"""Re-deliveries above this part are marked."""
+
+
+def wording() -> "Wording":
+    """Return how texts of peers, durations and times are shown."""
+    from ..common.escape import escape
+    from ..common.times import duration, iso
+    from .wording import Wording
+
+    return Wording(escape, duration, iso)
+
+
+def check_report(path: str, sources: Iterable[str], out: Path) -> None:
+    """Raise UsageError for a page that would take the place of a source, a table or something that is no page."""
+    if path == "-":
+        raise click.UsageError(f"--report: '{path}' is no name of a file")
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise click.UsageError(f"--report: cannot write '{path}'")
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep)
+    if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
+        raise click.UsageError(f"--report: '{path}' is among the tables; the page needs a place of its own")
+    check_place("--report", path, PAGE, map(file_id, sources))
+
+
+def write_page(path: str, title: str, spark: Any, folder: Path, summary: "Summary") -> None:
+    """Ask what only the page shows, and write it, whole or not at all."""
+    from .page import page
+    from .questions import details
+
+    text = page(title, summary, details(spark, folder, summary), wording())
+    with replacing(path) as out:
+        out.write(text)
+
+
+# the terminal
+
+
+def show_summary(summary: "Summary") -> None:
+    """Print what the tables add up to; nothing is cut but where a name takes more than its column, with a mark."""
+    from ..view.terminal.cells import wrap
+
+    show = Show()
+    for section in (_exchanges, _latencies, _links, _clients, _topics, _findings):
+        lines = list(section(summary, show.width))
+        if lines:
+            show.block(part for line in lines for part in wrap(line, show.width))
+    sys.stdout.flush()
+
+
+def _table(
+    heading: str, columns: Iterable[str], rows: Iterable[list["Segment"]], width: int, left: int = 1
+) -> Iterator["Line"]:
+    from ..view.terminal.table import table
+
+    yield [(heading, "heading")]
+    yield from table(tuple(columns), rows, width=width, left=left)
+
+
+def headline(summary: "Summary") -> str:
+    """Return what there is, and from when to when, in one line."""
+    from .answers import total
+    from .wording import counted, size
+
+    told, span = wording(), summary.span
+    connections = sum(row["connections"] for row in summary.connections)
+    parts = [counted(connections, "connection"), counted(total(summary.clients)["number"], "client"),
+             counted(total(summary.topics)["number"], "topic"), size(span.bytes)]  # fmt: skip
+    line = ", ".join(parts)
+    if span.first is not None and span.last is not None:
+        line += f"\n{told.time(span.first)} to {told.time(span.last)}, {told.span(span.last - span.first)}"
+    return line
+
+
+def _number(count: int, style: str = "") -> "Segment":
+    from .wording import number
+
+    return (number(count), style) if count else ("-", "dim")
+
+
+def _exchanges(summary: "Summary", width: int) -> Iterator["Line"]:
+    from .answers import OUTCOMES
+
+    rows = summary.exchanges
+    if not rows:
+        return
+    outcomes = [each for each in OUTCOMES if any(row[each] for row in rows)]
+    styles = {"complete": "", "refused": "error"}
+    yield from _table("Exchanges", ("", "asked by", *outcomes, "DUP"), (
+        [(row["kind"], "type"), (_ENDS[row["sender"]], ""),
+         *(_number(row[each], styles.get(each, "warning")) for each in outcomes), _number(row["dups"])]
+        for row in rows
+    ), width, 2)  # fmt: skip
+
+
+def _latencies(summary: "Summary", width: int) -> Iterator["Line"]:
+    from ..traffic.statistics import PERCENTILES
+
+    rows, told = [row for row in summary.exchanges if row["count"]], wording()
+    if not rows:
+        return
+    yield from _table(
+        "Time from a request to its last ack", ("", "asked by", "count", *(f"p{each}" for each in PERCENTILES), "max"),
+        ([(row["kind"], "type"), (_ENDS[row["sender"]], ""), _number(row["count"]),
+          *((told.latency(each), "number") for each in (*row["percentiles"], row["max"]))] for row in rows), width, 2,
+    )  # fmt: skip
+
+
+def _links(summary: "Summary", width: int) -> Iterator["Line"]:
+    from .answers import top
+
+    rows = list(top(summary.clients, "dups"))[:ROWS]
+    if rows:
+        yield from _table(
+            "Worst links: how much of PUBLISH of QoS 1 and 2 is re-delivery (DUP)",
+            ("client", "client sent", "DUP", "server sent", "DUP", "all DUP"), map(_link, rows), width,
+        )  # fmt: skip
+
+
+def _link(row: "Row") -> list["Segment"]:
+    rates = (_rate(row, side) for side in ("client", "server", ""))
+    client, server, both = rates
+    return [
+        (wording().name(row["who"], NOBODY), "text"), _number(row["client_publishes"]), client,
+        _number(row["server_publishes"]), server, both,
+    ]  # fmt: skip
+
+
+def _rate(row: "Row", side: str) -> "Segment":
+    from .answers import dup_rate
+    from .wording import share
+
+    rate = dup_rate(row, side)
+    if rate is None:
+        return "-", "dim"
+    before = f"{side}_" if side else ""
+    return share(row[f"{before}dups"], row[f"{before}publishes"]), "warning" if rate > _BAD_RATE else ""
+
+
+def _clients(summary: "Summary", width: int) -> Iterator["Line"]:
+    return _talkers("Clients with most bytes", summary.clients, NOBODY, "text", width)
+
+
+def _topics(summary: "Summary", width: int) -> Iterator["Line"]:
+    return _talkers("Topics with most bytes", summary.topics, NO_TOPIC, "topic", width)
+
+
+def _talkers(heading: str, rows: list["Row"], unknown: str, style: str, width: int) -> Iterator["Line"]:
+    from .answers import top, total
+    from .wording import share
+
+    all, first = total(rows), list(top(rows, "bytes"))[:ROWS]
+    if first:
+        yield from _table(heading, ("", "messages", "bytes", "of all"), (
+            [(wording().name(row["who"], unknown), style), _number(row["messages"]), _number(row["bytes"], "length"),
+             (share(row["bytes"], all["bytes"]), "dim")]
+            for row in first
+        ), width)  # fmt: skip
+
+
+def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
+    from .wording import counted
+
+    if not summary.faults:
+        if summary.faults is not None:
+            yield [("Findings: none", "heading")]
+        return
+    rows = ([(each.statement or "no statement", each.severity), (each.severity, each.severity), _number(each.times),
+             _number(each.clients)] for each in summary.faults[:MOST_FAULTS])  # fmt: skip
+    yield from _table("Findings", ("", "", "times", "clients"), rows, width, 2)
+    if len(summary.faults) > MOST_FAULTS:
+        more = counted(len(summary.faults) - MOST_FAULTS, "more statement")
+        yield [(f"  {more}; mqttpub explain tells what one says", "dim")]
+
+
+# JSON
+
+_KIND = ("type", "qos", "direction", "packets", "bytes")
+
+
+def record(summary: "Summary") -> dict[str, Any]:
+    """Return the summary as values that JSON has; times are ISO 8601 in UTC, latencies microseconds."""
+    from ..traffic.statistics import PERCENTILES
+    from .answers import top, total
+
+    span, told = summary.span, wording()
+    return {
+        "begin": None if span.first is None else told.moment(span.first * 1000),
+        "end": None if span.last is None else told.moment(span.last * 1000),
+        "packets": span.packets, "bytes": span.bytes, "unreadable": span.unreadable,
+        "connections": summary.connections,
+        "kinds": [{name: row[name] for name in _KIND} for row in summary.kinds],
+        "exchanges": [
+            {
+                **{name: value for name, value in row.items() if name not in ("count", "percentiles", "max")},
+                "answered": row["count"],
+                **{f"p{each}_us": us for each, us in zip(PERCENTILES, row["percentiles"] or (), strict=False)},
+                "max_us": row["max"],
+            }
+            for row in summary.exchanges
+        ],
+        **{
+            name: {
+                "all": _bare(total(rows)),
+                **{by: [_bare(row) for row in top(rows, by)] for by in ("messages", "bytes", last)},
+            }
+            for name, rows, last in (("clients", summary.clients, "dups"), ("topics", summary.topics, "savable"))
+        },
+        "findings": None if summary.faults is None else [_fault(each, summary) for each in summary.faults],
+    }  # fmt: skip
+
+
+def _bare(row: "Row") -> "Row":
+    """Return a row without what says where it belongs; those that have a name without their number, which is 1."""
+    return {name: value for name, value in row.items() if name != "top" and (name != "number" or row["who"] is None)}
+
+
+def _fault(fault: "Fault", summary: "Summary") -> dict[str, Any]:
+    from .examples import decoding
+
+    told, example = fault._asdict(), fault.example
+    if example:
+        told["example"] = {**example._asdict(), "decode": decoding(example, fault.statement, summary.made.sources)}
+        del told["example"]["packet"]
+        if example.time is not None:
+            told["example"]["time"] = wording().moment(example.time * 1000)
+    return told

@@ -1,0 +1,1 @@
+"""Captures and MQTT as formats of Spark."""

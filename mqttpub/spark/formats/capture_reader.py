@@ -1,0 +1,210 @@
+"""`read.format("mqtt_capture")`: tasks read captures, each a share of the connections.
+
+Captures that belong together, such as rotated files, are one stream of records: each task reads all
+of them in order and keeps the connections of its share, so that what spans files comes out whole.
+With the option `alone` each file stands for itself, and tasks divide files among them; a large one is
+read by several. These too divide its connections, not its bytes: what a place in a file means depends
+on all in front of it, and to go from record to record takes a small part of the time that packets take.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import BinaryIO
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.types import StructType
+
+from ...capture.text.parse import BadText
+from ...capture.types import BadCapture
+from ...columns.decode.context import Memory
+from ...columns.decode.decode import decode
+from ...columns.scan.shares import shares
+from ...columns.schema import PACKETS
+from ..pipeline.reading import Piece, Reader
+from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen
+from .errors import CaptureError, OptionError, told
+from .options import Options
+from .schema import arrow_schema, check, fitted
+
+READING = frozenset(("ports", "broken"))
+"""Options that say how captures are read, once or as a stream."""
+OPTIONS = READING | {"alone", "partitions", "split_bytes", "pushdown"}
+SHARES = 4
+"""Tasks that read the same captures at most, unless more are asked for: each of them scans all."""
+SPLIT = 64 << 20
+"""Bytes of a file to each task that reads it alone."""
+log = logging.getLogger("mqttpub.spark")
+
+
+class UnseenError(CaptureError):
+    """A task cannot open a file that was there when the files were listed."""
+
+
+class Share(InputPartition):
+    """What one task reads: some captures, and of their connections those of a bucket."""
+
+    def __init__(self, sources: list[Source], bucket: int, buckets: int, table: bytes = b"") -> None:
+        self.sources = sources
+        self.bucket = bucket
+        self.buckets = buckets
+        self.table = table
+        """Which connections are in which bucket."""
+
+
+class Capture:
+    """Goes through captures one after the other; it can be pickled between two."""
+
+    def __init__(
+        self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""
+    ) -> None:
+        self._reader = Reader(bucket, buckets, ports, table)
+        self._memory = Memory()
+        self._skip_broken = skip_broken
+
+    def rows(self, source: Source) -> Iterator[pa.RecordBatch]:
+        """Yield the packets of a capture; raises CaptureError where it is broken, behind all that is good."""
+        try:
+            if source.problem:
+                raise CaptureError(f"cannot read '{source.name}': {source.problem}")
+            self._reader.begin(source)
+            if not self._reader.reads(source):
+                return
+            with _opened(source) as file:
+                for piece in self._reader.pieces(source, file):
+                    yield self._decoded(piece)
+            if said := self._reader.left_out():
+                log.warning("'%s': %s", source.name, said)
+        except (BadCapture, BadText, OSError, CaptureError) as error:
+            sentence = str(error) if isinstance(error, CaptureError) else f"'{source.name}': {_words(error)}"
+            # A task that does not see what others see would lose rows that are not broken.
+            if not self._skip_broken or isinstance(error, UnseenError):
+                raise CaptureError(sentence) from None
+            log.warning("%s; what cannot be read is left out", sentence)
+
+    def rest(self) -> Iterator[pa.RecordBatch]:
+        """Yield what comes of the end of the last capture."""
+        yield from map(self._decoded, self._reader.finish())
+
+    def _decoded(self, piece: Piece) -> pa.RecordBatch:
+        return decode(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
+
+
+def _opened(source: Source) -> BinaryIO:
+    try:
+        return open(source.path, "rb")
+    except OSError as error:
+        raise UnseenError(unseen(source, error)) from None
+
+
+def _words(error: BadCapture | BadText | OSError) -> str:
+    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+
+
+def capture(options: Options, bucket: int, buckets: int, table: bytes = b"") -> Capture:
+    """Return what reads captures as the options say."""
+    ports = options.json("ports") if options.text("ports").startswith("[") else options.text("ports").split(",")
+    try:
+        numbers = tuple(int(port) for port in ports if port != "")
+    except (TypeError, ValueError):
+        raise OptionError(f"option 'ports' is a list of TCP ports, not '{options.text('ports')}'") from None
+    skip = options.choice("broken", "fail", ("fail", "skip")) == "skip"
+    return Capture(bucket, buckets, numbers, skip, table)
+
+
+def buckets(options: Options) -> int:
+    """Return among how many tasks connections are divided."""
+    return options.number("partitions", min(os.cpu_count() or 1, SHARES), 1, 10_000)
+
+
+class CaptureReader(DataSourceReader):
+    """Reads captures once."""
+
+    keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    """Which rows Spark asks for."""
+
+    def __init__(self, options: Options, schema: StructType) -> None:
+        self.options = options
+        self.schema = schema
+        capture(options, 0, 1)
+        check(schema, PACKETS)
+        self._paths = [_local(path) for path in options.paths()]
+        if not self._paths:
+            raise OptionError("there is nothing to read: load() takes a file, a folder, a glob, or a list of these")
+
+    def partitions(self) -> list[InputPartition]:
+        """Return what tasks read."""
+        with told(CaptureError):
+            most, sources = buckets(self.options), self._sources()
+            if not self.options.flag("alone"):
+                return _divided(sources, most)
+            size = self.options.number("split_bytes", SPLIT, 1)
+            return [each for source in sources for each in _divided([source], min(-(-source.size // size) or 1, most))]
+
+    def _sources(self) -> list[Source]:
+        try:
+            sources = expand(self._paths)
+        except NoSource as error:
+            raise CaptureError(str(error)) from None
+        problem = next((each for each in sources if each.problem), None)
+        if problem and self.options.text("broken") != "skip":
+            raise CaptureError(f"cannot read '{problem.name}': {problem.problem}")
+        return sources
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a share."""
+        assert isinstance(partition, Share)
+        pa.set_cpu_count(1)
+        wanted = arrow_schema(self.schema)
+        with told(CaptureError):
+            made = capture(self.options, partition.bucket, partition.buckets, partition.table)
+            for batch in _all(made, partition.sources):
+                kept = self.keep(batch) if self.keep else batch
+                if kept.num_rows:
+                    yield fitted(kept, wanted)
+
+
+def _divided(sources: list[Source], count: int) -> list[InputPartition]:
+    """Return what so many tasks read, each as much of the connections as another."""
+    table = shares([source.path for source in sources if source.capture and not source.problem], count)
+    return [Share(sources, bucket, count, table) for bucket in range(count)]
+
+
+def _all(made: Capture, sources: list[Source]) -> Iterator[pa.RecordBatch]:
+    for source in sources:
+        yield from made.rows(source)
+    yield from made.rest()
+
+
+class FilteringReader(CaptureReader):
+    """The same, with filters that Spark leaves to it; Spark takes such a reader only when push-down is on."""
+
+    def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802
+        """Take the filters that can be applied to columns, and yield the others."""
+        from .pushdown import Kept
+
+        kept = Kept(self.schema)
+        for each in filters:
+            if not kept.take(each):
+                yield each
+        self.keep = kept
+
+
+def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
+    """Return what reads captures once; raises OptionError."""
+    with told():
+        options = Options(given, OPTIONS)
+        return (FilteringReader if options.flag("pushdown") else CaptureReader)(options, schema)
+
+
+def _local(path: str) -> str:
+    try:
+        path = as_path(path)
+    except NoSource as error:
+        raise OptionError(str(error)) from None
+    if is_url(path):
+        raise OptionError(
+            f"tasks cannot open '{path}': mqtt_capture opens files by their paths; `mqttpub pipeline` reads URLs"
+        )
+    return path

@@ -1,0 +1,258 @@
+"""`df.write.format("mqtt")` and `writeStream`: each row is published, by the publisher of the program.
+
+A task publishes its rows over one connection and is done when all are acknowledged. Rows that are
+refused, by the broker or because no PUBLISH can carry them, make no task fail, since Spark would
+publish all its rows again; they are reported when all tasks are done. Where Spark runs a task
+again all the same, receivers know the rows that come twice by the User Property `mqttpub-row`.
+"""
+
+import json
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import BinaryType, DataType, StringType, StructType
+
+from ...live.net.client import Target
+from ...live.publish.flows import Exchange, Message
+from ...live.publish.publisher import Options as Way
+from ...live.publish.publisher import Publisher
+from ...spec.declare import Property
+from ...spec.packets import Publish
+from ...spec.properties import BY_KEY
+from ...spec.reason_codes import Codes
+from ...spec.versions import Version
+from .errors import OptionError, RefusedError, told
+from .options import CONNECTION, Options, target
+from .rows import Rows, Unfit, Writers
+
+OPTIONS = CONNECTION | {"topic", "qos", "retain", "properties", "row_property", "refused", "window", "reconnects"}
+SESSION_EXPIRY = 300
+"""Seconds for which a broker keeps the session of a task that lost its connection."""
+WINDOW = 500
+"""Messages that may be unacknowledged; mosquitto gets ten times slower at QoS 2 when there are many."""
+SHOWN = 5
+"""Reasons that a message shows."""
+CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
+BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
+"""What Spark calls the batch and the query of a stream, for tasks."""
+DOUBTFUL = "it is not known whether it arrived: the broker has lost the session"
+log = logging.getLogger("mqttpub.spark")
+
+
+class Published(WriterCommitMessage):
+    """What a task tells of its rows."""
+
+    def __init__(self, rows: int, refused: Counter[str], file: str | None) -> None:
+        self.rows = rows
+        """Rows that were acknowledged, or sent at QoS 0."""
+        self.refused = refused
+        """How many rows were not published, by reason."""
+        self.file = file
+        """Where they are reported."""
+
+
+class Feed:
+    """The rows of a task, as a source of messages for a publisher; `unfit` is told of those that can be none."""
+
+    descriptor = None
+
+    def __init__(
+        self, batches: Iterable[pa.RecordBatch], rows: Rows, version: Version, name: str | None,
+        unfit: Callable[[int, None, str], None],
+    ) -> None:  # fmt: skip
+        self.ended = False
+        self._unfit = unfit
+        self._rows = (row for batch in batches for row in rows.read(batch))
+        self._writers = Writers(version)
+        self._name = name
+        self._count = 0
+
+    def take(self, most: int, now: float) -> list[Message]:
+        """Return the next messages."""
+        taken: list[Message] = []
+        while len(taken) < most and not self.ended:
+            row = next(self._rows, None)
+            if row is None:
+                self.ended = True
+                break
+            number, self._count = self._count, self._count + 1
+            try:
+                if isinstance(row, Unfit):
+                    raise row
+                name = None if self._name is None else f"{self._name}/{number}"
+                taken.append(self._writers.message(*row, number, name))
+            except Unfit as unfit:
+                self._unfit(number, None, str(unfit))
+        return taken
+
+    def read(self) -> None:
+        """Do nothing: Spark hands out rows when they are asked for."""
+
+    def pause(self, now: float) -> float:
+        """Never wait."""
+        return 0.0
+
+
+class Report:
+    """Counts what became of rows, and writes down those that were refused."""
+
+    def __init__(self, folder: str | None, name: str) -> None:
+        self.rows = 0
+        self.refused: Counter[str] = Counter()
+        self._path = Path(folder) / f"{name}.jsonl" if folder else None
+        self._file: Any = None
+
+    def note(self, number: int, topic: str | None, reason: str) -> None:
+        """Note a row that was not published."""
+        self.refused[reason] += 1
+        if self._path is None:
+            return
+        if self._file is None:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = open(self._path, "w", encoding="utf-8")  # noqa: SIM115
+        self._file.write(json.dumps({"row": number, "topic": topic, "reason": reason}) + "\n")
+
+    def end(self) -> Published:
+        """Return the whole."""
+        if self._file:
+            self._file.close()
+        return Published(self.rows, self.refused, str(self._path) if self._file else None)
+
+
+class Sink:
+    """What the sinks for tables and streams have in common; made once for each job, and sent to its tasks."""
+
+    def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
+        with told():
+            self.options = Options(given, OPTIONS)
+            self.columns = schema.fieldNames()
+            Rows(self.options, self.columns)
+            _check_payload(schema)
+            target(self.options)
+        self.job = secrets.token_hex(4)
+
+    def publish(self, batches: Iterator[pa.RecordBatch]) -> Published:
+        """Publish the rows of a task."""
+        task = TaskContext.get()
+        part, attempt = (task.partitionId(), task.attemptNumber()) if task else (0, 0)
+        job = self._job(task)
+        name = f"{job}/{part}" if self.options.flag("row_property") else None
+        with told():
+            where = _target(self.options, f"{job.replace('/', '-')}-{part}-{attempt}")
+            report = Report(self.options.maybe("refused"), f"{job.replace('/', '-')}-{part}")
+            feed = Feed(batches, Rows(self.options, self.columns), where.version, name, report.note)
+            _publish(where, feed, report, self.options)
+            return report.end()
+
+    def _job(self, task: Any) -> str:
+        """Return a name that is the same whenever Spark publishes the same rows again."""
+        query = task and task.getLocalProperty(QUERY_ID)
+        return f"{query}/{task.getLocalProperty(BATCH_ID)}" if query else self.job
+
+    def conclude(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Report rows that were refused: fail, unless the user wants them in files."""
+        published = [each for each in messages if isinstance(each, Published)]
+        refused: Counter[str] = Counter()
+        for each in published:
+            refused.update(each.refused)
+        if not refused:
+            return
+        rows = sum(each.rows for each in published)
+        sentence = f"{_count(refused.total(), rows)} not published: {_reasons(refused)}"
+        if "refused" not in self.options:
+            with told():
+                raise RefusedError(sentence)
+        log.warning("%s; see %s", sentence, self.options.text("refused"))
+
+
+class TableSink(Sink, DataSourceArrowWriter):
+    """Publishes the rows of a table."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Publish the rows of one task."""
+        return self.publish(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Say what was refused."""
+        self.conclude(messages)
+
+
+class StreamSink(Sink, DataSourceStreamArrowWriter):
+    """Publishes the rows of a stream."""
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
+        """Publish the rows of one task."""
+        return self.publish(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Say what was refused."""
+        self.conclude(messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Leave it: what was published cannot be taken back."""
+
+
+def _check_payload(schema: StructType) -> None:
+    types: dict[str, DataType] = {field.name: field.dataType for field in schema.fields}
+    name = "payload" if "payload" in types else "value"
+    if not isinstance(types[name], (BinaryType, StringType)):
+        kind = types[name].simpleString()
+        raise OptionError(f"column '{name}' is {kind}, but a payload is a string or binary: cast it, or use to_json")
+
+
+def _target(options: Options, name: str) -> Target:
+    """Return where a task publishes, with a session that outlives a loss of its connection."""
+    prefix = options.text("client_id", "mqttpub")
+    expiry = Property(BY_KEY["session_expiry_interval"].id, SESSION_EXPIRY)
+    made = target(options, expiry, client_id=f"{prefix}-{name}")
+    # A session of 3.1 has a client identifier of 23 characters at most.
+    return made if made.version > Version.V31 else made.changed(client_id=made.connect.client_id[-23:])
+
+
+def _publish(where: Target, feed: Feed, report: Report, options: Options) -> None:
+    way = Way(
+        timeout=options.seconds("timeout", 30.0), window=options.number("window", WINDOW, 1, 65535),
+        reconnects=options.number("reconnects", 10),
+    )  # fmt: skip
+    publisher = Publisher(where, feed, way, remark=log.warning)
+
+    def turned_away(message: Message, reason: str) -> None:
+        report.note(message.token, _topic(message), reason)
+
+    publisher.turned_away = turned_away
+    for exchange in publisher.run():
+        if exchange.refused:
+            report.note(exchange.token, exchange.writer.packet.topic, _refusal(exchange))
+        else:
+            report.rows += 1
+    for exchange in publisher.doubtful:
+        report.note(exchange.token, exchange.writer.packet.topic, DOUBTFUL)
+
+
+def _topic(message: Message) -> str:
+    packet: Publish = message.writer.packet
+    return packet.topic
+
+
+def _refusal(exchange: Exchange) -> str:
+    code = exchange.reason_code or 0
+    said = f": {exchange.reason_string}" if exchange.reason_string else ""
+    return f"the broker refused it: 0x{code:02x} {CODES[exchange.qos].name(code, Version.V5)}{said}"
+
+
+def _count(refused: int, others: int) -> str:
+    whole = refused + others
+    return f"{refused:,} of {whole:,} rows {'were' if refused != 1 else 'was'}"
+
+
+def _reasons(refused: Counter[str]) -> str:
+    shown = [f"{count:,} because {reason}" for reason, count in refused.most_common(SHOWN)]
+    more = len(refused) - len(shown)
+    return "; ".join(shown) + (f"; and {more} other reasons" if more > 0 else "")

@@ -1,0 +1,262 @@
+"""`readStream.format("mqtt")`: a subscription as a stream that can be read again.
+
+The subscriber lives in the process in which Spark plans the query; the messages that it wrote into
+the spool are read by tasks, wherever they run, so the spool lies where all of them see it.
+"""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from ...columns.reassemble.frames import SERVER, Frames
+from ...columns.schema import PACKETS
+from ...spec.declare import Property
+from ...spec.packets import Subscribe, Subscription
+from ...spec.properties import BY_KEY
+from ...spec.versions import Version
+from ...traffic.events import Ends
+from .errors import OptionError, SpoolError, told
+from .options import CONNECTION, Options, target
+from .schema import arrow_schema, check, fitted
+from .spool import MESSAGE, SEGMENT, Entry, Spool, Stretch, ahead, entries, segments, stretches, trim
+from .subscriber import Subscriber, Wishes, checked
+
+WEEK = 7 * 24 * 3600
+SUBSCRIBE_ID = 1
+TOPIC_ALIAS_MAXIMUM = BY_KEY["topic_alias_maximum"].id
+OPTIONS = CONNECTION | {
+    "filter", "filters", "qos", "share", "no_local", "retain_as_published", "retain_handling", "subscribe_properties",
+    "session_expiry", "receive_maximum", "spool", "fsync", "segment_bytes", "split_bytes", "max_rows_per_trigger",
+    "max_bytes_per_trigger", "quiet",
+}  # fmt: skip
+TAKEN = ("topic", "payload", "qos", "retain", "dup", "packet_id", "properties", "time")
+"""Columns that mean what they mean in the table of packets; `time` is when the message came."""
+MESSAGES = pa.schema([*(PACKETS.field(name) for name in TAKEN), ("position", pa.int64())])
+"""What a message is as a row; `position`, its place in the spool, is different for each."""
+BATCH = 16384
+BATCH_BYTES = 32 << 20
+"""Messages that are decoded at once, and their bytes unless one alone has more."""
+POLL = 0.05
+
+
+def wishes(options: Options, client_id: str) -> Wishes:
+    """Return what the options ask to listen to; raises OptionError."""
+    if Version.named(options.text("version", "5")) != Version.V5:
+        raise OptionError("option 'version': a subscription needs MQTT 5.0")
+    more = (
+        Property(BY_KEY["session_expiry_interval"].id, options.number("session_expiry", WEEK)),
+        Property(BY_KEY["receive_maximum"].id, _window(options)),
+    )
+    made = target(options, *more, client_id=client_id, clean_start=False)
+    if any(each.id == TOPIC_ALIAS_MAXIMUM for each in made.connect.properties):
+        raise OptionError("option 'connect_properties': the spool has no place for Topic Aliases")
+    properties = options.properties("subscribe_properties", "SUBSCRIBE")
+    subscribe = Subscribe(packet_id=SUBSCRIBE_ID, properties=properties, subscriptions=tuple(_subscriptions(options)))
+    return Wishes(made, checked(subscribe), options.seconds("timeout", 30.0))
+
+
+def _window(options: Options) -> int:
+    return options.number("receive_maximum", 1000, 1, 65535)
+
+
+def _subscriptions(options: Options) -> Iterator[Subscription]:
+    filters = options.texts("filters") or options.texts("filter") or options.paths()
+    if not filters:
+        raise OptionError("option 'filter' is missing: the Topic Filter to subscribe to, or 'filters': a JSON list")
+    share = options.text("share")
+    for each in filters:
+        yield Subscription(
+            filter=f"$share/{share}/{each}" if share else each, qos=options.number("qos", 1, 0, 2),
+            no_local=options.flag("no_local"), retain_as_published=options.flag("retain_as_published"),
+            retain_handling=options.number("retain_handling", 1, 0, 2),
+        )  # fmt: skip
+
+
+class Range(InputPartition):
+    """What one task reads."""
+
+    def __init__(self, stretch: Stretch) -> None:
+        self.stretch = stretch
+
+
+class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Reads a subscription by way of a spool; offsets are positions in it.
+
+    It connects when it is first asked for messages, as Spark makes more of these than it uses, and
+    looks at its options then too: what is raised here, Spark does not tell (seen with 4.3).
+    """
+
+    def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
+        self.schema = schema
+        self._given = given
+        self._subscriber: Subscriber | None = None
+        self._last: int | None = None
+        """Where a query ends that reads only what is there."""
+
+    @cached_property
+    def options(self) -> Options:
+        """The options; raises OptionError."""
+        return Options(self._given, OPTIONS)
+
+    @cached_property
+    def folder(self) -> Path:
+        """Where the spool is."""
+        folder = self.options.needed("spool", "a folder in which messages are kept until Spark has them")
+        return Path(folder).absolute()
+
+    # offsets
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        """Return where a new query begins: at the oldest message that is kept."""
+        with told(SpoolError):
+            spool = self._started().spool
+            return {"spool": spool.facts.id, "position": spool.first}
+
+    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+        """Return how much one batch may bring."""
+        with told():
+            if "max_rows_per_trigger" in self.options:
+                return ReadMaxRows(self.options.number("max_rows_per_trigger", 1, 1))
+            if "max_bytes_per_trigger" in self.options:
+                return ReadMaxBytes(self.options.number("max_bytes_per_trigger", 1, 1, 2**62))
+            return ReadAllAvailable()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+        """Return up to where messages are there."""
+        with told(SpoolError):
+            spool = self._started().spool
+            end = spool.position if self._last is None else self._last
+            begin = self._position(start, spool.position)
+            if begin < end and isinstance(limit, ReadMaxRows):
+                end = ahead(self.folder, begin, end, rows=limit.max_rows)
+            elif begin < end and isinstance(limit, ReadMaxBytes):
+                end = ahead(self.folder, begin, end, size=limit.max_bytes)
+            return {"spool": spool.facts.id, "position": max(begin, end)}
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+        """Return up to where messages are there, whether a batch may have them or not."""
+        if self._subscriber is None:
+            return None
+        spool = self._subscriber.spool
+        return {"spool": spool.facts.id, "position": spool.position}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        """Wait until the broker has sent what it kept."""
+        with told(SpoolError):
+            subscriber = self._started()
+            quiet = self.options.seconds("quiet", 2.0)
+            subscriber.quiet_since = time.monotonic()
+            while time.monotonic() - subscriber.quiet_since < quiet:
+                time.sleep(POLL)
+                subscriber.check()
+            self._last = subscriber.spool.position
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Forget what Spark will not ask for again."""
+        with told(SpoolError):
+            trim(self.folder, end["position"])
+
+    def stop(self) -> None:
+        """End the connection; a process that is killed never comes here, and needs not."""
+        if self._subscriber:
+            self._subscriber.stop()
+
+    def _position(self, offset: dict[str, Any], end: int) -> int:
+        """Return the position of an offset; raises SpoolError where it is not one of this spool."""
+        facts = self._started().spool.facts
+        if offset["spool"] != facts.id:
+            raise SpoolError(
+                f"the checkpoint of this query belongs to another spool than '{self.folder}': "
+                "give both back, or begin with a new checkpoint"
+            )
+        if offset["position"] > end:
+            raise SpoolError(
+                f"the checkpoint is at position {offset['position']}, but the spool '{self.folder}' ends at {end}: "
+                "its end was lost with the machine (option 'fsync' prevents that); begin with a new checkpoint"
+            )
+        return int(offset["position"])
+
+    def _started(self) -> Subscriber:
+        if self._subscriber is None:
+            options = self.options
+            check(self.schema, MESSAGES)
+            wishes(options, "")
+            spool = Spool(
+                str(self.folder), window=_window(options), fsync=options.flag("fsync"),
+                segment=options.number("segment_bytes", SEGMENT, 1, 1 << 30), client_id=options.text("client_id"),
+            )  # fmt: skip
+            self._subscriber = Subscriber(wishes(options, spool.facts.client_id), spool)
+            self._subscriber.start()
+            self._subscriber.connected.wait()
+        self._subscriber.check()
+        return self._subscriber
+
+    # rows
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return what tasks read side by side."""
+        with told(SpoolError):
+            size = self.options.number("split_bytes", 8 << 20, 1)
+            found = segments(self.folder)
+            if found and found[-1][0] + found[-1][1].stat().st_size < end["position"]:
+                raise SpoolError(f"the spool '{self.folder}' ends before position {end['position']} of the checkpoint")
+            return [Range(each) for each in stretches(self.folder, start["position"], end["position"], size)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the messages of one part of the spool."""
+        assert isinstance(partition, Range)
+        wanted = arrow_schema(self.schema)
+        with told(SpoolError):
+            yield from (fitted(rows(each), wanted) for each in _batches(entries(partition.stretch)))
+
+
+def _batches(found: Iterator[Entry]) -> Iterator[list[Entry]]:
+    batch: list[Entry] = []
+    size = 0
+    for entry in found:
+        if entry.kind == MESSAGE:
+            if batch and (len(batch) == BATCH or size + len(entry.data) > BATCH_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(entry)
+            size += len(entry.data)
+    if batch:
+        yield batch
+
+
+def rows(messages: list[Entry]) -> pa.RecordBatch:
+    """Return messages as a table of the schema MESSAGES."""
+    from ...columns.decode.decode import decode
+
+    packets = decode(_frames(messages))
+    positions = pa.array([each.position for each in messages], pa.int64())
+    arrays = [packets.column(name) for name in TAKEN]
+    return pa.RecordBatch.from_arrays([*arrays, positions], schema=MESSAGES)
+
+
+def _frames(messages: list[Entry]) -> Frames:
+    """Return messages as the decoder takes them."""
+    count = len(messages)
+    end = np.cumsum([len(each.data) for each in messages], dtype=np.int64)
+    start = end - np.array([len(each.data) for each in messages], np.int64)
+    return Frames(
+        b"".join(each.data for each in messages), start, end,
+        time=np.array([each.time for each in messages], np.int64), record=np.zeros(count, np.int64),
+        connection=np.zeros(count, np.int32), direction=np.full(count, SERVER, np.uint8), offset=start,
+        version=np.full(count, Version.V5, np.uint8), guessed=np.zeros(count, np.bool_),
+        connections=[Ends(1, "", "")], others=[],
+    )  # fmt: skip

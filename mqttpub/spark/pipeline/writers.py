@@ -1,0 +1,238 @@
+"""Tables as files, written by the task that has the rows, in any of three formats and divided by columns."""
+
+import json
+import os
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...columns.files import ROWS, Parquet
+from ...columns.schema import plain
+from .manifest import Part, Refused
+
+MOST_OPEN = 64
+"""Files of one table that are written at the same time; further ones are closed and begun again."""
+MOST_HELD = 32 << 20
+"""Bytes of rows that wait for one file, about; payloads are long, so their number alone bounds nothing."""
+MOST_HELD_BY_ALL = 128 << 20
+"""Bytes of rows that wait for all files of one table."""
+LONGEST_NAME = 255
+"""Bytes that the name of a folder may have, as nearly all file systems have it."""
+DERIVED = {"date": 10, "hour": 13}
+"""Columns to divide by that are made of the time in UTC, with the length of `2026-01-31T23`."""
+_SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
+"""Characters that Hive escapes; a letter outside of ASCII stays as it is."""
+NOTHING = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null in the name of a folder, as Hive and Spark have it."""
+
+
+class _File(Protocol):
+    def write(self, table: pa.Table) -> None: ...
+    def close(self) -> None: ...
+
+
+class _Csv:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        import pyarrow.csv
+
+        self._writer = pyarrow.csv.CSVWriter(path, pa.schema([(field.name, _flat(field.type)) for field in schema]))
+        self.close = self._writer.close
+
+    def write(self, table: pa.Table) -> None:
+        table = plain(table)
+        columns = [_flattened(column, field.type) for column, field in zip(table.columns, table.schema, strict=True)]
+        self._writer.write_table(pa.table(columns, names=table.column_names))
+
+
+class _Json:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = open(path, "w", encoding="ascii")  # noqa: SIM115
+        self.close = self._file.close
+
+    def write(self, table: pa.Table) -> None:
+        for batch in plain(table).to_batches(max_chunksize=4096):
+            self._file.writelines(_line(row) for row in batch.to_pylist())
+
+
+FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
+"""Formats by name, which is also the end of a file's name."""
+
+
+def _line(row: dict[str, Any]) -> str:
+    return json.dumps(row, default=_plain, separators=(",", ":")) + "\n"
+
+
+def _plain(value: Any) -> str:
+    """Return what JSON has no word for: bytes in hex, times in ISO 8601."""
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value.isoformat()).replace("+00:00", "Z")
+
+
+def _flat(kind: pa.DataType) -> pa.DataType:
+    plain = pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_floating(kind)
+    return kind if plain else pa.string()
+
+
+def _flattened(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
+    """Return a column that CSV can hold: bytes in hex, lists in JSON."""
+    if _flat(kind) == kind or pa.types.is_string(kind):
+        return column
+    if pa.types.is_timestamp(kind):
+        return pc.binary_join_element_wise(_iso(column), "Z", "")
+    if pa.types.is_binary(kind):
+        return pa.array([None if value is None else value.hex() for value in column.to_pylist()], pa.string())
+    texts = [None if value is None else _line(value).rstrip() for value in column.to_pylist()]
+    return pa.array(texts, pa.string())
+
+
+class Writer:
+    """Writes the rows of one table, each to the file of its values in `divided`.
+
+    `tag` makes the names of the files different from those of all other writers.
+    """
+
+    def __init__(
+        self, folder: Path, table: str, schema: pa.Schema, *, form: str, divided: Sequence[str], tag: str,
+        open_rows: bool = False,
+    ) -> None:  # fmt: skip
+        self._folder = folder
+        self._table = table
+        self._divided = [name for name in divided if name in schema.names or name in DERIVED]
+        self._schema = pa.schema([field for field in schema if field.name not in self._divided])
+        self._form = form
+        self._tag = tag
+        self._open_rows = open_rows
+        self._files: OrderedDict[str, _Pending] = OrderedDict()
+        self._parts: list[Part] = []
+        self._count = 0
+        self._held = 0
+        """Bytes of the rows that wait for all files."""
+
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
+        """Add rows, which have all columns of the schema."""
+        if not batch.num_rows:
+            return
+        for place, rows in self._shares(pa.table(batch)):
+            pending = self._files.get(place) or self._begin(place)
+            self._files.move_to_end(place)
+            before = pending.held
+            pending.add(rows.select(self._schema.names))
+            self._held += pending.held - before
+            if self._held > MOST_HELD_BY_ALL:
+                largest = max(self._files.values(), key=lambda each: each.held)
+                self._held -= largest.held
+                largest.flush()
+
+    def close(self) -> list[Part]:
+        """Write what is left and return all files."""
+        while self._files:
+            self._end(next(iter(self._files)))
+        return self._parts
+
+    def _shares(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
+        """Yield the folders that rows belong to."""
+        if not self._divided:
+            yield "", table
+            return
+        keys = [_key(table, name) for name in self._divided]
+        text = pc.binary_join_element_wise(*keys, "/")
+        for value in pc.unique(text):
+            yield value.as_py(), table.filter(pc.equal(text, value))
+
+    def _begin(self, place: str) -> "_Pending":
+        if len(self._files) >= MOST_OPEN:
+            self._end(next(iter(self._files)))
+        path = Path(self._table, place, f"{self._tag}-{self._count}.{self._form}")
+        self._count += 1
+        whole = self._folder / path
+        whole.parent.mkdir(parents=True, exist_ok=True)
+        self._files[place] = pending = _Pending(path, whole, FORMATS[self._form](whole, self._schema))
+        return pending
+
+    def _end(self, place: str) -> None:
+        pending = self._files.pop(place)
+        self._held -= pending.held
+        pending.close()
+        size = os.path.getsize(pending.whole)
+        self._parts.append(Part(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
+
+
+class _Pending:
+    """A file, and rows that wait until they fill a row group."""
+
+    def __init__(self, path: Path, whole: Path, file: _File) -> None:
+        self.path = path
+        self.whole = whole
+        self.total = 0
+        self.held = 0
+        """Bytes of the rows that wait."""
+        self._file = file
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+
+    def add(self, rows: pa.Table) -> None:
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        self.held += rows.nbytes
+        self.total += rows.num_rows
+        if self._rows >= ROWS or self.held > MOST_HELD:
+            self.flush()
+
+    def close(self) -> None:
+        self.flush()
+        self._file.close()
+
+    def flush(self) -> None:
+        """Write what waits."""
+        if self._waiting:
+            self._file.write(pa.concat_tables(self._waiting))
+        self._waiting, self._rows, self.held = [], 0, 0
+
+
+def names_folders(kind: pa.DataType) -> bool:
+    """Tell whether the values of a column of this type can be folders' names: numbers, texts and times can."""
+    return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
+
+
+def _key(table: pa.Table, name: str) -> pa.Array:
+    """Return the part of a folder's name that each row has from one column."""
+    if name in DERIVED and name not in table.column_names:
+        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name])
+    else:
+        column = pc.cast(table[name], pa.string())
+    encoded = column.combine_chunks().dictionary_encode()
+    folders = [_folder(name, value) for value in encoded.dictionary.to_pylist()]
+    values = pa.array(folders, pa.string())
+    return pc.fill_null(values.take(encoded.indices), f"{name}={NOTHING}")
+
+
+def _folder(name: str, value: str) -> str:
+    """Return the name of the folder for a value; raises Refused for one that is too long."""
+    folder = f"{name}={_escaped(value) or NOTHING}"
+    if (size := len(folder.encode())) > LONGEST_NAME:
+        raise Refused(
+            f"cannot divide by {name}: a value of it makes a folder's name of {size:,} bytes, "
+            f"and {LONGEST_NAME} is the most"
+        )
+    return folder
+
+
+def _escaped(value: str) -> str:
+    """Return a value as Spark puts it into the name of a folder, and reads it again."""
+    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", value)
+
+
+def _iso(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return times as `2026-01-31T23:59:59.123456`; needs no data base of time zones, as all are in UTC."""
+    return pc.replace_substring(pc.cast(pc.cast(times, pa.timestamp("us")), pa.string()), " ", "T")
+
+
+def _time(table: pa.Table) -> str:
+    """Return the name of the first column with a time."""
+    return str(next(field.name for field in table.schema if pa.types.is_timestamp(field.type)))

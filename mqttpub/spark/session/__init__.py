@@ -1,0 +1,1 @@
+"""A Spark session: its JVM, its Python, its files."""

@@ -1,0 +1,284 @@
+"""A Spark session that is quiet, knows its Python, and cleans up behind itself."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .connect import connected, unmarked
+from .jvm import PORT, SECRET, Java, NoSpark, boot, find, reason
+from .ship import ship
+
+SMALLEST = 450
+"""MiB of memory below which Spark's JVM refuses to work."""
+PATIENCE = 5.0
+"""Seconds that a master may take to answer."""
+ATTEMPTS = 3
+"""How often a task is tried."""
+MEMORY = "1g"
+"""What the driver's JVM gets, as it only hands out work."""
+VECTORS = "jdk.incubator.vector"
+"""A module that Spark's own start scripts demand, and that small runtimes leave out."""
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
+"""Variables that keep libraries from starting threads of their own beside Spark's tasks."""
+LOGGING = """\
+status = fatal
+rootLogger.level = {level}
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
+"""
+_UNITS = {"": 1 / 1048576, "b": 1 / 1048576, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1048576}
+
+
+class Settings(NamedTuple):
+    """How Spark is to run."""
+
+    master: str = "local[*]"
+    conf: Mapping[str, str] = {}
+    verbose: bool = False
+    """Whether Spark's own log is shown."""
+    options: tuple[str, ...] = ()
+    """Options of Java that come first."""
+    patience: float = 10.0
+    """Seconds that the JVM may take to end."""
+
+    @property
+    def url(self) -> str:
+        """The master as Spark gets it: on this machine, too, a task that is lost is done again."""
+        return re.sub(r"^local(?:\[([0-9*]+)\])?$", rf"local[\g<1>,{ATTEMPTS}]", self.master).replace("[,", "[1,")
+
+    @property
+    def local(self) -> bool:
+        """Whether all runs on this machine, in the JVM that is started here."""
+        return self.master == "local" or self.master.startswith("local[")
+
+    @property
+    def connect(self) -> bool:
+        """Whether a Spark Connect server does the work."""
+        return self.master.startswith("sc://")
+
+
+@contextmanager
+def session(settings: Settings) -> Iterator[Any]:
+    """Give a SparkSession; the one that there is, or one of our own that ends with the block; raises NoSpark."""
+    try:
+        import pyspark
+    except ImportError:
+        raise NoSpark("Spark is not installed: pip install 'mqttpub[spark]'") from None
+    del pyspark
+    if running := _running():
+        yield running
+        return
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(_folder()))
+        if settings.connect:
+            stack.enter_context(unmarked())
+            yield _created(settings, {}, stack, folder)
+            return
+        conf = {**_defaults(settings, folder), **settings.conf}
+        _check_memory(conf)
+        log = None if settings.verbose else stack.enter_context(open(folder / "jvm.log", "w+b"))
+        stack.enter_context(_environment(settings))
+        _start(settings, conf, log, stack)
+        yield _created(settings, conf, stack, folder)
+
+
+def _running() -> Any:
+    """Return the session that another part of this program has made, or that a cluster's launcher gave it."""
+    from pyspark.sql import SparkSession
+
+    return SparkSession.getActiveSession() or (SparkSession.builder.getOrCreate() if PORT in os.environ else None)
+
+
+@contextmanager
+def _folder() -> Iterator[str]:
+    folder = tempfile.mkdtemp(prefix="mqttpub-spark-")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _defaults(settings: Settings, folder: Path) -> dict[str, str]:
+    """Return the settings that hold unless the user gives others."""
+    logging = folder / "log4j2.properties"
+    logging.write_text(LOGGING.format(level="info" if settings.verbose else "off"))
+    conf = {
+        "spark.app.name": "mqttpub",
+        "spark.master": settings.url,
+        "spark.driver.memory": MEMORY,
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging.as_uri()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "8",
+        **{f"spark.executorEnv.{name}": "1" for name in THREADS},
+    }
+    if settings.local:
+        # Nothing outside this machine takes part, and its name may not even resolve.
+        conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
+                 "spark.local.dir": str(folder / "local")}  # fmt: skip
+    return conf
+
+
+def _check_memory(conf: Mapping[str, str]) -> None:
+    """Raise NoSpark for a heap that is too small for Spark, as it would say itself in forty lines."""
+    given = conf["spark.driver.memory"].strip().lower()
+    number, unit = given.rstrip("bkmgt"), given[len(given.rstrip("bkmgt")) :]
+    try:
+        size = int(number) * _UNITS[unit[:1]]
+    except (KeyError, ValueError):
+        raise NoSpark(f"spark.driver.memory={given} is no size such as 1g or 600m") from None
+    if size < SMALLEST:
+        raise NoSpark(f"spark.driver.memory={given} is too small: Spark's JVM needs {SMALLEST}m or more")
+
+
+@contextmanager
+def _environment(settings: Settings) -> Iterator[None]:
+    """Set what Spark and its workers read from the environment, for a time."""
+    wanted = {"PYSPARK_PYTHON": sys.executable, **dict.fromkeys(THREADS, "1")}
+    if settings.local:
+        wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
+    new = {name: value for name, value in wanted.items() if name not in os.environ}
+    os.environ.update(new)
+    try:
+        yield
+    finally:
+        for name in new:
+            os.environ.pop(name, None)
+
+
+def _start(settings: Settings, conf: Mapping[str, str], log: Any, stack: ExitStack) -> None:
+    """Start the JVM: for a run on this machine by ourselves, for a cluster as Spark's own scripts do it."""
+    java = find()
+    if settings.local:
+        stack.callback(boot(java, conf.items(), options=settings.options, log=log).stop, settings.patience)
+        return
+    _check_for_scripts(settings.master, java)
+    _check_master(settings.master)
+    if "JAVA_HOME" not in os.environ:
+        os.environ["JAVA_HOME"] = str(java.home)
+        stack.callback(os.environ.pop, "JAVA_HOME", None)
+    stack.callback(_ended, _by_scripts(conf, log))
+
+
+def _by_scripts(conf: Mapping[str, str], log: Any) -> Any:
+    """Let spark-submit start the JVM, as it reads what an installation for a cluster has set up."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    given = SparkConf(loadDefaults=False)
+    given.setAll(list(conf.items()))
+    try:
+        gateway = launch_gateway(given, {"stdout": log, "stderr": log})
+    except failures() as error:
+        raise NoSpark(f"Spark's JVM did not start: {reason(log) or sentence(error)}") from None
+    SparkContext._ensure_initialized(gateway=gateway)
+    return gateway.proc
+
+
+def _ended(process: Any) -> None:
+    if process.stdin:
+        process.stdin.close()
+    process.wait()
+
+
+def _check_for_scripts(master: str, java: Java) -> None:
+    if VECTORS not in java.modules:
+        raise NoSpark(
+            f"{master} needs a whole JDK of Java 17 or later, found by JAVA_HOME: {java.home} has no module {VECTORS}"
+        )
+
+
+def _check_master(url: str) -> None:
+    """Raise NoSpark if no standalone master of a URL answers, as Spark would say so only after a long time."""
+    if not url.startswith("spark://"):
+        return
+    reasons = []
+    for place in url.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 0xFFFF:
+            raise NoSpark(f"{url} is no master such as spark://HOST:PORT")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+        except OSError as error:
+            reasons.append(f"{place}: {error.strerror or error}")
+        else:
+            return
+    raise NoSpark(f"no master of Spark answers at {url} ({'; '.join(reasons)})")
+
+
+def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, folder: Path) -> Any:
+    """Return a new session, which ends with the block; its workers have what runs here."""
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder
+    for name, value in {**conf, **settings.conf}.items():
+        builder = builder.config(name, value)
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        spark = connected(builder, settings.master) if settings.connect else builder.master(settings.url).getOrCreate()
+    except NoSpark:
+        raise
+    except (*failures(), RuntimeError, OSError) as error:
+        raise NoSpark(f"Spark does not start on {settings.master}: {sentence(error)}") from None
+    if threading.current_thread() is threading.main_thread():
+        # pyspark's own handler asks the JVM in the middle of whatever is being asked then.
+        signal.signal(signal.SIGINT, handler)
+    stack.callback(_end, spark)
+    if settings.local:
+        # Programs that are started from here on shall not take this session for theirs.
+        for name in (PORT, SECRET):
+            os.environ.pop(name, None)
+    else:
+        ship(spark, folder)
+    return spark
+
+
+def _end(spark: Any) -> None:
+    """Stop a session, and forget the connection to its JVM, so that another can be made later."""
+    from pyspark import SparkContext
+
+    spark.stop()
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        SparkContext._gateway = SparkContext._jvm = None
+
+
+def failures() -> tuple[Any, ...]:
+    """Return the exceptions by which Spark tells that something failed."""
+    from pyspark.core.context import Py4JError
+    from pyspark.errors import PySparkException
+
+    return PySparkException, Py4JError
+
+
+def sentence(error: BaseException) -> str:
+    """Return what an error of Spark says, without the traces of two languages."""
+    cause = getattr(error, "java_exception", None)
+    if cause is None:
+        return _cleaned(str(error))
+    while cause.getCause() is not None:
+        cause = cause.getCause()
+    return _cleaned(str(cause.getMessage() or cause.getClass().getSimpleName()))
+
+
+def _cleaned(text: str) -> str:
+    """Return the last line of a Python trace in a message, or else its first line."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    traced = [line for line in lines if line[:1].isalpha() and "Error" in line.split(":")[0]]
+    return (traced[-1] if traced and "Traceback" in text else lines[0] if lines else "no reason given").strip()

@@ -1,0 +1,65 @@
+"""Topic Aliases: which Topic Name a PUBLISH means."""
+
+from typing import NamedTuple
+
+from ..codec.publish_writer import ALIAS
+from ..common.lru import Table
+from ..spec.packets import Publish
+from ..spec.versions import Direction
+
+MEMORY = 4 << 20
+"""Characters of Topic Names that are remembered, each with `_ENTRY` for the rest of its entry."""
+_ENTRY = 64
+_SIDES = {Direction.CLIENT: 1, Direction.SERVER: 2, None: 0}
+
+_new = tuple.__new__
+
+
+class Topic(NamedTuple):
+    """The topic that a PUBLISH means."""
+
+    name: str | None
+    """The Topic Name; None when the alias that stands for it was never set."""
+    alias: int | None = None
+    sets: bool = False
+    """Whether the packet has both, so that the alias means this Topic Name from now on."""
+    forgotten: bool = False
+    """Whether the alias may have been set so long ago that it is no longer remembered."""
+
+    @property
+    def text(self) -> str:
+        """The name, or why there is none; not escaped."""
+        if self.name is not None:
+            return self.name
+        return f"alias {self.alias} ({'no longer known' if self.forgotten else 'never set'})"
+
+
+class Aliases:
+    """The aliases of one connection; each direction has its own (5.0: 3.3.2.3.4).
+
+    Many connections can share one table, each under a number of its own.
+    """
+
+    __slots__ = ("_base", "_table")
+
+    def __init__(self, table: Table[int, str] | None = None, number: int = 0) -> None:
+        self._table: Table[int, str] = Table(MEMORY) if table is None else table
+        self._base = number * 3
+
+    def resolve(self, publish: Publish, direction: Direction | None) -> Topic:
+        """Return the topic of a PUBLISH, and keep the alias that it sets.
+
+        To be called once for every PUBLISH, in the order in which they came.
+        """
+        if not publish.properties:
+            return _new(Topic, (publish.topic, None, False, False))
+        alias = next((value for id, value in publish.properties if id == ALIAS), None)
+        if alias is None:
+            return _new(Topic, (publish.topic, None, False, False))
+        key = (self._base + _SIDES[direction]) << 16 | alias
+        if publish.topic:
+            if alias:
+                self._table.put(key, publish.topic, len(publish.topic) + _ENTRY)
+            return Topic(publish.topic, alias, alias > 0)
+        name = self._table.get(key) if alias else None
+        return Topic(name, alias, forgotten=name is None and alias > 0 and self._table.dropped > 0)

@@ -1,0 +1,44 @@
+"""Which client is at the other end of a connection."""
+
+from ..common.lru import Table
+from ..spec.declare import Packet
+from ..spec.packets import Connack, Connect
+from ..spec.properties import BY_KEY
+from .events import Ends, PacketSeen
+
+MEMORY = 4 << 20
+"""Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
+_ENTRY = 128
+_ASSIGNED = BY_KEY["assigned_client_identifier"].id
+
+
+class Clients:
+    """Client Identifiers by connection, from CONNECT or as the server assigned them in CONNACK (5.0: 3.2.2.3.7)."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self) -> None:
+        self._names: Table[int, str] = Table(MEMORY)
+
+    def packet(self, event: PacketSeen, packet: Packet | None) -> None:
+        """Take a packet; only CONNECT and CONNACK say something."""
+        name = ""
+        if isinstance(packet, Connect):
+            name = packet.client_id
+        elif isinstance(packet, Connack):
+            name = next((value for id, value in packet.properties if id == _ASSIGNED), "")
+        if name:
+            self._names.put(event.ends.number, name, len(name) + _ENTRY)
+
+    def name(self, ends: Ends) -> str:
+        """Return the Client Identifier; empty when no packet told it."""
+        return self._names.get(ends.number) or ""
+
+    def end(self, ends: Ends) -> None:
+        """Forget a connection."""
+        self._names.pop(ends.number)
+
+
+def called(client: str, ends: Ends) -> str:
+    """Return what to call the client: its identifier, else its address, else the number of the connection."""
+    return client or ends.client or f"connection {ends.number}"

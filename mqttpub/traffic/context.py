@@ -1,0 +1,86 @@
+"""A packet together with what its conversation tells about it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ..codec.tree import Finding
+from ..common.lru import Table
+from ..spec.declare import Packet
+from ..spec.packets import Connack, Connect, Publish
+from .aliases import MEMORY, Aliases, Topic
+from .clients import Clients
+from .events import Closed, Ends, GapSeen, PacketSeen, Remark
+
+MOST_CONNECTIONS = 65_536
+"""Connections whose aliases are told apart at the same time."""
+
+_new = tuple.__new__
+
+
+class KnownPacket(NamedTuple):
+    """A control packet in its conversation."""
+
+    event: PacketSeen
+    packet: Packet | None
+    """The values; None where the bytes do not hold them."""
+    topic: Topic | None = None
+    """Of a PUBLISH, with the alias resolved."""
+    client: str = ""
+    """Client Identifier; empty when no packet told it."""
+    findings: Sequence[Finding] | None = None
+    """What is wrong with it; None when nobody looked."""
+
+
+Known = KnownPacket | GapSeen | Closed | Remark
+"""What the views show: packets with what is known about them, and the other events as they are."""
+
+
+def ends_of(known: Known) -> Ends:
+    """Return the connection that a packet or another event is of."""
+    return known.event.ends if isinstance(known, KnownPacket) else known.ends
+
+
+class Conversations:
+    """Follows many connections, to know the client and the topic of each packet."""
+
+    __slots__ = ("_aliases", "_clients", "_names", "_topics")
+
+    def __init__(self) -> None:
+        self._clients = Clients()
+        self._topics: Table[int, str] = Table(MEMORY)
+        self._aliases: Table[int, Aliases] = Table(MOST_CONNECTIONS)
+        self._names: tuple[int, str] = (-1, "")
+
+    def packet(
+        self, event: PacketSeen, packet: Packet | None, findings: Sequence[Finding] | None = None
+    ) -> KnownPacket:
+        """Return a packet with what is known about it; to be called for every packet, in order."""
+        ends, topic = event.ends, None
+        if isinstance(packet, Publish):
+            if packet.properties:
+                topic = self._aliases_of(ends.number).resolve(packet, event.direction)
+            else:
+                topic = _new(Topic, (packet.topic, None, False, False))
+        elif isinstance(packet, Connect | Connack):
+            self._clients.packet(event, packet)
+            self._names = (-1, "")
+        if self._names[0] != ends.number:
+            self._names = (ends.number, self._clients.name(ends))
+        return _new(KnownPacket, (event, packet, topic, self._names[1], findings))
+
+    def name(self, ends: Ends) -> str:
+        """Return the Client Identifier of a connection; empty when no packet told it."""
+        return self._clients.name(ends)
+
+    def end(self, ends: Ends) -> None:
+        """Forget a connection of which nothing more will come."""
+        self._clients.end(ends)
+        self._aliases.pop(ends.number)
+        self._names = (-1, "")
+
+    def _aliases_of(self, number: int) -> Aliases:
+        aliases = self._aliases.get(number)
+        if aliases is None:
+            aliases = Aliases(self._topics, number)
+            self._aliases.put(number, aliases)
+        return aliases

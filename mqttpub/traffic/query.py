@@ -1,0 +1,372 @@
+"""Which packets to show: a small language of terms."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import NamedTuple
+
+from ..codec.tree import Finding
+from ..spec.declare import PACKETS, Packet
+from ..spec.packets import Connect, Publish, Subscribe, Unsubscribe
+from ..spec.statements import matches, statements
+from ..spec.versions import Direction, Version
+from .aliases import Topic
+from .clients import called
+from .events import Closed, GapSeen, PacketSeen, Remark
+from .exchanges import filters_of
+from .topics import covers
+
+_WORD = re.compile(r'\s*(?:(?P<mark>[,!])|(?P<word>(?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))')
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_KEY = re.compile(r"([a-z]+)=")
+_NUMBER = re.compile(r"[0-9]{1,30}|0[xX][0-9a-fA-F]{1,30}")
+
+
+class Seen(NamedTuple):
+    """What a term looks at."""
+
+    event: PacketSeen | GapSeen | Closed | Remark
+    packet: Packet | None
+    topic: Topic | None
+    client: str
+    findings: Sequence[Finding]
+
+
+Test = Callable[[Seen], bool]
+
+EVENTS = {"gap": GapSeen, "remark": Remark, "closed": Closed}
+"""What `type=` says of events that are no packets."""
+SEVERITIES = ("error", "warning", "note")
+
+
+class Filter:
+    """Picks packets by terms.
+
+    | term | is true for |
+    | --- | --- |
+    | `type=PUBLISH` | packets of this type; `gap` is for bytes that are missing or are no packet, `closed` for the
+      end of a connection, `remark` for what is said about one |
+    | `topic=a/+/#` | PUBLISH whose Topic Name (alias resolved) matches this Topic Filter, CONNECT whose Will Topic
+      does; SUBSCRIBE and UNSUBSCRIBE with a filter that it covers |
+    | `payload=text` | PUBLISH with this text somewhere in its payload, CONNECT with it in the Will Payload; upper
+      and lower case differ, `*` stands for any characters, `hex:00ff` for these bytes |
+    | `client=ID` | the connections of this Client Identifier, or from this address; `*` stands for any characters |
+    | `connection=2` | the second connection |
+    | `direction=client` | what the client sent; `server` what the server sent |
+    | `id=42` | packets with this Packet Identifier, `0x2a` in hex |
+    | `qos=1` | PUBLISH with this QoS |
+    | `dup`, `retain` | PUBLISH with this flag |
+    | `alias=7` | PUBLISH with this Topic Alias |
+    | `reason=0x87` | packets with this Reason Code, or with it among others |
+    | `version=5` | packets of connections of this version |
+    | `finding` | packets in which something is wrong or worth a note, and gaps |
+    | `finding=3.3.1-2` | packets that break this statement, or one of a section: `MQTT5-3.3`, `3.3.1-*` |
+    | `record=12` | what the twelfth record of a capture completed, counted in each file |
+    | `severity=error` | packets with a finding of this severity: error, warning, note; a gap is an error if the peer
+      sent what is no packet, else a warning |
+
+    Terms side by side must all be true, of terms with `,` between them one is enough, and `!` turns a term
+    round. Values of one term can be joined by `,` too: `!type=PINGREQ,PINGRESP client=sensor-*`. A value with
+    a space, a comma or a quotation mark stands in quotation marks, with a backslash before `"` and `\\`.
+    """
+
+    def __init__(self, text: str, groups: tuple[tuple[Test, ...], ...]) -> None:
+        self.text = text
+        self._groups = groups
+
+    @classmethod
+    def parse(cls, text: str) -> "Filter":
+        """Return the filter that a text describes; raises ValueError with the place of what is wrong."""
+        return cls(text, tuple(_groups(_Words(text))))
+
+    def matches(
+        self, event: PacketSeen | GapSeen | Closed | Remark, packet: Packet | None = None,
+        topic: Topic | None = None, client: str = "", findings: Sequence[Finding] | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether the filter picks this packet; of other events only client, connection and direction are known."""
+        seen = Seen(event, packet, topic, client, findings or ())
+        return all(any(test(seen) for test in group) for group in self._groups)
+
+
+# words
+
+
+class _Words:
+    """Marks and words of a filter, with their places."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = list(self._cut(text))
+        self.at = 0
+
+    def _cut(self, text: str) -> Iterator[tuple[str, int]]:
+        start, stop = 0, len(text.rstrip())
+        while start < stop:
+            found = _WORD.match(text, start, stop)
+            if not found:
+                place = start + len(text[start:]) - len(text[start:].lstrip())
+                raise wrong(place, "a quotation mark is never closed")
+            yield found[0].lstrip(), found.end() - len(found[0].lstrip())
+            start = found.end()
+
+    @property
+    def next(self) -> str:
+        """The next word, or an empty string."""
+        return self.words[self.at][0] if self.at < len(self.words) else ""
+
+    @property
+    def place(self) -> int:
+        """Where the next word begins."""
+        return self.words[self.at][1] if self.at < len(self.words) else len(self.text)
+
+    def take(self) -> str:
+        """Return the next word and go on."""
+        word = self.next
+        self.at += 1
+        return word
+
+
+def wrong(place: int, message: str) -> ValueError:
+    """Return the error for what stands at a place, counted from 0."""
+    return ValueError(f"character {place + 1}: {message}")
+
+
+def _groups(words: _Words) -> Iterator[tuple[Test, ...]]:
+    while words.next:
+        tests = [_term(words)]
+        while words.next == ",":
+            words.take()
+            tests.append(_term(words))
+        yield tuple(tests)
+
+
+def _term(words: _Words) -> Test:
+    """Read one term with all its values."""
+    turned = False
+    while words.next == "!":
+        words.take()
+        turned = not turned
+    place, word = words.place, words.take()
+    if word in ("", ","):
+        raise wrong(place, "a term is missing")
+    test = _bare(word, place) if not _KEY.match(word) else _valued(word, place, words)
+    return (lambda seen: not test(seen)) if turned else test
+
+
+def _bare(word: str, place: int) -> Test:
+    if word not in _FLAGS:
+        raise wrong(place, f"{word!r} is no term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
+    return _FLAGS[word]
+
+
+def _valued(word: str, place: int, words: _Words) -> Test:
+    key = word[: word.index("=")]
+    if key not in _TERMS:
+        raise wrong(place, f"{key!r} is no term ({', '.join(_TERMS)})")
+    values = [(word[len(key) + 1 :], place + len(key) + 1)]
+    while words.next == "," and _is_value(words):
+        words.take()
+        values.append((words.next, words.place))
+        words.take()
+    tests = [_made(key, value, at) for value, at in values]
+    return tests[0] if len(tests) == 1 else (lambda seen: any(test(seen) for test in tests))
+
+
+def _is_value(words: _Words) -> bool:
+    """Whether another value follows a comma, as opposed to another term."""
+    after = words.words[words.at + 1][0] if words.at + 1 < len(words.words) else ""
+    return after not in ("", ",", "!") and after not in _FLAGS and not _KEY.match(after)
+
+
+def _made(key: str, value: str, place: int) -> Test:
+    plain = _QUOTED.sub(lambda found: re.sub(r"\\(.)", r"\1", found[1]), value)
+    try:
+        return _TERMS[key](plain)
+    except ValueError as error:
+        raise wrong(place, str(error)) from None
+
+
+# terms
+
+
+def _type(value: str) -> Test:
+    codes = {packet.name: code for code, packet in PACKETS.items()}
+    if (event := EVENTS.get(value.lower())) is not None:
+        return lambda seen: isinstance(seen.event, event)
+    if value.upper() not in codes:
+        raise ValueError(f"{value!r} is no packet type ({', '.join((*codes, *EVENTS))})")
+    code = codes[value.upper()]
+
+    def test(seen: Seen) -> bool:
+        return isinstance(seen.event, PacketSeen) and seen.event.data[:1] != b"" and seen.event.data[0] >> 4 == code
+
+    return test
+
+
+def _topic(value: str) -> Test:
+    pattern = value.split("/")
+    if "#" in pattern[:-1] or any(len(level) > 1 and ("#" in level or "+" in level) for level in pattern) or not value:
+        raise ValueError(f"{value!r} is no Topic Filter")
+    return lambda seen: any(covers(pattern, topic.split("/")) for topic in _topics(seen))
+
+
+def _topics(seen: Seen) -> tuple[str, ...]:
+    packet = seen.packet
+    if isinstance(packet, Publish):
+        name = seen.topic.name if seen.topic else packet.topic
+        return () if name is None else (name,)
+    if isinstance(packet, Subscribe | Unsubscribe):
+        return filters_of(packet)
+    return (packet.will.topic,) if isinstance(packet, Connect) and packet.will else ()
+
+
+def _payload(value: str) -> Test:
+    parts = _parts_of_payload(value)
+    return lambda seen: any(_in_turn(parts, payload) for payload in _payloads(seen.packet))
+
+
+def _parts_of_payload(value: str) -> list[bytes]:
+    """Return what has to stand in a payload, each part after the one before it."""
+    if value.startswith("hex:"):
+        try:
+            parts = [bytes.fromhex(value[4:])]
+        except ValueError:
+            parts = []
+    else:
+        parts = [part.encode("utf-8", "surrogateescape") for part in value.split("*")]
+    if not parts or parts == [b""]:
+        raise ValueError(f"{value!r} is no payload (text, or hex: and two digits for each byte)")
+    return parts
+
+
+def _payloads(packet: Packet | None) -> tuple[bytes, ...]:
+    if isinstance(packet, Publish):
+        return (packet.payload,)
+    return (packet.will.payload,) if isinstance(packet, Connect) and packet.will else ()
+
+
+def _in_turn(parts: Sequence[bytes], data: bytes) -> bool:
+    at = 0
+    for part in parts:
+        at = data.find(part, at)
+        if at < 0:
+            return False
+        at += len(part)
+    return True
+
+
+def _glob(value: str, *, case: bool = True) -> re.Pattern[str]:
+    parts = (re.escape(part) for part in value.split("*"))
+    return re.compile(".*".join(parts), re.DOTALL if case else re.DOTALL | re.IGNORECASE)
+
+
+def _client(value: str) -> Test:
+    pattern = _glob(value)
+
+    def test(seen: Seen) -> bool:
+        ends = seen.event.ends
+        return bool(pattern.fullmatch(called(seen.client, ends)) or pattern.fullmatch(ends.client))
+
+    return test
+
+
+def _number(value: str, name: str, most: int) -> int:
+    number = int(value, 16 if value[1:2] in ("x", "X") else 10) if _NUMBER.fullmatch(value) else -1
+    if not 0 <= number <= most:
+        raise ValueError(f"{value!r} is no {name} (0 to {most})")
+    return number
+
+
+def _connection(value: str) -> Test:
+    number = _number(value, "connection", 1 << 62)
+    return lambda seen: seen.event.ends.number == number
+
+
+def _record(value: str) -> Test:
+    number = _number(value, "record", 1 << 62)
+    return lambda seen: seen.event.record == number
+
+
+def _direction(value: str) -> Test:
+    try:
+        direction = Direction(value)
+    except ValueError:
+        raise ValueError(f"{value!r} is no direction (client, server)") from None
+    return lambda seen: seen.event.direction is direction
+
+
+def _id(value: str) -> Test:
+    number = _number(value, "Packet Identifier", 0xFFFF)
+    return lambda seen: getattr(seen.packet, "packet_id", None) == number
+
+
+def _qos(value: str) -> Test:
+    number = _number(value, "QoS", 3)
+    return lambda seen: isinstance(seen.packet, Publish) and seen.packet.qos == number
+
+
+def _alias(value: str) -> Test:
+    number = _number(value, "Topic Alias", 0xFFFF)
+    return lambda seen: seen.topic is not None and seen.topic.alias == number
+
+
+def _reason(value: str) -> Test:
+    number = _number(value, "Reason Code", 0xFF)
+
+    def test(seen: Seen) -> bool:
+        own = getattr(seen.packet, "reason_code", None)
+        return own == number or number in getattr(seen.packet, "reason_codes", ())
+
+    return test
+
+
+def _version(value: str) -> Test:
+    version = Version.named(value)
+    return lambda seen: isinstance(seen.event, PacketSeen) and seen.event.version == version
+
+
+def _finding(value: str) -> Test:
+    if not any(matches(value, row.id) for row in statements()):
+        raise ValueError(f"no statement is called {value!r}")
+    fits = cache(lambda each: matches(value, each))
+    return lambda seen: any(fits(finding.statement) for finding in seen.findings)
+
+
+def _severity(value: str) -> Test:
+    if value not in SEVERITIES:
+        raise ValueError(f"{value!r} is no severity ({', '.join(SEVERITIES)})")
+    return lambda seen: value in _severities(seen)
+
+
+def _severities(seen: Seen) -> Iterator[str]:
+    if isinstance(seen.event, GapSeen):
+        yield gap_severity(seen.event)
+    yield from (finding.severity for finding in seen.findings)
+
+
+def gap_severity(gap: GapSeen) -> str:
+    """Return how severe a gap is: what is missing from the capture is not the fault of a peer."""
+    return "error" if gap.malformed else "warning"
+
+
+_TERMS: dict[str, Callable[[str], Test]] = {
+    "type": _type,
+    "topic": _topic,
+    "payload": _payload,
+    "client": _client,
+    "connection": _connection,
+    "direction": _direction,
+    "id": _id,
+    "qos": _qos,
+    "alias": _alias,
+    "reason": _reason,
+    "version": _version,
+    "finding": _finding,
+    "severity": _severity,
+    "record": _record,
+}
+_FLAGS: dict[str, Test] = {
+    "dup": lambda seen: isinstance(seen.packet, Publish) and seen.packet.dup,
+    "retain": lambda seen: isinstance(seen.packet, Publish) and seen.packet.retain,
+    "finding": lambda seen: any(_severities(seen)),
+}

@@ -1,0 +1,225 @@
+"""What the packets of a capture add up to."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from ..common.lru import Table
+from ..common.quantiles import Latencies
+from ..spec.declare import PACKETS, Packet
+from ..spec.packets import Connack, Connect, Publish
+from ..spec.versions import Direction, Version
+from .aliases import Topic
+from .events import Closed, GapSeen, PacketSeen, Remark
+from .exchanges import Exchange
+from .volume import SIDES, Clientele, Traffic
+
+MOST_CONNECTIONS = 10_000
+"""Connections that are counted one by one at the same time."""
+MOST_CLIENTS = 10_000
+"""Clients that are counted one by one; all others are counted together."""
+OTHERS = ""
+"""Name under which those others stand."""
+PERCENTILES = (50, 90, 99)
+_ENDS = (None, Direction.CLIENT, Direction.SERVER)
+
+
+class Kind(NamedTuple):
+    """What packets have in common that are counted together."""
+
+    type: str
+    direction: Direction | None
+    version: Version
+    qos: int | None
+    """Of PUBLISH."""
+
+
+class Count(NamedTuple):
+    """Packets, and their bytes with fixed headers."""
+
+    packets: int
+    bytes: int
+
+
+class Statistics:
+    """Counts packets, exchanges and events; memory does not grow with their number."""
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+        """Earliest time, nanoseconds since 1970."""
+        self.last: int | None = None
+        self.unreadable = 0
+        """Packets whose bytes do not hold their values."""
+        self.traffic = Traffic()
+        """Which bytes of PUBLISH packets are what, and what Topic Aliases save."""
+        self.reasons: Counter[tuple[str, int, Version]] = Counter()
+        """How often each Reason Code came: packet, code, version."""
+        self.latencies: dict[tuple[str, Direction | None], Latencies] = {}
+        """From a request to its last ack, by `QoS 1`, `QoS 2`, `SUBSCRIBE`, `UNSUBSCRIBE` and the end that asked."""
+        self.outcomes: Counter[tuple[str, str]] = Counter()
+        """How exchanges ended: `QoS 1` and so on, outcome."""
+        self.gaps: Counter[bool] = Counter()
+        """Gaps, by whether the peer sent them."""
+        self.missing = 0
+        """Bytes in gaps whose length is known."""
+        self.closes: Counter[tuple[Direction | None, str]] = Counter()
+        """How connections ended first: the end that closed, and FIN, RST or end."""
+        self.remarks = 0
+        self._kinds: dict[int, list[int]] = {}
+        self._live: Table[int, Clientele] = Table(MOST_CONNECTIONS)
+        self._recent: Clientele | None = None
+        self._clients: dict[str, Clientele] = {}
+
+    def packet(self, event: PacketSeen, packet: Packet | None, topic: Topic | None = None, client: str = "") -> None:
+        """Count a packet; `topic` and `client` as Conversations tells them."""
+        data, side = event.data, SIDES[event.direction]
+        key = (data[0] if data else 0) | event.version << 8 | side << 16
+        count = self._kinds.get(key)
+        if count is None:
+            count = self._kinds[key] = [0, 0]
+        count[0] += 1
+        count[1] += len(data)
+        self._time(event.time)
+        connection = self._connection(event, client)
+        connection.packets += 1
+        connection.bytes += len(data)
+        if isinstance(packet, Publish):
+            self.traffic.publish(event, packet, topic, connection, side)
+        elif packet is None:
+            self.unreadable += 1
+        else:
+            self._other(packet, event.version, connection)
+
+    def exchange(self, exchange: Exchange) -> None:
+        """Count an exchange that ended."""
+        kind = "acks" if exchange.outcome == "orphan" else kind_of(exchange)
+        self.outcomes[kind, exchange.outcome] += 1
+        duration = exchange.duration if exchange.outcome in ("complete", "refused") else None
+        if duration is not None:
+            key = kind, exchange.sender
+            if key not in self.latencies:
+                self.latencies[key] = Latencies()
+            self.latencies[key].add(duration)
+
+    def event(self, event: GapSeen | Closed | Remark) -> None:
+        """Count what is no packet."""
+        self._time(event.time)
+        if isinstance(event, GapSeen):
+            self.gaps[event.malformed] += 1
+            self.missing += event.length or 0
+        elif isinstance(event, Remark):
+            self.remarks += 1
+        else:
+            connection = self._connection(event, "")
+            if not connection.closed:
+                connection.closed = True
+                self.closes[event.direction, event.how] += 1
+
+    # what came of it
+
+    def kinds(self) -> Iterator[tuple[Kind, Count]]:
+        """Yield all counts, each kind once."""
+        sums: dict[Kind, Count] = {}
+        for key, (packets, bytes) in sorted(self._kinds.items(), key=lambda entry: (entry[0] & 0xFF, entry[0])):
+            kind = _kind(key)
+            before = sums.get(kind, Count(0, 0))
+            sums[kind] = Count(before.packets + packets, before.bytes + bytes)
+        yield from sums.items()
+
+    def total(self, **wanted: Any) -> Count:
+        """Return the sum of all kinds that have these values: `total(type="PUBLISH", qos=1)`."""
+        found = [count for kind, count in self.kinds() if all(getattr(kind, name) == wanted[name] for name in wanted)]
+        return Count(sum(count.packets for count in found), sum(count.bytes for count in found))
+
+    @property
+    def overhead(self) -> dict[str, int]:
+        """Bytes that are no payload, by what they are; their sum is all bytes less the payload."""
+        acks = sum(self.total(type=name).bytes for name in ("PUBACK", "PUBREC", "PUBREL", "PUBCOMP"))
+        publish = self.total(type="PUBLISH").bytes
+        read = self.traffic
+        known = read.headers + read.topics + read.identifiers + read.properties
+        return {
+            "fixed headers of PUBLISH": read.headers,
+            "Topic Names": read.topics,
+            "Packet Identifiers of PUBLISH": read.identifiers,
+            "properties of PUBLISH": read.properties,
+            "unreadable PUBLISH": publish - known - read.payload,
+            "PUBACK, PUBREC, PUBREL, PUBCOMP": acks,
+            "all other packets": self.total().bytes - publish - acks,
+        }
+
+    def clients(self) -> list[Clientele]:
+        """Return the clients, those with most packets first."""
+        merged = {name: each.copy() for name, each in self._clients.items()}
+        for connection in self._live.values():
+            _merge(merged, connection)
+        return sorted(merged.values(), key=lambda each: (-each.packets, each.name))
+
+    @property
+    def connections(self) -> int:
+        """Connections that were seen."""
+        return len(self._live) + sum(each.connections for each in self._clients.values())
+
+    # on the way
+
+    def _time(self, time: int | None) -> None:
+        if time is None:
+            return
+        if self.first is None or self.last is None:
+            self.first = self.last = time
+        elif time > self.last:
+            self.last = time
+        elif time < self.first:
+            self.first = time
+
+    def _connection(self, event: PacketSeen | Closed, client: str) -> Clientele:
+        found = self._recent
+        if found is None or found.number != event.ends.number:
+            found = self._live.get(event.ends.number)
+            if found is None:
+                found = Clientele(event.ends)
+                self._make_room()
+                self._live.put(event.ends.number, found)
+            self._recent = found
+        if client and hash(client) != found.told:
+            found.called(client)
+        return found
+
+    def _make_room(self) -> None:
+        if len(self._live) >= MOST_CONNECTIONS:
+            oldest = next(iter(self._live))
+            if gone := self._live.pop(oldest):
+                self.traffic.forget(gone)
+                _merge(self._clients, gone)
+
+    def _other(self, packet: Any, version: Version, connection: Clientele) -> None:
+        codes = getattr(packet, "reason_codes", None)
+        if codes is None:
+            code = getattr(packet, "reason_code", None)
+            codes = () if code is None else (code,)
+        for code in codes:
+            self.reasons[packet.name, code, version] += 1
+        if isinstance(packet, Connect | Connack):
+            connection.offers(packet)
+
+
+def kind_of(exchange: Exchange) -> str:
+    """Return `QoS 1`, `SUBSCRIBE` and the like."""
+    return exchange.legs[0].name if exchange.qos is None else f"QoS {exchange.qos}"
+
+
+def _kind(key: int) -> Kind:
+    code, flags = key >> 4 & 15, key & 15
+    type = PACKETS[code].name if code in PACKETS else f"TYPE {code}"
+    qos = flags >> 1 & 3 if type == "PUBLISH" else None
+    return Kind(type, _ENDS[key >> 16], Version(key >> 8 & 0xFF), qos)
+
+
+def _merge(clients: dict[str, Clientele], connection: Clientele) -> None:
+    name = connection.name
+    if name not in clients and len(clients) >= MOST_CLIENTS:
+        name = OTHERS
+    if name in clients:
+        clients[name].add(connection)
+    else:
+        clients[name] = connection.copy(others=name == OTHERS)

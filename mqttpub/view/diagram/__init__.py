@@ -1,0 +1,1 @@
+"""Packets between two ends as a drawing."""

@@ -1,0 +1,77 @@
+"""The sequence diagram as Mermaid text."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from ...common.escape import escape, remark
+from ...common.times import Clock, Zero
+from ...spec.versions import Direction
+from ...traffic.context import Known
+from ..traffic.facts import clip
+from .steps import Step, left_out, name, steps
+
+MOST_TEXT = 45_000
+"""Characters; Mermaid refuses diagrams of more than 50,000."""
+_LONGEST = 160
+_PLAIN = frozenset(" _./+-=()*,@'")
+_KEYWORD = re.compile(r"\b(e)(?=nd\b)", re.IGNORECASE)
+_ARROWS = {"packet": "->>", "closed": "-x", "more": "-->>"}
+
+
+def mermaid(
+    events: Iterable[Known], *, absolute: bool = False, squeeze: bool = True, zero: Zero | None = None
+) -> Iterator[str]:
+    """Yield the lines of a `sequenceDiagram`; when it grows too long the last one says how much is left out."""
+    clock, seen, size, left = Clock(absolute=absolute, zero=zero), set[int](), 0, 0
+    last: Step | None = None
+    yield "sequenceDiagram"
+    for step in steps(events, squeeze=squeeze):
+        lines = [*_participants(step, seen), *_lines(step, clock)]
+        size += sum(len(line) + 1 for line in lines)
+        if size > MOST_TEXT:
+            left += 1
+            continue
+        last = step
+        seen.add(step.ends.number)
+        yield from lines
+    if last and left:
+        yield f"    Note over {_over(last)}: ... {left} more steps"
+
+
+def text(shown: str) -> str:
+    """Return escaped text for Mermaid: all that could mean something there as a code, such as `#59;`."""
+    coded = "".join(each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in shown)
+    return _KEYWORD.sub(lambda found: f"#{ord(found[1])};", coded)
+
+
+def _participants(step: Step, seen: set[int]) -> Iterator[str]:
+    number = step.ends.number
+    if number not in seen:
+        yield f"    participant C{number} as {text(clip(name(step), 40))}"
+        yield f"    participant S{number} as {text(clip(escape(step.ends.server) or 'server', 40))}"
+
+
+def _over(step: Step) -> str:
+    return f"C{step.ends.number},S{step.ends.number}"
+
+
+def _lines(step: Step, clock: Clock) -> Iterator[str]:
+    told = [*([clock.text(step.time)] if step.time is not None else []), *_words(step)]
+    shown = text(clip(" ".join(told), _LONGEST))
+    arrow = _ARROWS.get(step.kind)
+    if arrow and step.direction:
+        ends = _over(step).split(",")
+        sender, receiver = ends if step.direction is Direction.CLIENT else reversed(ends)
+        yield f"    {sender}{arrow}{receiver}: {shown}"
+    else:
+        yield f"    Note over {_over(step)}: {shown}"
+    for finding in step.findings:
+        says = f"{finding.severity}  {finding.message}  {finding.statement}".rstrip()
+        yield f"    Note over {_over(step)}: {text(clip(remark(says), _LONGEST))}"
+    if more := left_out(step):
+        yield f"    Note over {_over(step)}: {more}"
+
+
+def _words(step: Step) -> list[str]:
+    words = [fact.text for fact in step.facts]
+    return words if step.kind == "more" else [step.label, *words]

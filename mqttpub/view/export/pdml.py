@@ -1,0 +1,118 @@
+"""Packets as PDML, in the shape that tshark gives it (`tshark -T pdml`)."""
+
+from collections.abc import Iterable, Iterator
+from html import escape as quoted
+
+from ...codec.tree import Decoded, Finding
+from ...common.escape import escape
+from ...traffic.events import PacketSeen
+from .tshark_fields import NONE, PROTOCOL, Shown, shown
+
+_SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
+
+
+def pdml(
+    packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False, source: str = ""
+) -> Iterator[str]:
+    """Yield the lines of a document, a `packet` element for each control packet.
+
+    Names, sizes, `show`, `value` and `unmaskedvalue` of fields are tshark's, `showname` says in the
+    specification's words what they mean. `pos` counts from the first byte of the packet, as it does
+    in tshark for a packet that was put together from segments; elsewhere tshark counts from the frame.
+    Findings are `_ws.expert` fields. Text is escaped, backslashes too, so that it can be taken back.
+    Secrets are asterisks unless `secrets`. `source` names the capture.
+    """
+    file = f" capture_file={_quote(source)}" if source else ""
+    yield '<?xml version="1.0" encoding="utf-8"?>'
+    yield f'<pdml version="0" creator="mqttpub"{file}>'
+    for decoded, seen in packets:
+        yield from packet(decoded, seen, secrets=secrets)
+    yield "</pdml>"
+
+
+def packet(decoded: Decoded, seen: PacketSeen | None = None, *, secrets: bool = False) -> Iterator[str]:
+    """Yield the lines of one `packet` element; `seen` tells its number, its time and its ends."""
+    size = len(decoded.data)
+    yield "<packet>"
+    if seen is not None:
+        yield from _general(seen, size)
+        yield from _ends(seen)
+    yield f'  <proto name="mqtt" showname={_quote(f"{PROTOCOL}, {decoded.name}")} size="{size}" pos="0">'
+    for each in shown(decoded, secrets=secrets):
+        yield from _field(each, "    ")
+    for finding in decoded.findings:
+        yield from _expert(finding)
+    yield "  </proto>"
+    yield "</packet>"
+
+
+def _general(seen: PacketSeen, size: int) -> Iterator[str]:
+    facts = [
+        ("num", "Number", str(seen.record), f"{seen.record:x}"),
+        ("len", "Packet Length", str(size), f"{size:x}"),
+    ]
+    if seen.time is not None:
+        facts.append(("timestamp", "Captured Time", iso(seen.time), seconds(seen.time)))
+    yield f'  <proto name="geninfo" pos="0" showname="General information" size="{size}">'
+    for name, label, show, value in facts:
+        yield f'    <field name="{name}" pos="0" show="{show}" showname="{label}" value="{value}" size="{size}"/>'
+    yield "  </proto>"
+
+
+def _ends(seen: PacketSeen) -> Iterator[str]:
+    ends = seen.ends
+    if not (ends.client and ends.server):
+        return
+    between = (ends.client, ends.server)
+    source, target = between[::-1] if seen.direction and seen.direction.value == "server" else between
+    words = f"Transmission Control Protocol, {source} to {target}"
+    yield f'  <proto name="tcp" showname={_quote(words)} size="0" pos="0">'
+    stream = ends.number - 1
+    yield f'    <field name="tcp.stream" showname="Stream index: {stream}" size="0" pos="0" show="{stream}"/>'
+    yield "  </proto>"
+
+
+def seconds(time: int) -> str:
+    """Return nanoseconds since 1970 as seconds with nine decimals."""
+    return f"{time // 10**9}.{time % 10**9:09}"
+
+
+def iso(time: int) -> str:
+    """Return nanoseconds since 1970 as a date and a time of UTC, nothing of it lost."""
+    from datetime import UTC, datetime
+
+    whole = datetime.fromtimestamp(time // 10**9, UTC)
+    return f"{whole:%Y-%m-%dT%H:%M:%S}.{time % 10**9:09}Z"
+
+
+def _field(field: Shown, indent: str) -> Iterator[str]:
+    start, stop = field.span
+    names = f'name="{field.name}" showname={_quote(field.words)}' if field.name else 'name=""'
+    octets = field.value if field.type != NONE or not field.name else ""
+    value = f' value="{octets}"' if octets or field.children else ""
+    unmasked = f' unmaskedvalue="{field.unmasked}"' if field.unmasked else ""
+    line = f'<field {names} size="{stop - start}" pos="{start}" show={_quote(field.show)}{value}{unmasked}'
+    if not field.children:
+        yield f"{indent}{line}/>"
+        return
+    yield f"{indent}{line}>"
+    for child in field.children:
+        yield from _field(child, indent + "  ")
+    yield f"{indent}</field>"
+
+
+def _expert(finding: Finding) -> Iterator[str]:
+    start, stop = finding.span
+    severity = _SEVERITIES[finding.severity]
+    place = f'size="{stop - start}" pos="{start}"'
+    words = f"Expert Info ({severity}/Protocol): {finding.message}"
+    yield f'    <field name="_ws.expert" showname={_quote(words)} {place}>'
+    yield f'      <field name="_ws.expert.message" {place} show={_quote(finding.message)}/>'
+    yield f'      <field name="_ws.expert.severity" {place} show="{severity}"/>'
+    if finding.statement:
+        yield f'      <field name="mqttpub.statement" {place} show={_quote(finding.statement)}/>'
+    yield "    </field>"
+
+
+def _quote(text: str) -> str:
+    return f'"{quoted(escape(text))}"'

@@ -1,0 +1,126 @@
+"""Findings as SARIF 2.1.0, which code hosts and editors turn into annotations."""
+
+from collections.abc import Callable, Iterable, Iterator
+from json import dumps
+from os import fsencode
+from pathlib import PurePath
+from typing import Any
+from urllib.parse import quote
+
+from ...codec.tree import Finding
+from ...common.escape import escape, remark
+from ...spec.statements import Statement, statement
+from ...traffic.clients import called
+from ...traffic.events import Closed
+from ..traffic.findings import Case, records
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+_OF_RESULT = {"severity", "statement", "message", "file", "line"}
+"""Members of a record that a result says in its own words."""
+_INFORMATION = "https://docs.oasis-open.org/mqtt/mqtt/v5.0/mqtt-v5.0.html"
+
+
+class Sarif:
+    """Writes one log with one run, its results as they come.
+
+    `describe` tells in a sentence or two what it takes to see a statement broken, and whom it binds.
+    """
+
+    def __init__(self, version: str, describe: Callable[[Statement], str], *, secrets: bool = False) -> None:
+        self._version = version
+        self._describe = describe
+        self._secrets = secrets
+        self._rules: dict[str, int] = {}
+
+    def begin(self) -> str:
+        """Return what stands before the results."""
+        return f'{{"$schema":{dumps(SCHEMA)},"version":"2.1.0","runs":[{{"results":['
+
+    def results(self, case: Case) -> Iterator[str]:
+        """Yield the results of a case, each with the comma before it where it needs one."""
+        for each, known in zip(case.findings, records(case, secrets=self._secrets), strict=True):
+            comma = "," if self._rules else ""
+            yield comma + dumps(self._result(case, each, known))
+
+    def end(self, failures: Iterable[str], remarks: Iterable[str]) -> str:
+        """Return what stands behind the results: the rules that were broken, and what could not be read."""
+        failed, notes = _notifications("error", failures), _notifications("note", remarks)
+        driver = {
+            "name": "mqttpub", "version": self._version, "informationUri": _INFORMATION,
+            "rules": [self._rule(id) for id in self._rules],
+        }  # fmt: skip
+        invocation = {"executionSuccessful": not failed, "toolExecutionNotifications": failed + notes}
+        run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
+        return f"],{dumps(run)[1:-1]}}}]}}"
+
+    def _result(self, case: Case, finding: Finding, known: dict[str, Any]) -> dict[str, Any]:
+        id = finding.statement
+        index = self._rules.setdefault(id, len(self._rules))
+        return {
+            "ruleId": id,
+            "ruleIndex": index,
+            "level": finding.severity,
+            "message": {"text": f"{_where(case)}: {remark(finding.message)}."},
+            "locations": [_location(case, finding)],
+            "properties": {key: value for key, value in known.items() if key not in _OF_RESULT},
+        }
+
+    def _rule(self, id: str) -> dict[str, Any]:
+        row = statement(id)
+        about = f"MQTT {row.version}, section {row.section}; {self._describe(row)}"
+        return {
+            "id": id,
+            **_texts(row.text, f"{row.text} ({about})"),
+            "help": {"text": f"{row.text}\n\n{about}"},
+            "defaultConfiguration": {"level": row.severity},
+            "properties": {"tags": ["MQTT", f"MQTT {row.version}"], "class": row.klass, "binds": row.who},
+        }
+
+
+def _texts(short: str, full: str) -> dict[str, Any]:
+    return {"shortDescription": {"text": short}, "fullDescription": {"text": full}}
+
+
+def _notifications(level: str, texts: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"level": level, "message": {"text": remark(text)}} for text in texts]
+
+
+def _where(case: Case) -> str:
+    """Return the packet and its connection in words, for annotations that show nothing else."""
+    event, words = case.event, []
+    if case.decoded:
+        sender = f" from the {event.direction.value}" if event.direction else ""
+        words.append(case.decoded.name + sender)
+    if event.record:
+        words.append(f"record {event.record}")
+    name = called(case.client, event.ends)
+    of = f"connection {event.ends.number}"
+    words.append(of if name == of else f"{of}, {escape(name)}")
+    return ", ".join(words)
+
+
+def _location(case: Case, finding: Finding) -> dict[str, Any]:
+    event, source = case.event, case.source
+    path = [f"connection {event.ends.number}"]
+    path += [f"packet {case.number}"] if case.number else []
+    logical = {"fullyQualifiedName": "/".join([*path, finding.path]), "kind": "element"}
+    location: dict[str, Any] = {"logicalLocations": [logical]}
+    if source.name:
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri(source.name)}, **_region(case, finding)}
+    return location
+
+
+def _region(case: Case, finding: Finding) -> dict[str, Any]:
+    """Return the place in the file: the bytes or the line, or all of a capture, which has the bytes in its records."""
+    source, (start, stop) = case.source, finding.span
+    if source.start is not None and not isinstance(case.event, Closed):
+        return {"region": {"byteOffset": source.start + start, "byteLength": stop - start}}
+    if source.line:
+        return {"region": {"startLine": source.line, "endLine": source.line}}
+    return {"region": {"byteOffset": 0, "byteLength": source.size}} if source.size else {}
+
+
+def uri(name: str) -> str:
+    """Return the URI of a file as the user named it."""
+    path = PurePath(name)
+    return path.as_uri() if path.is_absolute() else quote(fsencode(path.as_posix()))

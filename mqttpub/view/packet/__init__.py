@@ -1,0 +1,1 @@
+"""One packet: its dump, its outline, its JSON."""

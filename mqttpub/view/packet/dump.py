@@ -1,0 +1,120 @@
+"""The annotated dump: every byte of a packet, named, with its value and what is wrong with it."""
+
+from collections.abc import Iterable, Iterator
+
+from ...codec.tree import Decoded, Finding
+from ..terminal.cells import Line, measure
+from .layout import Columns, bit_row, byte_row, detail, padded
+from .marks import Marks, Row, sentence, under_bits, under_bytes
+from .outline import Entry, Outline
+from .values import describe, plural
+
+_FACTS = ("qos", "packet_id", "reason_code")
+
+
+def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secrets: bool = False) -> Iterator[Line]:
+    """Yield the lines of the dump of one packet, none of them wider than `width` (60 or more).
+
+    Of each value `limit` bytes are shown, and how many more there are; secrets are masked
+    unless `secrets`. Every finding stands once, below the first byte that it is about.
+    """
+    columns = Columns.fitting(width, len(decoded.data))
+    outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4)
+    entries = list(outline.entries())
+    sheet = Sheet(decoded, columns.labelled(entries), limit)
+    for entry in entries:
+        yield from sheet.entry(entry)
+    yield from sheet.rest()
+
+
+def headline(decoded: Decoded, *, width: int = 80) -> Line:
+    """Return the line above a dump: direction, packet, its main facts, size and version."""
+    facts = [fact for name in _FACTS for fact in _fact(decoded, name)]
+    size = [(plural(len(decoded.data)), "length"), (f"MQTT {decoded.version.label}", "")]
+    line = _spaced([(_mark(decoded) + decoded.name, "type"), *facts, *size])
+    return line if measure(line) <= width else _spaced([line[0], *size])
+
+
+def _mark(decoded: Decoded) -> str:
+    return f"{decoded.direction.mark} " if decoded.direction else ""
+
+
+def _fact(decoded: Decoded, name: str) -> Line:
+    node = decoded.root.child(name)
+    if node is None or node.kind == "gap":
+        return []
+    words = describe(node, decoded).inline
+    return {"qos": [(f"QoS {node.value}", "flag")], "packet_id": [(f"id {node.value}", "id")]}.get(
+        name, [(" ".join(text.strip() for text, _ in words if text.strip()), node.kind)]
+    )
+
+
+def _spaced(line: Line) -> Line:
+    return [segment for each in line for segment in (("  ", ""), each)][1:]
+
+
+def plain(lines: Iterable[Line]) -> str:
+    """Return lines as text without colours."""
+    return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
+
+
+class Sheet:
+    def __init__(self, decoded: Decoded, columns: Columns, limit: int | None) -> None:
+        self.data = decoded.data
+        self.columns = columns
+        self.limit = limit
+        self.marks = Marks(decoded.findings, len(decoded.data))
+
+    def rest(self) -> Iterator[Line]:
+        """Yield the findings of a packet that has no byte to show them at."""
+        for finding in self.marks.rest():
+            yield from sentence(finding, self.columns.width)
+
+    def entry(self, entry: Entry) -> Iterator[Line]:
+        """Yield the rows of an entry, with the findings below them."""
+        words = iter(detail(entry, self.columns))
+        for line, beside in self.bits(entry) if entry.mask else self.bytes(entry):
+            right = next(words, None) if beside else None
+            yield [*padded(line, self.columns.left), *right] if right else line
+        for right in words:
+            yield [*padded([], self.columns.left), *right]
+
+    def bits(self, entry: Entry) -> Iterator[Row]:
+        """Yield the row of a bit field."""
+
+        def wanted(finding: Finding) -> bool:
+            return bool(finding.mask & entry.mask) and not finding.mask & entry.later
+
+        found = self.marks.take(entry.at, entry.at + 1, wanted)
+        yield bit_row(self.data[entry.at], entry.mask, entry.kind, self.columns), True
+        yield from under_bits(found, entry.mask, self.columns)
+
+    def bytes(self, entry: Entry) -> Iterator[Row]:
+        """Yield the rows of bytes, and how many are left out between and behind them."""
+        shown = entry.start
+        for start, stop in self.rows(entry):
+            if start > shown:
+                yield self.left_out(start - shown)
+            found = self.marks.take(start, stop, lambda finding: not (entry.octet and finding.mask))
+            yield byte_row(self.data, entry.parts, start, stop, self.columns), True
+            yield from under_bytes(found, start, stop, self.columns)
+            shown = stop
+        if shown < entry.stop:
+            yield self.left_out(entry.stop - shown)
+
+    def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
+        """Yield the runs of bytes to show: up to the limit, then only those with findings."""
+        start, stop, step = entry.start, entry.stop, self.columns.per_row
+        cut = stop if self.limit is None else min(stop, entry.content + self.limit)
+        for at in range(start, cut, step):
+            yield at, min(at + step, cut)
+        shown = cut
+        for anchor in self.marks.within(cut, stop):
+            if anchor >= shown:
+                at = anchor - (anchor - start) % step
+                yield max(at, shown), min(at + step, stop)
+                shown = at + step
+
+    def left_out(self, count: int) -> Row:
+        """Return a row that says how many bytes are not shown."""
+        return [(" " * self.columns.hex, ""), (f"... {plural(count, 'more byte')}", "dim")], True

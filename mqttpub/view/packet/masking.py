@@ -1,0 +1,65 @@
+"""Which bytes of a packet are secret: passwords, authentication data, and what may hold them."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+
+from ...codec.tree import Decoded, Node
+from ...spec.properties import of_packet
+from ...wire.span import Span
+
+_EARLIEST = 14
+"""No CONNECT has its password before this byte."""
+
+
+def hidden(decoded: Decoded) -> tuple[Span, ...]:
+    """Return the bytes to mask, in order.
+
+    Length prefixes are not secret. Bytes that could not be read count as secret where a
+    secret was announced or may stand, so a cut or garbled packet gives nothing away.
+    """
+    judge = _Judge(decoded)
+    spans = (judge.span(leaf, holder) for holder, leaf in _leaves(decoded.root))
+    return tuple(span for span in spans if span.start < span.stop)
+
+
+def clipped(spans: Sequence[Span], start: int, stop: int) -> Iterator[Span]:
+    """Yield what a run of bytes has of some spans, which are in order and apart."""
+    at = bisect_right(spans, start, key=lambda span: span.stop)
+    while at < len(spans) and spans[at].start < stop:
+        yield Span(max(spans[at].start, start), min(spans[at].stop, stop))
+        at += 1
+
+
+def _leaves(node: Node, holder: Node | None = None) -> Iterator[tuple[Node | None, Node]]:
+    """Yield every leaf with the property list or the property that it stands in."""
+    if node.kind in ("properties", "property"):
+        holder = node
+    if not node.children:
+        yield holder, node
+    for child in node.children:
+        yield from _leaves(child, holder)
+
+
+class _Judge:
+    def __init__(self, decoded: Decoded) -> None:
+        secret = [field for field in decoded.type.layout if field.kind == "secret"] if decoded.type else []
+        flags = [decoded.root.child(field.when) for field in secret if field.when]
+        self.names = {field.key for field in secret}
+        self.unsure = any(flag is None or flag.value for flag in flags)
+        """Whether the packet announces a secret field, or ends before it could have."""
+        self.rows = {row.id for row in of_packet(decoded.name) if row.secret}
+
+    def span(self, leaf: Node, holder: Node | None) -> Span:
+        """Return what is secret of a leaf."""
+        start, stop = leaf.span
+        if leaf.kind == "secret":
+            return Span(start + leaf.prefix, stop)
+        return self.gap(leaf, holder) if leaf.kind == "gap" else Span(start, start)
+
+    def gap(self, leaf: Node, holder: Node | None) -> Span:
+        start, stop = leaf.span
+        if leaf.name in self.names or (holder and holder.row and holder.row.secret):
+            return Span(start + 2, stop)
+        if holder:
+            return leaf.span if self.rows.intersection(leaf.value) else Span(start, start)
+        return Span(max(start, _EARLIEST), stop) if self.unsure else Span(start, start)

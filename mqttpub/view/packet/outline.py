@@ -1,0 +1,179 @@
+"""The tree of a packet as a list of entries: one for each field, in the order of the wire."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ...codec.tree import Decoded, Node
+from ...wire.span import Span
+from ...wire.types import REST
+from .masking import clipped, hidden
+from .values import MISSING, NOTHING, About, describe, pair
+
+
+class Part(NamedTuple):
+    """A run of bytes that is shown in one colour."""
+
+    start: int
+    stop: int
+    style: str
+    masked: bool = False
+
+
+class Entry(NamedTuple):
+    """One field: its bytes or bits, its name, and the words for its value."""
+
+    label: str
+    style: str
+    depth: int
+    about: About = NOTHING
+    parts: tuple[Part, ...] = ()
+    at: int = 0
+    """The byte that `mask` is of."""
+    mask: int = 0
+    """The bits that the field takes; 0 when it takes whole bytes or none."""
+    content: int = 0
+    """Where the value itself begins, behind identifier and length."""
+    octet: bool = False
+    """Whether entries for its bits follow."""
+    later: int = 0
+    """Bits of the same byte that entries further down show."""
+    kind: str = ""
+
+    @property
+    def start(self) -> int:
+        """Its first byte."""
+        return self.parts[0].start if self.parts else self.at
+
+    @property
+    def stop(self) -> int:
+        """The byte behind its last one."""
+        return self.parts[-1].stop if self.parts else self.at
+
+
+class Outline:
+    """Walks the tree of one packet."""
+
+    def __init__(self, decoded: Decoded, *, limit: int | None, secrets: bool, room: int) -> None:
+        self.decoded = decoded
+        self.limit = limit
+        self.secrets = secrets
+        self.room = room
+        self.hidden = () if secrets else hidden(decoded)
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield the entries of the whole packet."""
+        for node in self.decoded.root.children:
+            yield from self.node(node, 0)
+        yield from self.nothing()
+
+    def node(self, node: Node, depth: int) -> Iterator[Entry]:
+        """Yield the entries of a node and of all in it."""
+        walk = _WALKS.get(node.kind, Outline.leaf)
+        return walk(self, node, depth)
+
+    def leaf(self, node: Node, depth: int) -> Iterator[Entry]:
+        if node.mask:
+            yield Entry(
+                node.label, _label(node), depth, self.about(node), at=node.span.start, mask=node.mask, kind=node.kind
+            )
+        else:
+            yield self.run(node.label, _label(node), depth, self.about(node), [node])
+
+    def octet(self, node: Node, depth: int) -> Iterator[Entry]:
+        yield self.run(node.label, "label", depth, NOTHING, [node])._replace(octet=True)
+        later = 0xFF
+        for child in node.children:
+            later &= ~child.mask
+            for entry in self.leaf(child, depth + 1):
+                yield entry._replace(later=later)
+
+    def group(self, node: Node, depth: int) -> Iterator[Entry]:
+        yield Entry(node.label, "label", depth)
+        for child in node.children:
+            yield from self.node(child, depth + 1)
+
+    def items(self, node: Node, depth: int) -> Iterator[Entry]:
+        several = len(node.children) > 1
+        for number, child in enumerate(node.children, 1):
+            for entry in self.node(child, depth):
+                single = not child.children and several and child.kind != "gap"
+                yield entry._replace(label=f"{entry.label} {number}") if single else entry
+
+    def properties(self, node: Node, depth: int) -> Iterator[Entry]:
+        for child in node.children[:1]:
+            yield from self.node(child, depth)
+        for child in node.children[1:]:
+            yield from self.node(child, depth + 1)
+
+    def property(self, node: Node, depth: int) -> Iterator[Entry]:
+        label = node.label or node.children[0].label
+        yield self.run(label, "property", depth, self.value(node.children), node.children)
+
+    def value(self, parts: list[Node]) -> About:
+        """Return the words for the value of a property; `parts` are its identifier and what follows."""
+        last = parts[-1]
+        if last.kind == "gap":
+            return self.about(last)
+        if last.name == "name":
+            return pair(last, None, self.decoded, self.limit)
+        if last.name == "identifier":
+            return MISSING
+        return pair(parts[1], last, self.decoded, self.limit) if len(parts) == 3 else self.about(last)
+
+    def nothing(self) -> Iterator[Entry]:
+        """Yield the entry of a last field that is there, but empty."""
+        packet = self.decoded.packet
+        if packet and packet.layout and packet.layout[-1].type is REST:
+            field = packet.layout[-1]
+            if not getattr(packet, field.key):
+                empty = [("empty", field.kind)]
+                yield Entry(field.label_in(self.decoded.version), "label", 0, About(empty, empty, ()))
+
+    def about(self, node: Node) -> About:
+        return describe(node, self.decoded, limit=self.limit, secrets=self.secrets, room=self.room)
+
+    # bytes
+
+    def run(self, label: str, style: str, depth: int, about: About, nodes: list[Node]) -> Entry:
+        parts = [part for node in nodes for part in _parts(node)]
+        content = parts[-1].start if parts else 0
+        masked = [piece for part in parts for piece in _masked(part, self.hidden)] if self.hidden else parts
+        return Entry(label, style, depth, about, tuple(masked), content=content)
+
+
+_WALKS = {
+    "octet": Outline.octet,
+    "group": Outline.group,
+    "list": Outline.items,
+    "properties": Outline.properties,
+    "property": Outline.property,
+}
+
+
+_STYLES = {"octet": "flag"}
+
+
+def _label(node: Node) -> str:
+    return node.kind if node.kind in ("gap", "reserved") else "label"
+
+
+def _parts(node: Node) -> Iterator[Part]:
+    start, stop = node.span
+    middle = min(start + node.prefix, stop)
+    if node.prefix:
+        yield Part(start, middle, "length")
+    style = "property" if node.name == "identifier" and node.row else _STYLES.get(node.kind, node.kind)
+    if middle < stop or not node.prefix:
+        yield Part(middle, stop, style)
+
+
+def _masked(part: Part, spans: Sequence[Span]) -> Iterator[Part]:
+    """Cut a part where secret bytes begin and end."""
+    at = part.start
+    for start, stop in clipped(spans, part.start, part.stop):
+        if start > at:
+            yield part._replace(start=at, stop=start)
+        yield part._replace(start=start, stop=stop, masked=True)
+        at = stop
+    if at < part.stop:
+        yield part._replace(start=at)

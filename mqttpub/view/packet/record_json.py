@@ -1,0 +1,137 @@
+"""One packet as a JSON record, and a JSON record as a packet."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...codec.from_json import packet_of
+from ...codec.tree import Decoded, Node
+from ...wire.span import Span
+from ...wire.types import PAIR
+from ..traffic.verdict import finding_record
+from .masking import clipped, hidden
+from .payload import classify, parsed
+from .values import describe
+
+__all__ = ["dumps", "packet_of", "record"]
+
+
+def record(decoded: Decoded, *, time: float | None = None, secrets: bool = False) -> dict[str, Any]:
+    """Return one packet as values that JSON has; `time` is in seconds since 1970.
+
+    Secrets are asterisks of the same length unless `secrets`. Offsets count from the first
+    byte of the packet, except its own `offset`, which counts from the start of its stream.
+    """
+    return _Recorder(decoded, secrets).record(time)
+
+
+def dumps(record: dict[str, Any]) -> str:
+    """Return a record as one line of ASCII."""
+    import json
+
+    return json.dumps(record, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
+
+
+def _iso(time: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _place(span: Span, mask: int = 0) -> dict[str, Any]:
+    place = {"offset": span.start, "length": span.length}
+    return {**place, "mask": mask} if mask else place
+
+
+class _Recorder:
+    def __init__(self, decoded: Decoded, secrets: bool) -> None:
+        self.decoded = decoded
+        self.secrets = secrets
+        self.hidden = () if secrets else hidden(decoded)
+
+    def record(self, time: float | None) -> dict[str, Any]:
+        decoded = self.decoded
+        return {
+            **({} if time is None else {"time": _iso(time)}),
+            "direction": decoded.direction.value if decoded.direction else None,
+            "type": decoded.name,
+            "version": decoded.version.label,
+            "offset": decoded.offset,
+            "length": len(decoded.data),
+            "hex": self.hex(Span(0, len(decoded.data))),
+            "fields": [self.field(path, node) for path, node in decoded.root.walk() if _is_leaf(node)],
+            **dict(self.extras(decoded.root)),
+            "findings": [finding_record(each) for each in decoded.findings],
+        }
+
+    def hex(self, span: Span) -> str:
+        """Return bytes in hex, two asterisks for each secret one."""
+        data, at, shown = self.decoded.data, span.start, []
+        for start, stop in clipped(self.hidden, *span):
+            shown += [data[at:start].hex(), "**" * (stop - start)]
+            at = stop
+        return "".join([*shown, data[at : span.stop].hex()])
+
+    def field(self, path: str, node: Node) -> dict[str, Any]:
+        return {"path": path, **_place(node.span, node.mask), "value": self.value(node), "text": self.text(node)}
+
+    def text(self, node: Node) -> str:
+        """Return the value in words; bytes only by what they seem to be."""
+        about = describe(node, self.decoded, secrets=self.secrets)
+        words = about.head if isinstance(node.value, bytes) else about.inline
+        return "".join(text for text, _ in words or (segment for _, line in about.below for segment in line))
+
+    def value(self, node: Node) -> Any:
+        """Return the value of a leaf; what no JSON string can hold as its bytes."""
+        value = node.value
+        if isinstance(value, str) and not _encodable(value):
+            value = value.encode("utf-8", "surrogateescape")
+        if isinstance(value, bytes):
+            return {"hex": self.hex(Span(node.span.start + node.prefix, node.span.stop))}
+        return value
+
+    def extras(self, node: Node, group: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield the property lists and the payloads, with the name of the group that they stand in."""
+        for child in node.children:
+            if child.kind == "properties":
+                yield f"{group}properties", list(self.properties(child))
+            elif child.kind == "payload":
+                yield f"{group}payload", _payload(child.value)
+            elif child.kind == "group":
+                yield from self.extras(child, f"{child.name}_")
+
+    def properties(self, node: Node) -> Iterator[dict[str, Any]]:
+        for each in node.children:
+            if each.kind != "property" or (each.row and each.children[-1].kind == "gap") or not each.children[1:]:
+                continue
+            identifier, *values = each.children
+            value = [self.value(one) for one in values] if each.row and each.row.type is PAIR else self.value(values[0])
+            yield {"id": identifier.value, "name": each.name, "value": value, **_place(each.span)}
+
+
+def _is_leaf(node: Node) -> bool:
+    return not node.children and node.span.start < node.span.stop
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _payload(data: bytes) -> dict[str, Any]:
+    """Return a payload as JSON or text where it is exactly that, as base64 otherwise."""
+    kind, text = classify(data)
+    if kind == "json":
+        try:
+            return {"json": parsed(text)}
+        except ValueError:
+            kind = "text"
+    return {"base64": _base64(data)} if kind == "binary" else {"text": text}
+
+
+def _base64(data: bytes) -> str:
+    from base64 import b64encode
+
+    return b64encode(data).decode("ascii")

@@ -1,0 +1,175 @@
+"""What is said about the value of a field: the value itself, its meaning, its size."""
+
+from typing import NamedTuple
+
+from ...codec.tree import Decoded, Node
+from ...common.escape import escape, remark
+from ..terminal.cells import Line, Segment
+from .payload import classify, pretty
+
+
+class About(NamedTuple):
+    """The words for one value, on one row or on several."""
+
+    inline: Line
+    """All of it on one row; empty when it does not go on one row."""
+    head: Line
+    """What stands beside the label when `inline` is too long."""
+    below: tuple[tuple[int, Line], ...]
+    """What then follows below the label, each line with its indentation."""
+
+
+NOTHING = About([], [], ())
+MISSING = About([("no value", "gap")], [("no value", "gap")], ())
+UNCLAIMED = "not part of any field"
+"""What the decoder calls bytes that it found no field for."""
+_WORDS = {"text": "text", "json": "JSON", "binary": "binary"}
+
+
+def describe(node: Node, decoded: Decoded, *, limit: int | None = None, secrets: bool = False, room: int = 80) -> About:
+    """Return the words for the value of a leaf; `room` is the width that JSON is laid out for."""
+    if node.kind == "gap":
+        size = plural(node.span.length)
+        return _paired([(size if node.label == UNCLAIMED else f"unreadable, {size}", "gap")], [])
+    if node.kind == "secret" and not secrets:
+        return _masked(node.span.length - node.prefix, limit)
+    if isinstance(node.value, int):
+        return _number(node, decoded)
+    content = decoded.data[node.span.start + node.prefix : node.span.stop]
+    if isinstance(node.value, str):
+        return _text(content, node.kind, [_size(len(content))], limit)
+    return _blob(content, node.kind, limit, room)
+
+
+def pair(name: Node, value: Node | None, decoded: Decoded, limit: int | None) -> About:
+    """Return the words for a name and the value that belongs to it, if that is there."""
+    first = describe(name, decoded, limit=limit)
+    if value is None:
+        return About([*first.inline, ("  ", ""), *MISSING.head], MISSING.head, first.below)
+    second = describe(value, decoded, limit=limit)
+    size = [(f"{name.span.length - 2} + {value.span.length - 2} bytes", "length")]
+    (_, line), *more = second.below
+    if first.inline and second.inline:
+        line = [*first.inline[:1], (" = ", ""), *line]
+        return About([*line, ("  ", ""), *size], size, ((0, line),))
+    return About([], size, (*first.below, (0, [("= ", ""), *line]), *more))
+
+
+def plural(count: int, noun: str = "byte") -> str:
+    """Return a count with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _size(count: int) -> Segment:
+    return (plural(count), "length")
+
+
+def _paired(value: Line, aside: Line) -> About:
+    """Return a value with its meaning beside it or, where there is no room, below it."""
+    if not aside:
+        return About(value, value, ())
+    return About([*value, ("  ", ""), *aside], value, ((0, aside),))
+
+
+# numbers
+
+
+def _number(node: Node, decoded: Decoded) -> About:
+    value = int(node.value)
+    if node.name == "identifier" and node.row:
+        return _paired([(f"0x{value:02x}", "property")], [(node.row.label, "")])
+    shown = _NOTATION.get(node.kind, _decimal)(value, _unit(node))
+    meaning = _meaning(node, decoded)
+    return _paired([(shown, node.kind)], [(meaning, "")] if meaning else [])
+
+
+def _decimal(value: int, unit: str) -> str:
+    if not unit:
+        return str(value)
+    return plural(value, unit[:-1]) if unit.endswith("s") and len(unit) > 1 else f"{value} {unit}"
+
+
+_NOTATION = {
+    "id": lambda value, unit: f"{value} (0x{value:04x})",
+    "reason": lambda value, unit: f"0x{value:02x}",
+    "length": lambda value, unit: plural(value),
+}
+
+
+def _unit(node: Node) -> str:
+    row = node.row or node.field
+    return row.unit if row else ""
+
+
+def _meaning(node: Node, decoded: Decoded) -> str:
+    value, field = node.value, node.field
+    if node.name == "type" and field is None:
+        return decoded.type.name if decoded.type else "reserved"
+    if field is None:
+        return (node.row.names or {}).get(value, "") if node.row else ""
+    if node.kind == "reason" and field.meaning(value, decoded.version).startswith("reason 0x"):
+        return "unknown"
+    if value is True:
+        return _follows(field.derived, decoded) or field.doc
+    return field.meaning(value, decoded.version)
+
+
+def _follows(derived: str | None, decoded: Decoded) -> str:
+    field = decoded.type.fields.get(derived) if derived and decoded.type else None
+    return f"{field.label_in(decoded.version)} follows" if field else ""
+
+
+# strings and bytes
+
+
+def _masked(count: int, limit: int | None) -> About:
+    shown = count if limit is None else min(count, limit)
+    value = [("*" * shown, "secret")]
+    return _body([value] if count else [], [_size(count)], count - shown)
+
+
+def _text(content: bytes, kind: str, aside: Line, limit: int | None) -> About:
+    shown = content if limit is None or len(content) <= limit else content[: _boundary(content, limit)]
+    left = len(content) - len(shown)
+    lines = _lines(shown.decode("utf-8", "surrogateescape"), closed=not left)
+    return _body([[(line, kind)] for line in lines], aside, left)
+
+
+def _body(lines: list[Line], aside: Line, left: int) -> About:
+    below = [(0, line) for line in lines]
+    if left:
+        below.append((0, [(f"... {left} more byte{'s' if left > 1 else ''}", "dim")]))
+    inline = [*lines[0], ("  ", ""), *aside] if len(below) == len(lines) == 1 else aside if not below else []
+    return About(inline, aside, tuple(below))
+
+
+def _boundary(content: bytes, limit: int) -> int:
+    """Return where to cut, so that no character of UTF-8 is cut in half."""
+    for stop in range(limit, max(limit - 4, 0), -1):
+        if content[stop] & 0xC0 != 0x80:
+            return stop
+    return limit
+
+
+def _lines(text: str, closed: bool) -> list[str]:
+    """Return quoted, escaped text, broken after its newlines."""
+    pieces = [escape(piece).replace('"', '\\"') for piece in text.split("\n")]
+    lines = [f"{piece}\\n" for piece in pieces[:-1]]
+    if pieces[-1] or not lines:
+        lines.append(pieces[-1])
+    lines[0] = f'"{lines[0]}'
+    lines[-1] += '"' if closed else ""
+    return lines
+
+
+def _blob(content: bytes, kind: str, limit: int | None, room: int) -> About:
+    what = classify(content)
+    if what.kind == "empty":
+        return About([("empty", kind)], [("empty", kind)], ())
+    aside = [(f"{_WORDS[what.kind]}, ", ""), _size(len(content))]
+    if what.kind == "binary":
+        return About(aside, aside, ())
+    if what.kind == "text" or (limit is not None and len(content) > limit) or kind != "payload":
+        return _text(content, kind, aside, limit)
+    lines = [(2 * depth, [(remark(line), kind)]) for depth, line in pretty(what.text, room)]
+    return About([*lines[0][1], ("  ", ""), *aside] if len(lines) == 1 else [], aside, tuple(lines))

@@ -1,0 +1,1 @@
+"""A capture as one HTML page."""

@@ -1,0 +1,353 @@
+"""The page of captured packets: one HTML file that holds its packets, its style and its script, and loads nothing."""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from hashlib import sha256
+from html import escape as html_escape
+from typing import Any, NamedTuple, TextIO
+
+from ...codec.tree import Decoded, Finding
+from ...common.escape import escape, remark
+from ...spec.declare import PACKETS
+from ...spec.packets import Connect, Publish, Subscribe, Unsubscribe
+from ...spec.properties import BY_KEY
+from ...spec.statements import statement, statements
+from ...spec.versions import Direction, Version
+from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...traffic.exchanges import filters_of
+from ...traffic.query import EVENTS, gap_severity
+from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
+from ...wire.span import Span
+from ..packet.dump import headline
+from ..packet.masking import clipped
+from ..packet.outline import Entry, Outline
+from ..traffic.facts import preview
+
+SCRIPTS = ("text", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
+"""The parts of the script, in the order in which they stand in the file."""
+BLOCK_ROWS = 1000
+BLOCK_SIZE = 1 << 20
+"""Characters after which a block is written even if it has fewer rows, so that memory stays bounded."""
+
+PACKET, GAP, REMARK, CLOSED = range(4)
+SEVERITIES = ("", "note", "warning", "error")
+_ALIAS = BY_KEY["topic_alias"].id
+_NAMES = {"client_id", "filter", "filters"}
+"""Fields that tell one CONNECT, SUBSCRIBE or UNSUBSCRIBE from the next."""
+_CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
+
+
+class Page:
+    """Writes the page row by row; what it keeps in memory does not grow with the number of rows.
+
+    `file_of` returns the name of the file that a connection is from, where there are several.
+    Secrets are asterisks unless `secrets`. Of each packet `limit` bytes are kept, and the page
+    says how many more there were. Text from peers gets in as data only, never as markup.
+    """
+
+    def __init__(
+        self, out: TextIO, title: str, *, secrets: bool = False, limit: int = 65_536,
+        file_of: Callable[[int], str] | None = None,
+    ) -> None:  # fmt: skip
+        self.out = out
+        self.secrets = secrets
+        self.limit = limit
+        self.file_of = file_of
+        self.block = _Block(file_of)
+        self.statements: set[str] = set()
+        out.write(_opening(title))
+
+    def packet(
+        self, seen: PacketSeen, decoded: Decoded, *, client: str = "", topic: str | None = None, summary: str = ""
+    ) -> None:
+        """Add a packet, with the findings that hang on `decoded`.
+
+        `client` is the name of the client; `topic` is the topic with its alias resolved; `summary` stands
+        behind the topic in the list, and is the main facts of the packet when it is left out.
+        """
+        block = self.block
+        length = len(decoded.data)
+        outline = Outline(decoded, limit=0, secrets=self.secrets, room=80)
+        data = bytearray(decoded.data[: self.limit])
+        for start, stop in clipped(outline.hidden, 0, len(data)):
+            data[start:stop] = b"*" * (stop - start)
+        block.row(PACKET, seen, client, decoded.name, length, remark(summary or _facts(decoded)), topic)
+        block.packet(decoded, data)
+        block.detail(data, seen, [decoded.version.label, int(seen.guessed), *block.shape(outline.entries()), length])
+        for finding in decoded.findings:
+            self._finding(finding)
+        self._flush_full()
+
+    def gap(self, gap: GapSeen, *, client: str = "") -> None:
+        """Add bytes that are missing or are no packet; nothing tells where their secrets are, so all are hidden."""
+        self.block.row(GAP, gap, client, "gap", gap.length or 0, remark(gap.message))
+        shown = gap.data[: self.limit] if self.secrets else b""
+        self.block.detail(shown, gap, [len(gap.data) - len(shown)])
+        self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
+        self._flush_full()
+
+    def remark(self, remark_: Remark, *, client: str = "") -> None:
+        """Add something worth knowing about a connection."""
+        self._line(REMARK, remark_, client, "remark", remark_.message)
+
+    def closed(self, closed: Closed, *, client: str = "") -> None:
+        """Add the end of a connection, or of one of its directions."""
+        self._line(CLOSED, closed, client, "closed", _CLOSINGS.get(closed.how, closed.how))
+
+    def close(self) -> None:
+        """Write what is left, and the statements that findings cite; the file itself stays open."""
+        self._flush()
+        cited = {id: [row.section, row.text] for id in sorted(self.statements) if (row := statement(id))}
+        self.out.write(f'<script type="application/json" id="end">{_json({"statements": cited})}</script>\n')
+        self.out.write("</body>\n</html>\n")
+
+    def _line(self, kind: int, event: Remark | Closed, client: str, word: str, message: str) -> None:
+        self.block.row(kind, event, client, word, 0, remark(message))
+        self.block.detail(b"", event, [])
+        self._flush_full()
+
+    def _finding(self, finding: Finding) -> None:
+        if finding.statement:
+            self.statements.add(finding.statement)
+        self.block.finding(
+            finding.severity, finding.span.start, finding.span.length, finding.mask,
+            finding.message, finding.statement, finding.path,
+        )  # fmt: skip
+
+    def _flush_full(self) -> None:
+        if len(self.block.kinds) >= BLOCK_ROWS or self.block.size >= BLOCK_SIZE:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self.block.kinds:
+            self.out.write(f'<script type="application/json" class="block">{self.block.text()}</script>\n')
+            self.block = _Block(self.file_of)
+
+
+class _Traits(NamedTuple):
+    """What the search asks of a packet beyond what the list shows; many packets have the same."""
+
+    flags: int
+    """DUP, QoS and RETAIN of a PUBLISH as its first byte has them; -1 for other packets."""
+    version: int
+    alias: int
+    reasons: tuple[int, ...]
+    topics: tuple[str, ...]
+    """The Topic Filters of SUBSCRIBE and UNSUBSCRIBE, the Will Topic of CONNECT."""
+
+
+def _traits(decoded: Decoded) -> _Traits:
+    packet, version = decoded.packet, decoded.version.value
+    if isinstance(packet, Publish):
+        alias = next((value for id, value in packet.properties or () if id == _ALIAS), -1)
+        flags = packet.dup << 3 | packet.qos << 1 | packet.retain
+        return _Traits(flags, version, alias, (), ())
+    own = getattr(packet, "reason_code", None)
+    reasons = tuple(getattr(packet, "reason_codes", ())) if own is None else (own,)
+    topics: tuple[str, ...] = ()
+    if isinstance(packet, Subscribe | Unsubscribe):
+        topics = filters_of(packet)
+    elif isinstance(packet, Connect) and packet.will:
+        topics = (packet.will.topic,)
+    return _Traits(-1, version, -1, reasons, tuple(map(escape, topics)))
+
+
+def _payload(decoded: Decoded) -> Span | None:
+    """Return where the payload of a packet is, or its Will Payload; None where there is none."""
+    packet = decoded.packet
+    if isinstance(packet, Publish):
+        return Span(len(decoded.data) - len(packet.payload), len(decoded.data))
+    if isinstance(packet, Connect) and packet.will:
+        leaf = next(each for each in decoded.root.leaves() if each.kind == "payload")
+        return Span(leaf.span.start + leaf.prefix, leaf.span.stop)
+    return None
+
+
+class _Block:
+    """Some rows in columns: a first line with what the list shows, a second one with the bytes and the fields."""
+
+    def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
+        self.file_of = file_of
+        self.base: int | None = None
+        self.kinds: list[int] = []
+        self.connections: list[int] = []
+        self.directions: list[int] = []
+        self.times: list[int | None] = []
+        self.words: list[int] = []
+        self.ids: list[int] = []
+        self.lengths: list[int] = []
+        self.topics: list[int] = []
+        self.payloads: list[int] = []
+        """Where the payload begins in the packet, or the Will Payload; -1 where there is none."""
+        self.sizes: list[int] = []
+        self.previews: list[int] = []
+        self.traits: dict[_Traits, int] = {}
+        self.trait: list[int] = []
+        self.summaries: list[int] = []
+        self.findings: list[list[int]] = []
+        self.ends: dict[int, list[Any]] = {}
+        self.strings: dict[str, int] = {}
+        self.values: dict[str, int] = {}
+        self.shapes: dict[tuple[Any, ...], int] = {}
+        self.details: list[list[Any]] = []
+        self.size = 0
+
+    def row(
+        self, kind: int, event: Event, client: str, word: str, length: int, summary: str, topic: str | None = None
+    ) -> None:
+        """Add a row to the columns of the list."""
+        if self.base is None:
+            self.base = event.time
+        self.kinds.append(kind)
+        self.connections.append(event.ends.number)
+        self.directions.append(0 if event.direction is None else 1 if event.direction is Direction.CLIENT else 2)
+        self.times.append(None if event.time is None or self.base is None else event.time - self.base)
+        self.words.append(self.number(word))
+        self.ids.append(-1)
+        self.lengths.append(length)
+        self.payloads.append(-1)
+        self.sizes.append(0)
+        self.previews.append(-1)
+        self.trait.append(-1)
+        self.topics.append(-1 if topic is None else self.number(escape(topic)))
+        self.summaries.append(self.number(summary))
+        self.connection(event.ends, client)
+
+    def packet(self, decoded: Decoded, data: bytearray) -> None:
+        """Add to the newest row what only packets have; `data` is what may be shown of the bytes."""
+        packet = decoded.packet
+        self.trait[-1] = self._trait(_traits(decoded))
+        if packet is None:
+            return
+        id = getattr(packet, "packet_id", None)
+        self.ids[-1] = -1 if id is None else id
+        span = _payload(decoded)
+        if span is None:
+            return
+        self.payloads[-1], self.sizes[-1] = span.start, span.length
+        if isinstance(packet, Publish):
+            shown = preview(bytes(data[span.start :])) if span.length else ""
+            cut = len(decoded.data) > len(data) and not shown.endswith("...")
+            self.previews[-1] = self.number(shown.removesuffix('"') + "..." if cut else shown)
+
+    def _trait(self, traits: "_Traits") -> int:
+        number = self.traits.get(traits)
+        if number is None:
+            number = self.traits[traits] = len(self.traits)
+            self.size += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
+        return number
+
+    def connection(self, ends: Ends, client: str) -> None:
+        """Note whose connection it is, once in each block."""
+        known = self.ends.get(ends.number)
+        if known is None:
+            file = escape(self.file_of(ends.number)) if self.file_of else ""
+            self.ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), escape(client), file]
+        elif client:
+            known[3] = escape(client)
+
+    def detail(self, data: bytes | bytearray, event: PacketSeen | GapSeen | Remark | Closed, rest: list[Any]) -> None:
+        """Add what is shown of a row when it is chosen."""
+        encoded = b64encode(data).decode("ascii")
+        self.details.append([encoded, getattr(event, "offset", 0), event.record, *rest])
+        self.size += len(encoded) + 60
+
+    def finding(
+        self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str
+    ) -> None:
+        """Add a finding of the newest row."""
+        texts = [self.number(remark(text)) for text in (message, statement, path)]
+        self.findings.append([len(self.kinds) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
+
+    def shape(self, entries: Iterable[Entry]) -> tuple[int, list[int], list[int]]:
+        """Return the number of the shape that the fields have in common with other packets, their lengths and texts."""
+        shape, lengths, texts, values = [], [], [], self.values
+        for entry in entries:
+            inline, head, _ = entry.about
+            words = "".join([text for text, _ in inline or head])
+            if words not in values:
+                values[words] = len(values)
+                self.size += len(words) + 3
+            texts.append(values[words])
+            lengths += [part.stop - part.start for part in entry.parts]
+            content = 0 if inline or not head else 2 if words.startswith("JSON") else 1
+            shape.append((entry.label, entry.style, entry.depth, entry.mask, content, _styles(entry)))
+        self.size += 4 * len(lengths) + 4 * len(texts)
+        return self.shapes.setdefault(tuple(shape), len(self.shapes)), lengths, texts
+
+    def number(self, text: str) -> int:
+        """Return the number of a text that the list shows."""
+        number = self.strings.get(text)
+        if number is None:
+            number = self.strings[text] = len(self.strings)
+            self.size += len(text) + 3
+        return number
+
+    def text(self) -> str:
+        """Return both lines."""
+        columns = {
+            "base": None if self.base is None else str(self.base), "kind": self.kinds, "conn": self.connections,
+            "dir": self.directions, "time": self.times, "word": self.words, "id": self.ids, "length": self.lengths,
+            "topic": self.topics, "payload": self.payloads, "size": self.sizes, "preview": self.previews,
+            "trait": self.trait, "traits": list(self.traits), "summary": self.summaries, "findings": self.findings,
+            "ends": list(self.ends.values()), "strings": list(self.strings),
+        }  # fmt: skip
+        rest = {"strings": list(self.values), "shapes": list(self.shapes), "rows": self.details}
+        return f"{_json(columns)}\n{_json(rest)}"
+
+
+def _styles(entry: Entry) -> str:
+    """Return the styles of the parts of an entry, an asterisk behind those that are masked."""
+    return " ".join([f"{part.style}*" if part.masked else part.style for part in entry.parts])
+
+
+def _facts(decoded: Decoded) -> str:
+    """Return the main facts of a packet without its name, size and version."""
+    facts = [text.strip() for text, style in headline(decoded)[1:] if style not in ("", "length")]
+    named = [leaf.value for leaf in decoded.root.leaves() if leaf.name in _NAMES and isinstance(leaf.value, str)]
+    more = f"and {len(named) - 1} more" if named[1:] else ""
+    return "  ".join([*facts, *map(escape, named[:1]), *filter(None, [more])])
+
+
+def _json(value: Any) -> str:
+    """Return JSON in ASCII that cannot end the element that it stands in."""
+    import json
+
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+
+
+def _opening(title: str) -> str:
+    """Return all of the file that comes before the rows."""
+    style = _asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+    shown = html_escape(remark(title)).encode("ascii", "xmlcharrefreplace").decode("ascii")
+    values = {"title": shown, "policy": policy, "style": style, "script": script, "language": _json(_language())}
+    first, *pieces = _asset("page.html").split("{{")
+    named = (piece.partition("}}") for piece in pieces)
+    return first + "".join(values[name] + rest for name, _, rest in named)
+
+
+def _language() -> dict[str, Any]:
+    """Return the names that the search has to know to read what --filter reads."""
+    return {
+        "types": [packet.name for packet in PACKETS.values()],
+        "events": list(EVENTS),
+        "versions": Version.names(),
+        "severities": list(FILTER_SEVERITIES),
+        "statements": [row.id for row in statements()],
+    }
+
+
+def _asset(name: str) -> str:
+    from importlib.resources import files  # here, because it loads half of the standard library
+
+    return files("mqttpub").joinpath("view", "page", "assets", name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    """Return what a Content-Security-Policy calls a script or a style by."""
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}"

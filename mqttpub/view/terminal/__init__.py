@@ -1,0 +1,1 @@
+"""Drawing on a terminal: styles, tables, progress."""

@@ -1,0 +1,68 @@
+"""Packets on the screen: the annotated dump, in colour on a terminal."""
+
+import shutil
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from ...codec.tree import Decoded
+from ...lint.packet.check import lint
+from ..packet.dump import annotate, headline
+from .cells import wrap
+from .style import show
+
+LIMIT = 256
+"""Bytes of one field that are shown unless all are asked for."""
+WIDTH_OF_A_PIPE = 80
+
+
+class Show:
+    """Where and how packets are shown."""
+
+    def __init__(self, *, secrets: bool = False, full: bool = False, width: int | None = None) -> None:
+        self.secrets = secrets
+        self.limit = None if full else LIMIT
+        self.width = width or screen_width()
+        self.begun = False
+
+    def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:
+        """Show one packet under its headline; return whether it has a finding of severity error."""
+        if judge:
+            decoded.findings = lint(decoded, decoded.direction)
+        head = [[*headline(decoded, width=self.width)]]
+        if time:
+            head.append([("  ", ""), (time, "dim")])
+        dump = annotate(decoded, width=self.width, limit=self.limit, secrets=self.secrets)
+        self.block([*head, *dump])
+        return any(finding.severity == "error" for finding in decoded.findings)
+
+    def block(self, lines: Iterable[Any]) -> None:
+        """Show lines that belong together, with a blank line to what came before."""
+        if self.begun:
+            self.lines([[]])
+        self.lines(lines)
+
+    def remark(self, text: str) -> None:
+        """Show a remark of the program's own; `text` may hold foreign text."""
+        from ...common.escape import escape
+
+        self.block(wrap([("* ", "mark"), (escape(text), "")], self.width))
+
+    def lines(self, lines: Iterable[Any]) -> None:
+        """Show lines of styled text."""
+        self.begun = True
+        show(lines, sys.stdout)
+
+
+def screen_width() -> int:
+    """Return the columns to draw in: the terminal's, or 80 for a pipe."""
+    if not sys.stdout.isatty():
+        return int(_columns() or WIDTH_OF_A_PIPE)
+    return max(60, shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns)
+
+
+def _columns() -> int:
+    import os
+
+    given = os.environ.get("COLUMNS", "")
+    return max(60, int(given)) if given.isdigit() else 0

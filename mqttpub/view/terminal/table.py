@@ -1,0 +1,32 @@
+"""Tables for a terminal: columns as wide as they need to be."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ..traffic.facts import clip
+from .cells import Line, Segment, cells
+
+
+def table(
+    heading: Sequence[str], rows: Iterable[Sequence[Segment]], *, width: int, left: int = 1, indent: int = 2
+) -> Iterator[Line]:
+    """Yield a heading and rows; the first `left` columns stand at the left, all others, numbers, at the right.
+
+    Where the width does not suffice the first column gives way.
+    """
+    body = [list(row) for row in rows]
+    head: list[Segment] = [(text, "dim") for text in heading]
+    widths = [max(cells(row[at][0]) for row in (head, *body)) for at in range(len(head))]
+    over = indent + sum(widths) + 2 * (len(widths) - 1) - width
+    if over > 0:
+        widths[0] = max(widths[0] - over, 8)
+    for row in (head, *body):
+        yield _row(row, widths, left, indent)
+
+
+def _row(row: Sequence[Segment], widths: Sequence[int], left: int, indent: int) -> Line:
+    line: Line = [(" " * indent, "")]
+    for at, ((text, style), width) in enumerate(zip(row, widths, strict=True)):
+        shown = clip(text, width)
+        space = " " * (width - cells(shown))
+        line += [("  " if at else "", ""), (shown + space if at < left else space + shown, style)]
+    return line

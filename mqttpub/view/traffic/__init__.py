@@ -1,0 +1,1 @@
+"""Many packets: rows, exchanges, statistics, findings."""

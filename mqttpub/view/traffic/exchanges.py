@@ -1,0 +1,181 @@
+"""Each QoS exchange as a line: what was sent, how it was settled, how long each leg took."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from ...common.escape import escape, json_text
+from ...common.times import Clock, Zero, duration, iso
+from ...spec.declare import PACKETS
+from ...traffic.clients import called
+from ...traffic.exchanges import Exchange, Leg
+from ...traffic.statistics import kind_of
+from ..terminal.cells import Line, measure, wrap
+from .facts import Fact, clip, fit, reach, reason_fact, reason_name, topic_facts
+
+NARROWEST = 60
+WIDE = 100
+"""From this width on there is room between the facts."""
+_OUTCOMES = {
+    "complete": "dim",
+    "sent": "dim",
+    "refused": "error",
+    "unfinished": "warning",
+    "orphan": "warning",
+    "superseded": "warning",
+}
+_PACKETS = {packet.name: packet for packet in PACKETS.values()}
+_REQUESTS = ("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE")
+
+
+class ExchangeLines:
+    """Makes the lines: time, client, direction of the request, what it was about, its legs, its outcome.
+
+    Times behind the legs count from the leg shown before. With `width` (60 or more) an exchange that is too
+    long goes on below, indented; with None it is always one line.
+    """
+
+    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
+        self.clock = Clock(absolute=absolute, zero=zero)
+        self.width = None if width is None else max(width, NARROWEST)
+        self.client = 12 if width is None or width < WIDE else 20
+        self.gap = 1 if width is not None and width < WIDE else 2
+
+    def lines(self, exchange: Exchange) -> Iterator[Line]:
+        """Yield the lines of an exchange."""
+        start = self._start(exchange)
+        parts = [*([(fact.text, fact.style)] for fact in _about(exchange)), *_legs(exchange)]
+        end = (exchange.outcome, _OUTCOMES[exchange.outcome])
+        if self.width is None:
+            yield [*start, *_joined(parts, self.gap), ("  ", ""), end]
+            return
+        indent = measure(start)
+        rows = list(_rows(parts, self.width - indent, len(exchange.outcome) + 2, self.gap))
+        rows[0] = [*rows[0], (" " * (self.width - indent - measure(rows[0]) - len(exchange.outcome)), ""), end]
+        for number, row in enumerate(rows):
+            yield [*([(" " * indent, "")] if number else start), *row]
+
+    def _start(self, exchange: Exchange) -> Line:
+        name = escape(called(exchange.client, exchange.ends))
+        name = name if self.width is None else clip(name, self.client)
+        mark = exchange.sender.mark if exchange.sender else "-"
+        return [
+            (self.clock.show(exchange.legs[0].time), "offset"),
+            (" ", ""),
+            (name + " " * (self.client - reach(name, self.client)), "text" if exchange.client else "dim"),
+            (f" {mark} ", "mark"),
+        ]
+
+
+def _joined(parts: list[Line], gap: int) -> Line:
+    return [segment for part in parts for segment in ((" " * gap, ""), *part)][1:]
+
+
+def _rows(parts: list[Line], width: int, reserved: int, gap: int) -> Iterator[Line]:
+    """Yield rows of whole parts, the first with room to spare; a part that is longer than a row is broken."""
+    row: Line = []
+    room = width - reserved
+    for part in parts:
+        if row and measure(row) + gap + measure(part) > room:
+            yield row
+            row, room = [], width
+        row = [*row, (" " * gap, ""), *part] if row else list(part)
+        if measure(row) > room:
+            *whole, row = wrap(row, width - reserved)
+            yield from whole
+            room = width - reserved
+    yield row
+
+
+def _about(exchange: Exchange) -> Iterator[Fact]:
+    """Yield what the request says."""
+    yield Fact(kind_of(exchange), "type")
+    if exchange.packet_id is not None:
+        yield Fact(f"id {exchange.packet_id}", "id")
+    if exchange.topic is not None:
+        yield from topic_facts(exchange.topic)
+    for each in exchange.filters:
+        yield Fact(escape(each) or '""', "topic")
+    if exchange.size is not None:
+        yield Fact(f"{exchange.size} B", "length")
+    if exchange.resumed:
+        yield Fact("resumed", "note")
+    if exchange.dups > 1:
+        yield Fact(f"{exchange.dups} times DUP", "warning")
+
+
+def _legs(exchange: Exchange) -> Iterator[Line]:
+    """Yield the legs; a request that is the first of them goes without saying, unless it is a re-delivery."""
+    before = exchange.legs[0]
+    if before.name not in _REQUESTS or before.dup:
+        yield fit(_named(exchange, before), None, 1)
+    for number, leg in enumerate(exchange.legs[1:], 1):
+        if exchange.more and number == len(exchange.legs) - 1:
+            yield [(f"... {exchange.more} more ...", "dim")]
+        yield fit(_leg(exchange, leg, before), None, 1)
+        before = leg
+    if len(exchange.legs) > 2 and exchange.duration is not None:
+        yield [(f"in {duration(exchange.duration)}", "number")]
+
+
+def _named(exchange: Exchange, leg: Leg) -> Iterator[Fact]:
+    yield Fact(leg.name, "type")
+    if leg.dup:
+        yield Fact("DUP", "warning")
+    if leg.reason:
+        fact = reason_fact(_PACKETS[leg.name], leg.reason, exchange.version)
+        yield fact if fact.style == "error" else fact._replace(text=fact.text[:4])
+
+
+def _leg(exchange: Exchange, leg: Leg, before: Leg) -> Iterator[Fact]:
+    yield from _named(exchange, leg)
+    if leg.time is not None and before.time is not None:
+        yield Fact(f"{'+' if leg.time >= before.time else ''}{duration(leg.time - before.time)}", "number")
+
+
+def exchange_record(exchange: Exchange) -> dict[str, Any]:
+    """Return an exchange as values that JSON has; names, kinds and latency are those of the table `exchanges`."""
+    ends, topic, last = exchange.ends, exchange.topic, exchange.legs[-1]
+    return {
+        "begin": _time(exchange.legs[0].time),
+        "end": _time(last.time),
+        "connection": ends.number,
+        "client": json_text(exchange.client) or None,
+        "address": ends.client or None,
+        "server": ends.server or None,
+        "sender": exchange.sender.value if exchange.sender else None,
+        "version": exchange.version.label,
+        "kind": kind_of(exchange),
+        "packet_id": exchange.packet_id,
+        "qos": exchange.qos,
+        "topic": json_text(topic.name) if topic and topic.name is not None else None,
+        "alias": topic.alias if topic else None,
+        "filters": [json_text(each) for each in exchange.filters],
+        "payload_length": exchange.size,
+        "outcome": exchange.outcome,
+        "reason_code": exchange.reason,
+        "reason": _reason(exchange, last),
+        "dups": exchange.dups,
+        "resumed": exchange.resumed,
+        "latency_us": exchange.latency_us,
+        "legs": [_leg_record(exchange, leg) for leg in exchange.legs],
+        "legs_left_out": exchange.more,
+    }
+
+
+def _leg_record(exchange: Exchange, leg: Leg) -> dict[str, Any]:
+    return {
+        "type": leg.name,
+        "time": _time(leg.time),
+        "record": leg.record,
+        "dup": leg.dup,
+        "reason_code": leg.reason,
+        "reason": _reason(exchange, leg),
+    }
+
+
+def _reason(exchange: Exchange, leg: Leg) -> str | None:
+    return None if leg.reason is None else reason_name(_PACKETS[leg.name], leg.reason, exchange.version)
+
+
+def _time(time: int | None) -> str | None:
+    return None if time is None else iso(time)

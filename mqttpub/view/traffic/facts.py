@@ -1,0 +1,276 @@
+"""What one line says of a packet: its identifier, its topic, its Reason Code and so on."""
+
+from codecs import getincrementaldecoder
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from ...common.escape import escape
+from ...spec.declare import PACKETS, Packet
+from ...spec.packets import (
+    Auth,
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+)
+from ...spec.properties import BY_KEY
+from ...spec.versions import Version
+from ...traffic.aliases import Topic
+from ...traffic.context import KnownPacket
+from ..packet.payload import classify
+from ..terminal.cells import Line, cells
+
+LONGEST = 120
+"""Bytes of a payload that are shown at most."""
+_REASON_STRING = BY_KEY["reason_string"].id
+_ASSIGNED = BY_KEY["assigned_client_identifier"].id
+
+
+class Fact(NamedTuple):
+    """A short text with its style."""
+
+    text: str
+    """Escaped."""
+    style: str
+    bends: bool = False
+    """Whether it can be cut where there is no room."""
+    spare: bool = False
+    """Whether it can be left out, because another fact tells its size."""
+
+
+def name_of(data: bytes) -> str:
+    """Return the specification's word for a packet, from its first byte."""
+    code = data[0] >> 4 if data else 0
+    return PACKETS[code].name if code in PACKETS else f"TYPE {code}"
+
+
+def facts(known: KnownPacket) -> list[Fact]:
+    """Return what one line says of a packet, the most important first."""
+    packet = known.packet
+    if packet is None:
+        return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
+    tell = _TELL.get(type(packet))
+    return list(tell(known, packet)) if tell else []
+
+
+def fit(given: Iterable[Fact], room: int | None, gap: int = 2) -> Line:
+    """Return facts side by side within so many cells; what is cut says how much is left out."""
+    shown = list(given) if room is None else _fitting(list(given), room, gap)
+    line = [segment for fact in shown for segment in ((" " * gap, ""), (fact.text, fact.style))]
+    return line[1:]
+
+
+def clip(text: str, room: int) -> str:
+    """Return a text in at most `room` cells, ending with how many characters are left out: `sensors/a...+12`."""
+    if reach(text, room) <= room:
+        return text
+    for kept in range(min(room, len(text)), -1, -1):
+        mark = f"...+{len(text) - kept}"
+        if cells(text[:kept]) + len(mark) <= room:
+            return text[:kept] + mark
+    return "." * max(room, 0)
+
+
+def reach(text: str, most: int) -> int:
+    """Return the cells of a text, or just some number above `most` when it is far longer."""
+    return most + 1 if len(text) > 4 * most + 64 else cells(text)
+
+
+def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:
+    """Return the facts that there is room for, those that bend cut to what the others leave."""
+    least = [_narrowest(fact) for fact in given]
+    if _least(least, gap) > room:
+        given = [fact for fact in given if not fact.spare]
+        least = [_narrowest(fact) for fact in given]
+    if _least(least, gap) > room and len(given) > 1:
+        count = _first_fitting(least, room, gap)
+        more = Fact(f"+{len(given) - count} more", "dim")
+        given, least = [*given[:count], more], [*least[:count], len(more.text)]
+    extra = max(room - _least(least, gap), 0)
+    fitted = []
+    for fact, narrowest in zip(given, least, strict=True):
+        size = reach(fact.text, room)
+        given_room = min(size, narrowest + extra)
+        extra -= given_room - narrowest
+        fitted.append(fact if size <= given_room else fact._replace(text=_cut(fact, given_room)))
+    if len(fitted) == 1 and cells(fitted[0].text) > room:
+        fitted[0] = fitted[0]._replace(text=clip(fitted[0].text, room))
+    return fitted
+
+
+def _first_fitting(least: list[int], room: int, gap: int) -> int:
+    """Return how many facts fit, the first ones, with the number of the others after them; each is looked at once."""
+    fits = used = 0
+    for count, narrowest in enumerate(least[:-1], 1):
+        used += narrowest + gap
+        if used + len(f"+{len(least) - count} more") <= room:
+            fits = count
+        elif used > room:
+            break
+    return fits
+
+
+def _least(least: list[int], gap: int) -> int:
+    """Return the cells that facts take together."""
+    return sum(least) + gap * len(least) - gap
+
+
+def _narrowest(fact: Fact) -> int:
+    return min(reach(fact.text, 16), 16) if fact.bends else cells(fact.text)
+
+
+def _cut(fact: Fact, room: int) -> str:
+    """Cut a text; that of a payload just ends in dots, because its size stands beside it."""
+    if not fact.spare:
+        return clip(fact.text, room)
+    text = fact.text.removesuffix("...").removesuffix('"')[: room - 3]
+    while cells(text) > room - 3:
+        text = text[:-1]
+    return text + "..."
+
+
+# by kind of packet
+
+_Told = Iterator[Fact]
+
+
+def _bytes(count: int) -> Fact:
+    return Fact(f"{count} B", "length")
+
+
+def _id(packet: Any) -> Fact:
+    return Fact(f"id {packet.packet_id}", "id")
+
+
+def _publish(known: KnownPacket, packet: Publish) -> _Told:
+    if packet.packet_id is not None:
+        yield _id(packet)
+    yield Fact(f"QoS {packet.qos}", "flag")
+    if packet.dup:
+        yield Fact("DUP", "warning")
+    if packet.retain:
+        yield Fact("RETAIN", "flag")
+    yield from topic_facts(known.topic or Topic(packet.topic))
+    yield _bytes(len(packet.payload))
+    if packet.payload:
+        yield Fact(preview(packet.payload), "payload", bends=True, spare=True)
+
+
+def topic_facts(topic: Topic) -> _Told:
+    """Yield a topic, and what its alias has to do with it."""
+    if topic.name is None:
+        yield Fact(topic.text, "gap")
+        return
+    yield Fact(escape(topic.name) or '""', "topic", bends=True)
+    if topic.alias is not None:
+        yield Fact(f"({'sets ' if topic.sets else ''}alias {topic.alias})", "property")
+
+
+def preview(payload: bytes) -> str:
+    """Return the beginning of a payload as quoted text, or of binary data in hex; dots when there is more."""
+    head = payload[:LONGEST]
+    try:  # a character may be cut in half at the end
+        text = getincrementaldecoder("utf-8")().decode(head)
+        head = text.encode()
+    except UnicodeDecodeError:
+        text = ""
+    what = classify(head)
+    end = "..." if len(head) < len(payload) else ""
+    return f"{head.hex(' ')}{end}" if what.kind == "binary" else f'"{escape(text)}' + (end or '"')
+
+
+def _connect(known: KnownPacket, packet: Connect) -> _Told:
+    yield Fact(escape(packet.client_id) or '""', "text", bends=True)
+    yield Fact(f"MQTT {known.event.version.label}", "type")
+    if packet.clean_start:
+        yield Fact("clean start" if known.event.version == Version.V5 else "clean session", "flag")
+    yield Fact(f"keep alive {packet.keep_alive} s", "number")
+    if packet.username is not None:
+        yield Fact(f"user {escape(packet.username)}", "text", bends=True)
+    if packet.will:
+        yield Fact(f"will QoS {packet.will_qos}{' RETAIN' if packet.will_retain else ''}", "flag")
+        yield Fact(escape(packet.will.topic), "topic", bends=True)
+
+
+def _connack(known: KnownPacket, packet: Connack) -> _Told:
+    yield from _reason(known, packet)
+    if packet.session_present:
+        yield Fact("session present", "flag")
+    for id, value in packet.properties:
+        if id == _ASSIGNED:
+            yield Fact(f"client {escape(value)}", "text", bends=True)
+
+
+def _ack(known: KnownPacket, packet: Any) -> _Told:
+    yield _id(packet)
+    if known.event.version == Version.V31 and getattr(packet, "dup", False):
+        yield Fact("DUP", "warning")
+    yield from _reason(known, packet)
+
+
+def _reason(known: KnownPacket, packet: Any) -> _Told:
+    if packet.reason_code is not None:
+        yield reason_fact(packet, packet.reason_code, known.event.version)
+    for id, value in packet.properties or ():
+        if id == _REASON_STRING:
+            yield Fact(f'"{escape(value)}"', "text", bends=True)
+
+
+def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> str:
+    """Return the name that a Reason Code has in a packet."""
+    field = packet.fields.get("reason_code") or packet.fields["reason_codes"]
+    return field.meaning(code, version)
+
+
+def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> Fact:
+    """Return a Reason Code with its name; one that no table has is called unknown."""
+    name = reason_name(packet, code, version)
+    shown = "unknown" if name.startswith("reason 0x") else name
+    refused = code >= 0x80 or (packet.name == "CONNACK" and code)
+    return Fact(f"0x{code:02x} {shown}", "error" if refused else "reason")
+
+
+def _subscribe(known: KnownPacket, packet: Subscribe) -> _Told:
+    yield _id(packet)
+    yield from _old_dup(known, packet)
+    for each in packet.subscriptions:
+        yield Fact(f"QoS {each.qos} {escape(each.filter)}", "topic", bends=True)
+
+
+def _unsubscribe(known: KnownPacket, packet: Unsubscribe) -> _Told:
+    yield _id(packet)
+    yield from _old_dup(known, packet)
+    for each in packet.filters:
+        yield Fact(escape(each) or '""', "topic", bends=True)
+
+
+def _old_dup(known: KnownPacket, packet: Any) -> _Told:
+    if known.event.version == Version.V31 and packet.dup:
+        yield Fact("DUP", "warning")
+
+
+def _answers(known: KnownPacket, packet: Suback | Unsuback) -> _Told:
+    yield _id(packet)
+    for code in packet.reason_codes:
+        fact = reason_fact(packet, code, known.event.version)
+        yield fact if fact.style == "error" or len(packet.reason_codes) == 1 else fact._replace(text=fact.text[:4])
+
+
+_TELL: dict[type[Packet], Callable[[KnownPacket, Any], _Told]] = {
+    Publish: _publish,
+    Connect: _connect,
+    Connack: _connack,
+    **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp), _ack),
+    Subscribe: _subscribe,
+    Unsubscribe: _unsubscribe,
+    **dict.fromkeys((Suback, Unsuback), _answers),
+    **dict.fromkeys((Disconnect, Auth), _reason),
+}

@@ -1,0 +1,231 @@
+"""What is wrong with a packet: the bytes that are to blame, and the finding below them; or as a record."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from ...codec.tree import Decoded, Finding
+from ...common.escape import escape, json_text
+from ...common.times import Clock, iso
+from ...spec.reason_codes import REASONS
+from ...spec.versions import Version
+from ...traffic.events import Closed, GapSeen, PacketSeen
+from ...wire.span import Span
+from ...wire.types import readable
+from ..packet.dump import Sheet, headline
+from ..packet.layout import Columns
+from ..packet.marks import sentence
+from ..packet.masking import clipped, hidden
+from ..packet.outline import Entry, Outline
+from ..terminal.cells import Line, wrap
+
+MOST_BYTES = 256
+"""Bytes at fault that a record holds."""
+MOST_TEXT = 64
+"""Bytes of a value that are put into words."""
+_ANSWERS = {row.code: row.name for row in REASONS if row.code >= 0x80}
+
+Explain = Callable[[str, int], Iterable[Line]]
+"""Takes the id of a statement and a width; returns lines to stand below a finding."""
+
+
+class Source(NamedTuple):
+    """Where in what was read a packet stands."""
+
+    name: str = ""
+    """The file as the user named it; empty for what is no file."""
+    size: int = 0
+    """Bytes of the file, where they are known."""
+    line: int = 0
+    """Of a text, counted from 1; 0 where there are none."""
+    start: int | None = None
+    """Where the bytes of the packet begin in the file; None where they do not stand there as they are."""
+
+
+class Case(NamedTuple):
+    """A packet, a gap or the end of a connection, with what is wrong there."""
+
+    event: PacketSeen | GapSeen | Closed
+    findings: Sequence[Finding]
+    version: Version
+    decoded: Decoded | None = None
+    """The bytes; None for the end of a connection."""
+    number: int = 0
+    """Of the packet, counted over both directions of its connection from 1; 0 when nobody counts."""
+    client: str = ""
+    topic: str = ""
+    """Of a PUBLISH whose packet has only the alias of it."""
+    source: Source = Source()
+
+
+class FindingLines:
+    """Draws cases, none of their lines wider than `width` (60 or more)."""
+
+    def __init__(
+        self, *, width: int = 80, absolute: bool = False, secrets: bool = False, full: bool = False,
+        explain: Explain | None = None,
+    ) -> None:  # fmt: skip
+        self.clock = Clock(absolute=absolute)
+        self.width = width
+        self.secrets = secrets
+        self.full = full
+        self.explain = explain
+
+    def begin(self, time: int) -> None:
+        """Count times from here, unless something was shown already."""
+        self.clock.text(time)
+
+    def lines(self, case: Case) -> Iterator[Line]:
+        """Yield the headline, the place, and each finding below the bytes that it is about."""
+        if case.decoded:
+            yield headline(case.decoded, width=self.width)
+        else:
+            yield from wrap(_ending(case), self.width)
+        if place := ", ".join(self._place(case)):
+            yield from ([("  ", ""), *line] for line in wrap([(place, "dim")], self.width - 2))
+        yield from self._explained(case.findings, self._found(case))
+
+    def _found(self, case: Case) -> Iterator[Line]:
+        if case.decoded is None:
+            for each in case.findings:
+                yield from sentence(each, self.width)
+            return
+        case.decoded.findings = list(case.findings)
+        yield from excerpt(case.decoded, width=self.width, full=self.full, secrets=self.secrets)
+
+    def _explained(self, findings: Iterable[Finding], lines: Iterable[Line]) -> Iterator[Line]:
+        ids = {each.statement for each in findings} - {""}
+        for line in lines:
+            yield line
+            # The last line of a finding ends with its statement.
+            if self.explain and line and line[-1] in {(id, "dim") for id in ids}:
+                yield from self.explain(line[-1][0], self.width)
+
+    def _place(self, case: Case) -> Iterator[str]:
+        event, source = case.event, case.source
+        if source.line:
+            yield f"line {source.line}"
+        if event.time is not None:
+            yield f"at {self.clock.text(event.time)}"
+        if event.record:
+            yield f"record {event.record}"
+        if case.number:
+            yield f"packet {case.number}"
+        if not isinstance(event, Closed) and event.offset:
+            yield f"offset {event.offset}"
+        if case.topic:
+            yield f"topic {escape(case.topic)}"
+        if case.client and case.decoded:
+            yield escape(case.client)
+        if isinstance(event, PacketSeen) and event.guessed:
+            yield "version guessed"
+
+
+def _ending(case: Case) -> Line:
+    """Return the headline of a connection that has ended."""
+    ends, client = case.event.ends, escape(case.client)
+    spoken = [f"connection {ends.number}", client, f"MQTT {case.version.label}"]
+    return [("  ".join(word for word in spoken if word), "type")]
+
+
+def excerpt(decoded: Decoded, *, width: int = 80, full: bool = False, secrets: bool = False) -> Iterator[Line]:
+    """Yield those lines of the dump of a packet that its findings are about, as `annotate` draws them.
+
+    Every finding stands once, below the first byte that it is about.
+    """
+    columns = Columns.fitting(width, len(decoded.data))
+    limit = None if full else MOST_TEXT
+    outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4)
+    sheet = _Excerpt(decoded, columns, limit)
+    wanted = [entry for entry in outline.entries() if sheet.concerns(entry)]
+    sheet.columns = columns.labelled(wanted)
+    for entry in wanted:
+        yield from sheet.entry(entry)
+    yield from sheet.rest()
+
+
+class _Excerpt(Sheet):
+    """The rows at which findings stand."""
+
+    def concerns(self, entry: Entry) -> bool:
+        """Whether a finding stands below an entry, or below one for bits of its byte."""
+        stop = entry.start + 1 if entry.mask else entry.stop
+        anchors = self.marks.within(entry.start, stop)
+        if not entry.mask:
+            return bool(anchors)
+        found = (each.mask for anchor in anchors for each in self.marks.places[anchor])
+        return any(mask & entry.mask and not mask & entry.later for mask in found)
+
+    def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
+        """Yield the first row, and those with findings."""
+        start, stop, step = entry.start, entry.stop, self.columns.per_row
+        shown = start
+        for anchor in (start, *self.marks.within(start, stop)):
+            if anchor >= shown and start < stop:
+                at = anchor - (anchor - start) % step
+                yield at, min(at + step, stop)
+                shown = at + step
+
+
+# as values
+
+
+def records(case: Case, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+    """Yield each finding of a case, and where it stands, as values that JSON has.
+
+    `offset` counts from the first byte of the packet, `packet_offset` from the first byte of its
+    direction. Secrets are asterisks unless `secrets`; `hex` holds at most 256 bytes unless `full`.
+    """
+    place, packet = _place(case), None if isinstance(case.event, Closed) else case.decoded
+    # Looking for secrets walks the whole packet, so it is done once and not for each finding.
+    secret = () if secrets or packet is None else hidden(packet)
+    for finding in case.findings:
+        given = {
+            "severity": finding.severity,
+            "statement": finding.statement or None,
+            "message": finding.message,
+            **_answer(finding),
+            **place,
+        }
+        if packet is not None:
+            given |= {"packet_offset": packet.offset, "path": finding.path}
+            given |= {"offset": finding.span.start, "length": finding.span.length, "mask": finding.mask}
+            given |= _bytes(packet.data, secret, finding.span, None if full else MOST_BYTES)
+        yield {key: value for key, value in given.items() if value is not None}
+
+
+def _place(case: Case) -> dict[str, Any]:
+    """Return what is the same for all findings of a case."""
+    event, decoded = case.event, case.decoded
+    ends, direction = event.ends, event.direction
+    return {
+        "file": readable(case.source.name) or None,
+        "line": case.source.line or None,
+        "record": event.record or None,
+        "time": None if event.time is None else iso(event.time),
+        "connection": ends.number,
+        "client": json_text(case.client) or None,
+        "address": ends.client or None,
+        "server": ends.server or None,
+        "direction": direction.value if direction else None,
+        "version": case.version.label,
+        "guessed": True if isinstance(event, PacketSeen) and event.guessed else None,
+        "type": decoded.name if decoded else None,
+        "packet": case.number or None,
+        "packet_id": getattr(decoded.packet, "packet_id", None) if decoded else None,
+        "topic": json_text(case.topic) or None,
+    }
+
+
+def _answer(finding: Finding) -> dict[str, Any]:
+    code = finding.reason
+    return {} if code is None else {"reason_code": code, "reason": _ANSWERS[code]}
+
+
+def _bytes(data: bytes, secret: Sequence[Span], span: Span, limit: int | None) -> dict[str, Any]:
+    stop = span.stop if limit is None else min(span.stop, span.start + limit)
+    at, shown = span.start, []
+    for first, last in clipped(secret, span.start, stop):
+        shown += [data[at:first].hex(), "**" * (last - first)]
+        at = last
+    left = span.stop - stop
+    return {"hex": "".join([*shown, data[at:stop].hex()]), **({"bytes_left_out": left} if left else {})}

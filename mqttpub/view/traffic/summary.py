@@ -1,0 +1,113 @@
+"""One line for each packet."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+
+from ...common.escape import escape, remark
+from ...common.lru import Table
+from ...common.times import Clock, Zero
+from ...traffic.clients import called
+from ...traffic.context import Known, KnownPacket, ends_of
+from ...traffic.events import Closed, GapSeen, Remark
+from ..terminal.cells import Line, measure
+from .facts import Fact, clip, facts, fit, name_of, reach
+from .verdict import verdict, worst
+
+NARROWEST = 60
+_WIDE = 100
+_WIDEST_TYPE = 11
+_NAMES = 4 << 20
+"""Characters of Client Identifiers that are remembered."""
+
+
+class SummaryLines:
+    """Makes the lines: time, client, direction, packet, its facts, the verdict.
+
+    A line is never wider than `width` (60 or more); with None nothing is cut but payloads. Times are
+    in seconds since the first line, or `absolute` in UTC.
+    """
+
+    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
+        self.clock = Clock(absolute=absolute, zero=zero)
+        self.width = None if width is None else max(width, NARROWEST)
+        self.client = 12 if width is None or width < _WIDE else 20
+        """Cells for the name of the client."""
+        self.gap = 1 if width is not None and width < _WIDE else 2
+        self._names: Table[int, str] = Table(_NAMES)
+
+    def line(self, known: Known) -> Line:
+        """Return the line of a packet, a gap, the end of a connection or a remark."""
+        return self._packet(known) if isinstance(known, KnownPacket) else self._event(known)
+
+    def _packet(self, known: KnownPacket) -> Line:
+        event = known.event
+        if known.client and self._names.get(event.ends.number) != known.client:
+            self._names.put(event.ends.number, known.client, len(known.client) + 100)
+        line = self._start(known, known.client)
+        line.append((name_of(event.data).ljust(_WIDEST_TYPE), "type"))
+        end: Line = []
+        if known.findings is not None:
+            bad = worst(known.findings)
+            end = [(remark(verdict(bad)), bad.severity if bad else "dim")]
+        return self._filled(line, facts(known), end)
+
+    def _event(self, event: GapSeen | Closed | Remark) -> Line:
+        word, text, style = told(event)
+        line = self._start(event, self._names.get(event.ends.number) or "")
+        line.append((word.ljust(_WIDEST_TYPE), style))
+        return self._filled(line, [Fact(text, style, bends=True)], [])
+
+    def _start(self, known: Known, client: str) -> Line:
+        event = known.event if isinstance(known, KnownPacket) else known
+        name = escape(called(client, event.ends))
+        name = name if self.width is None else clip(name, self.client)
+        return [
+            (self.clock.show(event.time), "offset"),
+            (" ", ""),
+            (name + " " * (self.client - reach(name, self.client)), "text" if client else "dim"),
+            (f" {mark(known)} ", "mark"),
+        ]
+
+    def _filled(self, line: Line, given: list[Fact], end: Line) -> Line:
+        line.append((" ", ""))
+        if self.width is None:
+            return [*line, *fit(given, None, self.gap), *([("  ", ""), *end] if end else [])]
+        end = [(clip(text, max(self.width - measure(line) - 2, 0)), style) for text, style in end]
+        room = self.width - measure(line) - (measure(end) + 2 if end else 0)
+        line += fit(given, max(room, 0), self.gap)
+        if end:
+            line += [(" " * (self.width - measure(line) - measure(end)), ""), *end]
+        return line
+
+
+def with_headings(
+    events: Iterable[Known], file_of: Callable[[int], str], line: Callable[[Known], Line]
+) -> Iterator[Line]:
+    """Yield the lines of events, and the name of a file before the first one that is from it."""
+    for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
+        yield [(f"{escape(name)}:", "heading")]
+        yield from map(line, known)
+
+
+def mark(known: Known) -> str:
+    """Return `>` for what the client sent, `<` for the server, `*` for a remark of ours."""
+    if isinstance(known, Remark):
+        return "*"
+    direction = known.event.direction if isinstance(known, KnownPacket) else known.direction
+    return direction.mark if direction else "*" if isinstance(known, Closed) else "-"
+
+
+def told(event: GapSeen | Closed | Remark) -> tuple[str, str, str]:
+    """Return a word for an event that is no packet, what is said of it, escaped, and its style."""
+    if isinstance(event, GapSeen):
+        return "GAP", remark(event.message), "error" if event.malformed else "warning"
+    if isinstance(event, Remark):
+        return "NOTE", remark(event.message), "note"
+    return _CLOSED.get(event.how, (event.how, "closes the connection", "dim"))
+
+
+_CLOSED = {
+    "FIN": ("FIN", "closes the connection", "dim"),
+    "RST": ("RST", "resets the connection", "warning"),
+    "end": ("END", "the capture ends", "dim"),
+}

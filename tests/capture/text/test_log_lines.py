@@ -1,0 +1,157 @@
+"""Bytes between the words of a log: what is taken, from where, and what is said of it."""
+
+import io
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mqttpub.capture.text.log_lines import Log
+from mqttpub.capture.text.parse import BadText, Piece, read_bytes, read_file, read_text
+from tests.capture.text.test_parse import Pipe, runs
+from tests.paths import QOS2
+
+HELLO = bytes.fromhex("300b0003612f6268656c6c6f21")
+"""PUBLISH a/b hello!"""
+HEX = "30 0b 00 03 61 2f 62 68 65 6c 6c 6f 21"
+TWO_ROWS = "32 1a 00 03 61 2f 62 00 01 68 65 6c 6c 6f 20 77", "6f 72 6c 64 2c 20 66 6f 6f 21 21 21"
+LONG = bytes.fromhex("".join(TWO_ROWS))
+NS = 10**9
+CAPTURE = QOS2
+
+LOGS = {
+    "syslog": (f"May 01 12:00:01 host app[312]: TX {HEX}\n", [("300b", 1, ">")]),
+    "journald": (f"2024-05-01T12:00:00+0200 host app[3]: recv {HEX}\n", [("300b", 1, "<")]),
+    "ESP_LOG_BUFFER_HEX": (
+        f"I (4320) wifi: connected\nD (4400) mqtt: {TWO_ROWS[0]}\nD (4400) mqtt: {TWO_ROWS[1]}\nI (4500) wifi: done\n",
+        [("321a", 2, "")],
+    ),
+    "ESP_LOG_BUFFER_HEXDUMP": (
+        "I (4321) mqtt: 0x3ffb1234   30 0b 00 03 61 2f 62 68  65 6c 6c 6f 21           |0...a/bhello!|\n",
+        [("300b", 1, "")],
+    ),
+    "Zephyr": (
+        (
+            "[00:00:01.234,567] <dbg> net_mqtt: client_write: TX\n"
+            "                    30 0b 00 03 61 2f 62 68  65 6c 6c 6f 21          |0...a/bh ello!\n"
+            "[00:00:01.300,000] <inf> net_mqtt: RX\n"
+            "                    d0 00                                            |..\n"
+        ),
+        [("300b", 2, ">"), ("d000", 4, "<")],
+    ),
+    "Arduino": ("30 B 0 3 61 2F 62 68 65 6C 6C 6F 21\n", [("300b", 1, "")]),
+    "Rust": (", ".join(f"{byte:#04x}u8" for byte in HELLO), [("300b", 1, "")]),
+    "decimal": (", ".join(map(str, HELLO)), [("300b", 1, "")]),
+    "Rust debug": (f"[INFO mqtt] sending {list(HELLO)}\n", [("300b", 1, ">")]),
+    "joined": (f"DEBUG received {HELLO.hex()} from 10.0.0.1:1883\n", [("300b", 1, "<")]),
+    "walkthrough": (
+        (
+            "Client  -- PUBLISH (34 33 00 .. ..)    ->  Server\n"
+            "Client  <- PUBREC  (50 04 11 c2 10 00) --  Server\n"
+            "Client  -- PUBREL  (62 03 11 c2 00)    ->  Server\n"
+        ),
+        [("5004", 2, "<"), ("6203", 3, ">")],
+    ),
+    "words of a server": (
+        "broker: RX 10 0d 00 04 4d 51 54 54 05 02 00 3c 00 00 00\nbroker: TX 20 03 00 00 00\n",
+        [("100d", 1, ">"), ("2003", 2, "<")],
+    ),
+    "blank lines": (f"boot\nmemory 12 kB\n\nTX {HEX}\n\ndone\n", [("300b", 4, ">")]),
+    "strace": (
+        (
+            'read(5, "\\177ELF\\2"..., 832) = 832\n'
+            'write(5, "\\20\\r\\0\\4MQTT\\5\\2\\0<\\0\\0\\0", 15) = 15\n'
+            'read(5, " ", 1) = 1\nread(5, "\\3\\0\\0\\0", 4) = 4\nwrite(1, "hello\\n", 6) = 6\n'
+        ),
+        [("100d", 2, ">"), ("2003", 3, "<")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGS)
+def test_bytes_are_taken_from_a_log(name: str) -> None:
+    text, expected = LOGS[name]
+    whole = Log()
+    pieces = [*read_text(text, whole)]
+    assert [(piece.data[:2].hex(), piece.line, piece.mark) for piece in pieces] == expected
+    assert {piece.data for piece in pieces} <= {HELLO, LONG} or len(expected) > 1
+    assert whole.taken + whole.passed == len([line for line in text.splitlines() if line.strip()])
+    with pytest.raises(BadText):
+        list(read_text(text))
+    for file in (io.BytesIO(text.encode()), io.BufferedReader(Pipe(text.encode()))):
+        log = Log()
+        assert runs(read_file(file, log=log)) == pieces
+        assert [*log.remarks()] == [*whole.remarks()]
+
+
+@pytest.mark.parametrize("text", [
+    "30 B 0 3 74", "I (4321) mqtt: 30 0b 00 03 74", "TX: [0x30, 0x0b, 0x00, 0x03, 0x74]",
+    "0x30u8, 0x0bu8, 0x00u8, 0x03u8, 0x74u8",
+])  # fmt: skip
+def test_a_packet_that_is_cut_short_is_taken_as_it_is(text: str) -> None:
+    assert [piece.data.hex() for piece in read_text(text, Log())] == ["300b000374"]
+
+
+def test_a_time_is_kept_when_its_date_and_zone_are_there() -> None:
+    (piece,) = read_text(f"2024-05-01T12:00:00.25+02:00 TX {HEX}", Log())
+    assert piece.time == 1_714_557_600 * NS + NS // 4
+    for text in (f"2024-05-01 12:00:00 TX {HEX}", f"12:00:00.25 TX {HEX}", f"2024-99-01T12:00:00Z TX {HEX}"):
+        assert next(read_text(text, Log())).time is None
+
+
+def test_what_was_passed_over_is_said() -> None:
+    log = Log()
+    list(read_text(f"started\nTX {HEX}\nidle\nRX d0 00\n", log))
+    assert [*log.remarks()] == [
+        "bytes were taken from 2 lines of a log, 2 lines passed over (the first is line 1)",
+        "the log is read as that of a client: what it sent (TX, send, write, ->) came from the client",
+    ]
+    assert [*Log().remarks()] == []
+
+
+@pytest.mark.parametrize("text", [
+    "30 31\n32 3g", "c0 00\n30 05 0g", f"{HEX} 3", "hello", "12:00:01 nothing",
+    "TX 30 0b 00 03 61 2g", "30 0b 00 3 61 2f", "port 1883 1884",
+    "c0 00\n\nc0 0", "TX (30 0b .. ..)", ">>> TLS 1.3, Handshake [length 0006]\n    c0 00\n",
+    'write(5, "\\20\\r\\0\\4MQTT\\5\\2\\0<"..., 15) = 15\n',
+])  # fmt: skip
+def test_mistyped_hex_is_no_log(text: str) -> None:
+    with pytest.raises(BadText):
+        list(read_text(text, Log()))
+
+
+def test_a_form_that_was_asked_for_is_no_log() -> None:
+    with pytest.raises(BadText):
+        list(read_bytes(f"TX {HEX}".encode(), "hex", Log()))
+
+
+def test_a_log_of_any_size_is_read_in_parts() -> None:
+    text = f"TX {HEX}\nidle\n" * 300
+    log = Log()
+    pieces = [*read_file(io.BytesIO(text.encode()), log=log, large=2000)]
+    assert [piece.line for piece in pieces] == list(range(1, 601, 2))
+    assert (log.taken, log.passed) == (300, 300)
+
+
+def test_the_length_that_xxd_writes_is_compared(tmp_path: Path) -> None:
+    (tmp_path / "p.bin").write_bytes(HELLO)
+    text = subprocess.run(["xxd", "-i", "p.bin"], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
+    assert [*read_text(text)] == [Piece(HELLO, 1, "array")]
+    with pytest.raises(BadText, match="line 5, column 26: the length is 14, but the array before it has 13 bytes"):
+        list(read_text(text.replace("13", "14"), Log()))
+
+
+def tshark(*arguments: str) -> bytes:
+    return subprocess.run(["tshark", "-r", str(CAPTURE), *arguments], capture_output=True, check=True).stdout
+
+
+@pytest.mark.tshark
+def test_what_tshark_prints_of_a_conversation() -> None:
+    """Each line of `follow,tcp,raw` is a segment; those of one end are indented. `-x` shows whole frames."""
+    raw = [*read_bytes(tshark("-q", "-z", "follow,tcp,raw,4"))]
+    assert [piece.data[0] >> 4 for piece in raw] == [1, 2, 3, 5, 6, 7, 14]
+    log = Log()
+    frames = [piece for piece in read_bytes(tshark("-x", "-Y", "tcp.stream == 4"), log=log) if piece.data]
+    assert [piece.data for piece in frames] == [piece.data for piece in raw]
+    assert [piece.mark for piece in frames] == [">", "<", ">", "<", ">", "<", ">"]
+    assert "Ethernet frames, of which the TCP payload is read" in next(log.remarks())

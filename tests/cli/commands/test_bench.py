@@ -1,0 +1,192 @@
+"""`bench` measures what really went."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mqttpub.cli.commands.bench_run import Latencies, histogram
+from mqttpub.cli.main import main
+from mqttpub.live.publish.publisher import Publisher
+from tests.fakes import Peer, scripted
+
+PROGRAM = [sys.executable, "-m", "mqttpub", "bench"]
+
+
+def bench(port: int, *arguments: str) -> str:
+    done = subprocess.run(
+        [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_connections_times_messages_are_sent(qos: str, mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "--connections", "3", "-n", "50", "-q", qos, "--json"))
+    assert (record["messages"], record["connections"], record["refused"]) == (150, 3, 0)
+    assert ("latency_us" in record) == (qos != "0")
+    if qos != "0":
+        latency = record["latency_us"]
+        ordered = [latency[key] for key in ("min", "p50", "p99", "max")]
+        assert ordered == sorted(ordered)
+
+
+@pytest.mark.broker
+@pytest.mark.parametrize(
+    ("flags", "payload"),
+    [
+        (["-m", "hi"], b"hi"), (["--payload", "hex:00ff"], b"\x00\xff"), (["-m", "6869", "--format", "hex"], b"hi"),
+        (["-f", "-"], b"typed"), (["-s"], b"typed"), (["--null-message"], b""), (["-S", "1K"], b"x" * 1024),
+        ([], b"x" * 64),
+    ],
+)  # fmt: skip
+def test_the_payload_is_named_as_for_pub(flags: list[str], payload: bytes, mosquitto: int) -> None:
+    line = [*PROGRAM, "-h", "127.0.0.1", "-p", str(mosquitto), "-n", "1", "-r", "-t", "bench/payload", "--json", *flags]
+    done = subprocess.run(line, input=b"typed", capture_output=True, check=True, timeout=60)
+    assert json.loads(done.stdout)["payload_bytes"] == len(payload)
+    kept = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "bench/payload", "-N"]
+    if payload:
+        assert subprocess.run([*kept, "-C", "1"], capture_output=True, check=True, timeout=20).stdout == payload
+
+
+def test_a_format_without_a_payload_is_refused() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "--format", "hex", "-p", "1"], capture_output=True, text=True, check=False, timeout=30
+    )
+    said = "mqttpub bench: a format needs a payload: give one of -m, --payload, -f or -s\n"
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+@pytest.mark.broker
+def test_a_rate_and_a_duration_bound_the_messages(mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "--duration", "1", "--rate", "50", "-q", "1", "--json"))
+    assert 30 <= record["messages"] <= 51
+
+
+@pytest.mark.broker
+def test_the_table_has_a_histogram_on_request(mosquitto: int) -> None:
+    shown = bench(mosquitto, "-n", "200", "-q", "1", "--histogram")
+    assert "messages per second" in shown
+    assert shown.count("<=") == 12
+
+
+def test_warnings_about_the_connection_are_said_once() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "-p", "1", "--connections", "3", "--insecure"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert done.stderr.splitlines() == [
+        "mqttpub: --insecure: the certificate of the broker is not verified",
+        "mqttpub: cannot connect to localhost:1: Connection refused",
+    ]
+
+
+def test_an_error_of_a_worker_does_not_pass_for_a_benchmark(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Publisher) -> None:
+        raise TypeError("broken")
+
+    monkeypatch.setattr(Publisher, "run", broken)
+    with pytest.raises(TypeError, match="broken"):
+        main(["bench", "-p", "1", "-n", "1", "--connections", "2"])
+
+
+def test_percentiles_are_right_to_two_percent() -> None:
+    latencies = Latencies()
+    for number in range(1, 10_001):
+        latencies.add(number / 1000)
+    for percent in (50, 90, 99, 99.9):
+        assert latencies.percentile(percent) == pytest.approx(percent / 10, rel=0.025)
+    assert latencies.percentile(100) == 10.0
+
+
+def test_parts_add_up() -> None:
+    whole, one, two = Latencies(), Latencies(), Latencies()
+    for number, part in ((1, one), (2, two), (3, one)):
+        part.add(number)
+        whole.add(number)
+    one.merge(two)
+    assert (one.classes, one.least, one.most) == (whole.classes, whole.least, whole.most)
+
+
+def test_times_are_counted_while_a_connection_still_adds_some() -> None:
+    before, part = sys.getswitchinterval(), Latencies()
+
+    def add() -> None:
+        for number in range(20_000):
+            part.add(1.02**number)
+
+    adding = threading.Thread(target=add)
+    sys.setswitchinterval(1e-6)
+    try:
+        adding.start()
+        while adding.is_alive():
+            Latencies().merge(part)
+    finally:
+        sys.setswitchinterval(before)
+        adding.join()
+    whole = Latencies()
+    whole.merge(part)
+    assert whole.classes == part.classes
+
+
+def test_the_histogram_of_equal_times_has_one_bar() -> None:
+    latencies = Latencies()
+    for _ in range(5):
+        latencies.add(0.001)
+    assert [line for line in histogram(latencies) if "100.0 %" in line]
+
+
+def test_a_refused_connection_is_the_exit_status() -> None:
+    done = subprocess.run(
+        [*PROGRAM, "-h", "127.0.0.1", "-p", "1", "-n", "1"], capture_output=True, text=True, check=False, timeout=30
+    )
+    assert done.returncode == 3
+    assert done.stderr == "mqttpub: cannot connect to 127.0.0.1:1: Connection refused\n"
+
+
+ENDS = [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
+
+
+@pytest.mark.parametrize(("number", "status", "word"), ENDS)
+def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status: int, word: str) -> None:
+    here, last = threading.Event(), []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 01")
+        here.set()
+        last.append(peer.packet().hex(" "))
+
+    with scripted(script) as port:
+        words = [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), "-q", "1", "-n", "9", "--rate", "0.01", "--json"]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert here.wait(30)
+        process.send_signal(number)
+        out, err = process.communicate(timeout=30)
+    assert last == ["e0 00"]
+    assert json.loads(out)["messages"] == 1
+    assert (process.returncode, err) == (status, f"mqttpub: {word}; measured up to then\n")
+
+
+def test_a_signal_ends_the_broker() -> None:
+    words = [*PROGRAM[:-1], "broker", "-p", "0"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stderr
+        assert process.stdout.readline().startswith("listening on 127.0.0.1:")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 143
+        assert process.stderr.read().strip() == "mqttpub: terminated"

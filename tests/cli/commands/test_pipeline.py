@@ -1,0 +1,79 @@
+"""What `pipeline` refuses before it starts anything, and what it asks for."""
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from mqttpub.cli.commands.pipeline_run import _moment
+from mqttpub.cli.main import main
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.run import Asked, Result
+from tests.paths import QOS2
+
+CAPTURE = QOS2
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "nothing to read: give files, folders, globs or URLs"),
+        (["x"], "--out is missing: the folder for the tables"),
+        (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to what there is"),
+        (["x", "-o", "s3a://b/y"], "--out: 's3a://b/y' is a URL, and tables are written to a folder: give a path"),
+        (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is a URL, and tables are written to a folder: give a path"),
+        (["x", "-o", "file://far/y"], "'file://far/y' is a file of the host far; a file of this machine is file:///"),
+        (["file://far/x", "-o", "OUT"], "'file://far/x' is a file of the host far; a file of this machine is file:///"),
+        (
+            ["x", "-o", os.fsdecode(b"o\xff")],
+            r"--out: the name 'o\xff' is not UTF-8, and Spark reads no folder of such",
+        ),
+        (["x", "-o", "OUT", "--conf", "memory=2g"], "--conf: 'memory=2g' is no setting of Spark"),
+        (["x", "-o", "OUT", "--conf", "spark.x"], "--conf: 'spark.x' is no setting of Spark"),
+        (
+            ["x", "-o", "OUT", "--since", "2026-02-03", "--until", "2026-02-01"],
+            "--until 2026-02-01 is not later than --since 2026-02-03",
+        ),
+        (["x", "-o", "OUT", "--since", "yesterday"], "--since: 'yesterday' is no time such as 2026-01-31T12:00:00Z"),
+        (["x", "-o", "OUT", "--partition-by", "date,colour"], "--partition-by: no table has a column 'colour'"),
+        (["missing", "-o", "OUT"], "cannot read 'missing': No such file or directory"),
+        (["no*thing", "-o", "OUT"], "nothing matches 'no*thing'"),
+        (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is no Topic Filter: # is not its last level"),
+    ],
+)
+def test_what_is_wrong_is_said_at_once(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["pipeline", *(word.replace("OUT", str(tmp_path / "out")) for word in words)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Asked] = []
+
+    def run(given: Asked, tell: object = None, then: object = None) -> Result:
+        asked.append(given)
+        return Result("1", tmp_path, {"packets": 3}, 1, 0, [("x", "broken")], 1.0)
+
+    monkeypatch.setattr(pipeline, "run", run)
+    words = ["--since", "2026-01-31", "--until", "1800000000.5", "--topic", "a/#", "--payload", "hash", "--lint"]
+    words += ["--partition-by", "date, type", "--conf", "spark.a=b=c", "--master", "local[3]", "--port", "1884"]
+    assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path), "--resume", "--format", "csv", *words]) == 1
+    (given,) = asked
+    assert given.sources == (str(CAPTURE),)
+    assert (given.mode, given.form, given.divided, given.lint) == ("resume", "csv", ("date", "type"), True)
+    assert given.choice.since == 1_769_817_600_000_000
+    assert given.choice.until == 1_800_000_000_500_000
+    assert (given.choice.topics, given.choice.payload, given.ports) == (("a/#",), "hash", (1884,))
+    assert (given.settings.master, given.settings.conf) == ("local[3]", {"spark.a": "b=c"})
+
+
+@pytest.mark.parametrize(
+    "text", ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "2026-01-31 12:00", "20260131T12"]
+)
+def test_times(text: str) -> None:
+    assert _moment(text, "--since") == datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp() * 1_000_000

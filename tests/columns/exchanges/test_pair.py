@@ -1,0 +1,350 @@
+"""Exchanges found by columns are those that the scalar Exchanges finds, whatever the batches."""
+
+import pickle
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.codec.encode import encode
+from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.decode.decode import decode, key
+from mqttpub.columns.exchanges import pair as module
+from mqttpub.columns.exchanges.pair import Close, Pairing, closes
+from mqttpub.columns.exchanges.transitions import MOST_STEPS
+from mqttpub.columns.findings import placed
+from mqttpub.columns.reassemble.frames import of_events
+from mqttpub.columns.schema import CODED_EXCHANGES
+from mqttpub.spec.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+)
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic import exchanges as scalar
+from mqttpub.traffic.closings import Closings
+from mqttpub.traffic.events import Event
+from mqttpub.traffic.exchanges import Exchange
+from mqttpub.traffic.statistics import kind_of
+from tests.build.talk import MS, START, Talk, exchanged, redelivered, subscribed, walkthrough
+from tests.columns.frames import batches, rows, told
+
+CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
+LEGS = ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
+
+
+def paired(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
+    """Return rows of exchanges, packets taken in batches; what is between two of them is pickled."""
+    memory, pairing, found = Memory(), Pairing(), []
+    closings: Closings[str] = Closings()
+    for frames in batches(events, cuts):
+        batch = pairing.add(decode(frames, memory=memory), closes(frames, closings))
+        batch.validate(full=True)
+        assert batch.schema == CODED_EXCHANGES
+        found += rows(batch)
+        pairing, closings = pickle.loads(pickle.dumps((pairing, closings)))
+    return found + rows(pairing.finish())
+
+
+def truth(events: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return the same as the scalar Exchanges tells it."""
+    return [_row(each) for each in exchanged(events) if each.outcome != "sent"]
+
+
+def _row(each: Exchange) -> dict[str, Any]:
+    first, last = each.legs[0], each.legs[-1]
+    row: dict[str, Any] = {
+        "capture": "", "connection": key(each.ends), "client_id": told(each.client) or None, "client": each.ends.client,
+        "server": each.ends.server, "version": each.version.label,
+        "sender": each.sender.value if each.sender else None, "kind": kind_of(each), "qos": each.qos,
+        "packet_id": each.packet_id, "topic": told(each.topic.name) if each.topic else None,
+        "payload_length": each.size, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
+        "packets": len(each.legs) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
+        "begin": _us(first.time), "end": _us(last.time), "first_frame": first.record, "last_frame": last.record,
+        "filters": [told(one) for one in each.filters] or None,
+    }  # fmt: skip
+    row["latency_us"] = each.latency_us
+    for name in LEGS:
+        row[f"{name.lower()}_time"] = next((_us(leg.time) for leg in each.legs if leg.name == name), None)
+    return row
+
+
+def _us(time: int | None) -> int | None:
+    return None if time is None else time // 1000
+
+
+def compared(found: list[dict[str, Any]]) -> list[str]:
+    """Return rows so that those of two ways can be compared: in one order, and without what only one of them tells."""
+    for row in found:
+        row.pop("first_pos", None)
+        row["filters"] = row["filters"] or None
+    return sorted(str(sorted(row.items())) for row in found)
+
+
+def check(events: Sequence[Event], cuts: Iterable[int] = ()) -> None:
+    """Compare both ways."""
+    assert compared(paired(events, cuts)) == compared(truth(events))
+
+
+_some = st.integers(1, 2)
+_codes = st.sampled_from((0, 0x10, 0x80))
+_filters = st.lists(st.sampled_from(("a", "b/#")), max_size=2)
+PACKETS = {
+    "publish": st.builds(
+        Publish, topic=st.just("t"), qos=_some, packet_id=_some, dup=st.booleans(), payload=st.just(b"1")
+    ),
+    "acks": st.sampled_from((Puback, Pubrec, Pubrel, Pubcomp)).flatmap(
+        lambda cls: st.builds(cls, packet_id=_some, reason_code=st.none() | _codes)
+    ),
+    "subscribe": st.builds(
+        Subscribe,
+        packet_id=_some,
+        subscriptions=_filters.map(lambda those: tuple(Subscription(filter=one) for one in those)),
+    ),
+    "unsubscribe": st.builds(Unsubscribe, packet_id=_some, filters=_filters.map(tuple)),
+    "connect": st.builds(Connect, client_id=st.sampled_from("ab"), clean_start=st.booleans()),
+    "connack": st.builds(Connack, session_present=st.booleans(), properties=st.sampled_from(((), ((0x12, "b"),)))),
+    "answers": st.sampled_from((Suback, Unsuback)).flatmap(
+        lambda cls: st.builds(cls, packet_id=_some, reason_codes=st.lists(_codes, max_size=2).map(tuple))
+    ),
+}
+
+
+@st.composite
+def dialogues(draw: st.DrawFn) -> list[Event]:
+    """Return exchanges of three connections that have two clients and two identifiers, acks right and wrong, closes.
+
+    An end that has closed sends nothing more, but one that has been reset may not know it yet.
+    """
+    all_three = [Talk(number) for number in (1, 2, 3)]
+    closed: dict[int, list[Direction | None]] = {1: [], 2: [], 3: []}
+    events: list[Event] = []
+    # Some only have messages of which sessions are made, so that many of them are resumed.
+    kinds = draw(st.sampled_from((sorted(PACKETS), ["publish", "acks"], ["publish", "acks", "acks", "connack"])))
+    for record in range(draw(st.integers(0, 30))):
+        talk = draw(st.sampled_from(all_three))
+        ended = closed[talk.ends.number]
+        if len(ended) == 2:
+            continue
+        talk.record, talk.time = record, None if draw(st.integers(0, 9)) == 0 else START + record * 1000
+        if not talk.events:
+            talk.says(Direction.CLIENT, Connect(client_id=draw(st.sampled_from("aab")), clean_start=False))
+        elif draw(st.integers(0, 5)) == 0:
+            end, how = draw(st.sampled_from((CLIENT, SERVER, None))), draw(st.sampled_from(("FIN", "RST")))
+            if end is not None and end in ended:
+                continue
+            ended += [end] if how == "FIN" else []
+            talk.closes(end, how)
+        else:
+            packet = draw(PACKETS[draw(st.sampled_from(kinds))])
+            direction = draw(st.sampled_from((CLIENT, SERVER, CLIENT, None)))
+            if direction in ended:
+                continue
+            talk.says(direction, encode(packet, Version.V5))
+        events += talk.events[-1:]
+    return events
+
+
+@given(dialogues(), st.lists(st.integers(0, 25), max_size=3))
+@settings(max_examples=40)
+def test_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: list[int]) -> None:
+    check(events, cuts)
+
+
+@pytest.mark.slow
+@given(dialogues(), st.lists(st.integers(0, 30), max_size=3))
+@settings(max_examples=1000)
+def test_many_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: list[int]) -> None:
+    check(events, cuts)
+
+
+@pytest.mark.parametrize("before", [2**26, 2**31 - 9, 2**42 - 9, 2**50, 2**62])
+@given(events=dialogues(), cuts=st.lists(st.integers(0, 25), max_size=2))
+@settings(max_examples=8)
+def test_numbers_of_records_may_be_high(before: int, events: list[Event], cuts: list[int]) -> None:
+    check([each._replace(record=each.record + before) for each in events], cuts)
+
+
+@pytest.mark.parametrize("talk", [walkthrough(), subscribed()], ids=["walkthrough", "subscribed"])
+def test_dialogues_that_others_show(talk: Talk) -> None:
+    for cut in (*range(8), len(talk.events) - 5):
+        check(talk.events, [cut])
+
+
+def test_a_session_goes_on_on_the_next_connection() -> None:
+    events = redelivered()
+    check(events)
+    resumed = [row for row in paired(events, [5]) if row["resumed"]]
+    assert [(row["kind"], row["outcome"], row["first_type"], row["topic"]) for row in resumed] == [
+        ("QoS 2", "complete", "PUBREL", "meters/7/kWh"),
+        ("QoS 1", "complete", "PUBLISH", "meters/7/kWh"),
+    ]
+
+
+def again(*events: Any, present: bool = True) -> list[Event]:
+    """Return a QoS 2 message that is left behind, and what the client and the server say on the next connection."""
+    said = Publish(topic="t", qos=2, packet_id=9, payload=b"1024")
+    first = Talk(1).client(Connect(client_id="c")).server(Connack()).client(said).closes(None, "RST")
+    second = Talk(2, record=first.record).client(Connect(client_id="c")).server(Connack(session_present=present))
+    for direction, packet in events:
+        second.says(direction, packet)
+    return [*first.events, *second.events]
+
+
+class Watched(list[Any]):
+    """A list that counts how often its items are looked at one after another."""
+
+    searched = 0
+
+    def __iter__(self) -> Iterator[Any]:
+        self.searched += 1
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("find", [placed, lambda frames: closes(frames, Closings())])
+def test_the_work_for_a_close_does_not_grow_with_the_connections(find: Any) -> None:
+    frames = of_events(
+        event
+        for number in range(1, 21)
+        for event in Talk(number).client(Connect(client_id="c")).closes(CLIENT).closes(SERVER).events
+    )
+    frames.connections = watched = Watched(frames.connections)
+    assert len(find(frames)) in (20, 40)
+    assert watched.searched == 1
+
+
+DUP = Publish(topic="t", qos=2, packet_id=9, dup=True, payload=b"1024")
+
+
+@pytest.mark.parametrize(
+    ("events", "present", "resumed"),
+    [
+        ([(SERVER, Pubrec(packet_id=9)), (CLIENT, DUP), (SERVER, Pubcomp(packet_id=9))], True, ["complete"]),
+        ([(SERVER, Pubcomp(packet_id=9))], True, ["complete"]),
+        ([(SERVER, Puback(packet_id=9)), (CLIENT, DUP)], True, []),
+        ([(CLIENT, DUP)], True, ["unfinished"]),
+        ([(CLIENT, DUP)], False, []),
+        ([(CLIENT, DUP.replace(dup=False))], True, []),
+        ([(CLIENT, DUP.replace(packet_id=8))], True, []),
+    ],
+)
+def test_what_resumes_a_message(events: list[Any], present: bool, resumed: list[str]) -> None:
+    found = again(*events, present=present)
+    for cut in range(len(found) + 1):
+        check(found, [cut])
+    assert [row["outcome"] for row in paired(found) if row["resumed"]] == resumed
+
+
+@pytest.mark.parametrize(
+    ("close", "outcomes"),
+    [
+        (lambda talk: talk.closes(CLIENT), [("complete", False)]),
+        (lambda talk: talk.closes(SERVER), [("complete", False)]),
+        (lambda talk: talk.closes(None), [("complete", False)]),
+        (lambda talk: talk.closes(CLIENT, "RST"), [("unfinished", False), ("orphan", False)]),
+    ],
+    ids=["client", "server", "unknown", "reset"],
+)
+@pytest.mark.parametrize("first", [CLIENT, SERVER])
+def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any], first: Direction) -> None:
+    other = SERVER if first is CLIENT else CLIENT
+    talk = Talk().client(Connect(client_id="c")).server(Connack())
+    for direction, packet in ((first, DUP), (other, Pubrec(packet_id=9)), (other, Disconnect())):
+        talk.says(direction, packet)
+    close(talk)
+    talk.says(first, Pubrel(packet_id=9)).says(other, Pubcomp(packet_id=9)).closes(first)
+    for cut in range(len(talk.events) + 1):
+        check(talk.events, [cut])
+    assert [(row["outcome"], row["resumed"]) for row in paired(talk.events)] == outcomes
+
+
+def test_what_is_left_later_is_not_resumed() -> None:
+    """An ack that came before a connection left something has nothing to do with it."""
+    first = Talk(1).client(Connect(client_id="c")).client(DUP)
+    second = Talk(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))
+    first.record = second.record
+    first.closes(None, "RST")
+    second.record = first.record
+    second.client(Pubrel(packet_id=9)).server(Pubcomp(packet_id=9))
+    events = sorted([*first.events, *second.events], key=lambda event: event.record)
+    check(events, range(len(events)))
+    assert not any(row["resumed"] for row in paired(events, range(len(events))))
+
+
+def test_very_many_packets_of_one_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes on for long without a fresh start is followed one by one."""
+    monkeypatch.setattr(scalar, "MOST_LEGS", 1000)
+    talk = Talk().server(*[Puback(packet_id=1)] * 3, *[Pubrec(packet_id=1)] * (2 * MOST_STEPS), after=1000)
+    check(talk.client(Pubrel(packet_id=1)).server(Puback(packet_id=1), Pubcomp(packet_id=1)).events, [50, 100])
+
+
+def test_an_open_exchange_is_remembered_by_few_packets() -> None:
+    said = Publish(topic="t", qos=2, packet_id=1, payload=b"")
+    talk = Talk().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
+    pairing = Pairing()
+    pairing.add(decode(of_events(talk.events)))
+    assert pairing._open.count == 3
+    (row,) = rows(pairing.finish())
+    assert (row["packets"], row["dups"], row["last_frame"], row["outcome"]) == (101, 50, 101, "unfinished")
+
+
+def test_the_oldest_exchanges_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_OPEN", 2)
+    said = Publish(topic="t", qos=1, packet_id=1, payload=b"")
+    pairing = Pairing()
+    pairing.add(decode(of_events(Talk().client(*(said.replace(packet_id=number) for number in (4, 3, 2, 1))).events)))
+    assert (pairing.forgotten, pairing.finish()["packet_id"].to_pylist()) == (2, [2, 1])
+
+
+def test_a_capture_may_begin_to_count_anew() -> None:
+    """What is open is in front of a close in the next capture, whatever its records were."""
+    said = Talk(record=100).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
+    pairing = Pairing()
+    pairing.add(decode(of_events(said.events)))
+    found = pairing.add(decode(of_events([])), [Close(key(said.ends), 3)])
+    assert found["outcome"].to_pylist() == ["unfinished"]
+
+
+def test_exchanges_are_those_that_were_made() -> None:
+    """Thousands of messages that are settled, lost, sent again or refused, whatever the batches."""
+    talks, made = made_up(3000)
+    events = sorted((event for talk in talks for event in talk.events), key=lambda event: event.record)
+    for cuts in ([], [17, 900, 901, 4000]):
+        found = paired(events, cuts)
+        assert Counter((row["qos"], row["outcome"], row["dups"]) for row in found) == made
+    assert sum(row["latency_us"] for row in found if row["outcome"] == "complete" and not row["dups"]) > 0
+
+
+def made_up(messages: int) -> tuple[list[Talk], Counter[tuple[int, str, int]]]:
+    """Return messages of eight clients, and how many came to which end."""
+    random, made = Random(5), Counter[tuple[int, str, int]]()
+    talks = [Talk(number) for number in range(1, 9)]
+    for number in range(messages):
+        talk, qos = talks[number % 8], random.choice((1, 2))
+        talk.record, talk.time = number * 10, START + number * 10 * MS
+        said = Publish(topic="t", qos=qos, packet_id=number // 8 + 1, payload=b"1")
+        fate = random.choice(("complete", "complete", "unfinished", "refused"))
+        dups = random.choice((0, 0, 1, 2))
+        talk.client(said, *[said.replace(dup=True)] * dups)
+        made[qos, fate, dups] += 1
+        if fate != "unfinished":
+            code = 0x87 if fate == "refused" else 0
+            answer = Puback if qos == 1 else Pubrec
+            talk.server(answer(packet_id=said.packet_id or 0, reason_code=code))
+        if fate == "complete" and qos == 2:
+            talk.client(Pubrel(packet_id=said.packet_id or 0)).server(Pubcomp(packet_id=said.packet_id or 0))
+    return talks, made

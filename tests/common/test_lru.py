@@ -1,0 +1,38 @@
+"""Tables forget what was used longest ago."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.common.lru import Table
+
+
+def test_what_was_used_longest_ago_makes_room() -> None:
+    table: Table[int, str] = Table(3)
+    for number in range(3):
+        table.put(number, str(number))
+    assert table.get(0) == "0"
+    table.put(3, "3")
+    assert [*table] == [2, 0, 3]
+    assert table.values() == ["2", "0", "3"]
+    assert table.get(1) is None
+    assert table.dropped == 1
+
+
+def test_a_value_above_the_limit_stays_alone() -> None:
+    table: Table[str, int] = Table(10)
+    table.put("small", 1, 5)
+    table.put("large", 2, 50)
+    assert [*table] == ["large"]
+    table.put("large", 3, 4)
+    assert (table.weight, table.dropped, table.pop("large"), table.pop("large")) == (4, 1, 3, None)
+    assert (len(table), table.weight) == (0, 0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 8))), st.integers(1, 20))
+def test_the_weight_is_that_of_the_entries(puts: list[tuple[int, int]], limit: int) -> None:
+    table: Table[int, int] = Table(limit)
+    for key, weight in puts:
+        table.put(key, weight, weight)
+        assert table.get(key) == weight
+        assert table.weight == sum(table.values())
+        assert table.weight <= limit or len(table) == 1

@@ -1,0 +1,150 @@
+"""Topic Filters, subscriptions and retained messages."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.lab.broker.message import Message
+from mqttpub.lab.broker.subscriptions import Grant, Retained, Subscriptions, covers, unshared
+from tests.lab.peer import props
+
+MATCHES = [
+    ("a/b", "a/b", True),
+    ("a/b", "a/c", False),
+    ("a/b", "a/b/", False),
+    ("a/b", "A/b", False),
+    ("#", "a/b", True),
+    ("#", "/", True),
+    ("a/#", "a", True),
+    ("a/#", "a/", True),
+    ("a/#", "a/b/c", True),
+    ("a/#", "ab", False),
+    ("a/+", "a", False),
+    ("a/+", "a/", True),
+    ("a/+", "a/b", True),
+    ("a/+", "a/b/c", False),
+    ("+", "a", True),
+    ("+", "/a", False),
+    ("+/+", "/a", True),
+    ("/+", "/a", True),
+    ("+/b/#", "a/b", True),
+    ("+/b/#", "a/c/b", False),
+    ("#", "$SYS/a", False),
+    ("+/a", "$SYS/a", False),
+    ("+", "$SYS", False),
+    ("$SYS/#", "$SYS/a", True),
+    ("$SYS/+", "$SYS/a", True),
+    ("a/+", "a/$b", True),
+    ("a/#", "a/$b", True),
+    ("e\u0301", "\u00e9", False),
+    ("a/\ufeffb", "a/b", False),
+]
+"""Filter, topic, whether they match (5.0: 4.7)."""
+
+
+@pytest.mark.parametrize(("pattern", "topic", "expected"), MATCHES)
+def test_a_filter_matches(pattern: str, topic: str, expected: bool) -> None:
+    assert covers(pattern.split("/"), topic.split("/")) is expected
+    subscriptions = Subscriptions()
+    subscriptions.add(pattern, Grant("c", 0))
+    assert bool(list(subscriptions.matching(topic))) is expected
+    kept = Retained(1000)
+    kept.keep(Message(topic, b"x"))
+    assert bool(kept.matching(pattern, 0)) is expected
+
+
+def by_expression(pattern: str, topic: str) -> bool:
+    """Match by a regular expression, as a second opinion."""
+    if topic.startswith("$") and pattern[0] in "+#":
+        return False
+    levels = [{"+": "[^/]*", "#": ".*"}.get(level, re.escape(level)) for level in pattern.split("/")]
+    text = "/".join(levels)
+    return bool(re.fullmatch(text, topic) or (levels[-1] == ".*" and re.fullmatch("/".join(levels[:-1]), topic)))
+
+
+NAMES = st.lists(st.sampled_from(["", "a", "b", "$x"]), min_size=1, max_size=5).map("/".join).filter(bool)
+PATTERNS = st.tuples(
+    st.lists(st.sampled_from(["", "a", "b", "$x", "+"]), max_size=4), st.sampled_from(["", "a", "+", "#"])
+).map(lambda parts: "/".join([*parts[0], parts[1]]))
+
+
+@given(st.lists(PATTERNS.filter(bool), max_size=8), NAMES)
+def test_matching_is_what_an_expression_says(patterns: list[str], topic: str) -> None:
+    subscriptions = Subscriptions()
+    for index, pattern in enumerate(patterns):
+        subscriptions.add(pattern, Grant(str(index), 0))
+    found = {client for _, grants in subscriptions.matching(topic) for client in grants}
+    assert found == {str(index) for index, pattern in enumerate(patterns) if by_expression(pattern, topic)}
+    for index, pattern in enumerate(patterns):
+        assert subscriptions.remove(pattern, str(index))
+    assert not subscriptions._exact
+    assert not subscriptions._wild
+
+
+def test_matching_takes_time_for_each_level_only_once() -> None:
+    pattern, topic = "+/" * 30_000 + "b", "a/" * 30_000 + "a"
+    assert not covers(pattern.split("/"), topic.split("/"))
+
+
+@pytest.mark.parametrize(
+    ("full", "cut"),
+    [
+        ("a/b", ("", "a/b")),
+        ("$share/g/a/b", ("g", "a/b")),
+        ("$share/g/#", ("g", "#")),
+        ("$share/g//", ("g", "/")),
+        ("$share/g", ("", "$share/g")),
+        ("$share//a", ("", "$share//a")),
+        ("$share/g/", ("", "$share/g/")),
+        ("$shared/g/a", ("", "$shared/g/a")),
+    ],
+)
+def test_a_share_name_is_cut_off(full: str, cut: tuple[str, str]) -> None:
+    assert unshared(full) == cut
+
+
+def test_a_subscription_replaces_the_one_with_the_same_filter() -> None:
+    subscriptions = Subscriptions()
+    assert subscriptions.add("a", Grant("c", 0))
+    assert not subscriptions.add("a", Grant("c", 2))
+    assert subscriptions.add("$share/g/a", Grant("c", 1))
+    assert list(subscriptions.matching("a")) == [("", {"c": Grant("c", 2)}), ("g", {"c": Grant("c", 1)})]
+    assert not subscriptions.remove("$share/h/a", "c")
+    assert not subscriptions.remove("b", "c")
+    assert not subscriptions.remove("a", "d")
+    assert subscriptions.remove("a", "c")
+    assert not subscriptions.remove("a", "c")
+    assert [name for name, _ in subscriptions.matching("a")] == ["g"]
+
+
+def test_the_last_retained_message_is_kept() -> None:
+    kept = Retained(10_000)
+    kept.keep(Message("a", b"1"))
+    kept.keep(Message("b", b"2"))
+    kept.keep(Message("a", b"3"))
+    assert [each.payload for each in kept.matching("#", 0)] == [b"2", b"3"]
+    kept.keep(Message("a", b""))
+    kept.keep(Message("c", b""))
+    assert [each.payload for each in kept.matching("#", 0)] == [b"2"]
+    kept.keep(Message("b", b""))
+    assert (len(kept), kept.size) == (0, 0)
+
+
+def test_retained_messages_have_a_limit() -> None:
+    kept = Retained(500)
+    assert kept.keep(Message("a", bytes(400)))
+    assert not kept.keep(Message("b", bytes(400)))
+    assert not kept.keep(Message("a", bytes(600)))
+    assert kept.keep(Message("a", bytes(300)))
+    assert [(each.topic, len(each.payload)) for each in kept.matching("#", 0)] == [("a", 300)]
+    assert kept.keep(Message("b", b""))
+
+
+def test_a_retained_message_expires() -> None:
+    kept = Retained(1000)
+    kept.keep(Message("a", b"x", properties=props(message_expiry_interval=10), arrived=100))
+    assert kept.matching("a", 110)
+    assert not kept.matching("a", 110.5)
+    assert (len(kept), kept.size) == (0, 0)

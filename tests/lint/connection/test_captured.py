@@ -1,0 +1,141 @@
+"""What a conversation breaks is found in its capture too, in single packets and in columns alike."""
+
+import io
+from itertools import product
+
+import pytest
+
+from mqttpub.capture.reading import events
+from mqttpub.codec.encode import encode
+from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.decode.decode import decode
+from mqttpub.columns.findings import Judging
+from mqttpub.columns.read import finish, read
+from mqttpub.columns.reassemble.state import State
+from mqttpub.lint.judge import Judge
+from mqttpub.spec.packets import (
+    Auth,
+    Connack,
+    Connect,
+    Disconnect,
+    Packet,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+)
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import GapSeen, PacketSeen
+from tests.build.frames import ACK, FIN, RST, START, Wire, pcap, records
+from tests.cli.faulty import C, S
+from tests.cli.faulty import Step as Sent
+from tests.cli.faulty import capture as capture_of
+
+from .tables import FAULTS, NEAR
+from .talks import MILLISECOND, SECOND, Row, steps
+
+HOW = {"FIN": FIN | ACK, "RST": RST}
+READABLE = [row for row in FAULTS if not row.text.startswith("mid") and "gap" not in row.text]
+"""The others begin where the reader of captures needs more packets to find its place."""
+NEARLY = [row for row in NEAR if not row.text.startswith("mid") and "gap" not in row.text]
+
+
+def recorded(row: Row) -> bytes:
+    """Return a conversation as a capture from its SYN on, at the times that it says."""
+    wire, sent = Wire(), [0, 0]
+    packets, times = wire.opening(), [START] * 3
+    time = START
+    for step in steps(row.text, row.version):
+        time += int(step.seconds * SECOND) or MILLISECOND
+        side = 0 if step.direction is Direction.CLIENT else 1
+        if step.kind == "packet":
+            packets.append(wire.packet(side, sent[side], step.data, ack=sent[1 - side]))
+            sent[side] += len(step.data)
+        elif step.kind == "close" and step.how in HOW:
+            packets.append(wire.packet(side, sent[side], flags=HOW[step.how], ack=sent[1 - side]))
+        times += [time] * (len(packets) - len(times))
+    if step.kind == "wait" or step.how == "end":
+        # Something has to tell how much time went by.
+        packets.append(wire.packet(0, sent[0], ack=sent[1]))
+        times.append(time)
+    return pcap(each._replace(time=when) for each, when in zip(records(packets), times, strict=True))
+
+
+def judged(file: bytes, version: Version | None = None, *, columns: bool = True) -> set[str]:
+    """Return the statements that a capture breaks, read packet by packet, and check that columns say the same."""
+    judge, found = Judge(tally=True), set()
+    for event in events(io.BytesIO(file), version=version):
+        if isinstance(event, PacketSeen):
+            found |= {each.statement for each in judge.packet(event)[1]}
+            continue
+        found |= {each.statement for each in judge.event(event)}
+        if isinstance(event, GapSeen) and event.malformed:
+            found.add(judge.unread(event).statement)
+    assert not columns or found == in_columns(file, version)
+    judge.finish()
+    return set(judge.broken)
+
+
+def in_columns(file: bytes, version: Version | None) -> set[str]:
+    """Return the same as the tables have it."""
+    state, judging, memory, found = State(version=version), Judging(), Memory(), set()
+    for batch in (*read([io.BytesIO(file)], state=state), finish(state)):
+        rows = judging.add(batch, decode(batch, memory=memory))
+        found |= set(rows["statement"].to_pylist())
+    return found
+
+
+@pytest.mark.parametrize("version", Version)
+def test_each_fault_of_a_conversation_is_found_in_its_capture(version: Version) -> None:
+    missed = {str(row): set(row.ids) - judged(recorded(row), version) for row in READABLE if row.version == version}
+    assert {text: ids for text, ids in missed.items() if ids} == {}
+
+
+@pytest.mark.parametrize("version", Version)
+def test_what_is_nearly_a_fault_is_none_in_its_capture(version: Version) -> None:
+    wrong = {
+        str(row): set(row.ids) & judged(recorded(row), version, columns=False)
+        for row in NEARLY
+        if row.version == version
+    }
+    assert {text: ids for text, ids in wrong.items() if ids} == {}
+
+
+FIRST: list[Packet] = [
+    Connack(), Publish(topic="a", payload=b"text"), Puback(packet_id=1), Pubrec(packet_id=1), Pubrel(packet_id=1),
+    Pubcomp(packet_id=1), Subscribe(packet_id=1, subscriptions=(Subscription(filter="a"),)),
+    Suback(packet_id=1, reason_codes=(0,)), Unsubscribe(packet_id=1, filters=("a",)), Unsuback(packet_id=1),
+    Pingreq(), Pingresp(), Disconnect(), Auth(),
+]  # fmt: skip
+LATER: list[list[Sent]] = [
+    [],
+    [(S, Disconnect())],
+    [(C, Connect(client_id="c")), (S, Connack())],
+    [(S, Connack()), (C, Pingreq())],
+]
+
+
+@pytest.mark.parametrize("version", Version)
+def test_a_client_that_does_not_begin_with_connect_is_found(version: Version) -> None:
+    expected = {Version.V5: "MQTT5-3.1.0-1", Version.V311: "MQTT311-3.1.0-1", Version.V31: "MQTT31-3.1/first"}[version]
+    connack = encode(Connack(), version)
+    for packet, later, earlier in product(FIRST, LATER, ([], [(S, connack)])):
+        if version != Version.V5 and isinstance(packet, Auth):
+            continue
+        if version == Version.V5 and isinstance(packet, Unsuback):
+            packet = packet.replace(reason_codes=(0,))
+        steps: list[Sent] = [*earlier, (C, encode(packet, version)), *later]
+        assert expected in judged(capture_of(steps, version=version), version), steps
+
+
+def test_a_server_that_speaks_before_the_client_is_found() -> None:
+    steps: list[Sent] = [(S, Publish(topic="a")), (C, Connect(client_id="c")), (S, Connack())]
+    assert judged(capture_of(steps)) == {"MQTT5-3.2.0-1"}

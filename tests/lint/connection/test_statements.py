@@ -1,0 +1,108 @@
+"""Every statement that a connection shows: one conversation that breaks it, and one that nearly does."""
+
+import pytest
+
+from mqttpub.lint.connection import Conversation, checkable
+from mqttpub.spec.statements import statement, statements
+from mqttpub.spec.versions import Version
+
+from .not_seen import NOT_SEEN
+from .tables import FAULTS, NEAR
+from .talks import Heard, Row, hear
+
+
+def both_ways(row: Row) -> Heard:
+    """Return what is found, whether packets were decoded or only their values read."""
+    whole, fast = hear(row.text, row.version), hear(row.text, row.version, fast=True)
+    assert repr(whole.found) == repr(fast.found)
+    assert whole.tally == fast.tally
+    return whole
+
+
+@pytest.mark.parametrize("row", FAULTS, ids=str)
+def test_fault(row: Row) -> None:
+    heard = both_ways(row)
+    assert [bool(one) for one in heard.found] == heard.faults, heard.found
+    last = max(index for index, fault in enumerate(heard.faults) if fault)
+    assert row.ids[0] in [each.statement for each in heard.found[last]], heard.found
+    assert set(row.ids) <= set(heard.tally.broken)
+    for each in heard.found[last]:
+        assert 0 <= each.span.start <= each.span.stop <= len(heard.data[last])
+        assert each.message.isprintable()
+        assert bool(heard.data[last]) == bool(each.span.length)
+
+
+@pytest.mark.parametrize("row", NEAR, ids=str)
+def test_near_miss(row: Row) -> None:
+    heard = both_ways(row)
+    assert [bool(one) for one in heard.found] == heard.faults, heard.found
+    assert not set(row.ids) & set(heard.tally.broken)
+    for id in row.ids:
+        assert heard.tally.kept(id) > 0
+
+
+IN_TABLES = {id for row in FAULTS for id in row.ids}, {id for row in NEAR for id in row.ids}
+
+
+def test_every_statement_of_a_connection_has_both_cases_or_a_reason() -> None:
+    for row in statements():
+        if row.klass.startswith("B"):
+            assert all(row.id in table for table in IN_TABLES) != (row.id in NOT_SEEN), row.id
+
+
+def test_whatever_plain_watching_shows_is_covered() -> None:
+    assert [id for id in NOT_SEEN if statement(id).klass == "B"] == []
+
+
+@pytest.mark.parametrize("version", list(Version))
+def test_what_can_be_checked_is_what_has_cases(version: Version) -> None:
+    faults = {id for row in FAULTS if row.version == version for id in row.ids}
+    assert set(checkable(version)) == faults
+    assert Conversation(version).tally.exercised == {}
+
+
+def test_what_did_not_happen_is_not_exercised() -> None:
+    tally = hear("@ > subscribe i1; < suback i1", Version.V5).tally
+    assert "MQTT5-3.8.4-1" in tally.exercised
+    assert not {"MQTT5-3.8.4-5", "MQTT5-3.10.4-4", "MQTT5-3.12.4-1"} & set(tally.exercised)
+
+
+# severities
+
+
+@pytest.mark.parametrize(
+    ("text", "severities"),
+    [
+        # A server may subscribe for a client (4.5), so no topic is wrong for certain.
+        ("@ !< publish", "ww."),
+        ("@ > subscribe i1 f=#; < suback i1; !< publish t=$a", "ww."),
+        # What follows an ack that nothing awaits is said for PUBREL and PUBCOMP, and in 5.0 only.
+        ("@ !< puback i6", "www"),
+        ("@ !< pubrec i6", "www"),
+        ("@ !> pubrel i6", "eww"),
+        ("@ !< pubcomp i6", "eww"),
+        ("@ > publish; !< puback i5", "www"),
+        ("@ > publish; !< pubrec i5", "www"),
+        ("@ > publish q1 i5; < puback i5; !< puback i5", "www"),
+        ("@ > publish q2 i5; < pubrec i5; !< pubrec i5", "www"),
+        # An identifier that is in flight for another packet is wrong whatever the text says of unknown ones.
+        ("@ > subscribe i5; !< puback i5", "eee"),
+        ("@ > publish q1 i5; !< pubrec i5", "eee"),
+        ("@ > publish q1 i5; !< puback i6", "eee"),
+        ("@ > publish q2 i5; !< pubrec i6", "eee"),
+        ("@ !< suback i5", "eww"),
+        ("@ !< unsuback i5", "eww"),
+        ("@ > publish q1 i5; !< suback i5", "eee"),
+        ("@ !< pingresp", "ew."),
+        ("@ !< connack", "ee."),
+        ("@ !> connect", "ee."),
+        ("@ > disconnect; +20; !end", "eew"),
+        ("@ > publish q1 i5; +20; > pingreq; < pingresp; !server FIN", "www"),
+        ("@ > publish q2 i5; < pubrec i5; > pubrel i5; +20; > pingreq; < pingresp; !server FIN", "eee"),
+    ],
+)
+def test_a_finding_is_as_severe_as_the_text_is_plain(text: str, severities: str) -> None:
+    for version, letter in zip(reversed(Version), severities, strict=True):
+        heard = hear(text, version)
+        found = [each.severity[0] for step in heard.found for each in step]
+        assert found[:1] == [letter] if letter != "." else True, (version, heard.found)

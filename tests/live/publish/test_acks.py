@@ -1,0 +1,51 @@
+"""Acknowledgements are read alike by the short way and by the full look."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.codec.decode import decode
+from mqttpub.codec.framing import frame_length
+from mqttpub.lint.packet.check import lint
+from mqttpub.live.failures import PeerFault
+from mqttpub.live.publish.acks import acknowledgement, reason_text
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Connack, Puback
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.wire.cursor import Overlong
+
+
+def whole(data: bytes) -> bool:
+    """Whether the bytes are one packet, as the stream cuts them."""
+    try:
+        return frame_length(data) == len(data)
+    except Overlong:
+        return False
+
+
+@given(
+    st.sampled_from((0x40, 0x50, 0x70, 0x41, 0x52)), st.binary(max_size=8), st.sampled_from(Version),
+)  # fmt: skip
+def test_both_ways_agree(first: int, body: bytes, version: Version) -> None:
+    data = bytes((first, len(body))) + body
+    assert whole(data)
+    decoded = decode(data, version)
+    wrong = [found for found in lint(decoded, Direction.SERVER) if found.severity == "error"]
+    if wrong:
+        with pytest.raises(PeerFault):
+            acknowledgement(data, version, 1.0)
+        return
+    code, packet_id, reason, now, _ = acknowledgement(data, version, 1.0)
+    packet = decoded.packet
+    assert (code, packet_id, reason, now) == (first >> 4, packet.packet_id, packet.reason_code, 1.0)  # type: ignore[union-attr]
+
+
+def test_the_reason_string_comes_along() -> None:
+    assert acknowledgement(bytes.fromhex("40 09 00 01 87 05 1f 00 02 6e 6f"), Version.V5, 0.0)[2:] == (0x87, 0.0, "no")
+
+
+def test_reasons_in_words() -> None:
+    properties = (Property(0x1F, "later"),)
+    assert reason_text(Connack(reason_code=0x89, properties=properties), Version.V5) == "0x89 Server busy: later"
+    assert reason_text(Connack(reason_code=3), Version.V311) == "3 Server unavailable"
+    assert reason_text(Puback(packet_id=1), Version.V5) == "0x00 Success"

@@ -1,0 +1,284 @@
+"""Publishing over one connection and over several, against scripted peers."""
+
+from typing import Any
+
+import pytest
+
+from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
+from mqttpub.live.net.client import Target
+from mqttpub.live.publish.flows import Exchange, Message
+from mqttpub.live.publish.limits import Limits
+from mqttpub.live.publish.publisher import Ahead, Listed, Options, Publisher
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Connack, Connect, Publish
+from mqttpub.spec.versions import Version
+from tests.conftest import free_port
+from tests.fakes import Peer, Script, scripted_many
+
+V5 = Version.V5
+
+
+def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
+    target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+    packets = [Publish(topic="a", qos=qos, payload=b"%d" % number) for number in range(count)]
+    said: list[str] = []
+    made = Publisher(
+        target, Listed(Message.of(packet, V5, number) for number, packet in enumerate(packets)),
+        Options(**{"timeout": 2.0, **options}), remark=said.append,
+    )  # fmt: skip
+    made.said = said  # type: ignore[attr-defined]
+    return made
+
+
+def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
+    every = [Message.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
+    taken: list[Any] = []
+    ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
+    assert not taken
+    for _ in range(1_000_000):
+        assert ahead
+    assert len(taken) == 1
+    assert ahead.take(2) == every[:2]
+    assert ahead.take(0) == []
+    assert ahead
+    assert ahead.take(9) == every[2:]
+    assert not ahead
+    assert ahead.take(1) == []
+
+
+def drop(*, after: int, connack: str = "20 03 00 00 00", answers: tuple[str, ...] = ()) -> Script:
+    """Return a script that takes some packets, gives some answers, and closes."""
+
+    def script(peer: Peer) -> None:
+        peer.accept(connack)
+        for number in range(after):
+            peer.packet()
+            if number < len(answers) and answers[number]:
+                peer.send(answers[number])
+
+    return script
+
+
+def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
+    """Return a script that notes every packet and acknowledges it."""
+    answers: dict[int, dict[int, int]] = {3: {0x32: 0x40, 0x34: 0x50}, 6: {0x60: 0x70}}
+
+    def script(peer: Peer) -> None:
+        seen.append(peer.accept(connack))
+        while packet := peer.packet():
+            seen.append(packet)
+            kind = answers.get(packet[0] >> 4, {})
+            first = kind.get(packet[0] & 0x36 if packet[0] >> 4 == 3 else packet[0] & 0xF0)
+            if first:
+                at = 5 if packet[0] >> 4 == 3 else 2
+                peer.send(f"{first:02x} 02 {packet[at : at + 2].hex()}")
+
+    return script
+
+
+def test_without_reconnect_a_loss_ends_the_run() -> None:
+    with scripted_many([drop(after=1)]) as port, pytest.raises(Lost, match="closed the connection before PUBACK"):
+        list(publisher(port, 1).run())
+
+
+def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
+    seen: list[bytes] = []
+    with scripted_many([drop(after=1), serve(seen, connack="20 03 01 00 00")]) as port:
+        made = publisher(port, 1, reconnects=3)
+        (exchange,) = made.run()
+    connect, again, *_ = seen
+    assert connect[9] & 0b10 == 0, "Clean Start is 0 on the second connection"
+    assert again == bytes.fromhex("3a 07 00 01 61 00 01 00 30")
+    assert (exchange.sendings, exchange.reason_code) == (2, 0)
+    assert "1 unacknowledged message again with DUP" in made.said[-1]  # type: ignore[attr-defined]
+
+
+def test_all_go_again_in_order_before_new_ones() -> None:
+    seen: list[bytes] = []
+    with scripted_many([drop(after=3), serve(seen, connack="20 03 01 00 00")]) as port:
+        ended = list(publisher(port, 1, count=5, reconnects=1, window=3).run())
+    publishes = [packet for packet in seen if packet[0] >> 4 == 3]
+    assert [(packet[0] >> 3 & 1, packet[-1:]) for packet in publishes] == [
+        (1, b"0"), (1, b"1"), (1, b"2"), (0, b"3"), (0, b"4"),
+    ]  # fmt: skip
+    assert [exchange.token for exchange in ended] == [0, 1, 2, 3, 4]
+
+
+def test_a_qos_2_message_goes_on_from_pubrel() -> None:
+    seen: list[bytes] = []
+    first = drop(after=2, answers=("50 02 00 01",))
+    with scripted_many([first, serve(seen, connack="20 03 01 00 00")]) as port:
+        (exchange,) = publisher(port, 2, reconnects=1).run()
+    assert [packet.hex() for packet in seen[1:2]] == ["62020001"]
+    assert exchange.acked_at
+
+
+def test_without_the_session_qos_1_begins_anew_and_qos_2_is_in_doubt() -> None:
+    seen: list[bytes] = []
+    with scripted_many([drop(after=1), serve(seen)]) as port:
+        made = publisher(port, 1, reconnects=1)
+        assert len(list(made.run())) == 1
+    assert seen[1][0] == 0x32, "no DUP: for the broker it is a new message"
+    with scripted_many([drop(after=1), serve([])]) as port:
+        made = publisher(port, 2, reconnects=1)
+        assert list(made.run()) == []
+    assert [exchange.packet_id for exchange in made.doubtful] == [1]
+
+
+def test_a_refusal_that_will_not_pass_is_final() -> None:
+    def refuse(peer: Peer) -> None:
+        peer.accept("20 03 00 87 00")
+
+    with scripted_many([refuse]) as port, pytest.raises(ConnectionRefused, match="0x87"):
+        list(publisher(port, 1, reconnects=5).run())
+
+
+def test_a_refusal_that_may_pass_is_tried_again() -> None:
+    def busy(peer: Peer) -> None:
+        peer.accept("20 03 00 89 00")
+
+    with scripted_many([busy, serve([])]) as port:
+        assert len(list(publisher(port, 1, reconnects=5).run())) == 1
+
+
+def test_attempts_end_with_the_timeout() -> None:
+    with pytest.raises(NotConnected):
+        list(publisher(free_port(), 1, reconnects=None).run())
+
+
+LIMITS = [
+    ("20 05 00 00 02 24 00", Publish(topic="a", qos=1), "MQTT5-3.2.2-11"),
+    ("20 05 00 00 02 25 00", Publish(topic="a", retain=True), "MQTT5-3.2.2-14"),
+    ("20 08 00 00 05 27 00 00 00 14", Publish(topic="a", payload=bytes(20)), "MQTT5-3.2.2-15"),
+    ("20 06 00 00 03 22 00 03", Publish(topic="a", properties=(Property(0x23, 4),)), "MQTT5-3.2.2-17"),
+    ("20 03 00 00 00", Publish(topic="a", properties=(Property(0x23, 1),)), "MQTT5-3.2.2-18"),
+]
+WITHIN_LIMITS = [
+    ("20 05 00 00 02 24 01", Publish(topic="a", qos=1)),
+    ("20 08 00 00 05 27 00 00 00 14", Publish(topic="a", payload=bytes(14))),
+    ("20 06 00 00 03 22 00 03", Publish(topic="a", properties=(Property(0x23, 3),))),
+]
+
+
+@pytest.mark.parametrize(("connack", "packet"), WITHIN_LIMITS, ids=lambda value: str(value)[:20])
+def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> None:
+    seen: list[bytes] = []
+    with scripted_many([serve(seen, connack=connack)]) as port:
+        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+        made = Publisher(target, Listed([Message.of(packet, V5)]), Options(timeout=2.0))
+        assert len(list(made.run())) == 1
+    assert [each[0] >> 4 for each in seen] == [1, 3, 14]
+
+
+def test_a_connack_without_properties_sets_no_limit_but_that_of_the_format() -> None:
+    limits = Limits.of(Connack())
+    assert limits == Limits(65535, 5 + 268_435_455, 2, 1, 0), "5.0: 1.5.5, 2.1.4, 3.2.2.3"
+
+
+@pytest.mark.parametrize(("connack", "packet", "statement"), LIMITS, ids=lambda value: str(value)[:20])
+def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet: Publish, statement: str) -> None:
+    for force in (False, True):
+        seen: list[bytes] = []
+        with scripted_many([serve(seen, connack=connack)]) as port:
+            made = Publisher(
+                Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Message.of(packet, V5)]),
+                Options(timeout=2.0, force=force),
+            )  # fmt: skip
+            reasons: list[str] = []
+            made.turned_away = lambda _, reason, reasons=reasons: reasons.append(reason)  # type: ignore[misc]
+            list(made.run())
+        assert any(each[0] >> 4 == 3 for each in seen) == force
+        assert [statement in reason for reason in reasons] == ([] if force else [True])
+
+
+def test_receive_maximum_is_exceeded_only_by_force() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept("20 06 00 00 03 21 00 01")
+        peer.packet()
+        peer.packet()
+        peer.send("e0 02 93 00")
+        peer.wait()
+
+    with scripted_many([script]) as port, pytest.raises(Refused, match="0x93 Receive Maximum exceeded"):
+        list(publisher(port, 1, count=3, force=True, window=3).run())
+
+
+def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
+    seen: list[bytes] = []
+    with scripted_many([serve(seen, connack="20 06 00 00 03 22 00 01")]) as port:
+        packets = [Publish(topic=topic) for topic in ("a", "b", "a", "b")]
+        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+        source = Listed(Message.of(packet, V5) for packet in packets)
+        list(Publisher(target, source, Options(timeout=2.0, aliases=True)).run())
+    flow = [packet.hex() for packet in seen if packet[0] >> 4 == 3]
+    assert flow == ["3007000161" + "03230001", "300400016200", "30060000" + "03230001", "300400016200"]
+
+
+def test_aliases_are_set_anew_on_each_connection() -> None:
+    seen: list[bytes] = []
+    connack = "20 06 00 00 03 22 00 05"
+    with scripted_many(
+        [drop(after=2, connack=connack, answers=("40 02 00 01",)), serve(seen, connack=connack)]
+    ) as port:
+        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
+        source = Listed(Message.of(Publish(topic="a", qos=1), V5) for _ in range(3))
+        list(Publisher(target, source, Options(timeout=2.0, aliases=True, reconnects=1, window=1)).run())
+    flow = [packet.hex(" ") for packet in seen if packet[0] >> 4 == 3]
+    assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
+
+
+def test_attempts_are_counted_from_the_last_success() -> None:
+    lost = drop(after=2, answers=("40 02 00 01",)), drop(after=2, answers=("40 02 00 02",))
+    with scripted_many([*lost, serve([])]) as port:
+        ended = list(publisher(port, 1, count=3, reconnects=1, window=1).run())
+    assert [exchange.packet_id for exchange in ended] == [1, 2, 3]
+
+
+def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doubt() -> None:
+    def refuse(peer: Peer) -> None:
+        peer.accept("20 03 00 87 00")
+
+    ends: dict[str, Script] = {
+        "before CONNACK, as a port with TLS does where --tls is not given": lambda peer: None,
+        "0x87 Not authorized": refuse,
+    }
+    for said, end in ends.items():
+        with scripted_many([drop(after=1), end]) as port, pytest.raises(Lost) as caught:
+            list(publisher(port, 1, reconnects=1).run())
+        assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
+
+
+def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
+    with scripted_many([drop(after=1, answers=("40 02 00 01",)), lambda peer: None]) as port:
+        made = publisher(port, 1, count=2, reconnects=1, window=1)
+        with pytest.raises(Failure) as caught:
+            list(made.run())
+    assert "no message was sent" not in str(caught.value)
+
+
+def test_acknowledgements_of_nothing_are_reported() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 09" + "40 02 00 01")
+        peer.packet()
+
+    with scripted_many([script]) as port:
+        made = publisher(port, 1)
+        ended: list[Exchange] = list(made.run())
+    assert len(ended) == 1
+    assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
+
+
+def test_acknowledgements_of_nothing_are_reported_also_when_ours_never_comes() -> None:
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("40 02 00 09")
+        peer.wait()
+
+    with scripted_many([script]) as port:
+        made = publisher(port, 1, timeout=0.4)
+        with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
+            list(made.run())
+    assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]

@@ -1,0 +1,8 @@
+"""Where the tests keep what they read."""
+
+from pathlib import Path
+
+TESTS = Path(__file__).parent
+ROOT = TESTS.parent
+CAPTURES = TESTS / "captures"
+QOS2 = CAPTURES / "qos2-mosquitto.pcapng"

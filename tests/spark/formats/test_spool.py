@@ -1,0 +1,156 @@
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.codec.encode import encode
+from mqttpub.spark.formats.errors import SpoolError
+from mqttpub.spark.formats.spool import HEAD, MESSAGE, Entry, Spool, Stretch, ahead, entries, segments, stretches, trim
+from mqttpub.spec.packets import Publish
+from mqttpub.spec.versions import Version
+
+
+def packet(payload: bytes) -> bytes:
+    return encode(Publish(topic="t", payload=payload), Version.V5)
+
+
+def filled(folder: Path, payloads: list[bytes], segment: int = 1 << 20) -> Spool:
+    spool = Spool(str(folder), window=4, segment=segment, wait=0)
+    for number, payload in enumerate(payloads):
+        assert spool.message(number, packet(payload))
+        spool.flush()
+    return spool
+
+
+def kept(folder: Path, start: int, end: int, size: int = 1 << 20, chunk: int = 7) -> Iterator[Entry]:
+    for stretch in stretches(folder, start, end, size):
+        yield from (entry for entry in entries(stretch, chunk) if entry.kind == MESSAGE)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+@settings(max_examples=40)
+@given(st.lists(st.binary(max_size=30), max_size=20), st.sampled_from([1, 150, 10_000]), st.sampled_from([1, 90, 9999]))
+def test_what_was_flushed_is_read_whatever_the_segments_and_parts(
+    payloads: list[bytes], segment: int, size: int
+) -> None:
+    with TemporaryDirectory() as name:
+        spool = filled(Path(name), payloads, segment)
+        found = list(kept(Path(name), spool.first, spool.position, size))
+        spool.close()
+    assert [entry.data for entry in found] == [packet(payload) for payload in payloads]
+    assert [entry.time for entry in found] == list(range(len(payloads)))
+    assert len({entry.position for entry in found}) == len(payloads)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.binary(max_size=9), min_size=1, max_size=6), st.data())
+def test_a_record_that_was_cut_short_is_taken_away_and_all_before_stays(
+    payloads: list[bytes], data: st.DataObject
+) -> None:
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        spool = filled(folder, payloads)
+        ends = [entry.end for entry in kept(folder, 0, spool.position)]
+        spool.close()
+        ((_, path),) = segments(folder)
+        whole = path.read_bytes()
+        cut = data.draw(st.integers(0, len(whole) - 1))
+        path.write_bytes(whole[:cut] + data.draw(st.sampled_from([b"", b"\0" * 50])))
+        again = filled(folder, [b"next"])
+        found = [entry.data for entry in kept(folder, again.first, again.position)]
+        again.close()
+    assert found == [packet(each) for each, end in zip(payloads, ends, strict=True) if end <= cut] + [packet(b"next")]
+
+
+def test_what_was_not_flushed_is_not_there(folder: Path) -> None:
+    spool = filled(folder, [b"a"])
+    end = spool.position
+    spool.message(0, packet(b"b"))
+    assert spool.position == end
+    spool.close()
+    assert [entry.data for entry in kept(folder, 0, end)] == [packet(b"a")]
+
+
+def test_positions_go_on_after_a_trim(folder: Path) -> None:
+    spool = filled(folder, [b"%d" % number for number in range(9)], segment=100)
+    before = [entry.position for entry in kept(folder, 0, spool.position)]
+    trim(folder, before[5])
+    spool.close()
+    again = Spool(str(folder), window=4, segment=100)
+    assert 0 < again.first <= before[5]
+    with pytest.raises(SpoolError, match="no longer holds position 0"):
+        stretches(folder, 0, again.position)
+    assert [entry.position for entry in kept(folder, before[5], again.position)] == before[5:]
+    again.close()
+
+
+def test_a_broken_record_is_told_with_its_place(folder: Path) -> None:
+    spool = filled(folder, [b"first", b"second"])
+    second = list(kept(folder, 0, spool.position))[1]
+    spool.close()
+    ((_, path),) = segments(folder)
+    data = bytearray(path.read_bytes())
+    data[second.position + HEAD.size] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(SpoolError, match=f"broken at position {second.position}, in "):
+        list(entries(Stretch(str(path), 0, spool.position, 0)))
+
+
+def test_ahead_counts_messages_and_bytes(folder: Path) -> None:
+    spool = filled(folder, [b"%d" % number for number in range(9)], segment=100)
+    ends = [entry.end for entry in kept(folder, 0, spool.position)]
+    assert [ahead(folder, 0, spool.position, rows=count) for count in (1, 5, 9, 99)] == [
+        ends[0],
+        ends[4],
+        ends[8],
+        spool.position,
+    ]
+    assert ahead(folder, 0, spool.position, size=1) == ends[0]
+    assert ahead(folder, ends[2], spool.position, size=1) == ends[3]
+    assert ahead(folder, 0, spool.position, size=ends[4]) == ends[4]
+    spool.close()
+
+
+def test_a_spool_has_one_writer_and_one_session(folder: Path) -> None:
+    spool = Spool(str(folder), window=4, client_id="me")
+    with pytest.raises(SpoolError, match="another query is using the spool"):
+        Spool(str(folder), window=4, wait=0)
+    spool.remember(("a", "b"))
+    spool.close()
+    again = Spool(str(folder), window=4)
+    assert (again.facts.client_id, again.facts.filters, again.facts.id) == ("me", ("a", "b"), spool.facts.id)
+    again.close()
+    with pytest.raises(SpoolError, match="belongs to the session of client_id 'me', not 'you'"):
+        Spool(str(folder), window=4, client_id="you")
+    (folder / "facts.json").write_text("{}")
+    with pytest.raises(SpoolError, match=r"facts\.json' is broken"):
+        Spool(str(folder), window=4)
+
+
+def test_a_disk_that_is_full_loses_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spool = filled(folder, [b"a"])
+    real = spool._file
+
+    class Full:
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def write(self, data: memoryview) -> int:
+            real.write(data[:5])
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(spool, "_file", Full())
+    spool.message(1, packet(b"b"))
+    with pytest.raises(OSError, match="No space left"):
+        spool.flush()
+    monkeypatch.setattr(spool, "_file", real)
+    spool.flush()
+    assert [entry.data for entry in kept(folder, 0, spool.position)] == [packet(b"a"), packet(b"b")]
+    spool.close()

@@ -1,0 +1,112 @@
+"""What a writer is given is in its files, once, whatever they are divided by."""
+
+import tempfile
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.spark.pipeline import writers
+from mqttpub.spark.pipeline.writers import Writer
+
+SCHEMA = pa.schema([("n", pa.int64()), ("name", pa.string()), ("time", pa.timestamp("us", tz="UTC"))])
+rows = st.lists(
+    st.fixed_dictionaries(
+        {
+            "n": st.integers(0, 9),
+            "name": st.none() | st.sampled_from(("a", "b/c", "ü %", "..", "")),
+            "time": st.none() | st.datetimes(datetime(2020, 1, 1), datetime(2020, 1, 3), timezones=st.just(UTC)),  # noqa: DTZ001
+        }
+    ),
+    max_size=20,
+)
+
+
+@settings(max_examples=25)
+@given(batches=st.lists(rows, max_size=4), divided=st.sets(st.sampled_from(("name", "date", "hour"))))
+def test_every_row_is_in_one_file(batches: list[list[dict[str, object]]], divided: set[str]) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writers, "ROWS", 3)
+        patch.setattr(writers, "MOST_OPEN", 2)
+        writer = Writer(Path(folder), "t", SCHEMA, form="parquet", divided=sorted(divided), tag="x")
+        for batch in batches:
+            writer.write(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
+        parts = writer.close()
+        files = {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*.parquet")}
+        assert files == {part.path for part in parts}
+        assert sum(part.rows for part in parts) == sum(map(len, batches))
+        if not parts:
+            return
+        found = ds.dataset(Path(folder, "t"), partitioning=hive(divided)).to_table().to_pylist()
+    expected = [row for batch in batches for row in batch]
+    for row in expected:
+        row["name"] = row["name"] or (None if "name" in divided else row["name"])
+    assert Counter((row["n"], row["name"], row["time"]) for row in found) == Counter(
+        (row["n"], row["name"], row["time"]) for row in expected
+    )
+    for row in found:
+        time = row["time"]
+        assert row.get("date") == (f"{time:%Y-%m-%d}" if time and "date" in divided else None)
+        assert row.get("hour") == (f"{time:%Y-%m-%dT%H}" if time and "hour" in divided else None)
+
+
+def hive(divided: set[str]) -> object:
+    """Return how folders tell columns, all of them texts."""
+    return ds.partitioning(pa.schema([(name, pa.string()) for name in sorted(divided)]), flavor="hive")
+
+
+def test_files_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writers, "MOST_OPEN", 2)
+    writer = Writer(tmp_path, "t", SCHEMA, form="csv", divided=["name"], tag="x")
+    for name in "abcab":
+        writer.write(pa.RecordBatch.from_pylist([{"n": 1, "name": name, "time": None}], schema=SCHEMA))
+    names = [Path(part.path).parent.name for part in writer.close()]
+    assert sorted(names) == ["name=a", "name=a", "name=b", "name=b", "name=c"]
+
+
+def long_rows(count: int, name: str) -> pa.RecordBatch:
+    """Return rows of a thousand bytes each and a little more."""
+    return pa.record_batch([[1] * count, [name] * count, [None] * count, [bytes(1000)] * count], schema=LONG)
+
+
+LONG = SCHEMA.append(pa.field("payload", pa.binary()))
+
+
+@pytest.mark.parametrize("divided", [[], ["name"]])
+def test_rows_wait_until_they_are_many_bytes(
+    divided: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writers, "MOST_HELD", 30_000)
+    monkeypatch.setattr(writers, "MOST_HELD_BY_ALL", 50_000)
+    writer, most = Writer(tmp_path, "t", LONG, form="parquet", divided=divided, tag="x"), 0
+    for number in range(200):
+        writer.write(long_rows(5, "abcdefgh"[number % 8]))
+        waiting = [pending.held for pending in writer._files.values()]
+        assert sum(waiting) == writer._held
+        most = max(most, sum(waiting))
+        assert max(waiting) <= 30_000
+    parts = writer.close()
+    assert (writer._held, sum(part.rows for part in parts)) == (0, 1000)
+    assert len(parts) == (8 if divided else 1)
+    # Few enough to be held, and many enough for row groups that are not tiny.
+    assert (30_000 if divided else 20_000) < most <= 50_000
+    groups = [pq.ParquetFile(tmp_path / part.path).metadata for part in parts]
+    assert sum(each.num_rows for each in groups) == 1000
+    assert sum(each.num_row_groups for each in groups) <= 1000 // 5
+
+
+def test_long_payloads_are_not_held_until_there_are_many(tmp_path: Path) -> None:
+    writer = Writer(tmp_path, "t", LONG, form="parquet", divided=[], tag="x")
+    begun = pa.total_allocated_bytes()
+    for _ in range(12):
+        payload = pa.array([bytes(200_000)] * 50, pa.binary())
+        writer.write(pa.record_batch([*(pa.nulls(50, each) for each in SCHEMA.types), payload], schema=LONG))
+        del payload
+        assert pa.total_allocated_bytes() - begun < 2 * writers.MOST_HELD
+    writer.close()

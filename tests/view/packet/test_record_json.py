@@ -1,0 +1,193 @@
+"""Packets as JSON records."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from mqttpub.codec.decode import decode
+from mqttpub.codec.encode import encode
+from mqttpub.codec.tree import Decoded
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Auth, Publish
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.view.packet.record_json import dumps, packet_of, record
+from tests.view.samples import CONNECT, WALKTHROUGH, judged, laws, of, publish, wires
+
+
+def fields(made: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the fields of a record by their paths."""
+    return {each["path"]: each for each in made["fields"]}
+
+
+def test_the_packet_of_the_walkthrough() -> None:
+    made = record(decode(WALKTHROUGH, direction=Direction.CLIENT, offset=7), time=1_700_000_000.25)
+    by_path = fields(made)
+    assert list(made) == [
+        "time", "direction", "type", "version", "offset", "length", "hex", "fields", "properties", "payload",
+        "findings",
+    ]  # fmt: skip
+    assert made["time"] == "2023-11-14T22:13:20.250000Z"
+    assert [made[key] for key in ("direction", "type", "version", "offset", "length")] == [
+        "client", "PUBLISH", "5.0", 7, 51,
+    ]  # fmt: skip
+    assert bytes.fromhex(made["hex"]) == WALKTHROUGH
+    assert by_path["publish.qos"] == {
+        "path": "publish.qos", "offset": 0, "length": 1, "mask": 6, "value": 0, "text": "0  at most once",
+    }  # fmt: skip
+    assert by_path["publish.topic"] == {
+        "path": "publish.topic", "offset": 2, "length": 9, "value": "request", "text": '"request"  7 bytes',
+    }  # fmt: skip
+    assert by_path["publish.payload"]["text"] == "text, 23 bytes"
+    assert made["properties"] == [
+        {"id": 2, "name": "message_expiry_interval", "value": 300, "offset": 12, "length": 5},
+        {"id": 8, "name": "response_topic", "value": "response", "offset": 17, "length": 11},
+    ]
+    assert made["payload"] == {"text": "This is a QoS 0 message"}
+
+
+def test_no_time_and_no_direction() -> None:
+    made = record(decode(WALKTHROUGH))
+    assert "time" not in made
+    assert made["direction"] is None
+
+
+def test_will_properties_and_payload() -> None:
+    made = record(of(CONNECT))
+    assert [each["name"] for each in made["properties"]] == [
+        "authentication_method", "authentication_data", "user_property",
+    ]  # fmt: skip
+    assert made["properties"][2]["value"] == ["region", "eu-west"]
+    assert [each["name"] for each in made["will_properties"]] == ["will_delay_interval"]
+    assert made["will_payload"] == {"json": {"online": False}}
+    assert "payload" not in made
+
+
+def test_before_version_5_there_are_no_properties() -> None:
+    made = record(of(Publish(topic="t"), Version.V311))
+    assert "properties" not in made
+    assert "payload" not in made
+
+
+@pytest.mark.parametrize(
+    ("data", "payload"),
+    [
+        (b"text\n", {"text": "text\n"}),
+        (b'{"a": [1, 2.5, null]}', {"json": {"a": [1, 2.5, None]}}),
+        (b'{"a":1,"a":2}', {"text": '{"a":1,"a":2}'}),
+        (b"[1e999]", {"text": "[1e999]"}),
+        (b'["\\ud800"]', {"text": '["\\ud800"]'}),
+        (b"\x00\xff", {"base64": "AP8="}),
+    ],
+)
+def test_payloads(data: bytes, payload: dict[str, Any]) -> None:
+    assert record(publish(data))["payload"] == payload
+
+
+def test_secrets_are_masked_at_their_length() -> None:
+    made = record(of(CONNECT))
+    data = encode(CONNECT, Version.V5).hex()
+    secret = b"s3cret!".hex()
+    assert made["hex"] == data.replace(secret, "**" * 7).replace("160003010203", "160003******")
+    assert fields(made)["connect.password"]["value"] == {"hex": "**" * 7}
+    assert fields(made)["connect.password"]["text"] == "7 bytes"
+    assert made["properties"][1]["value"] == {"hex": "******"}
+    assert secret not in dumps(made)
+    assert "s3cret" not in dumps(made)
+
+
+def test_secrets_on_demand() -> None:
+    made = record(of(CONNECT), secrets=True)
+    assert made["hex"] == encode(CONNECT, Version.V5).hex()
+    assert fields(made)["connect.password"]["value"] == {"hex": b"s3cret!".hex()}
+
+
+def test_a_cut_secret_is_masked() -> None:
+    data = encode(CONNECT, Version.V5)[:-2]
+    made = record(decode(data))
+    assert made["hex"].endswith("0007" + "**" * 5)
+    assert fields(made)["connect.password"]["value"] == {"hex": "0007" + "**" * 5}
+
+
+def test_strings_that_are_not_utf_8_are_hex() -> None:
+    made = record(of(Publish(topic="a\udcff", properties=(Property(0x26, ("k", "\udc80")),))))
+    assert fields(made)["publish.topic"]["value"] == {"hex": "61ff"}
+    assert fields(made)["publish.topic"]["text"] == '"a\\xff"  2 bytes'
+    assert made["properties"][0]["value"] == ["k", {"hex": "80"}]
+
+
+def test_text_of_several_lines() -> None:
+    assert fields(record(of(Publish(topic="a\nb"))))["publish.topic"]["text"] == '"a\\nb"'
+
+
+def test_unknown_and_broken_properties() -> None:
+    made = record(of(Publish(topic="t", properties=(Property(0x7F, b"\1\2"),))))
+    assert made["properties"] == [
+        {"id": 127, "name": "property_127", "value": {"hex": "0102"}, "offset": 6, "length": 3}
+    ]
+    for text in ("30050001610123", "3006000161022300", "300500016101ff", "3005000161017f"):
+        made = record(decode(bytes.fromhex(text)))
+        assert made["properties"] == []
+        assert made["findings"]
+
+
+def test_findings() -> None:
+    (made,) = record(decode(b"\xc0\x01\xff"))["findings"]
+    assert made == {
+        "severity": "error", "path": "pingreq.trailing", "offset": 2, "length": 1, "mask": 0,
+        "message": "1 byte is left over after the last field", "statement": "MQTT5-2.1.4/trailing",
+    }  # fmt: skip
+
+
+def test_no_bytes() -> None:
+    made = record(decode(b""))
+    assert (made["type"], made["length"], made["hex"], made["fields"]) == ("NOTHING", 0, "", [])
+
+
+# laws
+
+
+@laws
+@given(judged())
+def test_a_record_is_one_line_of_ascii_that_json_reads(decoded: Decoded) -> None:
+    for secrets in (True, False):
+        made = record(decoded, time=0, secrets=secrets)
+        text = dumps(made)
+        assert text.isascii()
+        assert text.isprintable()
+        assert json.loads(text, parse_constant=lambda _: 1 / 0) == made
+        assert len(made["hex"]) == 2 * len(decoded.data)
+        json.dumps(made, ensure_ascii=False).encode()
+
+
+@laws
+@given(judged())
+def test_fields_tile_the_packet(decoded: Decoded) -> None:
+    covered = bytearray(len(decoded.data))
+    for field in record(decoded)["fields"]:
+        for at in range(field["offset"], field["offset"] + field["length"]):
+            assert not covered[at] & field.get("mask", 0xFF)
+            covered[at] |= field.get("mask", 0xFF)
+    assert set(covered) <= {0xFF}
+
+
+@laws
+@given(wires())
+def test_json_round_trips(wire: tuple[bytes, Version]) -> None:
+    decoded = decode(*wire)
+    made = json.loads(dumps(record(decoded, secrets=True)))
+    if decoded.packet is None:
+        with pytest.raises(ValueError, match=r"^\$\.hex: "):
+            packet_of(made)
+        return
+    packet, version = packet_of(made)
+    assert packet == decoded.packet
+    if not decoded.findings:
+        assert encode(packet, version) == decoded.data
+
+
+def test_a_masked_record_is_no_packet() -> None:
+    made = record(of(Auth(reason_code=0x18, properties=(Property(0x16, b"\1\2"),))))
+    with pytest.raises(ValueError, match=r"^\$\.hex: 2 bytes are masked"):
+        packet_of(made)

@@ -1,0 +1,422 @@
+"""The page of captured packets: what stands in the file, and what must never get out of it."""
+
+import io
+import json
+import re
+from base64 import b64decode, b64encode
+from hashlib import sha256
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.codec.decode import decode
+from mqttpub.codec.encode import encode
+from mqttpub.codec.tree import Decoded
+from mqttpub.lint.packet.check import lint
+from mqttpub.spec.packets import PACKETS, Puback, Publish
+from mqttpub.spec.statements import statement
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
+from mqttpub.view.packet.masking import hidden
+from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, Page, _asset
+from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
+
+ENDS = Ends(1, "10.0.0.20:50000", "10.0.0.2:1883")
+HOSTILE = '</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{script}}\u202e\x1b[31m"\\'
+
+
+def seen(decoded: Decoded, *, time: int | None = 1_767_225_600_000_000_001, ends: Ends = ENDS) -> PacketSeen:
+    """Return the event of a packet."""
+    return PacketSeen(ends, time, 7, decoded.data, decoded.offset, decoded.direction, decoded.version, False)
+
+
+def sent(data: bytes, version: Version = Version.V5, direction: Direction | None = Direction.CLIENT) -> Decoded:
+    """Return bytes decoded and judged."""
+    decoded = decode(data, version, direction=direction)
+    decoded.findings = lint(decoded, direction)
+    return decoded
+
+
+def written(*packets: Decoded, title: str = "capture", secrets: bool = False, limit: int = 65_536) -> str:
+    """Return a page of packets."""
+    out = io.StringIO()
+    page = Page(out, title, secrets=secrets, limit=limit)
+    for each in packets:
+        page.packet(seen(each), each)
+    page.close()
+    return out.getvalue()
+
+
+class Parsed(HTMLParser):
+    """Reads a page the way a browser does: elements, their attributes, and the text of each."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None], list[str]]] = []
+        self.inside: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note an element."""
+        self.inside = []
+        self.elements.append((tag, dict(attrs), self.inside))
+
+    def handle_endtag(self, tag: str) -> None:
+        """Let no more text belong to an element that has ended."""
+        self.inside = []
+
+    def handle_data(self, data: str) -> None:
+        """Note text."""
+        self.inside.append(data)
+
+    def texts(self, tag: str, **wanted: str) -> list[str]:
+        """Return the text of the elements that have these attributes."""
+        return [
+            "".join(text)
+            for name, attributes, text in self.elements
+            if name == tag and wanted.items() <= attributes.items()
+        ]
+
+
+def blocks(text: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """Return what the blocks of a page hold: the columns, and the details."""
+    found = re.findall('<script type="application/json" class="block">(.*)\n(.*)</script>', text)
+    return [(json.loads(columns), json.loads(details)) for columns, details in found]
+
+
+def details(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the only block of a page."""
+    (block,) = blocks(text)
+    return block
+
+
+def column(block: dict[str, Any], name: str) -> list[str]:
+    """Return a column of texts."""
+    return [block["strings"][number] if number >= 0 else "" for number in block[name]]
+
+
+# One file, nothing loaded
+
+
+def test_a_page_loads_nothing() -> None:
+    text = written(of(CONNECT), of(SUBSCRIBE), of(CONNACK))
+    assert not re.search(r"https?:|[\"'(=]//|@import|url\(|\bfetch\b|XMLHttp|WebSocket|importScripts", text, re.I)
+    for tag, attributes, _ in Parsed(text).elements:
+        assert tag not in ("iframe", "object", "embed", "base", "form")
+        assert attributes.get("src") is None
+        assert attributes.get("href") in (None, "data:,")
+        assert not [name for name in attributes if name.startswith("on") or name == "style"]
+
+
+def test_a_page_is_ascii_whatever_it_shows() -> None:
+    page = written(publish("\u4f60\u597d".encode()), title="\u4f60\u597d <b>&amp;")
+    assert page.isascii()
+    assert Parsed(page).texts("h1") == ["\u4f60\u597d <b>&amp;"]
+
+
+def test_the_policy_allows_the_one_script_and_the_one_style() -> None:
+    parsed = Parsed(written())
+    (policy,) = [each.get("content") or "" for tag, each, _ in parsed.elements if each.get("http-equiv")]
+    allowed = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    (style,) = parsed.texts("style")
+    script = next("".join(text) for tag, attributes, text in parsed.elements if tag == "script" and not attributes)
+    for name, content in (("script-src", script), ("style-src", style)):
+        assert allowed[name] == f"'sha256-{b64encode(sha256(content.encode()).digest()).decode()}'"
+    assert allowed["default-src"] == "'none'"
+    assert allowed["require-trusted-types-for"] == "'script'"
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_no_script_makes_markup_of_text(name: str) -> None:
+    text = _asset(f"{name}.js")
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|setTimeout\(['\"]", text
+    )
+    assert "</" not in text
+    assert "<!--" not in text
+
+
+# Hostile text
+
+
+def hostile() -> Decoded:
+    """Return a packet all of whose text wants to be markup."""
+    return sent(encode(Publish(topic=HOSTILE, payload=HOSTILE.encode()), Version.V5))
+
+
+def test_hostile_text_adds_no_element() -> None:
+    calm, wild = written(of(Puback(packet_id=1)), title="t"), io.StringIO()
+    page = Page(wild, HOSTILE)
+    page.packet(seen(hostile()), hostile(), client=HOSTILE, topic=HOSTILE, summary=HOSTILE)
+    page.close()
+    assert [tag for tag, *_ in Parsed(wild.getvalue()).elements] == [tag for tag, *_ in Parsed(calm).elements]
+    assert wild.getvalue().count("<script>") == 1
+    assert "\x1b" not in wild.getvalue()
+
+
+def test_gaps_remarks_and_names_of_ends_add_no_element() -> None:
+    out = io.StringIO()
+    page = Page(out, "t", secrets=True)
+    ends = Ends(1, HOSTILE, HOSTILE)
+    page.gap(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True), client=HOSTILE)
+    page.remark(Remark(ends, 1, 1, None, HOSTILE), client=HOSTILE)
+    page.closed(Closed(ends, 1, 1, None, HOSTILE), client=HOSTILE)
+    page.close()
+    parsed = Parsed(out.getvalue())
+    assert [tag for tag, *_ in parsed.elements] == [tag for tag, *_ in Parsed(written(hostile())).elements]
+    assert column(details(out.getvalue())[0], "summary")[1].startswith("</script><script>alert(1)")
+
+
+# Secrets
+
+
+@pytest.mark.parametrize("packet", [encode(CONNECT, Version.V5), encode(CONNECT, Version.V5)[:-1], BROKEN[11]])
+def test_secrets_are_not_in_the_file(packet: bytes) -> None:
+    decoded = sent(packet)
+    _, rest = details(written(decoded))
+    data = b64decode(rest["rows"][0][0])
+    for start, stop in hidden(decoded):
+        assert data[start:stop] == b"*" * (stop - start)
+    text = written(decoded)
+    for secret in (b"s3cret!", b"s3cret"):
+        for form in (secret.decode(), secret.hex(), b64encode(secret).decode()):
+            assert form not in text
+            assert secret not in data
+
+
+def test_secrets_are_there_when_they_are_asked_for() -> None:
+    _, rest = details(written(of(CONNECT), secrets=True))
+    assert b64decode(rest["rows"][0][0]) == of(CONNECT).data
+    assert not [style for *_, style in rest["shapes"][0] if "*" in style]
+
+
+def test_bytes_of_a_gap_are_hidden_and_counted() -> None:
+    for secrets in (False, True):
+        out = io.StringIO()
+        page = Page(out, "t", secrets=secrets)
+        page.gap(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
+        page.close()
+        _, rest = details(out.getvalue())
+        assert rest["rows"] == [["", 5, 3, 7] if not secrets else [b64encode(b"hunter2").decode(), 5, 3, 0]]
+
+
+# What is in it
+
+
+def fields(text: str) -> list[tuple[str, int, list[tuple[int, int, str]], str]]:
+    """Return label, mask, parts and text of each field of a page with one packet."""
+    _, rest = details(text)
+    _, _, _, _, _, shape, lengths, texts, _ = rest["rows"][0]
+    at, taken, found = 0, iter(lengths), []
+    for (label, _, _, mask, _, styles), words in zip(rest["shapes"][shape], texts, strict=True):
+        parts = []
+        for style in styles.split():
+            start, at = at, at + next(taken)
+            parts.append((start, at, style))
+        found.append((label, mask, parts, rest["strings"][words]))
+    assert next(taken, None) is None
+    return found
+
+
+def test_fields_have_their_names_their_places_and_their_words() -> None:
+    found = {label: (mask, parts, words) for label, mask, parts, words in fields(written(of(SUBSCRIBE)))}
+    assert found["Packet type"] == (0xF0, [], "8  SUBSCRIBE")
+    assert found["Packet Identifier"] == (0, [(2, 4, "id")], "25674 (0x644a)")
+    assert found["Subscription Identifier"] == (0, [(5, 6, "property"), (6, 8, "number")], "268")
+    assert found["Topic Filter"] == (0, [(32, 34, "length"), (34, 37, "topic")], "3 bytes")
+    assert found["Maximum QoS"] == (0b11, [], "2  exactly once")
+
+
+@laws
+@given(judged())
+def test_fields_tile_any_packet(decoded: Decoded) -> None:
+    at = 0
+    for _, mask, parts, _ in fields(written(decoded)):
+        assert not (mask and parts)
+        for start, stop, _ in parts:
+            assert start == at
+            at = stop
+    assert at == len(decoded.data)
+
+
+@laws
+@given(judged(), st.booleans())
+def test_any_packet_can_be_read_back(decoded: Decoded, secrets: bool) -> None:
+    block, rest = details(written(decoded, secrets=secrets))
+    assert block["findings"] == [[0, *each] for each in _places(block, decoded)]
+    data = b64decode(rest["rows"][0][0])
+    assert len(data) == len(decoded.data)
+    if secrets:
+        assert data == decoded.data
+
+
+def _places(block: dict[str, Any], decoded: Decoded) -> list[list[Any]]:
+    texts = {text: number for number, text in enumerate(block["strings"])}
+    severities = ["", "note", "warning", "error"]
+    return [
+        [severities.index(each.severity), each.span.start, each.span.length, each.mask, *rest]
+        for each, (*_, message, rule, path) in zip(decoded.findings, block["findings"], strict=True)
+        if (rest := [message, texts[each.statement], texts[each.path]]) and rule == rest[1] and path == rest[2]
+    ]
+
+
+def test_the_list_tells_packets_apart() -> None:
+    block, _ = details(written(of(CONNECT), of(SUBSCRIBE), of(CONNACK), publish(b"x")))
+    assert column(block, "word") == ["CONNECT", "SUBSCRIBE", "CONNACK", "PUBLISH"]
+    assert column(block, "summary") == [
+        "sensor-17", "id 25674  sensors/+/temperature  and 1 more", "0x00 Success", "QoS 0",
+    ]  # fmt: skip
+    assert block["id"] == [-1, 25674, -1, -1]
+    assert column(block, "preview") == ["", "", "", '"x"']
+    assert block["length"] == [len(each.data) for each in (of(CONNECT), of(SUBSCRIBE), of(CONNACK), publish(b"x"))]
+
+
+def test_times_keep_their_nanoseconds() -> None:
+    out = io.StringIO()
+    page = Page(out, "t")
+    for time in (None, 1_767_225_600_000_000_001, 1_767_225_600_000_000_003, None, 1_767_225_599_999_999_999):
+        page.packet(seen(publish(b""), time=time), publish(b""))
+    page.close()
+    block, _ = details(out.getvalue())
+    assert block["base"] == "1767225600000000001"
+    assert block["time"] == [None, 0, 2, None, -2]
+
+
+def test_other_rows_have_their_place_in_the_list() -> None:
+    out = io.StringIO()
+    page = Page(out, "t")
+    page.packet(seen(publish(b"")), publish(b""), topic="a/b", client="one")
+    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
+    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
+    page.remark(Remark(ENDS, 6, 1, None, "TLS begins"))
+    page.closed(Closed(ENDS, 7, 1, Direction.CLIENT, "RST"), client="two")
+    page.close()
+    block, _ = details(out.getvalue())
+    assert block["kind"] == [0, 1, 1, 2, 3]
+    assert block["dir"] == [0, 2, 1, 0, 1]
+    assert column(block, "topic") == ["a/b", "", "", "", ""]
+    assert column(block, "summary")[1:] == [
+        "1,448 bytes are missing", "this is no packet", "TLS begins", "reset the connection (RST)",
+    ]  # fmt: skip
+    assert [each[:2] for each in block["findings"]] == [[1, 2], [2, 3]]
+    assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two", ""]]
+
+
+def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
+    out = io.StringIO()
+    page = Page(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
+    for number in (1, 2):
+        page.packet(seen(publish(b""), ends=ENDS._replace(number=number)), publish(b""))
+    page.close()
+    block, _ = details(out.getvalue())
+    assert [(each[0], each[4]) for each in block["ends"]] == [(1, "1\\x1b.pcap"), (2, "2\\x1b.pcap")]
+
+
+def test_the_preview_of_a_payload_that_is_cut_says_so() -> None:
+    packet = publish(b"x" * 9)
+    size = len(packet.data)
+    shown = [column(details(written(packet, limit=limit))[0], "preview") for limit in (size, size - 4, 2)]
+    assert shown == [['"xxxxxxxxx"'], ['"xxxxx...'], ['"...']]
+
+
+def test_statements_stand_once_in_the_file() -> None:
+    broken = [sent(BROKEN[4]) for _ in range(20)]
+    ids = {each.statement for each in broken[0].findings}
+    text = written(*broken)
+    (end,) = Parsed(text).texts("script", id="end")
+    assert json.loads(end) == {"statements": {id: [statement(id).section, statement(id).text] for id in ids}}
+    for id in ids:
+        assert text.count(statement(id).text) == 1
+
+
+def test_of_a_long_packet_the_file_keeps_a_part_and_says_the_whole() -> None:
+    decoded = publish(bytes(5000))
+    _, rest = details(written(decoded, limit=100))
+    assert b64decode(rest["rows"][0][0]) == decoded.data[:100]
+    assert rest["rows"][0][-1] == len(decoded.data)
+    assert sum(rest["rows"][0][6]) == len(decoded.data)
+
+
+def test_every_kind_of_packet_and_all_broken_ones_go_in() -> None:
+    everything = [sent(data, version) for data in BROKEN for version in Version]
+    text = written(*everything, *(sent(bytes([kind << 4, 0])) for kind in PACKETS))
+    assert sum(len(block["kind"]) for block, _ in blocks(text)) == len(everything) + len(PACKETS)
+
+
+# Memory and size
+
+
+def test_rows_are_written_as_they_come() -> None:
+    out = io.StringIO()
+    page = Page(out, "t")
+    small = of(Puback(packet_id=1))
+    for _ in range(2 * BLOCK_ROWS + 1):
+        page.packet(seen(small), small)
+    assert len(page.block.kinds) == 1
+    page.close()
+    assert [len(block["kind"]) for block, _ in blocks(out.getvalue())] == [BLOCK_ROWS, BLOCK_ROWS, 1]
+
+
+def test_large_packets_are_written_early() -> None:
+    out = io.StringIO()
+    page = Page(out, "t")
+    large = publish(bytes(300_000))
+    for _ in range(40):
+        page.packet(seen(large), large)
+        assert page.block.size < 1 << 20
+    assert len(out.getvalue()) > 2_000_000
+
+
+def test_small_packets_take_little_room() -> None:
+    packets = [
+        of(Publish(topic=f"plant/{n % 9}/temperature", qos=1, packet_id=n + 1, payload=b'{"v":%d.25}' % n))
+        for n in range(BLOCK_ROWS)
+    ]
+    assert len(written(*packets)) - len(written()) < 250 * BLOCK_ROWS
+
+
+# The look
+
+
+def palettes() -> dict[str, dict[str, str]]:
+    """Return the colours of both themes."""
+    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", _asset("page.css"))[:2]
+    colours = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", each)) for each in (light, dark)]
+    return {"light": colours[0], "dark": {**colours[0], **colours[1]}}
+
+
+def contrast(one: str, two: str) -> float:
+    """Return the contrast of two colours as WCAG 2.1 reckons it."""
+
+    def luminance(colour: str) -> float:
+        parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+        red, green, blue = (each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    bright, dull = sorted((luminance(one), luminance(two)), reverse=True)
+    return (bright + 0.05) / (dull + 0.05)
+
+
+KINDS = "type flag length id topic property reason number text payload secret reserved gap"
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_text_can_be_read_on_every_ground(theme: str) -> None:
+    colours = palettes()[theme]
+    pairs = [(ink, ground) for ink in ("ink", "dim") for ground in ("ground", "panel", "raised", "chosen", "kin")]
+    pairs += [(kind, ground) for kind in KINDS.split() for ground in ("panel", "chosen")]
+    pairs += [(severity, f"{severity}-soft") for severity in ("error", "warning", "note")]
+    pairs += [(ink, f"{severity}-soft") for ink in ("ink", "dim") for severity in ("error", "warning", "note")]
+    pairs += [("lit-ink", "lit"), ("accent", "panel"), ("good", "panel")]
+    low = {pair: round(contrast(colours[pair[0]], colours[pair[1]]), 2) for pair in pairs}
+    assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
+
+
+def test_every_kind_of_field_has_a_colour() -> None:
+    style = _asset("page.css")
+    for kind in KINDS.split():
+        assert f".k-{kind} {{" in style

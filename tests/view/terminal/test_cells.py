@@ -1,0 +1,59 @@
+"""Widths and wrapping."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.view.terminal.cells import cells, measure, wrap
+from tests.view.samples import laws
+
+segments = st.lists(st.tuples(st.text(st.characters(min_codepoint=32, codec="utf-8")), st.sampled_from(["", "a", "b"])))
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [("", 0), ("abc", 3), ("\u4f60\u597d", 4), ("e\u0301", 1), ("\U0001f44b", 2), ("\uff21", 2), ("\u2764\ufe0f", 2)],
+)
+def test_cells(text: str, width: int) -> None:
+    assert cells(text) == width
+
+
+def words(text: str, width: int) -> list[str]:
+    """Return the lines of a text."""
+    return ["".join(part for part, _ in line) for line in wrap([(text, "")], width)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("", [""]),
+        ("one two three", ["one two ", "three"]),
+        ("one twothree four", ["one ", "twothree", "four"]),
+        ("abcdefghijklmnopqrst", ["abcdefgh", "ijklmnop", "qrst"]),
+        ("ab cdefghijklm", ["ab cdefg", "hijklm"]),
+        ("12345678 9", ["12345678", "9"]),
+        ("a  b", ["a  b"]),
+        ("\u4f60\u597d\u4f60\u597d\u4f60", ["\u4f60\u597d\u4f60\u597d", "\u4f60"]),
+        ("1234567\u4f60\u597d", ["1234567", "\u4f60\u597d"]),
+        ("1234567 \u4f60\u597d\u4f60\u597d\u4f60", ["1234567 ", "\u4f60\u597d\u4f60\u597d", "\u4f60"]),
+    ],
+)
+def test_wrap(text: str, lines: list[str]) -> None:
+    assert words(text, 8) == lines
+
+
+def test_styles_stay_with_their_text() -> None:
+    assert wrap([("one ", "a"), ("two", "b"), (" three", "b")], 8) == [[("one ", "a"), ("two ", "b")], [("three", "b")]]
+
+
+@laws
+@given(segments, st.integers(2, 30))
+def test_no_line_is_too_wide_and_nothing_is_lost(line: list[tuple[str, str]], width: int) -> None:
+    wrapped = wrap(line, width)
+    assert all(measure(each) <= width for each in wrapped)
+    kept = "".join(text for each in wrapped for text, _ in each)
+    assert kept.replace(" ", "") == "".join(text for text, _ in line).replace(" ", "")
+
+
+def test_one_long_word_takes_linear_time() -> None:
+    assert len(wrap([("\u4f60" * 300_000, "")], 20)) == 30_000

@@ -1,0 +1,75 @@
+"""Exchanges as lines and as JSON."""
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.spec.packets import Puback, Publish, Pubrec
+from mqttpub.traffic.events import Event
+from mqttpub.view.packet.dump import plain
+from mqttpub.view.packet.record_json import dumps
+from mqttpub.view.terminal.cells import Line
+from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
+from tests.build.talk import MS, Talk, aliased, exchanged, redelivered, subscribed, talks, walkthrough
+from tests.view.drawn import check, compare
+
+SHORT = [*subscribed().events[:6], *subscribed().events[404:]]
+
+
+def lines(events: list[Event], width: int | None) -> list[Line]:
+    """Return the lines of the exchanges of a conversation."""
+    drawn = ExchangeLines(width=width)
+    return [line for each in exchanged(events) for line in drawn.lines(each)]
+
+
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_the_screens(width: int | None, update: bool) -> None:
+    orphans = (
+        Talk()
+        .server(Puback(packet_id=1))
+        .client(Publish(topic="t", qos=1, packet_id=2))
+        .server(Pubrec(packet_id=9, reason_code=0x91))
+    )
+    kinds = (walkthrough().events, redelivered(), aliased().events, SHORT, orphans.events)
+    shown = [plain(check(lines(events, width), width or 300)) for events in kinds]
+    compare(f"exchanges-{width or 'pipe'}.txt", "\n\n".join(shown), update)
+
+
+def test_the_records(update: bool) -> None:
+    events = [*walkthrough().events, *redelivered(), *aliased().events, *SHORT]
+    compare("exchanges.jsonl", "\n".join(dumps(exchange_record(each)) for each in exchanged(events)), update)
+
+
+def test_many_legs_and_many_dups() -> None:
+    said = Publish(topic="t", qos=1, packet_id=1)
+    talk = Talk().client(said, *[said.replace(dup=True)] * 40).server(Puback(packet_id=1), after=-MS)
+    (shown,) = (plain([line]) for line in lines(talk.events, None))
+    assert "  40 times DUP  PUBLISH DUP +1.00 ms" in shown
+    assert shown.endswith("  ... 10 more ...  PUBACK +9.00 ms  in 39.0 ms  complete")
+
+
+def test_without_times() -> None:
+    talk = Talk()
+    talk.time = None
+    talk.client(Publish(topic="t", qos=1, packet_id=1)).server(Puback(packet_id=1))
+    (shown,) = (plain([line]) for line in lines(talk.events, None))
+    assert shown == "          - 10.0.0.1:50001 > QoS 1  id 1  t  0 B  PUBACK  complete"
+    (record,) = (exchange_record(each) for each in exchanged(talk.events))
+    assert (record["begin"], record["end"], record["latency_us"]) == (None, None, None)
+
+
+def test_a_topic_that_is_no_utf8() -> None:
+    (found,) = exchanged(Talk().client(b"\x30\x05\x00\x02a\xff\x00").events)
+    assert exchange_record(found)["topic"] == {"hex": "61ff"}
+
+
+@settings(max_examples=15)
+@given(talks(), st.sampled_from((None, 1, 60, 80, 120)))
+def test_no_line_is_too_wide_and_every_record_is_json(events: list[Event], width: int | None) -> None:
+    drawn = ExchangeLines(width=width)
+    for each in exchanged(events):
+        shown = check(drawn.lines(each), 100_000 if width is None else max(width, 60) + 20)
+        assert width is not None or len(shown) == 1
+        assert json.loads(dumps(exchange_record(each)))["outcome"] == each.outcome

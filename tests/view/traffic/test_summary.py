@@ -1,0 +1,101 @@
+"""One line for each packet."""
+
+import io
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Connect, Puback, Publish
+from mqttpub.traffic.events import Closed, Event
+from mqttpub.view.packet.dump import plain
+from mqttpub.view.terminal.cells import Line
+from mqttpub.view.terminal.style import show
+from mqttpub.view.traffic.summary import SummaryLines
+from tests.build.talk import (
+    CLIENT,
+    SERVER,
+    Talk,
+    aliased,
+    known,
+    linted,
+    redelivered,
+    subscribed,
+    talks,
+    walkthrough,
+)
+from tests.view.drawn import check, compare
+
+SHORT = [*subscribed().events[:6], *subscribed().events[402:410], *subscribed().events[-4:]]
+BROKEN = bytes.fromhex("38050001746869")
+
+
+def lines(events: list[Event], width: int | None, *, absolute: bool = False) -> list[Line]:
+    """Return the lines of a conversation."""
+    summary = SummaryLines(width=width, absolute=absolute)
+    return [summary.line(each) for each in linted(events)]
+
+
+@pytest.mark.parametrize("width", [80, 120, None])
+def test_the_screens(width: int | None, update: bool) -> None:
+    talks = (walkthrough().client(BROKEN).events, redelivered(), aliased().events, SHORT)
+    shown = [plain(check(lines(events, width), width or 200)) for events in talks]
+    compare(f"summary-{width or 'pipe'}.txt", "\n\n".join(shown), update)
+
+
+def test_absolute_times() -> None:
+    (line,) = lines(walkthrough().events[:1], 80, absolute=True)
+    assert plain([line]).startswith("2023-09-07T08:12:33.124456Z mqttx_0...+7 > CONNECT     ")
+
+
+def test_the_verdict_is_at_the_right_in_its_colour() -> None:
+    good, bad = lines(Talk().client(b"\xc0\x00", BROKEN).events, 80)
+    assert good[-1] == ("ok", "dim")
+    assert bad[-1] == ("MQTT5-3.3.1-2", "error")
+    assert len(plain([bad])) == 80
+
+
+def test_without_a_judge_there_is_no_verdict() -> None:
+    (only,) = (SummaryLines().line(each) for each in known(Talk().client(b"\xc0\x00").events, None))
+    assert plain([only]).endswith("PINGREQ")
+
+
+def test_ends_without_names_are_told_by_address_or_number() -> None:
+    talk = Talk().client(b"\xc0\x00")
+    assert " 10.0.0....+7 > PINGREQ" in plain(lines(talk.events, 80))
+    nameless = [each._replace(ends=each.ends._replace(client="")) for each in talk.events]
+    assert " connection 1 > PINGREQ" in plain(lines([*nameless], 80))
+
+
+def test_gaps_and_closes_stand_under_the_name_of_the_client() -> None:
+    talk = Talk().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes are missing").closes(None, "end")
+    shown = plain(lines(talk.events, 80)).splitlines()
+    assert shown[1] == "   0.001000 a            < GAP         9 bytes are missing"
+    assert shown[2] == "   0.002000 a            * END         the capture ends"
+
+
+def test_an_unknown_way_of_closing_is_told_as_it_is() -> None:
+    talk = Talk().client(b"\xc0\x00")
+    closed = Closed(talk.ends, None, 0, CLIENT, "timeout")
+    assert plain([SummaryLines().line(closed)]).endswith("> timeout     closes the connection")
+
+
+def test_what_a_peer_sent_obeys_no_terminal() -> None:
+    talk = Talk().client(Connect(client_id="\x1b]0;me\x07"), Publish(topic="a\n\u202eb", payload=b"\x9b2J"))
+    talk.server(Puback(packet_id=1, reason_code=0x80, properties=(Property(0x1F, "\x1b[2J\r"),)))
+    talk.gap(CLIENT, 3, "\x1b[1m")
+    stream = io.StringIO()
+    show(lines(talk.events, None), stream, color=False)
+    assert len(stream.getvalue().splitlines()) == 4
+    assert all(line.isprintable() for line in stream.getvalue().splitlines())
+
+
+def test_a_direction_nobody_knows() -> None:
+    assert " - PINGREQ" in plain(lines(Talk().says(None, b"\xc0\x00").events, 80))
+
+
+@settings(max_examples=15)
+@given(talks(), st.sampled_from((None, 1, 60, 80, 120)))
+def test_no_line_is_too_wide(events: list[Event], width: int | None) -> None:
+    check(lines(events, width), 100_000 if width is None else max(width, 60))
