@@ -7,7 +7,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from mqttpub.cli.main import COMMANDS, program
+from mqttpub.cli.main import program
+from mqttpub.cli.registry import COMMANDS
 from tests.screens import ROOT, comparable, parse, run, written
 
 README = ROOT / "README.md"

@@ -4,35 +4,14 @@ import errno
 import os
 import sys
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
-COMMANDS = {
-    "pub": "Publish a message and see that it arrived.",
-    "encode": "Build a control packet from flags or JSON.",
-    "decode": "Read captured bytes, every field named.",
-    "lint": "Judge captured packets by the statements of the specification.",
-    "explain": "Tell about a packet, property, reason code or statement.",
-    "pipeline": "Turn captures into tables, on all cores or on a cluster.",
-    "bench": "Publish from several connections and measure.",
-    "walkthrough": "Watch the three QoS exchanges, byte by byte.",
-    "broker": "Run a small broker on this machine, to try things.",
-    "profile": "Show the named sets of flags in the configuration file.",
-    "completion": "Print the completion script of a shell.",
-}
-"""Subcommands with their one-line help; each lives in the module of its name."""
+from .registry import COMMANDS, add_screen_flags, load
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Errors of an output that takes no more."""
-
-
-def add_screen_flags(command: click.Command) -> None:
-    """Give a command the flags of colour and pager, unless it has them."""
-    from .screen import screen_flags
-
-    if not any(param.name == "color" for param in command.params):
-        command.params += screen_flags()
 
 
 class Program(click.Group):
@@ -44,12 +23,7 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        module = import_module(f".commands.{cmd_name}", __package__)
-        command: click.Command = module.command
-        add_screen_flags(command)
-        return command
+        return load(cmd_name) if cmd_name in COMMANDS else None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the flags of the program itself."""

@@ -4,9 +4,10 @@ from typing import Any
 
 import click
 
-from ..flags.base import Flag, connection_flags, flag, payload_options, ready
+from ..flags.base import Flag, flag, ready
 from ..flags.client import Client
-from ..flags.payload import SizeType, converter_flags
+from ..flags.connection import connection_flags
+from ..flags.payload import SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
 from ..flags.transport import transport_flags
 from ..flags.types import MOST, FiniteRange, NumberType

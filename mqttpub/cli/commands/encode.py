@@ -9,8 +9,9 @@ import click
 from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.versions import Version
-from ..flags.base import Flag, payload_options
+from ..flags.base import Flag
 from ..flags.fields import NAMES, field_flag, field_key
+from ..flags.payload import payload_options
 from ..flags.properties import chosen_properties, dashed, property_flags
 from ..flags.types import VERSION, NumberType
 from ..flags.will import group_options, will

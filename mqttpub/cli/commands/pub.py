@@ -4,11 +4,12 @@ from typing import Any
 
 import click
 
-from ..flags.base import connection_flags, flag, payload_options, ready, together
+from ..flags.base import flag, ready, together
 from ..flags.bulk import bulk_flags
 from ..flags.client import Client
 from ..flags.connect import session_flags
-from ..flags.payload import format_flags
+from ..flags.connection import connection_flags
+from ..flags.payload import format_flags, payload_options
 from ..flags.profile import profile_flag
 from ..flags.properties import property_flags
 from ..flags.transport import transport_flags

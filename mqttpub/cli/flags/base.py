@@ -1,15 +1,34 @@
-"""Options with aliases, and the groups of options that commands share."""
+"""Options with aliases and groups, and where their values come from: command line, environment or profile."""
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import click
 from click.core import ParameterSource
 
-from .types import HOST, OCTETS, PASSWORD, PATH, TEXT, U16_NUMBER, URL, VERSION, FiniteRange, NumberType
-
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+RANKS = {
+    ParameterSource.DEFAULT: 0,
+    ParameterSource.DEFAULT_MAP: 1,
+    ParameterSource.ENVIRONMENT: 2,
+    ParameterSource.PROMPT: 3,
+    ParameterSource.COMMANDLINE: 3,
+}
+"""What overrides what: the higher the lower."""
+PROFILE = "mqttpub.profile"
+"""Where a context keeps its Profile."""
+
+
+class Profile(NamedTuple):
+    """A named set of values in the configuration file."""
+
+    path: str
+    name: str
+    keys: dict[str, str]
+    """Name of each parameter that it sets, and the key that says so."""
 
 
 class Flag(click.Option):
@@ -75,8 +94,6 @@ class Flag(click.Option):
         try:
             return super().process_value(ctx, value)
         except click.BadParameter as error:
-            from .origin import origin
-
             error.param_hint = error.param_hint or origin(ctx, self)
             raise
 
@@ -132,84 +149,31 @@ def ready(made: Iterable[Flag]) -> Callable[[F], F]:
     return decorate
 
 
-def client_id(prefix: str = "mqttpub-") -> str:
-    """Return a fresh client identifier."""
-    return prefix + os.urandom(4).hex()
+def rank(ctx: click.Context, name: str) -> int:
+    """Return how strong the source of a parameter is; 0 is its default."""
+    return RANKS[ctx.get_parameter_source(name) or ParameterSource.DEFAULT]
 
 
-def payload_options() -> list[Flag]:
-    """Return the options that name the source of a payload."""
-    return [
-        Flag(
-            ["-m", "--message"], metavar="TEXT", type=TEXT,
-            help="Payload: text, taken as it stands; - is standard input.",
-        ),
-        Flag(
-            ["--payload", "payload_value"], metavar="VALUE", type=OCTETS,
-            help="Payload: hex:..., base64:..., @file, or text; text: takes the rest as it stands.",
-        ),
-        Flag(
-            ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
-            type=PATH, help="Payload: what the file holds, - for standard input.",
-        ),
-        Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
-        Flag(
-            ["-n", "--null-message"], aliases=("--message-empty", "-m:empty"), is_flag=True,
-            help="Payload: none, zero bytes.",
-        ),
-    ]  # fmt: skip
+def origin(ctx: click.Context, flag: Flag) -> str | None:
+    """Return the words for a value that is not from the command line."""
+    source = ctx.get_parameter_source(flag.name)
+    if source is ParameterSource.ENVIRONMENT:
+        return flag.variable
+    profile: Profile | None = ctx.meta.get(PROFILE)
+    if source is ParameterSource.DEFAULT_MAP and profile:
+        return f"{profile.path}: profile {profile.name}: {profile.keys.get(flag.name, flag.long)}"
+    return None
 
 
-version_flag = flag(
-    "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
-    aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
-    help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5.",
-)  # fmt: skip
-
-connection_flags = together(
-    flag(
-        "-L", "--url", metavar="URL", type=URL,
-        help="mqtt://user:password@host:port/topic, percent-encoded, or mqtts, ws, wss; other flags go before it.",
-    ),
-    flag(
-        "-h", "--host", aliases=("--hostname",), type=HOST, default="localhost", show_default=True, metavar="HOST",
-        help="Host name or address of the broker.",
-    ),
-    flag(
-        "-p", "--port", type=NumberType(1, 65535), metavar="PORT",
-        help="Port of the broker; 8883 turns TLS on. [default: 1883, with TLS 8883, for ws 80, for wss 443]",
-    ),
-    version_flag,
-    flag(
-        "-i", "--client-id", aliases=("--id", "--identifier"), metavar="ID",
-        help="Client Identifier. [default: mqttpub- and 8 random hex digits]",
-    ),
-    flag(
-        "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
-        help="Client Identifier: this and 8 random hex digits.",
-    ),
-    flag("-u", "--username", aliases=("--user",), metavar="NAME", help="User Name."),
-    flag(
-        "-P", "--password", aliases=("--pw", "-pw"), metavar="PASSWORD", type=PASSWORD,
-        help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
-    ),
-    flag(
-        "--password-file", aliases=("-pw:file",), type=PATH, metavar="PATH",
-        help="File whose first line is the password.",
-    ),
-    flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
-    flag(
-        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
-        show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 s; 0 turns it off.",
-    ),
-    flag(
-        "--clean/--no-clean", "clean", " /-c", default=True, aliases=(" /--no-cleanStart", " /--disable-clean-session"),
-        help="Clean Start, before 5.0 Clean Session: begin without an old session.",
-    ),
-    flag(
-        "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
-        metavar="SECONDS", help="Give up when nothing moves on for so long.",
-    ),
-    flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),
-    group="Connection",
-)  # fmt: skip
+def settle(ctx: click.Context, what: str, names: Iterable[str]) -> None:
+    """Leave the one value with the strongest source, of flags for the same thing; raises UsageError for two."""
+    flags = {param.name: param for param in ctx.command.params if isinstance(param, Flag)}
+    given = [name for name in names if ctx.params.get(name) not in (None, False, ()) and rank(ctx, name)]
+    highest = max((rank(ctx, name) for name in given), default=0)
+    strongest = [name for name in given if rank(ctx, name) == highest]
+    if strongest[1:]:
+        called = " and ".join(flags[name].shown()[0] for name in strongest)
+        raise click.UsageError(f"only one {what} at a time, but {called} were given", ctx)
+    for name in given:
+        if name not in strongest:
+            ctx.params[name] = False if flags[name].is_flag else None

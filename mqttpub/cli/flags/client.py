@@ -8,8 +8,7 @@ import click
 from click.core import augment_usage_errors
 
 from . import passwords
-from .base import Command
-from .origin import settle
+from .base import Command, settle
 from .properties_argument import joined
 
 QUIET = "--quiet"

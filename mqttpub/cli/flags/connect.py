@@ -4,7 +4,8 @@ from typing import Any
 
 from ...spec.packets import Connect, Disconnect
 from ...spec.versions import Version
-from .base import Flag, client_id, ready, together
+from .base import Flag, ready, together
+from .connection import client_id
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument
 from .types import BYTE_NUMBER

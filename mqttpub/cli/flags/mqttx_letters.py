@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import click
 
-from .base import Flag
-from .origin import origin
+from .base import Flag, origin
 
 FORMATS = ("base64", "json", "hex", "binary", "cbor", "msgpack")
 """What MQTTX's -f takes."""

@@ -1,12 +1,12 @@
-"""The options that say how a payload is written, and the converter that they name."""
+"""The flags of a payload: where it comes from, the format it is written in, and the converter that they name."""
 
 from typing import Any
 
 import click
 
 from ...payload.formats import FORMATS, MODULES, Converter, avro, library, payload_size, protobuf
-from .base import flag, together
-from .types import PATH, WORD
+from .base import Flag, flag, together
+from .types import OCTETS, PATH, TEXT, WORD
 
 SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 """Formats that need a file, and the option that names it."""
@@ -88,3 +88,26 @@ _WITH_FILES = {
     "protobuf": lambda given: protobuf(given["protobuf_path"], given["protobuf_message_name"]),
     "avro": lambda given: avro(given["avsc_path"]),
 }
+
+
+def payload_options() -> list[Flag]:
+    """Return the options that name the source of a payload."""
+    return [
+        Flag(
+            ["-m", "--message"], metavar="TEXT", type=TEXT,
+            help="Payload: text, taken as it stands; - is standard input.",
+        ),
+        Flag(
+            ["--payload", "payload_value"], metavar="VALUE", type=OCTETS,
+            help="Payload: hex:..., base64:..., @file, or text; text: takes the rest as it stands.",
+        ),
+        Flag(
+            ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
+            type=PATH, help="Payload: what the file holds, - for standard input.",
+        ),
+        Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
+        Flag(
+            ["-n", "--null-message"], aliases=("--message-empty", "-m:empty"), is_flag=True,
+            help="Payload: none, zero bytes.",
+        ),
+    ]  # fmt: skip

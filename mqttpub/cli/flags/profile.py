@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from ...live.net.urls import shown_path
-from .base import Flag, flag
-from .origin import PROFILE, Profile
+from .base import PROFILE, Flag, Profile, flag
 
 DEFAULT = "default"
 """The profile that is used when none is named."""
@@ -135,11 +134,10 @@ def _belongs_elsewhere(key: str) -> bool:
 
 def _connecting() -> Iterator[click.Command]:
     """Yield the commands that take profiles."""
-    from ..main import COMMANDS, program
+    from ..registry import COMMANDS, load
     from .client import Client
 
-    commands = (program.get_command(click.Context(program), name) for name in COMMANDS)
-    yield from (each for each in commands if isinstance(each, Client))
+    yield from (command for command in map(load, COMMANDS) if isinstance(command, Client))
 
 
 def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
@@ -211,8 +209,8 @@ def _mask(param: Flag) -> Callable[[Any], Any] | None:
     """Return what masks the secrets in a value of a flag, None where it has none."""
     from .properties_argument import SettingType, masked_setting
     from .transport import HeaderType, PathType, ProxyType, masked_header
-    from .types import SecretType, UrlType
-    from .url import masked_url
+    from .types import SecretType
+    from .url import UrlType, masked_url
 
     masks: dict[type, Callable[[Any], Any]] = {
         SecretType: lambda text: "*" * len(text), UrlType: masked_url, ProxyType: masked_url,

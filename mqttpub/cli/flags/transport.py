@@ -7,8 +7,7 @@ import click
 from ...live.failures import Unusable
 from ...live.net.transport import Tls, Transport
 from ...live.net.urls import TOKEN, check_header, check_path
-from .base import Flag, flag, together
-from .origin import origin
+from .base import Flag, flag, origin, together
 from .types import ADDRESS, PATH, WORD, PathWord, SecretType
 
 FILE = PathWord(exists=True, dir_okay=False)

@@ -1,14 +1,11 @@
 """What the values of flags may be, and how they are written."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from ...spec.versions import Direction, Version
 from ...wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE
-
-if TYPE_CHECKING:
-    from .url import Url
 
 NEVER = 0xFFFF_FFFF
 """Session Expiry Interval of a session that does not expire."""
@@ -233,29 +230,7 @@ class ChoiceByte(NumberType):
         super().__init__(0, 0xFF, yes | no)
 
 
-class UrlType(click.ParamType["Url"]):
-    """A URL of a broker."""
-
-    name = "url"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> "Url":
-        """Return the parts of the URL, and note it when a password among them stood among the arguments."""
-        from .passwords import seen
-        from .url import Url, parse
-
-        if isinstance(value, Url):
-            return value
-        try:
-            url = parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if url.password is not None and ctx and param:
-            seen(ctx, param.name, "a password")
-        return url
-
-
 VERSION = VersionType()
-URL = UrlType()
 HOST = HostType()
 ADDRESS = AddressType()
 WORD = WordType()

@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...live.net.urls import authority, decoded_text, shown_path
-from .base import Flag
-from .origin import origin, rank
+from .base import Flag, origin, rank
 
 SCHEMES = ("mqtt", "mqtts", "ws", "wss")
 HTTP = ("ws", "wss")
@@ -42,6 +41,29 @@ def parse(text: str) -> Url:
         topic=decoded_text(path, "topic") or None if protocol not in HTTP else None,
         path=slash + path if slash and protocol in HTTP else None,
     )  # fmt: skip
+
+
+class UrlType(click.ParamType[Url]):
+    """A URL of a broker."""
+
+    name = "url"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Url:
+        """Return the parts of the URL, and note it when a password among them stood among the arguments."""
+        from .passwords import seen
+
+        if isinstance(value, Url):
+            return value
+        try:
+            url = parse(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if url.password is not None and ctx and param:
+            seen(ctx, param.name, "a password")
+        return url
+
+
+URL = UrlType()
 
 
 def masked_url(text: Any) -> str:

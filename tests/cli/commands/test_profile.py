@@ -12,11 +12,12 @@ import pytest
 
 from mqttpub.cli.commands.bench import command as bench
 from mqttpub.cli.commands.pub import command as pub
-from mqttpub.cli.flags.origin import Profile
+from mqttpub.cli.flags.base import Profile
 from mqttpub.cli.flags.profile import by_key, defaults, lines
 from mqttpub.cli.flags.properties_argument import SettingType
 from mqttpub.cli.flags.transport import HeaderType, ProxyType
-from mqttpub.cli.flags.types import SecretType, UrlType
+from mqttpub.cli.flags.types import SecretType
+from mqttpub.cli.flags.url import UrlType
 from mqttpub.cli.main import main
 from tests.cli.requested import PLAIN, connect, refused, requested
 
@@ -264,7 +265,7 @@ def test_foreign_characters_are_shown_escaped(config: Path, capsys: pytest.Captu
 def test_without_a_file_nothing_is_loaded_that_reads_one(tmp_path: Path) -> None:
     code = (
         "import sys; from mqttpub.cli.commands.pub import command; command.make_context('pub', ['-t', 'a', '-m', 'x']);"
-        "print(sorted({'tomllib', 'getpass', 'mqttpub.cli.flags.url', "
+        "print(sorted({'tomllib', 'getpass', "
         "'mqttpub.payload.bytes_argument'} & set(sys.modules)))"
     )
     done = subprocess.run(

@@ -1,0 +1,67 @@
+"""The flags of a Network Connection that commands share: broker, version, Client Identifier, user."""
+
+import os
+
+from .base import flag, together
+from .types import HOST, PASSWORD, PATH, U16_NUMBER, VERSION, FiniteRange, NumberType
+from .url import URL
+
+
+def client_id(prefix: str = "mqttpub-") -> str:
+    """Return a fresh client identifier."""
+    return prefix + os.urandom(4).hex()
+
+
+version_flag = flag(
+    "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
+    aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
+    help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5.",
+)  # fmt: skip
+
+connection_flags = together(
+    flag(
+        "-L", "--url", metavar="URL", type=URL,
+        help="mqtt://user:password@host:port/topic, percent-encoded, or mqtts, ws, wss; other flags go before it.",
+    ),
+    flag(
+        "-h", "--host", aliases=("--hostname",), type=HOST, default="localhost", show_default=True, metavar="HOST",
+        help="Host name or address of the broker.",
+    ),
+    flag(
+        "-p", "--port", type=NumberType(1, 65535), metavar="PORT",
+        help="Port of the broker; 8883 turns TLS on. [default: 1883, with TLS 8883, for ws 80, for wss 443]",
+    ),
+    version_flag,
+    flag(
+        "-i", "--client-id", aliases=("--id", "--identifier"), metavar="ID",
+        help="Client Identifier. [default: mqttpub- and 8 random hex digits]",
+    ),
+    flag(
+        "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
+        help="Client Identifier: this and 8 random hex digits.",
+    ),
+    flag("-u", "--username", aliases=("--user",), metavar="NAME", help="User Name."),
+    flag(
+        "-P", "--password", aliases=("--pw", "-pw"), metavar="PASSWORD", type=PASSWORD,
+        help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
+    ),
+    flag(
+        "--password-file", aliases=("-pw:file",), type=PATH, metavar="PATH",
+        help="File whose first line is the password.",
+    ),
+    flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
+    flag(
+        "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
+        show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 s; 0 turns it off.",
+    ),
+    flag(
+        "--clean/--no-clean", "clean", " /-c", default=True, aliases=(" /--no-cleanStart", " /--disable-clean-session"),
+        help="Clean Start, before 5.0 Clean Session: begin without an old session.",
+    ),
+    flag(
+        "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
+        metavar="SECONDS", help="Give up when nothing moves on for so long.",
+    ),
+    flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),
+    group="Connection",
+)  # fmt: skip

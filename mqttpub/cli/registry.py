@@ -1,0 +1,38 @@
+"""The commands: their names in the order of the help, what each is for, and how one is loaded."""
+
+from importlib import import_module
+
+import click
+
+COMMANDS = {
+    "pub": "Publish a message and see that it arrived.",
+    "encode": "Build a control packet from flags or JSON.",
+    "decode": "Read captured bytes, every field named.",
+    "lint": "Check captured packets against the MQTT specification.",
+    "explain": "Explain a packet type, property, Reason Code or statement.",
+    "pipeline": "Turn captures into tables, on all cores or on a cluster.",
+    "bench": "Publish from several connections and measure.",
+    "walkthrough": "Watch the three QoS exchanges, byte by byte.",
+    "broker": "Run a small local broker for experiments.",
+    "profile": "Show the named sets of flags in the configuration file.",
+    "completion": "Print the completion script of a shell.",
+}
+"""One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
+
+
+def load(name: str) -> click.Command:
+    """Import the module of a command in COMMANDS and return the command, with the flags of the screen.
+
+    Only the command that is run is imported, so that the others cost no start-up time.
+    """
+    command: click.Command = import_module(f".commands.{name}", __package__).command
+    add_screen_flags(command)
+    return command
+
+
+def add_screen_flags(command: click.Command) -> None:
+    """Add --color and --no-pager to a command that does not have them yet."""
+    from .screen import screen_flags
+
+    if not any(param.name == "color" for param in command.params):
+        command.params += screen_flags()
