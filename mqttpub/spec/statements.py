@@ -28,6 +28,8 @@ class Statement(NamedTuple):
     """Whom it binds: c (client), s (server) or cs."""
     severity: str
     """error, warning or note."""
+    answer: int | None
+    """Reason Code with which a receiver answers a violation; None where the text names none, and before 5.0."""
     equivalents: tuple[str, ...]
     """Ids of the same demand in other versions; a ~ before one that is only near."""
     text: str
@@ -117,5 +119,5 @@ def _load(version: str) -> tuple[Statement, ...]:
 
 
 def _parse(line: str) -> Statement:
-    id, klass, who, severity, equivalents, text = line.split("\t")
-    return Statement(id, klass, who, severity, tuple(equivalents.split()), text)
+    id, klass, who, severity, answer, equivalents, text = line.split("\t")
+    return Statement(id, klass, who, severity, int(answer, 16) if answer else None, tuple(equivalents.split()), text)

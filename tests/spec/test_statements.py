@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 import mqttpub
+from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.statements import Statement, find, statement, statements
+from mqttpub.spec.versions import Version
 
 NUMBERED = {
     "5.0": {"A": 65, "A~": 1, "B": 94, "B*": 18, "BL": 31, "C2": 17, "C": 25},
@@ -103,6 +105,14 @@ def test_words_are_known(version: str) -> None:
         assert row.severity in {"error", "warning", "note"}
 
 
+def test_an_answer_is_a_reason_code_that_refuses_or_ends_a_connection_in_5_0() -> None:
+    answered = [row for row in statements() if row.answer is not None]
+    assert len(answered) == 64
+    for row in answered:
+        assert row.version == "5.0", row.id
+        assert any(Codes(packet).legal(row.answer, Version.V5) for packet in ("DISCONNECT", "CONNACK", "PUBREC")), row
+
+
 @each_version
 def test_a_text_is_one_plain_sentence(version: str) -> None:
     for row in statements(version):
@@ -117,12 +127,12 @@ def test_a_text_is_one_plain_sentence(version: str) -> None:
 def test_the_data_is_a_plain_table(version: str) -> None:
     raw = files("mqttpub").joinpath("spec", "data", f"statements-{version}.tsv").read_bytes()
     header, *rows = raw.decode("ascii").split("\n")
-    assert header == "id\tclass\twho\tseverity\tequivalents\ttext"
+    assert header == "id\tclass\twho\tseverity\tanswer\tequivalents\ttext"
     assert rows.pop() == ""
     assert len(rows) == TOTALS[version]
     for row in rows:
         cells = row.split("\t")
-        assert len(cells) == 6
+        assert len(cells) == 7
         assert all(cell.isprintable() and cell == cell.strip() for cell in cells), row
 
 

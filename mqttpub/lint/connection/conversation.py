@@ -7,13 +7,13 @@ from ...codec.framing import declared, unknown_level
 from ...codec.tree import Decoded, Finding, finding
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Connect
+from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...wire.span import Span
 from ..packet.view import Reading
 from . import close as closing
 from . import connect as connecting
 from . import keepalive, limits
-from .answers import ANSWERS
 from .must_close import MALFORMED, spoil
 from .registry import CHECKS, CLIENT, SEVERITIES, Check, Fault, Tally
 from .state import End, State
@@ -178,9 +178,9 @@ def _placed(id: str, fault: Fault, decoded: Decoded) -> Finding:
     """Return the finding of a fault at its field, or at the packet type where the packet is at fault as a whole."""
     place = Reading(decoded).at(fault.path or "type")
     if place is None:
-        return finding(id, decoded.root.name, decoded.root.span, fault.message, reason=ANSWERS.get(id))
+        return finding(id, decoded.root.name, decoded.root.span, fault.message, reason=statement(id).answer)
     node = place.node
-    return finding(id, place.path, node.span, fault.message, mask=node.mask, reason=ANSWERS.get(id))
+    return finding(id, place.path, node.span, fault.message, mask=node.mask, reason=statement(id).answer)
 
 
 def _only_sender(decoded: Decoded) -> Direction | None:

@@ -7,9 +7,9 @@ from ...spec import structure
 from ...spec.constraints import Law
 from ...spec.packets import Connect
 from ...spec.properties import WILL
+from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...wire.span import Span
-from .answers import ANSWERS
 
 OF_SERVER = {"MQTT5-2.2.1-3": "MQTT5-2.2.1-4"}
 """Statements that bind the client, and those that say the same of the server."""
@@ -91,7 +91,7 @@ class Reading:
             id = OF_SERVER.get(id, id)
         span = node.span if fault.span is None else fault.span
         mask = node.mask if fault.mask is None else fault.mask
-        return finding(id, path, span, fault.message, mask=mask, reason=ANSWERS.get(id))
+        return finding(id, path, span, fault.message, mask=mask, reason=statement(id).answer)
 
     def _shared(self) -> int | None:
         level = self.value("protocol_level") if self.decoded.type is Connect else None

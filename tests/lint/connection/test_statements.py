@@ -67,6 +67,11 @@ def test_what_did_not_happen_is_not_exercised() -> None:
     assert not {"MQTT5-3.8.4-5", "MQTT5-3.10.4-4", "MQTT5-3.12.4-1"} & set(tally.exercised)
 
 
+def test_a_finding_has_the_reason_code_of_the_answer() -> None:
+    found = hear("> connect; < connack receive_maximum=1; > publish q1 i1; > publish q1 i2", Version.V5).found[-1]
+    assert [each.reason for each in found] == [0x93]
+
+
 # severities
 
 
