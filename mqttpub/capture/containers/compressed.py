@@ -9,6 +9,8 @@ from typing import Any, Protocol
 
 from ..types import BadCapture
 
+SUFFIXES = (".gz", ".zst")
+"""Endings of the names of compressed files."""
 GIVEN = 1 << 16
 """Compressed bytes that are read at a time."""
 GIVEN_UNBOUNDED = 1 << 8

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from ..types import BadCapture, Record
 from .buffer import Buffer
+from .container import Container
 from .gaps import LONGEST_PROVED, Gap, Gaps, Search
 
 LARGEST = 16 << 20
@@ -85,6 +86,9 @@ def records(buffer: Buffer) -> Iterator[Record]:
             yield new(cls, (number, begun + fraction * nanoseconds, link, data[start:end], length))
             before, at = at, end
         buffer.at = at
+
+
+CONTAINER = Container("pcap", (".pcap", ".cap"), begins, lambda buffer, _: records(buffer))
 
 
 class File:

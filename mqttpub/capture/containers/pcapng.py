@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from ..types import BadCapture, Record
 from .buffer import Buffer
+from .container import Container
 from .gaps import LONGEST_PROVED, Gap, Gaps, Search
 
 LARGEST = 16 << 20
@@ -92,6 +93,8 @@ def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[Record]:
             number += 1
             yield new(cls, (number, *packet))
 
+
+CONTAINER = Container("pcapng", (".pcapng",), begins, records)
 
 _Packet = tuple[int | None, int, bytes, int]
 """Time, link type, bytes, length on the wire."""

@@ -1,25 +1,87 @@
-"""Records of a capture, whatever its container: pcap or pcapng, plain or compressed."""
+"""The container formats, and the records of a capture whatever its format and compression.
+
+Each module of this package with a `CONTAINER` is a format: a new format is one new file here. `columns.scan` reads a
+format through these records unless it has a faster walk for it.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import BinaryIO
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import BinaryIO, NamedTuple
 
+from .. import containers as package
 from ..types import BadCapture, Record
-from . import compressed, pcap, pcapng
+from . import compressed
 from .buffer import Buffer
+from .container import Container
 
 LOOK = 12
-"""Bytes at the beginning of a file that tell its container."""
+"""Bytes at the start of a file that are enough to recognize its format."""
 DEEPEST = 2
-"""How many times a file may be compressed."""
+"""How many layers of compression a file may have."""
+
+
+@cache
+def containers() -> tuple[Container, ...]:
+    """Return the container formats."""
+    modules = (import_module(f"{package.__name__}.{each.name}") for each in iter_modules(package.__path__))
+    return tuple(module.CONTAINER for module in modules if hasattr(module, "CONTAINER"))
+
+
+def find(first: bytes) -> Container | None:
+    """Return the format of a file that begins with these bytes, LOOK or more; None for every other file."""
+    return next((each for each in containers() if each.begins(first)), None)
 
 
 def is_capture(first: bytes) -> bool:
-    """Tell whether a file whose first bytes, LOOK or more of them, are these is a capture and no text.
+    """Whether a file that begins with these bytes, LOOK or more, is a capture rather than a text.
 
-    What is compressed counts as a capture, as its content is not known yet.
+    A compressed file counts as a capture, because its content is not known yet.
     """
-    return pcap.begins(first) or pcapng.begins(first) or compressed.form(first) != ""
+    return compressed.form(first) != "" or find(first) is not None
+
+
+def suffixes() -> set[str]:
+    """Return the endings of the names of captures, such as `.pcap` and `.gz`."""
+    return {suffix for each in containers() for suffix in each.suffixes} | set(compressed.SUFFIXES)
+
+
+class Opened(NamedTuple):
+    """A capture whose format is known."""
+
+    buffer: Buffer
+    """Its bytes without compression, from the first one on."""
+    container: Container
+    compression: tuple[str, ...]
+    """From outside to inside, such as `("gzip",)`."""
+
+
+def opened(read: Callable[[int], bytes]) -> Opened:
+    """Return what a file is, which `read` (see Buffer) reads from its first byte.
+
+    Raises BadCapture for a file that is not a capture.
+    """
+    buffer = Buffer(read)
+    forms: list[str] = []
+    while form := compressed.form(first(buffer)):
+        if len(forms) == DEEPEST:
+            raise BadCapture(f"the file is compressed more than {DEEPEST} times")
+        forms.append(form)
+        inside = compressed.Decompressed(form, buffer.read)
+        buffer = Buffer(inside.read, inside.resume)
+    begin = first(buffer)
+    if container := find(begin):
+        return Opened(buffer, container, tuple(forms))
+    raise BadCapture(f"no capture begins with {begin[:4].hex(' ')}" if begin else "the file is empty")
+
+
+def first(buffer: Buffer) -> bytes:
+    """Return the first bytes of a file; raises BadCapture if it is broken before them."""
+    if not buffer.need(LOOK) and buffer.broken:
+        raise buffer.broken
+    return buffer.data[buffer.at : buffer.at + LOOK]
 
 
 def records(stream: BinaryIO) -> Iterator[Record]:
@@ -30,49 +92,27 @@ def records(stream: BinaryIO) -> Iterator[Record]:
 class Reader:
     """Reads a capture from a file or a pipe, once and without seeking.
 
-    Iteration yields every whole record, as soon as its bytes are there, and passes over damage. At the end it
-    raises BadCapture if the file is broken; the place is that of the first record or block that breaks it.
+    Iteration yields every whole record as soon as its bytes have arrived, and skips damage. After the last record
+    it raises BadCapture if the file is damaged; its offset is that of the first damaged record or block.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
-        # What is there is enough; `read` of a pipe would wait until a whole piece has come.
+        # `read` of a pipe would block until the whole size has arrived; `read1` returns what is there.
         self._source: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
         self.position = 0
-        """Bytes read of the file as it is, compressed or not."""
+        """Bytes read from the file as it is, compressed or not."""
         self.container: tuple[str, ...] = ()
-        """From outside to inside, such as `("gzip", "pcapng")`, from when iteration begins."""
+        """From outside to inside, such as `("gzip", "pcapng")`; empty until iteration starts."""
         self.secrets: Counter[str] = Counter()
-        """Lines of the keys that a pcapng holds so far, by their kind, such as `TLS key log`."""
+        """Lines of the keys in the capture so far, by kind, such as `TLS key log`."""
 
     def __iter__(self) -> Iterator[Record]:
-        """Begin to read; a file that is no capture raises here already."""
-        buffer = Buffer(self._read)
-        while form := compressed.form(first(buffer)):
-            if len(self.container) == DEEPEST:
-                raise BadCapture(f"the file is compressed more than {DEEPEST} times")
-            self.container += (form,)
-            inside = compressed.Decompressed(form, buffer.read)
-            buffer = Buffer(inside.read, inside.resume)
-        return self._records(buffer)
-
-    def _records(self, buffer: Buffer) -> Iterator[Record]:
-        begin = first(buffer)
-        if pcap.begins(begin):
-            self.container += ("pcap",)
-            return pcap.records(buffer)
-        if pcapng.begins(begin):
-            self.container += ("pcapng",)
-            return pcapng.records(buffer, self.secrets)
-        raise BadCapture(f"no capture begins with {begin[:4].hex(' ')}" if begin else "the file is empty")
+        """Start to read; raises BadCapture at once for a file that is not a capture."""
+        found = opened(self._read)
+        self.container = (*found.compression, found.container.name)
+        return found.container.records(found.buffer, self.secrets)
 
     def _read(self, size: int) -> bytes:
         piece = self._source(size)
         self.position += len(piece)
         return piece
-
-
-def first(buffer: Buffer) -> bytes:
-    """Return the first bytes of a file; raises BadCapture if it is broken before them."""
-    if not buffer.need(LOOK) and buffer.broken:
-        raise buffer.broken
-    return buffer.data[buffer.at : buffer.at + LOOK]

@@ -30,8 +30,8 @@ OF_CAPTURES = (
     "keylog", "port", "max_connections", "absolute_time",
 )  # fmt: skip
 """Parameters that only the views of a whole conversation know."""
-SUFFIXES = frozenset((".bin", ".cap", ".gz", ".hex", ".json", ".jsonl", ".log", ".pcap", ".pcapng", ".txt", ".zst"))
-"""What the names of files end with, and what no writing of bytes ends with."""
+SUFFIXES = frozenset((".bin", ".hex", ".json", ".jsonl", ".log", ".txt"))
+"""Endings of file names, besides those of captures, that no notation of bytes ends with."""
 
 
 def decode(given: dict[str, Any]) -> int:
@@ -75,8 +75,17 @@ def _missing(words: tuple[str, ...]) -> str:
         return words[0]
     if len(words) == 1 and words[0].startswith("@"):
         return ""
-    names = (word for word in words if os.path.splitext(word)[1].lower() in SUFFIXES)
+    names = (word for word in words if _names_file(os.path.splitext(word)[1].lower()))
     return next((name for name in names if not os.path.exists(name)), "")
+
+
+def _names_file(suffix: str) -> bool:
+    if not suffix or suffix in SUFFIXES:
+        return bool(suffix)
+    # Only here, so that bytes on the command line load no capture reader.
+    from ...capture.containers.registry import suffixes
+
+    return suffix in suffixes()
 
 
 def _argument(words: tuple[str, ...], form: str, log: Log) -> Iterator[Piece]:

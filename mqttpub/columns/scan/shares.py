@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...capture.containers import pcap, pcapng
 from ...capture.containers.buffer import Buffer
-from ...capture.containers.registry import LOOK
+from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
 from ..reassemble.headers import slots
 from .buckets import SLOTS, table
@@ -77,20 +77,33 @@ def _looked_at(file: BinaryIO, path: str, size: int, places: int) -> Iterator[Re
 def _known(front: Records, file: BinaryIO) -> tuple[bytes, Callable[[bytes], Chain]] | None:
     """Return what stands in front of the first packet of a capture, and what its records are."""
     file.seek(0)
-    first = file.read(LOOK)
+    container = find(file.read(LOOK))
+    known = _KNOWN.get(container.name) if container else None
     file.seek(0)
+    return known(file) if known else None
+
+
+def _known_pcap(file: BinaryIO) -> tuple[bytes, Callable[[bytes], Chain]]:
     buffer = Buffer(file.read)
-    if pcap.begins(first):
-        form = pcap.File(buffer)
-        return buffer.data[: buffer.at], lambda data: PcapChain(data, form)
-    if pcapng.begins(first):
-        blocks, data = pcapng.Blocks(buffer, Counter()), file.read(WINDOW)
-        file.seek(0)
-        begin = 0
-        while begin < WINDOW and blocks.next() is None:
-            begin = buffer.offset
-        return data[:begin], lambda data: EnhancedChain(data, blocks.order)
-    return None
+    form = pcap.File(buffer)
+    return buffer.data[: buffer.at], lambda data: PcapChain(data, form)
+
+
+def _known_pcapng(file: BinaryIO) -> tuple[bytes, Callable[[bytes], Chain]]:
+    buffer = Buffer(file.read)
+    blocks, data = pcapng.Blocks(buffer, Counter()), file.read(WINDOW)
+    file.seek(0)
+    begin = 0
+    while begin < WINDOW and blocks.next() is None:
+        begin = buffer.offset
+    return data[:begin], lambda data: EnhancedChain(data, blocks.order)
+
+
+_KNOWN: dict[str, Callable[[BinaryIO], tuple[bytes, Callable[[bytes], Chain]]]] = {
+    "pcap": _known_pcap,
+    "pcapng": _known_pcapng,
+}
+"""The containers, by name, whose records can be found from any place in the file."""
 
 
 def _place(file: BinaryIO, path: str, start: int, head: bytes, chain: Callable[[bytes], Chain]) -> Iterator[Records]:

@@ -1,17 +1,17 @@
 """Parts of a large capture file that can be read by themselves, found exactly by a walk from record to record."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from ...capture.containers import pcap, pcapng
+from ...capture.containers import pcapng
 from ...capture.containers.buffer import Buffer
 from ...capture.containers.pcap import FILE_HEADER, File
 from ...capture.containers.pcapng import Blocks
-from ...capture.containers.registry import LOOK
+from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
 from ..gather import Integers
 from .records import BLOCK, Records, enhanced, packets, records, walk
@@ -80,10 +80,10 @@ _Place = tuple[int, int, bytes]
 
 
 def _places(first: bytes, buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    """Yield where parts begin; raises BadCapture where the file is broken."""
-    if pcap.begins(first):
-        return _of_pcap(buffer, size, block)
-    return _of_pcapng(buffer, size, block) if pcapng.begins(first) else iter(())
+    """Yield where parts begin; nothing for a container that has no walk. Raises BadCapture where the file is broken."""
+    container = find(first)
+    walk_of = _WALKS.get(container.name) if container else None
+    return walk_of(buffer, size, block) if walk_of else iter(())
 
 
 def _splits(path: str, places: list[_Place], whole: int) -> list[Split]:
@@ -134,3 +134,7 @@ def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
         found, buffer.at = packets(buffer.data, starts, stop, blocks)
         yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
         cuts.number += blocks.next() is not None
+
+
+_WALKS: dict[str, Callable[[Buffer, int, int], Iterator[_Place]]] = {"pcap": _of_pcap, "pcapng": _of_pcapng}
+"""How the parts of a container are found, by its name."""
