@@ -13,8 +13,9 @@ from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish
 from ..spec.versions import Version
 from .failures import MALFORMED, ConnectionRefused, Lost, NoConnack, NotConnected, PeerFault, Refused, Unanswered
 from .guard import Guard
-from .net.client import Client, Target
+from .net.client import Client
 from .net.dial import half_close
+from .net.target import Target
 from .publish.acks import acknowledgement, read, reason_text
 from .publish.flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
 from .tap import Observer, Tap, buffering

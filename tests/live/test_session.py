@@ -17,7 +17,7 @@ from mqttpub.live.failures import (
     Unanswered,
     Unusable,
 )
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.publish.flows import Exchange, Message
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.declare import PACKETS, Property

@@ -13,7 +13,7 @@ from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.codec.publish_writer import PublishWriter
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.declare import Property

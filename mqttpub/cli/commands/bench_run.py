@@ -10,7 +10,7 @@ import click
 
 from ...codec.publish_writer import PublishWriter
 from ...live.failures import Exit, Interrupted
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.publish.flows import Message
 from ...live.publish.publisher import Options, Publisher
 from ...payload.formats import payload_size

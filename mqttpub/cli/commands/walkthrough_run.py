@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...codec.decode import decode
 from ...codec.stream import Frame
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.publish.flows import Message, Sender
 from ...live.publish.publisher import publish_all
 from ...live.session import Session

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.publish.flows import Message
 from ...live.publish.publisher import BATCH, Listed, Source
 from ...spec.declare import Property

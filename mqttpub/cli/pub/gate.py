@@ -7,7 +7,7 @@ import click
 
 from ...codec.encode import encode
 from ...lint.packet.fast import sound
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...spec.constraints import Law
 from ...spec.declare import Packet, Property
 from ...spec.packets import Publish

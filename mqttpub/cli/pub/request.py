@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...spec.packets import Publish
 from ...spec.versions import Version
 from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_request

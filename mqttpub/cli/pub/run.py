@@ -4,7 +4,7 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from ...live.failures import Exit, Failure, Interrupted
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.net.transport import Transport
 from ...live.publish.publisher import Options, Publisher
 from .. import signals

@@ -1,41 +1,16 @@
 """The connection that paho makes, with a tap around its socket."""
 
 import time
-from typing import Any, NamedTuple
+from typing import Any
 
 from paho.mqtt.client import Client as PahoClient
 from paho.mqtt.enums import CallbackAPIVersion
 
 from ...codec.encode import encode
-from ...spec.packets import Connect, Disconnect
-from ...spec.versions import Version
 from ..failures import NotConnected
 from ..tap import Observer, Tap
+from .target import Target
 from .transport import Transport
-
-
-class Target(NamedTuple):
-    """Where to connect, and what to say first and last."""
-
-    host: str = "localhost"
-    port: int = 1883
-    version: Version = Version.V5
-    connect: Connect = Connect()
-    """The CONNECT to send."""
-    disconnect: Disconnect = Disconnect()
-    """The DISCONNECT to send at the end."""
-
-    transport: Transport = Transport()
-    """How to get there."""
-
-    @property
-    def place(self) -> str:
-        """Where the connection goes, as people write it."""
-        return self.transport.place(self.host, self.port)
-
-    def changed(self, **connect: Any) -> "Target":
-        """Return the target with some values of its CONNECT changed."""
-        return self._replace(connect=self.connect.replace(**connect))
 
 
 class Client(PahoClient):

@@ -3,11 +3,11 @@
 import socket
 import ssl
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
-from .client import Target
+from .deadline import left, tcp, within
+from .target import Target
 from .transport import Transport
 
 
@@ -56,11 +56,6 @@ def connected(target: Target, until: float) -> Any:
     return through(transport.proxy, (target.host, target.port), transport.bind, until)
 
 
-def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
-    """Return a TCP connection to a host and port."""
-    return socket.create_connection(place, left(until), (bind, 0) if bind else None)
-
-
 def unix_socket(path: str, until: float) -> Any:
     """Connect to a unix socket; paho would wait for it without end, and leave it open when that fails."""
     sock = socket.socket(socket.AF_UNIX)
@@ -71,49 +66,6 @@ def unix_socket(path: str, until: float) -> Any:
         sock.close()
         raise
     return sock
-
-
-def left(until: float) -> float:
-    """Return the seconds that are left; never zero, which would mean not to wait."""
-    return max(until - time.monotonic(), 0.001)
-
-
-def within(seconds: float, make: Callable[[], Any]) -> Any:
-    """Return what `make` makes; it works in a thread, because a silent name server cannot be interrupted."""
-    import threading
-
-    made: list[tuple[Any, BaseException | None]] = []
-    lock = threading.Lock()
-    late = False
-
-    def work() -> None:
-        try:
-            outcome: tuple[Any, BaseException | None] = make(), None
-        except BaseException as error:
-            _let_go(error)
-            outcome = None, error
-        with lock:
-            made.append(outcome)
-            if late and outcome[0] is not None:
-                outcome[0].close()
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    thread.join(max(seconds, 0))
-    with lock:
-        late = not made
-    if late:
-        raise TimeoutError
-    sock, error = made.pop()
-    if error is not None:
-        raise error
-    return sock
-
-
-def _let_go(error: BaseException) -> None:
-    """Close what the frames of an error hold: PySocks forgets a file on its socket, which keeps that open."""
-    for each in (error, error.__context__):
-        traceback.clear_frames(each.__traceback__ if each else None)
 
 
 def half_close(sock: Any) -> None:

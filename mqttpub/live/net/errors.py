@@ -6,7 +6,7 @@ import socket
 from ...spec.declare import PACKETS
 from ...spec.packets import Auth, Connack
 from ..tap import Tap
-from .client import Target
+from .target import Target
 
 TLS_ALERT = b"\x15\x03"
 FOREIGN = {TLS_ALERT: "speaks TLS", b"HTTP/": "speaks HTTP", b"SSH-": "speaks SSH"}

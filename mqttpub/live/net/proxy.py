@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from ..failures import Unusable
-from .dial import left, tcp
+from .deadline import left, tcp
 from .transport import authority
 from .tunnel import NoAnswer, NoUser, NoWay, connect_through
 from .urls import authority as parts_of

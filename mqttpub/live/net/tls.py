@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..failures import NotConnected
-from .client import Target
-from .dial import left
+from .deadline import left
+from .target import Target
 from .tls_settings import settle
 from .transport import Tls
 

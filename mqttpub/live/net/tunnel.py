@@ -3,7 +3,7 @@
 import base64
 import socket
 
-from .dial import left
+from .deadline import left
 from .transport import authority
 
 START = b"HTTP/"

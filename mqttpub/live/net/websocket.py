@@ -8,9 +8,9 @@ from paho.mqtt.client import _WebsocketWrapper
 
 from ..failures import NotConnected, Unusable
 from ..tap import again
-from .client import Target
-from .dial import left
+from .deadline import left
 from .errors import speaks
+from .target import Target
 from .urls import check_header, check_host, check_path, shown_path
 
 HEADER = "Sec-WebSocket-Protocol"

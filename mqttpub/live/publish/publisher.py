@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from ...codec.publish_writer import PublishWriter
 from ...spec.versions import Version
 from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
-from ..net.client import Target
+from ..net.target import Target
 from ..session import Session
 from ..tap import Observer, buffering
 from .durability import Settling

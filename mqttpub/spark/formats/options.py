@@ -5,7 +5,7 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.net.transport import Tls, Transport
 from ...spec.declare import Property
 from ...spec.packets import Connect

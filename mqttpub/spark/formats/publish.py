@@ -19,7 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.publish.flows import Exchange, Message
 from ...live.publish.publisher import Options as Way
 from ...live.publish.publisher import Publisher

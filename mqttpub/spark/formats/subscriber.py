@@ -9,7 +9,7 @@ from ...codec.encode import encode
 from ...lint.packet.check import lint
 from ...lint.packet.fast import sound
 from ...live.failures import ConnectionRefused, Failure, PeerFault, Refused
-from ...live.net.client import Target
+from ...live.net.target import Target
 from ...live.publish.acks import read
 from ...live.publish.flows import PACKET_NOT_FOUND, Sender
 from ...live.publish.publisher import FIRST_PAUSE, LONGEST_PAUSE, PASSING

@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.cli.flags.url import Url, masked_url, parse
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.spec.packets import Connect
 from tests.cli.requested import refused, requested
 

@@ -10,7 +10,7 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.live.failures import NotConnected, Unusable
 from mqttpub.live.net import proxy as proxies
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Transport
 from mqttpub.live.net.tunnel import request
 from tests.cli.requested import requested

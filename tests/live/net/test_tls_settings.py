@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from mqttpub.live.failures import Exit, Unusable
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.net.tls import check
 from mqttpub.live.net.transport import Tls, Transport
 from tests.conftest import free_port

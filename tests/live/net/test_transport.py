@@ -10,7 +10,7 @@ import pytest
 
 from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, PeerFault
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.publisher import Listed, Options, Publisher, publish_all

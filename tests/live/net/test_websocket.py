@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.failures import NotConnected, Unusable
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.net.websocket import WebSocket, masked
 from tests.fakes import Peer, Script, scripted
 from tests.live.brokers import Broker

@@ -7,7 +7,7 @@ import pytest
 
 from mqttpub.codec.fast_decode import values
 from mqttpub.live.failures import Lost
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.outbox import Outbox
 from mqttpub.live.publish.publisher import Listed, Options, Publisher

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.publish.flows import Exchange, Message
 from mqttpub.live.publish.limits import Limits
 from mqttpub.live.publish.publisher import Ahead, Listed, Options, Publisher

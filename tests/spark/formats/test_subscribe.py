@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.live.net.client import Target
+from mqttpub.live.net.target import Target
 from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.publisher import Listed, Options, Publisher
 from mqttpub.spark import register
