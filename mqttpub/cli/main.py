@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import click
 
+from ..common.errors import UserError
 from .registry import COMMANDS, add_screen_flags, load
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -24,6 +25,15 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name."""
         return load(cmd_name) if cmd_name in COMMANDS else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the subcommand; raises UsageError for a UserError of the rooms below, which know nothing of click."""
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            name = ctx.invoked_subcommand or ""
+            command = self.get_command(ctx, name) or self
+            raise click.UsageError(str(error), click.Context(command, parent=ctx, info_name=name)) from None
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Return the flags of the program itself."""
