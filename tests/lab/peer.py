@@ -5,7 +5,8 @@ from typing import Any
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.stream import Stream
-from mqttpub.lab.broker.connection import Exchange
+from mqttpub.lab.broker.connection import ClientConnection
+from mqttpub.lab.broker.dispatch import receive
 from mqttpub.lab.broker.hub import Hub
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.lint.packet.check import lint
@@ -56,7 +57,7 @@ class Peer:
     def __init__(self, lab: "Lab", version: Version) -> None:
         self.lab = lab
         self.version = version
-        self.exchange = Exchange(lab.hub)
+        self.connection = ClientConnection(lab.hub)
         self.stream = Stream(Direction.SERVER)
         self.connack = Connack()
         self.rest: list[Any] = []
@@ -65,15 +66,15 @@ class Peer:
     def send(self, *packets: Packet | bytes) -> "Peer":
         """Send packets, or bytes as they are, in one piece."""
         data = (each if isinstance(each, bytes) else encode(each, self.version) for each in packets)
-        self.exchange.receive(b"".join(data))
+        receive(self.connection, b"".join(data))
         self.lab.settle()
         return self
 
     def got(self) -> list[Any]:
         """Return the packets that came since the last time."""
-        data = bytes(self.exchange.output)
-        self.exchange.output.clear()
-        return [read(frame.data, self.exchange.version) for frame in self.stream.feed(data)]
+        data = bytes(self.connection.output)
+        self.connection.output.clear()
+        return [read(frame.data, self.connection.version) for frame in self.stream.feed(data)]
 
     def one(self, kind: type[Packet] = Packet) -> Any:
         """Return the only packet that came."""
@@ -131,13 +132,13 @@ class Peer:
 
     def drop(self) -> None:
         """Lose the connection."""
-        self.exchange.lost("dropped")
+        self.connection.lost("dropped")
         self.lab.settle()
 
     @property
     def over(self) -> Any:
         """Why the broker closes the connection."""
-        return self.exchange.closing
+        return self.connection.closing
 
 
 class Lab:
@@ -173,9 +174,9 @@ class Lab:
     def settle(self) -> None:
         """Do what the driver does after each turn."""
         while self.hub.dirty:
-            exchange, _ = self.hub.dirty.popitem()
-            if exchange.closing is not None:
-                exchange.lost("closed")
+            connection, _ = self.hub.dirty.popitem()
+            if connection.closing is not None:
+                connection.lost("closed")
 
     def kinds(self) -> list[str]:
         """Return the kinds of all events."""

@@ -1,52 +1,50 @@
-"""CONNECT: who is let in, and with what (5.0: 3.1.4)."""
+"""CONNECT: which clients are accepted, and with what limits (5.0: 3.1.4)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...codec.tree import Decoded
 from ...spec.declare import Properties, Property
 from ...spec.packets import Connack, Connect
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
+from .connection import ClientConnection
 from .hub import Hub
 from .message import WILL_DELAY, Message
-from .refusal import CREDENTIALS, MALFORMED, METHOD, NO_QOS, NO_RETAIN, QUOTA, TOPIC, VERSION, Refusal
+from .refusal import CREDENTIALS, MALFORMED, METHOD, NO_QOS, NO_RETAIN, QUOTA, TOPIC, VERSION, Refusal, check
 from .session import FOREVER, Session
-
-if TYPE_CHECKING:
-    from .connection import Exchange
 
 PROTOCOLS = {("MQIsdp", 3), ("MQTT", 4), ("MQTT", 5)}
 NAMES = {name for name, _ in PROTOCOLS}
 ID = {key: row.id for key, row in BY_KEY.items()}
 
 
-def admit(exchange: "Exchange", decoded: Decoded) -> None:
+def admit(connection: ClientConnection, decoded: Decoded) -> None:
     """Answer the first CONNECT of a connection; raises Refusal."""
     _check_protocol(decoded)
-    exchange.check(decoded)
+    check(decoded)
     connect = decoded.packet
     assert isinstance(connect, Connect)
     given = {each.id: each.value for each in connect.properties}
-    exchange.largest = given.get(ID["maximum_packet_size"], exchange.largest)
-    hub = exchange.hub
+    connection.largest = given.get(ID["maximum_packet_size"], connection.largest)
+    hub = connection.hub
     _check(hub, connect, given)
-    exchange.name = connect.client_id or hub.new_id()
-    session, present = hub.attach(exchange.name, connect.clean_start)
-    _equip(session, connect, given, exchange.version)
-    _set_up(exchange, session, connect, given)
-    hub.event("connect", exchange.name, _summary(exchange.version, connect, present))
-    exchange.answer(_connack(exchange, connect, present))
-    session.resume(exchange)
+    connection.name = connect.client_id or hub.new_id()
+    session, present = hub.attach(connection.name, connect.clean_start)
+    _equip(session, connect, given, connection.version)
+    _set_up(connection, session, connect, given)
+    hub.event("connect", connection.name, _summary(connection.version, connect, present))
+    connection.answer(_connack(connection, connect, present))
+    session.resume(connection)
 
 
 def _check_protocol(decoded: Decoded) -> None:
-    """Refuse a version that is not spoken, before reading the rest by rules that may be others."""
+    """Refuse an unsupported version, before the rest is read by rules that may differ."""
     nodes = decoded.root.child("protocol_name"), decoded.root.child("protocol_level")
     name, level = (node and node.value for node in nodes)
     if level is None or (name, level) in PROTOCOLS:
         return
-    told = name in NAMES or decoded.version == Version.V5
-    raise Refusal(VERSION if told else MALFORMED, f"protocol {name!a} at level {level}, but MQTT 3.1, 3.1.1 or 5.0")
+    is_mqtt = name in NAMES or decoded.version == Version.V5
+    raise Refusal(VERSION if is_mqtt else MALFORMED, f"protocol {name!a} at level {level}, but MQTT 3.1, 3.1.1 or 5.0")
 
 
 def _check(hub: Hub, connect: Connect, given: dict[int, Any]) -> None:
@@ -56,15 +54,15 @@ def _check(hub: Hub, connect: Connect, given: dict[int, Any]) -> None:
     if method is not None:
         raise Refusal(METHOD, f"Authentication Method {method!a}, but this broker has none")
     if not _known(hub, connect):
-        raise Refusal(CREDENTIALS, "User Name or Password is not right")
+        raise Refusal(CREDENTIALS, "User Name or Password is wrong")
     if hub.full(connect.client_id):
         raise Refusal(QUOTA, f"this broker keeps {limits.sessions} sessions and has no room for another")
     if connect.will_qos > limits.qos:
-        raise Refusal(NO_QOS, f"Will QoS {connect.will_qos}, but this broker takes {limits.qos} at most")
+        raise Refusal(NO_QOS, f"Will QoS {connect.will_qos}, but this broker accepts {limits.qos} at most")
     if connect.will_retain and not limits.retain:
         raise Refusal(NO_RETAIN, "Will Retain is 1, but this broker keeps no retained messages")
     if will and not hub.accepts(will.topic):
-        raise Refusal(TOPIC, "this broker takes no messages to the Will Topic")
+        raise Refusal(TOPIC, "this broker accepts no messages to the Will Topic")
 
 
 def _known(hub: Hub, connect: Connect) -> bool:
@@ -72,7 +70,7 @@ def _known(hub: Hub, connect: Connect) -> bool:
 
 
 def _equip(session: Session, connect: Connect, given: dict[int, Any], version: Version) -> None:
-    """Give a session what this CONNECT says of it."""
+    """Set expiry and will of a session from its CONNECT."""
     lasting = 0 if connect.clean_start else FOREVER
     session.expiry = given.get(ID["session_expiry_interval"], 0) if version == Version.V5 else lasting
     will = connect.will
@@ -85,35 +83,35 @@ def _equip(session: Session, connect: Connect, given: dict[int, Any], version: V
     session.will_delay = next((each.value for each in will.properties if each.id == WILL_DELAY), 0)
 
 
-def _set_up(exchange: "Exchange", session: Session, connect: Connect, given: dict[int, Any]) -> None:
-    """Give a connection what its CONNECT says of it."""
-    exchange.session = session
-    exchange.window = min(given.get(ID["receive_maximum"], exchange.window), exchange.window)
-    exchange.verbose = given.get(ID["request_problem_information"], 1) == 1
-    exchange.silence = 1.5 * connect.keep_alive
-    exchange.watch()
+def _set_up(connection: ClientConnection, session: Session, connect: Connect, given: dict[int, Any]) -> None:
+    """Set the limits of a connection from its CONNECT."""
+    connection.session = session
+    connection.window = min(given.get(ID["receive_maximum"], connection.window), connection.window)
+    connection.verbose = given.get(ID["request_problem_information"], 1) == 1
+    connection.silence = 1.5 * connect.keep_alive
+    connection.watch()
 
 
-def _connack(exchange: "Exchange", connect: Connect, present: bool) -> Connack:
-    if exchange.version < Version.V5:
-        return Connack(session_present=present and exchange.version > Version.V31)
-    return Connack(session_present=present, properties=_offered(exchange, connect))
+def _connack(connection: ClientConnection, connect: Connect, present: bool) -> Connack:
+    if connection.version < Version.V5:
+        return Connack(session_present=present and connection.version > Version.V31)
+    return Connack(session_present=present, properties=_offered(connection, connect))
 
 
-def _offered(exchange: "Exchange", connect: Connect) -> Properties:
-    """Return the properties that tell what this broker does not do, or not without end."""
-    limits = exchange.hub.limits
-    told = (
+def _offered(connection: ClientConnection, connect: Connect) -> Properties:
+    """Return the properties that announce what this broker limits or does not offer."""
+    limits = connection.hub.limits
+    limited = (
         ("receive_maximum", limits.receive, True),
         ("maximum_qos", limits.qos, limits.qos < 2),
         ("retain_available", 0, not limits.retain),
         ("maximum_packet_size", limits.packet, True),
-        ("assigned_client_identifier", exchange.name, not connect.client_id),
+        ("assigned_client_identifier", connection.name, not connect.client_id),
         ("topic_alias_maximum", limits.aliases, True),
     )
-    return tuple(Property(ID[key], value) for key, value, wanted in told if wanted)
+    return tuple(Property(ID[key], value) for key, value, wanted in limited if wanted)
 
 
 def _summary(version: Version, connect: Connect, present: bool) -> str:
-    session = "its session goes on" if present else "clean" if connect.clean_start else "a new session"
+    session = "its session is resumed" if present else "clean" if connect.clean_start else "a new session"
     return f"MQTT {version.label}, {session}, keep alive {connect.keep_alive} s"

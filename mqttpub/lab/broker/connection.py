@@ -1,30 +1,22 @@
-"""One connection: bytes in, bytes out, and why it is over.
+"""The server's end of one connection: its state, what is written to it, and why it ends.
 
-No socket here. The driver calls `receive` with what came and `lost` when the connection is gone;
-it writes `output`, and closes the connection once `closing` says why.
+There is no socket here. The server passes received bytes to `dispatch.receive`, writes `output`, closes the
+connection once `closing` holds the reason, and calls `lost` when it is gone.
 """
 
-from ...codec.decode import decode
 from ...codec.framing import connect_layout, frame_length
-from ...codec.stream import Frame, LostSync, Stream
-from ...codec.tree import Decoded
-from ...lint.packet.check import lint
+from ...codec.stream import Stream
 from ...spec.declare import Packet
-from ...spec.packets import Connect, Publish, Pubrel
+from ...spec.packets import Pubrel
 from ...spec.versions import Direction, Version
-from ...wire.cursor import Cursor, Overlong, Short
-from .connect import admit
-from .handlers import HANDLERS
+from ...wire.cursor import Overlong
 from .hub import Hub
 from .message import Delivery
 from .refusal import (
     KEEP_ALIVE,
     MALFORMED,
-    PROTOCOL,
-    QUOTA,
     TAKEN_OVER,
     TOO_LARGE,
-    Refusal,
     connack,
     disconnect,
     fitting,
@@ -36,7 +28,7 @@ ENDLESS = 268_435_460
 """Size of the largest packet that MQTT can write."""
 
 
-class Exchange:
+class ClientConnection:
     """The server's end of one connection."""
 
     def __init__(self, hub: Hub) -> None:
@@ -48,13 +40,13 @@ class Exchange:
         self.closing: str | None = None
         """Why the connection is over, once it is."""
         self.version = Version.V5
-        self.told = False
-        """Whether a CONNECT has told the version, so that the client can be answered."""
+        self.version_known = False
+        """Whether a CONNECT named the version, so that the client can be answered."""
         self.session: Session | None = None
         self.heard = hub.clock()
-        """When the last bytes came."""
+        """When the last bytes were received, on the clock of the hub."""
         self.silence = hub.limits.patience
-        """How long the client may be silent; 0 for ever."""
+        """Seconds the client may be silent; 0 for no limit."""
         self.window = hub.limits.window
         self.largest = ENDLESS
         """Maximum Packet Size of the client."""
@@ -64,70 +56,10 @@ class Exchange:
         """What the client's Topic Aliases stand for."""
         self.watch()
 
-    # what the driver calls
-
-    def receive(self, data: bytes) -> None:
-        """Take bytes from the client; whatever they are, nothing is raised."""
-        self.heard = self.hub.clock()
-        frames = self.stream.feed(data)
-        try:
-            while self.open and (frame := next(frames, None)) is not None:
-                self.take(frame)
-        except LostSync as lost:
-            self.out_of_sync(lost.message)
-        except Refusal as refusal:
-            self.refuse(refusal.code, refusal.text)
-
-    def lost(self, why: str) -> None:
-        """Take note that the connection is gone, or as good as gone."""
-        self.closing = self.closing or why
-        self.hub.timers.cancel(self)
-        session, self.session = self.session, None
-        if session:
-            self.hub.event("disconnect", self.name, self.closing)
-            self.hub.detach(session)
-
-    # packets in
-
-    def take(self, frame: Frame) -> None:
-        """Act on one packet; raises Refusal."""
-        code = frame.data[0] >> 4
-        if self.session is None:
-            self.learn(connect_layout(frame.data))
-        if not self.told and code != Connect.code:
-            raise Refusal(PROTOCOL, f"the first packet has type {code}, but must be a CONNECT")
-        self.measure(frame.data, code)
-        decoded = decode(frame.data, self.version, direction=Direction.CLIENT)
-        if self.session is None:
-            admit(self, decoded)
-            return
-        if code == Connect.code:
-            raise Refusal(PROTOCOL, "a second CONNECT on this connection")
-        self.check(decoded)
-        HANDLERS[code](self, decoded.packet)
-
-    def measure(self, data: bytes, code: int) -> None:
-        """Refuse what would take much more memory and time than bytes; raises Refusal."""
-        limits = self.hub.limits
-        if code == Publish.code:
-            length, limit = _property_length(data, self.version), limits.request
-        else:
-            length, limit = len(data), limits.connect if code == Connect.code else limits.request
-        if length > limit:
-            what = "of properties" if code == Publish.code else "in one packet"
-            raise Refusal(QUOTA, f"{length} bytes {what}, but this broker takes {limit}")
-
-    def check(self, decoded: Decoded) -> None:
-        """Refuse a packet that breaks the specification; raises Refusal."""
-        findings = lint(decoded, Direction.CLIENT)
-        wrong = [each for each in findings if each.severity == "error"]
-        if wrong or decoded.packet is None:
-            raise Refusal.of((wrong or findings)[0])
-
     # packets out
 
     def send(self, packet: Packet) -> bool:
-        """Write a packet; return False when the client does not take one so large, or nothing any more."""
+        """Write a packet; return False if it is larger than the client accepts, or the connection is closing."""
         if not self.open:
             return False
         data = fitting(packet, self.version, self.largest)
@@ -140,7 +72,7 @@ class Exchange:
         return bool(data)
 
     def answer(self, packet: Packet) -> None:
-        """Write a packet that must not be left out."""
+        """Write a packet; close the connection if the client does not accept one so large."""
         if not self.send(packet) and self.open:
             self.close(f"{packet.name} is larger than the client's Maximum Packet Size")
 
@@ -152,7 +84,7 @@ class Exchange:
             why = reasons(text) if self.verbose else ()
             self.answer(cls(packet_id=packet_id, reason_code=code, properties=why or None))
 
-    # the connection of a session
+    # what a session calls (session.Link)
 
     @property
     def open(self) -> bool:
@@ -160,7 +92,7 @@ class Exchange:
         return self.closing is None
 
     def deliver(self, delivery: Delivery, packet_id: int | None = None, dup: bool = False) -> bool:
-        """Send a PUBLISH; return False, having sent nothing, when the client does not take one so large."""
+        """Send a PUBLISH; return False, having sent nothing, if it is larger than the client accepts."""
         return self.send(delivery.packet(self.version, self.hub.clock(), packet_id, dup))
 
     def release(self, packet_id: int) -> None:
@@ -168,15 +100,24 @@ class Exchange:
         self.acknowledge(Pubrel, packet_id)
 
     def taken_over(self) -> None:
-        """Close, because the client has connected anew (5.0: 3.1.4-3)."""
+        """Close, because the client has connected again (5.0: 3.1.4-3)."""
         why = "another connection has this Client Identifier"
         self.dismiss(TAKEN_OVER, why)
         self.lost(why)
 
     # the end
 
+    def lost(self, why: str) -> None:
+        """Note that the connection is gone, or effectively gone."""
+        self.closing = self.closing or why
+        self.hub.timers.cancel(self)
+        session, self.session = self.session, None
+        if session:
+            self.hub.event("disconnect", self.name, self.closing)
+            self.hub.detach(session)
+
     def close(self, why: str) -> None:
-        """Have the driver close the connection after what was written."""
+        """Ask the server to close the connection once the output is written."""
         self.closing = why
         self.hub.dirty[self] = None
 
@@ -187,9 +128,9 @@ class Exchange:
             self.dismiss(code, text)
 
     def dismiss(self, code: int, text: str) -> None:
-        """Close, and say why as far as the version has words for it."""
+        """Close, with a CONNACK or DISCONNECT that gives the reason if the version has one."""
         packet = (disconnect if self.session else connack)(self.version, code, text)
-        if self.told and packet:
+        if self.version_known and packet:
             self.send(packet)
         if self.open:
             self.close(text)
@@ -206,19 +147,22 @@ class Exchange:
             self.refuse(MALFORMED, text)
 
     def learn(self, version: Version | None) -> None:
-        """Take the version by which a CONNECT is read; None when there was no CONNECT."""
-        self.told = version is not None
+        """Set the version of the connection; None if its first packet is not a CONNECT."""
+        self.version_known = version is not None
         self.version = version or self.version
 
     def watch(self) -> None:
-        """Have `overdue` called when the client was silent for too long."""
+        """Schedule `overdue` for when the client has been silent too long."""
         if self.silence:
             self.hub.timers.set(self, self.heard + self.silence, self.overdue)
         else:
             self.hub.timers.cancel(self)
 
     def overdue(self) -> None:
-        """Close if nothing came; what came only moves the time, so that it costs nothing when it comes."""
+        """Close if nothing was received.
+
+        Received bytes only move `heard`, so that a packet costs no timer operation.
+        """
         if not self.open:
             return
         if self.hub.clock() < self.heard + self.silence:
@@ -227,15 +171,3 @@ class Exchange:
             self.refuse(KEEP_ALIVE, f"no CONNECT within {self.silence:g} s")
         else:
             self.refuse(KEEP_ALIVE, f"nothing came for {self.silence:g} s, 1.5 times the Keep Alive")
-
-
-def _property_length(data: bytes, version: Version) -> int:
-    """Return the Property Length of a PUBLISH; 0 where there is none or it cannot be read."""
-    cursor = Cursor(data, 1)
-    try:
-        cursor.variable()
-        cursor.take(cursor.integer(2))
-        cursor.take(2 if data[0] & 6 else 0)
-        return cursor.variable() if version == Version.V5 else 0
-    except (Short, Overlong):
-        return 0

@@ -1,7 +1,7 @@
 """What the broker does with each packet of a connected client."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...spec.declare import Properties
 from ...spec.packets import (
@@ -22,6 +22,7 @@ from ...spec.packets import (
 )
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
+from .connection import ClientConnection
 from .message import ALIAS, IDENTIFIER, Message
 from .refusal import ALIAS as BAD_ALIAS
 from .refusal import (
@@ -38,17 +39,14 @@ from .refusal import (
     UNSPECIFIED,
     Refusal,
 )
-
-if TYPE_CHECKING:
-    from .connection import Exchange
-    from .session import Session
+from .session import Session
 
 EXPIRY = BY_KEY["session_expiry_interval"].id
 NEW_ONLY = 1
 """Retain Handling: only for a subscription that was not there."""
 
 WHY = {
-    TOPIC: "this broker takes no messages to this topic",
+    TOPIC: "this broker accepts no messages to this topic",
     QUOTA: "this broker has no room for another retained message",
     IN_USE: "a QoS 2 message with this Packet Identifier is not released",
     NOT_FOUND: "no message has this Packet Identifier",
@@ -61,94 +59,94 @@ def value(properties: Properties | None, id: int) -> Any:
     return next((each.value for each in properties or () if each.id == id), None)
 
 
-def publish(exchange: "Exchange", packet: Publish) -> None:
-    """Take a message from a publisher."""
-    session = _session(exchange)
-    limits = exchange.hub.limits
-    topic = _topic(exchange, packet)
+def publish(connection: ClientConnection, packet: Publish) -> None:
+    """Accept a message, answer it and pass it to the hub."""
+    session = _session(connection)
+    limits = connection.hub.limits
+    topic = _topic(connection, packet)
     if packet.qos > limits.qos:
-        raise Refusal(NO_QOS, f"QoS {packet.qos}, but this broker takes {limits.qos} at most")
+        raise Refusal(NO_QOS, f"QoS {packet.qos}, but this broker accepts {limits.qos} at most")
     if packet.retain and not limits.retain:
         raise Refusal(NO_RETAIN, "RETAIN is 1, but this broker keeps no retained messages")
-    if _unreleased(exchange, packet.packet_id):
+    if _unreleased(connection, packet.packet_id):
         code = SUCCESS if packet.qos == 2 else IN_USE
-        _acknowledge(exchange, packet, code)
+        _acknowledge(connection, packet, code)
         return
-    if packet.qos == 2 and exchange.version == Version.V5 and len(session.incoming) >= limits.receive:
+    if packet.qos == 2 and connection.version == Version.V5 and len(session.incoming) >= limits.receive:
         text = f"{len(session.incoming) + 1} messages are unacknowledged, but Receive Maximum is {limits.receive}"
         raise Refusal(RECEIVE_MAXIMUM, text)
     message = Message(
         topic, packet.payload, qos=packet.qos, retain=packet.retain, properties=packet.properties,
-        publisher=exchange.name, arrived=exchange.heard,
+        publisher=connection.name, arrived=connection.heard,
     )  # fmt: skip
-    exchange.hub.event("publish", exchange.name, message.summary)
-    _acknowledge(exchange, packet, exchange.hub.publish(message))
+    connection.hub.event("publish", connection.name, message.summary)
+    _acknowledge(connection, packet, connection.hub.publish(message))
 
 
-def _session(exchange: "Exchange") -> "Session":
-    assert exchange.session is not None
-    return exchange.session
+def _session(connection: ClientConnection) -> Session:
+    assert connection.session is not None
+    return connection.session
 
 
-def _topic(exchange: "Exchange", packet: Publish) -> str:
-    """Return the Topic Name that is meant (5.0: 3.3.2.3.4)."""
+def _topic(connection: ClientConnection, packet: Publish) -> str:
+    """Return the Topic Name, resolving a Topic Alias (5.0: 3.3.2.3.4)."""
     alias = value(packet.properties, ALIAS)
     if alias is None:
         return packet.topic
-    highest = exchange.hub.limits.aliases
+    highest = connection.hub.limits.aliases
     if not 0 < alias <= highest:
-        raise Refusal(BAD_ALIAS, f"Topic Alias {alias}, but this broker takes 1 to {highest}")
+        raise Refusal(BAD_ALIAS, f"Topic Alias {alias}, but this broker accepts 1 to {highest}")
     if packet.topic:
-        exchange.aliases[alias] = packet.topic
-    if alias not in exchange.aliases:
-        raise Refusal(PROTOCOL, f"Topic Alias {alias} stands for no topic yet [MQTT5-3.3.4/alias-unset]")
-    return exchange.aliases[alias]
+        connection.aliases[alias] = packet.topic
+    if alias not in connection.aliases:
+        raise Refusal(PROTOCOL, f"Topic Alias {alias} is not set [MQTT5-3.3.4/alias-unset]")
+    return connection.aliases[alias]
 
 
-def _unreleased(exchange: "Exchange", packet_id: int | None) -> bool:
-    return packet_id in _session(exchange).incoming
+def _unreleased(connection: ClientConnection, packet_id: int | None) -> bool:
+    return packet_id in _session(connection).incoming
 
 
-def _acknowledge(exchange: "Exchange", packet: Publish, code: int) -> None:
+def _acknowledge(connection: ClientConnection, packet: Publish, code: int) -> None:
     if packet.packet_id is None:
         return
-    if packet.qos == 2 and (code < UNSPECIFIED or exchange.version < Version.V5):
-        _session(exchange).incoming.add(packet.packet_id)
-    exchange.acknowledge(Puback if packet.qos == 1 else Pubrec, packet.packet_id, code, WHY.get(code, ""))
+    if packet.qos == 2 and (code < UNSPECIFIED or connection.version < Version.V5):
+        _session(connection).incoming.add(packet.packet_id)
+    connection.acknowledge(Puback if packet.qos == 1 else Pubrec, packet.packet_id, code, WHY.get(code, ""))
 
 
-def acknowledged(exchange: "Exchange", packet: Puback | Pubrec | Pubcomp) -> None:
-    """Take the client's answer to a message that was sent to it."""
+def acknowledged(connection: ClientConnection, packet: Puback | Pubrec | Pubcomp) -> None:
+    """Handle PUBACK, PUBREC and PUBCOMP for a message that was sent to the client."""
     reason = packet.reason_code or 0
-    known = _session(exchange).acknowledge(packet.code, packet.packet_id, reason)
+    known = _session(connection).acknowledge(packet.code, packet.packet_id, reason)
     if not known:
-        exchange.hub.event("stray", exchange.name, f"{packet.name} for {packet.packet_id}, which is not in use")
+        connection.hub.event("stray", connection.name, f"{packet.name} for {packet.packet_id}, which is not in use")
     if isinstance(packet, Pubrec) and reason < UNSPECIFIED:
-        exchange.acknowledge(Pubrel, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
+        connection.acknowledge(Pubrel, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
 
 
-def release(exchange: "Exchange", packet: Pubrel) -> None:
-    """Take the client's word that it will not send a message again."""
-    known = _unreleased(exchange, packet.packet_id)
-    _session(exchange).incoming.discard(packet.packet_id)
-    exchange.acknowledge(Pubcomp, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
+def release(connection: ClientConnection, packet: Pubrel) -> None:
+    """Handle PUBREL: free the Packet Identifier of a QoS 2 message and answer with PUBCOMP."""
+    known = _unreleased(connection, packet.packet_id)
+    _session(connection).incoming.discard(packet.packet_id)
+    connection.acknowledge(Pubcomp, packet.packet_id, *(() if known else (NOT_FOUND, WHY[NOT_FOUND])))
 
 
-def subscribe(exchange: "Exchange", packet: Subscribe) -> None:
+def subscribe(connection: ClientConnection, packet: Subscribe) -> None:
     """Make subscriptions, answer, then send the retained messages."""
-    hub, session = exchange.hub, _session(exchange)
+    hub, session = connection.hub, _session(connection)
     identifier = value(packet.properties, IDENTIFIER)
-    in_use = exchange.version == Version.V5 and _unreleased(exchange, packet.packet_id)
+    in_use = connection.version == Version.V5 and _unreleased(connection, packet.packet_id)
     codes = []
     served = []
     for wanted in packet.subscriptions:
         new = wanted.filter not in session.filters
         code = IN_USE if in_use else hub.subscribe(session, wanted, identifier)
-        codes.append(_granted(exchange.version, code, wanted))
+        codes.append(_granted(connection.version, code, wanted))
         if code < UNSPECIFIED and (not wanted.retain_handling or (new and wanted.retain_handling == NEW_ONLY)):
             served.append((wanted, code))
-        hub.event("subscribe", exchange.name, f"{wanted.filter}, {codes[-1]:#04x}")
-    exchange.answer(Suback(packet_id=packet.packet_id, reason_codes=tuple(codes)))
+        hub.event("subscribe", connection.name, f"{wanted.filter}, {codes[-1]:#04x}")
+    connection.answer(Suback(packet_id=packet.packet_id, reason_codes=tuple(codes)))
     for wanted, qos in served:
         hub.send_retained(session, wanted, qos, identifier)
 
@@ -160,37 +158,39 @@ def _granted(version: Version, code: int, wanted: Subscription) -> int:
     return {Version.V5: code, Version.V311: UNSPECIFIED, Version.V31: wanted.qos}[version]
 
 
-def unsubscribe(exchange: "Exchange", packet: Unsubscribe) -> None:
+def unsubscribe(connection: ClientConnection, packet: Unsubscribe) -> None:
     """End subscriptions."""
-    session = _session(exchange)
-    ended = [exchange.hub.unsubscribe(session, pattern) for pattern in packet.filters]
+    session = _session(connection)
+    ended = [connection.hub.unsubscribe(session, pattern) for pattern in packet.filters]
     codes = tuple(SUCCESS if each else NO_SUBSCRIPTION for each in ended)
-    exchange.answer(Unsuback(packet_id=packet.packet_id, reason_codes=codes if exchange.version == Version.V5 else ()))
+    connection.answer(
+        Unsuback(packet_id=packet.packet_id, reason_codes=codes if connection.version == Version.V5 else ())
+    )
 
 
-def ping(exchange: "Exchange", packet: Pingreq) -> None:
-    """Show that the broker is there."""
-    exchange.answer(Pingresp())
+def ping(connection: ClientConnection, packet: Pingreq) -> None:
+    """Answer PINGREQ."""
+    connection.answer(Pingresp())
 
 
-def disconnect(exchange: "Exchange", packet: Disconnect) -> None:
-    """Close as the client wishes, with or without its will (5.0: 3.14.4)."""
-    session = _session(exchange)
+def disconnect(connection: ClientConnection, packet: Disconnect) -> None:
+    """Close as the client asks, with or without its will (5.0: 3.14.4)."""
+    session = _session(connection)
     expiry = value(packet.properties, EXPIRY)
     if expiry and not session.expiry:
         raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT [MQTT5-3.14.2.2.2/expiry]")
     session.expiry = session.expiry if expiry is None else expiry
     if not packet.reason_code:
         session.will = None
-    exchange.close(f"the client disconnects{f' with 0x{packet.reason_code:02x}' if packet.reason_code else ''}")
+    connection.close(f"the client disconnects{f' with 0x{packet.reason_code:02x}' if packet.reason_code else ''}")
 
 
-def authenticate(exchange: "Exchange", packet: Auth) -> None:
-    """Refuse to authenticate anew."""
+def authenticate(connection: ClientConnection, packet: Auth) -> None:
+    """Refuse re-authentication, which this broker does not offer."""
     raise Refusal(PROTOCOL, "AUTH, but CONNECT named no Authentication Method [MQTT5-4.12.0-7]")
 
 
-HANDLERS: dict[int, Callable[["Exchange", Any], None]] = {
+HANDLERS: dict[int, Callable[[ClientConnection, Any], None]] = {
     Publish.code: publish,
     Puback.code: acknowledged,
     Pubrec.code: acknowledged,

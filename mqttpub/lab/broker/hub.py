@@ -1,23 +1,34 @@
 """What all connections share: sessions, subscriptions, retained messages, wills."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...spec.packets import Subscription
 from .limits import LIMITS, Limits
 from .message import Delivery, Message
 from .refusal import FILTER, NO_SUBSCRIBERS, QUOTA, SUCCESS, TOPIC
-from .session import FOREVER, Session
+from .session import FOREVER, Link, Session
 from .subscriptions import Grant, Grants, Retained, Subscriptions, unshared
 from .timers import Timers
 
-if TYPE_CHECKING:
-    from .connection import Exchange
-
 OnEvent = Callable[[str, str, str], None]
-"""Takes the kind of event, a Client Identifier and a sentence, both as the client sent them."""
+"""Called with the kind of event, a Client Identifier and a sentence; the last two hold text as the client sent it."""
 CLOSED = ("$SYS/", "$share/")
-"""Topics of the broker's own; there is nothing in them."""
+"""Topics reserved for the broker, which publishes nothing to them."""
+
+
+class Connection(Link, Protocol):
+    """What the hub and the server need of a connection."""
+
+    session: Session | None
+    closing: str | None
+    """Why the connection ends, once it does."""
+
+    def dismiss(self, code: int, text: str) -> None:
+        """Close, with the Reason Code if the version has a packet for it."""
+
+    def lost(self, why: str) -> None:
+        """Note that the connection is gone."""
 
 
 class Hub:
@@ -30,18 +41,18 @@ class Hub:
         self.clock = clock
         self.limits = limits
         self.users = users
-        """Passwords by user name; None lets everyone in."""
+        """Passwords by User Name; None accepts everyone."""
         self.on_event = on_event
         self.timers = Timers()
         self.sessions: dict[str, Session] = {}
         self.subscriptions = Subscriptions()
         self.retained = Retained(limits.retained)
-        self.dirty: dict[Exchange, None] = {}
-        """Connections with something to write or to close, for the driver."""
+        self.dirty: dict[Connection, None] = {}
+        """Connections with something to write or to close, for the server."""
         self._assigned = 0
 
     def event(self, kind: str, client_id: str, text: str) -> None:
-        """Tell whoever listens."""
+        """Report an event to `on_event`, if there is one."""
         if self.on_event:
             self.on_event(kind, client_id, text)
 
@@ -77,7 +88,7 @@ class Hub:
         return session, present
 
     def detach(self, session: Session) -> None:
-        """Go on without a connection; publish or schedule the will (5.0: 3.1.2.5)."""
+        """Keep a session whose connection is gone; publish or schedule its will (5.0: 3.1.2.5)."""
         session.link = None
         now = self.clock()
         if not session.expiry:
@@ -127,7 +138,7 @@ class Hub:
         return self.subscriptions.remove(pattern, session.client_id)
 
     def send_retained(self, session: Session, wanted: Subscription, qos: int, identifier: int | None) -> None:
-        """Send what a subscription gets at once."""
+        """Send the retained messages that a new subscription matches."""
         if unshared(wanted.filter)[0]:
             return
         for message in self.retained.matching(wanted.filter, self.clock()):
@@ -149,7 +160,7 @@ class Hub:
         return SUCCESS if self._route(message) else NO_SUBSCRIBERS
 
     def _route(self, message: Message) -> int:
-        """Forward a message once to each session that wants it; return how many do."""
+        """Forward a message once to each session with a matching subscription; return their number."""
         own: dict[str, list[Grant]] = {}
         shared: list[Grant] = []
         for name, grants in self.subscriptions.matching(message.topic):
@@ -167,7 +178,7 @@ class Hub:
         return len(own) + len(shared)
 
     def _next_of(self, grants: Grants) -> Grant:
-        """Return whose turn it is in a shared subscription; those who are connected go first."""
+        """Return the next client of a Shared Subscription in turn; connected ones come first."""
         chosen = next((each for each in grants if self.sessions[each].online), next(iter(grants)))
         grants[chosen] = grant = grants.pop(chosen)
         return grant

@@ -1,4 +1,4 @@
-"""What the embedded broker lets its clients use up, and which parts of MQTT it offers."""
+"""Limits of the embedded broker, and the parts of MQTT it offers."""
 
 from typing import NamedTuple
 
@@ -25,11 +25,11 @@ class Limits(NamedTuple):
     window: int = 1000
     """Messages sent to a client and not acknowledged, if its Receive Maximum allows so many."""
     queue: int = 100_000
-    """Messages that wait for a client."""
+    """Messages queued for a client."""
     held: int = 64 << 20
-    """Size of the messages that wait for a client, acknowledgements included."""
+    """Size of the messages queued for a client, acknowledgements included."""
     output: int = 16 << 20
-    """Size of what a client has not read yet."""
+    """Size of the output that a client has not read yet."""
     retained: int = 8 << 20
     """Size of all retained messages; below `output`, so that one client can ask for all."""
     sessions: int = 10_000
@@ -39,7 +39,7 @@ class Limits(NamedTuple):
     clients: int = 500
     """Connections at a time."""
     patience: float = 10.0
-    """Time for CONNECT to come."""
+    """Time for the CONNECT to arrive."""
     linger: float = 1.0
     """Time for a client to read the last packet and close."""
 

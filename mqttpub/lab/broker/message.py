@@ -30,14 +30,14 @@ class Message:
         self.qos = qos
         self.retain = retain
         self.properties = tuple(each for each in properties if each.id not in _OWN)
-        """What is forwarded, in the publisher's order."""
+        """The properties that are forwarded, in the publisher's order."""
         self.publisher = publisher
-        """Client Identifier of who published it."""
+        """Client Identifier of its publisher."""
         self.arrived = arrived
         self.lifetime: int | None = next((each.value for each in properties if each.id == EXPIRY), None)
         """Message Expiry Interval, in seconds."""
         self.size = 64 + len(topic) + len(payload) + sum(_size(each) for each in self.properties)
-        """About how much memory it takes."""
+        """Approximate memory use in bytes."""
 
     @property
     def summary(self) -> str:
@@ -58,7 +58,7 @@ class Message:
 
 
 class Delivery(NamedTuple):
-    """A message as one session is to get it."""
+    """A message as it is delivered to one session."""
 
     message: Message
     qos: int

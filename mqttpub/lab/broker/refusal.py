@@ -1,12 +1,13 @@
 """Why the broker ends a connection, and how it says so in each version."""
 
 from ...codec.encode import encode
-from ...codec.tree import Finding
+from ...codec.tree import Decoded, Finding
+from ...lint.packet.check import lint
 from ...spec.declare import Packet, Properties, Property
 from ...spec.packets import Connack, Disconnect
 from ...spec.properties import BY_KEY
 from ...spec.reason_codes import Codes
-from ...spec.versions import Version
+from ...spec.versions import Direction, Version
 
 SUCCESS = 0x00
 NO_SUBSCRIBERS = 0x10
@@ -60,6 +61,14 @@ class Refusal(Exception):
         code = BY_STATEMENT.get(finding.statement) or finding.reason or PROTOCOL
         statement = f" [{finding.statement}]" if finding.statement else ""
         return cls(code, f"{finding.message}{statement}")
+
+
+def check(decoded: Decoded) -> None:
+    """Refuse a packet from a client that breaks the specification; raises Refusal."""
+    findings = lint(decoded, Direction.CLIENT)
+    errors = [each for each in findings if each.severity == "error"]
+    if errors or decoded.packet is None:
+        raise Refusal.of((errors or findings)[0])
 
 
 def reasons(text: str) -> Properties:

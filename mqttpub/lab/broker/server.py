@@ -8,8 +8,9 @@ import time
 from collections.abc import Callable, Mapping
 from types import TracebackType
 
-from .connection import Exchange
-from .hub import Hub, OnEvent
+from .connection import ClientConnection
+from .dispatch import receive
+from .hub import Connection, Hub, OnEvent
 from .limits import LIMITS, Limits
 from .refusal import STOPPING, UNSPECIFIED
 
@@ -35,13 +36,13 @@ def loopback(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int
     return min(addresses, key=lambda each: each[0] != socket.AF_INET)
 
 
-class Client:
+class ClientSocket:
     """The socket of one connection."""
 
     def __init__(self, broker: "Broker", sock: socket.socket) -> None:
         self.broker = broker
         self.sock = sock
-        self.exchange = Exchange(broker.hub)
+        self.connection = ClientConnection(broker.hub)
         self.ending = False
         """Whether nothing more is written, and only the client's close is awaited."""
         self.events = READ
@@ -71,13 +72,13 @@ class Client:
     def take(self, data: bytes) -> None:
         """Hand over what came; a fault of ours ends one connection and not the broker."""
         try:
-            self.exchange.receive(data)
+            receive(self.connection, data)
         except Exception as error:
-            self.exchange.refuse(UNSPECIFIED, f"the broker failed: {error!r}")
+            self.connection.refuse(UNSPECIFIED, f"the broker failed: {error!r}")
 
     def flush(self) -> None:
         """Write what waits; when all is written and the connection is over, say so to the client."""
-        output = self.exchange.output
+        output = self.connection.output
         try:
             while output:
                 del output[: self.sock.send(output)]
@@ -86,18 +87,18 @@ class Client:
         except OSError as error:
             self.gone(f"the connection broke: {error.strerror}")
             return
-        if self.exchange.closing is not None:
+        if self.connection.closing is not None:
             self.finish()
         self.listen(READ | WRITE if output else READ)
 
     def finish(self) -> None:
         """End the session's connection; what was written gets a moment to arrive."""
         if not self.ending:
-            self.exchange.lost("closed")
+            self.connection.lost("closed")
             self.ending = True
             hub = self.broker.hub
             hub.timers.set(self, hub.clock() + hub.limits.linger, lambda: self.gone("closed"))
-        if not self.exchange.output:
+        if not self.connection.output:
             self.half_close()
 
     def half_close(self) -> None:
@@ -115,11 +116,11 @@ class Client:
 
     def gone(self, why: str) -> None:
         """Close the socket; more than once does nothing."""
-        if self.broker.clients.pop(self.exchange, None):
+        if self.broker.clients.pop(self.connection, None):
             self.broker.hub.timers.cancel(self)
             self.broker.selector.unregister(self.sock)
             self.sock.close()
-            self.exchange.lost(why)
+            self.connection.lost(why)
 
 
 class Broker:
@@ -135,7 +136,7 @@ class Broker:
     ) -> None:  # fmt: skip
         self._family, self._address = loopback(host, port)
         self.hub = Hub(time.monotonic, limits=limits, on_event=on_event, users=users)
-        self.clients: dict[Exchange, Client] = {}
+        self.clients: dict[Connection, ClientSocket] = {}
         self.selector: selectors.BaseSelector
         self._thread: threading.Thread | None = None
         self._runner = 0
@@ -227,8 +228,8 @@ class Broker:
     def _flush(self) -> None:
         dirty = self.hub.dirty
         while dirty:
-            exchange, _ = dirty.popitem()
-            client = self.clients.get(exchange)
+            connection, _ = dirty.popitem()
+            client = self.clients.get(connection)
             if client:
                 client.flush()
 
@@ -243,8 +244,8 @@ class Broker:
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client = Client(self, sock)
-        self.clients[client.exchange] = client
+        client = ClientSocket(self, sock)
+        self.clients[client.connection] = client
 
     def _wake(self) -> None:
         with contextlib.suppress(OSError):  # it is just closing
@@ -254,10 +255,10 @@ class Broker:
         if not self._open:
             return
         self._open = False
-        for exchange, client in list(self.clients.items()):
-            if exchange.session:
-                exchange.session.will = None
-                exchange.dismiss(STOPPING, "the broker stops")
+        for connection, client in list(self.clients.items()):
+            if connection.session:
+                connection.session.will = None
+                connection.dismiss(STOPPING, "the broker stops")
             client.flush()
             client.gone("the broker stops")
         self.hub.dirty.clear()

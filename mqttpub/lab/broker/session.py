@@ -29,16 +29,16 @@ class Link(Protocol):
 
     @property
     def window(self) -> int:
-        """How many messages may be sent and not acknowledged."""
+        """Most messages sent and not yet acknowledged."""
 
     def deliver(self, delivery: Delivery, packet_id: int | None = None, dup: bool = False) -> bool:
-        """Send a PUBLISH; return False, having sent nothing, when the client does not take one so large."""
+        """Send a PUBLISH; return False, having sent nothing, if it is larger than the client accepts."""
 
     def release(self, packet_id: int) -> None:
         """Send a PUBREL."""
 
     def taken_over(self) -> None:
-        """Close, because the client has connected anew."""
+        """Close, because the client has connected again (5.0: 3.1.4-3)."""
 
 
 class Flight(NamedTuple):
@@ -103,7 +103,7 @@ class Session:
     def acknowledge(self, code: int, packet_id: int, reason: int) -> bool:
         """Take a PUBACK, PUBREC or PUBCOMP; return whether its Packet Identifier was in use.
 
-        Raises Refusal for one that does not fit the exchange.
+        Raises Refusal for one that does not fit the connection.
         """
         flight = self.outgoing.get(packet_id)
         if flight is None:

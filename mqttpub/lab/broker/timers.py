@@ -1,4 +1,4 @@
-"""What is due when, without a clock of its own."""
+"""Timers for actions; the caller supplies the time."""
 
 from collections.abc import Callable, Hashable
 from heapq import heapify, heappop, heappush
@@ -17,7 +17,7 @@ class Timers:
         """May hold entries that were cancelled or moved; they are skipped when their turn comes."""
 
     def set(self, key: Hashable, when: float, action: Action) -> None:
-        """Do something at a time, and not what was set for this key before."""
+        """Schedule an action, in place of what was scheduled for this key."""
         number = next(self._order)
         self._set[key] = number, action
         heappush(self._heap, (when, number, key))
@@ -26,7 +26,7 @@ class Timers:
             heapify(self._heap)
 
     def cancel(self, key: Hashable) -> bool:
-        """Forget the action of a key; return whether there was one."""
+        """Cancel the action of a key; return whether there was one."""
         return self._set.pop(key, None) is not None
 
     def next(self) -> float | None:
@@ -36,7 +36,7 @@ class Timers:
         return self._heap[0][0] if self._heap else None
 
     def run(self, now: float) -> None:
-        """Do everything that is due, in order."""
+        """Run every action that is due, in order of time."""
         while (when := self.next()) is not None and when <= now:
             _, _, key = heappop(self._heap)
             _, action = self._set.pop(key)

@@ -123,7 +123,7 @@ def test_other_protocols_are_refused(name: str, level: int, version: Version, co
     peer = Lab().peer(version)
     got = peer.send(Connect(protocol_name=name, protocol_level=level, client_id="c")).got()
     assert [each.reason_code for each in got] == ([] if code is None else [code])
-    assert peer.exchange.version == version
+    assert peer.connection.version == version
     assert peer.over
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import Raw, encode
+from mqttpub.lab.broker.dispatch import receive
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import (
@@ -144,7 +145,7 @@ def test_3_1_lets_pass_what_it_only_advises() -> None:
 def test_bytes_may_come_one_at_a_time(sent: Packet | bytes, code: int) -> None:
     peer = Lab().connect()
     for byte in sent if isinstance(sent, bytes) else encode(sent, V5):
-        peer.exchange.receive(bytes((byte,)))
+        receive(peer.connection, bytes((byte,)))
     assert peer.one(Disconnect).reason_code == code
 
 
@@ -153,7 +154,7 @@ def test_a_conversation_may_come_one_byte_at_a_time(version: Version) -> None:
     peer = Lab().peer(version)
     for packet in (Connect(client_id="c"), wish(qos=2), Publish(topic="a", qos=2, packet_id=3), Pubrel(packet_id=3)):
         for byte in encode(packet, version):
-            peer.exchange.receive(bytes((byte,)))
+            receive(peer.connection, bytes((byte,)))
     kinds = [type(each) for each in peer.got()]
     assert kinds == [Connack, Suback, Publish, Pubrec, Pubcomp]
 
@@ -232,7 +233,7 @@ def test_a_client_that_does_not_read_is_closed() -> None:
         busy.publish("a", bytes(1000))
     assert lazy.over
     assert lazy.over.startswith("the client does not read: 10")
-    assert not lazy.exchange.output
+    assert not lazy.connection.output
     assert not busy.over
 
 

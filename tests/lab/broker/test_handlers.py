@@ -212,4 +212,4 @@ def test_a_disconnect_with_0x04_sends_the_will() -> None:
 def test_a_reason_string_tells_why() -> None:
     peer = Lab().connect()
     assert prop(peer.publish("t", qos=1), "reason_string") is None
-    assert prop(peer.publish("$SYS/t", qos=1), "reason_string") == "this broker takes no messages to this topic"
+    assert prop(peer.publish("$SYS/t", qos=1), "reason_string") == "this broker accepts no messages to this topic"

@@ -386,4 +386,4 @@ def test_asking_for_retained_messages_again_and_again_has_an_end() -> None:
     wish = Subscribe(packet_id=1, subscriptions=(Subscription(filter="#"),))
     greedy.send(*[wish] * 1000)
     assert greedy.over
-    assert not greedy.exchange.output
+    assert not greedy.connection.output

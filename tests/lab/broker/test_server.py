@@ -373,7 +373,7 @@ def test_a_declared_length_takes_no_memory(broker: Broker) -> None:
         for _ in range(50):
             stack.enter_context(Wire(broker.port)).connect("").send(b"\x30\xff\xff\x3f\0\1a")
         assert alive(broker)
-        held = sum(len(client.exchange.stream.pending) for client in list(broker.clients.values()))
+        held = sum(len(client.connection.stream.pending) for client in list(broker.clients.values()))
         assert held < 1000
 
 
