@@ -31,8 +31,11 @@ def load(name: str) -> click.Command:
 
 
 def add_screen_flags(command: click.Command) -> None:
-    """Add --color and --no-pager to a command that does not have them yet."""
-    from .screen import screen_flags
+    """Add --color and --no-pager to a command that does not have them yet, and --help-all where its help is short."""
+    from .flags.base import has_short_help
+    from .screen import help_all_flag, screen_flags
 
     if not any(param.name == "color" for param in command.params):
         command.params += screen_flags()
+        if has_short_help(command):
+            command.params.append(help_all_flag())

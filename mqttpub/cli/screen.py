@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from .flags.base import Flag
+from .flags.base import ALL_FLAGS, Flag
 
 COLORS: dict[str, dict[str, str | None]] = {
     "auto": {},
@@ -41,6 +41,27 @@ def screen_flags() -> list[click.Parameter]:
             help="Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]",
         ),
     ]  # fmt: skip
+
+
+def help_all_flag() -> click.Parameter:
+    """Return the flag with which a command shows all of its flags."""
+    return Flag(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all_flags,
+        help="Show all flags and exit.",
+    )  # fmt: skip
+
+
+def _show_all_flags(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        show_full_help(ctx)
+        ctx.exit()
+
+
+def show_full_help(ctx: click.Context) -> None:
+    """Print the help of a command with all of its flags, through the pager on a terminal."""
+    ctx.meta[ALL_FLAGS] = True
+    with paged():
+        click.echo(ctx.get_help(), color=ctx.color)
 
 
 def _take_color(ctx: click.Context, param: click.Parameter, value: str | None) -> None:

@@ -17,14 +17,19 @@ from ..flags.unsupported import BENCHING, CONNECTION, foreign_flags
 def payload_flags() -> list[Flag]:
     """Return the flags of a payload, as `pub` has them; -n is the number of messages here."""
     flags = payload_options()
-    flags[-1] = Flag(["--null-message"], is_flag=True, help="Payload: none, zero bytes.")
+    flags[-1] = Flag(["--null-message"], is_flag=True, help="Payload: empty, zero bytes.")
     return flags
 
 
-@click.command(name="bench", cls=Client)
+@click.command(
+    name="bench",
+    cls=Client,
+    examples=("mqttpub bench --connections 4 -q 1 -n 10000 --histogram", "mqttpub bench -q 2 --duration 10 --json"),
+)
 @flag(
     "-t",
     "--topic",
+    common=True,
     default="bench/%c",
     show_default=True,
     metavar="TOPIC",
@@ -32,6 +37,7 @@ def payload_flags() -> list[Flag]:
 )
 @flag(
     "--connections",
+    common=True,
     aliases=("--count",),
     type=NumberType(1, 1000),
     default=1,
@@ -39,24 +45,39 @@ def payload_flags() -> list[Flag]:
     metavar="N",
     help="Connections that publish at once, 1 to 1000.",
 )
-@flag("-n", "--messages", type=NumberType(1, MOST), metavar="N", help="Messages of each connection. [default: 10000]")
-@flag("--duration", type=FiniteRange(min=0, min_open=True), metavar="SECONDS", help="Publish for so long instead.")
+@flag(
+    "-n",
+    "--messages",
+    common=True,
+    type=NumberType(1, MOST),
+    metavar="N",
+    help="Messages of each connection. [default: 10000]",
+)
+@flag(
+    "--duration",
+    common=True,
+    type=FiniteRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Publish for this long instead.",
+)
 @flag(
     "--rate",
+    common=True,
     type=FiniteRange(min=0, min_open=True),
     metavar="N",
-    help="Most messages a second of each connection. [default: as fast as it goes]",
+    help="Messages per second per connection. [default: unlimited]",
 )
-@flag("-q", "--qos", type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
-@flag("-r", "--retain", is_flag=True, help="RETAIN: the broker keeps the last message for new subscribers.")
+@flag("-q", "--qos", common=True, type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
+@flag("-r", "--retain", common=True, is_flag=True, help="Have the broker keep the last message for new subscribers.")
 @ready(payload_flags())
 @converter_flags
 @flag(
     "-S",
     "--payload-size",
+    common=True,
     type=SizeType(),
     metavar="SIZE",
-    help="Payload: so many bytes x, such as 64 or 1.5K. [default: 64]",
+    help="Payload: this many bytes x, such as 64 or 1.5K. [default: 64]",
 )
 @flag(
     "-M",
@@ -64,10 +85,10 @@ def payload_flags() -> list[Flag]:
     type=NumberType(1, 65535),
     default=65535,
     metavar="N",
-    help="Most messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
+    help="Maximum number of unacknowledged messages, 1 to 65535; the broker may allow fewer.",
 )
-@flag("--histogram", is_flag=True, help="Draw how the times to the acknowledgement are distributed.")
-@flag("--json", "as_json", is_flag=True, help="Print one JSON record instead of the table.")
+@flag("--histogram", common=True, is_flag=True, help="Draw a histogram of acknowledgement latency.")
+@flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record instead of the table.")
 @connection_flags
 @transport_flags
 @profile_flag

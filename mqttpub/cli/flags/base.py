@@ -8,7 +8,8 @@ import click
 from click.core import ParameterSource
 
 F = TypeVar("F", bound=Callable[..., Any])
-
+ALL_FLAGS = "mqttpub.all_flags"
+"""Where a context keeps that its help shows all flags, not only the common ones."""
 
 RANKS = {
     ParameterSource.DEFAULT: 0,
@@ -34,17 +35,25 @@ class Profile(NamedTuple):
 class Flag(click.Option):
     """An option that answers to more names than its help shows.
 
-    `group` is the heading of the help under which it stands.
+    `group` is the heading of the help under which it stands. `--help` shows the flags that are `common`, and
+    `--help-all` shows all; a command without a common flag has one help with everything.
     """
 
     def __init__(
-        self, names: Iterable[str], *, aliases: Iterable[str] = (), group: str = "", **attributes: Any
+        self,
+        names: Iterable[str],
+        *,
+        aliases: Iterable[str] = (),
+        group: str = "",
+        common: bool = False,
+        **attributes: Any,
     ) -> None:
         aliases = list(aliases)
         # click names the parameter after the longest of the first option's dashes; keep it the shown one.
         super().__init__([*names, *aliases], **attributes)
         self.aliases = frozenset(alias.lstrip(" /") for alias in aliases)
         self.group = group
+        self.common = common
         self.optional = attributes.get("is_flag") is False
         """Whether the value may be left away."""
 
@@ -98,25 +107,46 @@ class Flag(click.Option):
             raise
 
 
-class Command(click.Command):
-    """A command whose help has a heading for each group of options."""
+def has_short_help(command: click.Command) -> bool:
+    """Return whether `--help` of a command leaves out the flags that are not common."""
+    return any(isinstance(param, Flag) and param.common for param in command.params)
 
-    def __init__(self, *given: Any, **more: Any) -> None:
+
+class Command(click.Command):
+    """A command whose help has a heading for each group of options, and ends with examples."""
+
+    def __init__(self, *given: Any, examples: Iterable[str] = (), **more: Any) -> None:
+        self.examples = tuple(examples)
         more["context_settings"] = {
             "help_option_names": ["--help"], "max_content_width": 100, **more.get("context_settings", {})
         }  # fmt: skip
         super().__init__(*given, **more)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, group by group."""
+        """Write the options group by group: all of them, or those that are common."""
+        short = has_short_help(self) and not ctx.meta.get(ALL_FLAGS)
         groups: dict[str, list[tuple[str, str]]] = {}
         for param in self.get_params(ctx):
-            if isinstance(param, click.Option) and (record := param.get_help_record(ctx)):
-                rest = "Options" if not groups or "Options" in groups else "Other"
-                groups.setdefault(getattr(param, "group", "") or rest, []).append(record)
+            if not isinstance(param, click.Option) or not (record := param.get_help_record(ctx)):
+                continue
+            rest = "Options" if not groups or "Options" in groups else "Other"
+            shown = groups.setdefault(getattr(param, "group", "") or rest, [])
+            if not short or getattr(param, "common", False):
+                shown.append(record)
         for title, records in groups.items():
-            with formatter.section(title):
-                formatter.write_dl(records)
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+        if short:
+            others = ", ".join(title for title, records in groups.items() if not records)
+            formatter.write_paragraph()
+            formatter.write_text(f"More flags: --help-all{f' (also {others})' if others else ''}.")
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples, each on a line of its own."""
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"{'':{formatter.current_indent}}{line}\n" for line in self.examples))
 
 
 def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callable[[F], F]:
@@ -124,8 +154,11 @@ def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callabl
     return click.option(*names, cls=Flag, aliases=aliases, **attributes)
 
 
-def together(*options: Callable[[F], F], group: str = "") -> Callable[[F], F]:
-    """Return one decorator for several options, shown in the order given; they join `group` if they have none."""
+def together(*options: Callable[[F], F], group: str = "", common: bool = False) -> Callable[[F], F]:
+    """Return one decorator for several options, shown in the order given.
+
+    Those without a group of their own join `group`; `common` makes all of them common.
+    """
 
     def decorate(function: F) -> F:
         before = len(getattr(function, "__click_params__", ()))
@@ -133,6 +166,7 @@ def together(*options: Callable[[F], F], group: str = "") -> Callable[[F], F]:
             function = option(function)
         for made in function.__click_params__[before:]:  # type: ignore[attr-defined]
             made.group = made.group or group
+            made.common = made.common or common
         return function
 
     return decorate

@@ -31,37 +31,44 @@ class BulkRequest(NamedTuple):
 
 bulk_flags = together(
     flag(
-        "-l", "--stdin-line", "lines", is_flag=True, aliases=("--multiline", "--line-mode", "-lm"),
+        "-l", "--stdin-line", "lines", is_flag=True, aliases=("--multiline", "--line-mode", "-lm"), common=True,
         help="One message for each line of standard input.",
     ),
     flag(
-        "--jsonl", is_flag=True,
-        help="One message for each line of standard input, a JSON object: topic, payload, qos, retain, properties.",
+        "--jsonl", is_flag=True, common=True,
+        help="The same, each line a JSON object: topic, payload, ...",
     ),
-    flag("-0", "--null", "nul", is_flag=True, help="One message for each piece of standard input between zero bytes."),
+    flag("-0", "--null", "nul", is_flag=True, help="One message for each NUL-separated piece of standard input."),
     flag(
         "--delimiter", metavar="TEXT",
-        help="What separates the messages of -l: text, or lf, crlf, nul, tab. [default: lf]",
+        help="Separator between the messages of -l: text, or lf, crlf, nul, tab. [default: lf]",
     ),
     flag(
         "--template", is_flag=True,
         help="Fill in %i (number), %c (client id), %u (user name), %d (time), %% in topic and payload.",
     ),
-    flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Publish the message so often, 1 or more."),
+    flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Publish the message N times."),
     flag(
         "--repeat-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
-        help="Wait so long between two repeats.",
+        help="Wait this long between repeats.",
     ),
-    flag("--rate", type=FiniteRange(min=0, min_open=True), metavar="N", help="Most messages a second, above 0."),
+    flag(
+        "--rate", common=True, type=FiniteRange(min=0, min_open=True), metavar="N",
+        help="Limit the rate to N messages per second.",
+    ),
     flag(
         "-M", "--max-inflight", aliases=("--send-max", "--sendMax"), type=NumberType(1, 65535), default=65535,
-        metavar="N", help="Most QoS 1 and 2 messages unacknowledged at once, 1 to 65535; the broker may allow fewer.",
+        metavar="N",
+        help="Maximum number of unacknowledged QoS 1 and 2 messages, 1 to 65535; the broker may allow fewer.",
     ),
     flag(
-        "--outbox", type=PATH, metavar="PATH",
-        help="Keep messages in this file until they are acknowledged; the next run with it sends the rest.",
+        "--outbox", common=True, type=PATH, metavar="PATH",
+        help="Keep messages in this file until they are acknowledged.",
     ),
-    flag("--resend-doubtful", is_flag=True, help="Send again what an earlier run left in the outbox as in doubt."),
+    flag(
+        "--resend-doubtful", is_flag=True,
+        help="Send the messages again that an earlier run left in the outbox as in doubt.",
+    ),
     flag(
         "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
         type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
@@ -69,8 +76,8 @@ bulk_flags = together(
     ),
     flag(
         "--require-subscribers", is_flag=True,
-        help="Fail with status 5 when the broker says that nobody subscribes: Reason Code 0x10, for QoS 1 and 2 "
-        "of MQTT 5; a broker may know and not say so.",
+        help="Fail with status 5 when the broker reports no subscribers (Reason Code 0x10, QoS 1 and 2, MQTT 5); "
+        "not every broker reports it.",
     ),
     group="Many messages",
 )  # fmt: skip

@@ -15,38 +15,38 @@ def client_id(prefix: str = "mqttpub-") -> str:
 version_flag = flag(
     "-V", "--mqtt-version", type=VERSION, default="5", show_default=True,
     aliases=("--protocol-version", "--mqttVersion"), metavar="VERSION",
-    help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5.",
+    common=True, help="3.1, 3.1.1 (also 3 or 4) or 5.",
 )  # fmt: skip
 
 connection_flags = together(
     flag(
-        "-L", "--url", metavar="URL", type=URL,
-        help="mqtt://user:password@host:port/topic, percent-encoded, or mqtts, ws, wss; other flags go before it.",
+        "-L", "--url", common=True, metavar="URL", type=URL,
+        help="mqtt://user@host:port/topic, or mqtts, ws, wss.",
     ),
     flag(
         "-h", "--host", aliases=("--hostname",), type=HOST, default="localhost", show_default=True, metavar="HOST",
-        help="Host name or address of the broker.",
+        common=True, help="Host name or address.",
     ),
     flag(
-        "-p", "--port", type=NumberType(1, 65535), metavar="PORT",
-        help="Port of the broker; 8883 turns TLS on. [default: 1883, with TLS 8883, for ws 80, for wss 443]",
+        "-p", "--port", common=True, type=NumberType(1, 65535), metavar="PORT",
+        help="Port. [default: 1883; TLS 8883, ws 80, wss 443]",
     ),
     version_flag,
     flag(
-        "-i", "--client-id", aliases=("--id", "--identifier"), metavar="ID",
-        help="Client Identifier. [default: mqttpub- and 8 random hex digits]",
+        "-i", "--client-id", aliases=("--id", "--identifier"), common=True, metavar="ID",
+        help="Client Identifier. [default: mqttpub-XXXXXXXX]",
     ),
     flag(
         "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
         help="Client Identifier: this and 8 random hex digits.",
     ),
-    flag("-u", "--username", aliases=("--user",), metavar="NAME", help="User Name."),
+    flag("-u", "--username", aliases=("--user",), common=True, metavar="NAME", help="User Name."),
     flag(
         "-P", "--password", aliases=("--pw", "-pw"), metavar="PASSWORD", type=PASSWORD,
-        help="Password; better given by one of the next two or MQTTPUB_PASSWORD: arguments can be seen by others.",
+        help="Password; other users can see arguments, so prefer --password-file, --ask-password or MQTTPUB_PASSWORD.",
     ),
     flag(
-        "--password-file", aliases=("-pw:file",), type=PATH, metavar="PATH",
+        "--password-file", aliases=("-pw:file",), common=True, type=PATH, metavar="PATH",
         help="File whose first line is the password.",
     ),
     flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
@@ -60,7 +60,7 @@ connection_flags = together(
     ),
     flag(
         "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
-        metavar="SECONDS", help="Give up when nothing moves on for so long.",
+        metavar="SECONDS", help="Give up after this long without progress.",
     ),
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),
     group="Connection",

@@ -29,27 +29,27 @@ class SizeType(click.ParamType[str]):
 converter_flags = together(
     flag(
         "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
-        help="How the payload is written: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
+        help="Notation of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
         "cbor, msgpack, protobuf, avro. [default: as it is]",
     ),
     flag(
         "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
-        help="Send JSON as Protocol Buffers, by this .proto file.",
+        help="Send JSON as Protocol Buffers, with this .proto file.",
     ),
     flag(
         "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
-        help="Message of the .proto file, such as package.Name. [default: its only one]",
+        help="Message in the .proto file, such as package.Name. [default: the only one]",
     ),
     flag(
         "-Ap", "--avsc-path", type=PATH, metavar="PATH",
-        help="Send JSON as Avro, by this .avsc file.",
+        help="Send JSON as Avro, with this .avsc file.",
     ),
 )  # fmt: skip
 format_flags = together(
     converter_flags,
     flag(
         "--payload-size", type=SizeType(), metavar="SIZE",
-        help="Payload: so many random bytes, such as 512, 1.5K or 2MB.",
+        help="Payload: random bytes of this size, such as 512, 1.5K or 2MB.",
     ),
 )  # fmt: skip
 
@@ -94,20 +94,20 @@ def payload_options() -> list[Flag]:
     """Return the options that name the source of a payload."""
     return [
         Flag(
-            ["-m", "--message"], metavar="TEXT", type=TEXT,
-            help="Payload: text, taken as it stands; - is standard input.",
+            ["-m", "--message"], common=True, metavar="TEXT", type=TEXT,
+            help="Payload: literal text; - is standard input.",
         ),
         Flag(
-            ["--payload", "payload_value"], metavar="VALUE", type=OCTETS,
-            help="Payload: hex:..., base64:..., @file, or text; text: takes the rest as it stands.",
+            ["--payload", "payload_value"], common=True, metavar="VALUE", type=OCTETS,
+            help="Payload: text, hex:..., base64:..., @file or text:...",
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
-            type=PATH, help="Payload: what the file holds, - for standard input.",
+            common=True, type=PATH, help="Payload: content of a file; - is standard input.",
         ),
         Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
         Flag(
             ["-n", "--null-message"], aliases=("--message-empty", "-m:empty"), is_flag=True,
-            help="Payload: none, zero bytes.",
+            help="Payload: empty, zero bytes.",
         ),
     ]  # fmt: skip

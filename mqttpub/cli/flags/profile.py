@@ -163,7 +163,7 @@ class ProfileType(click.ParamType[str]):
 PROFILE_NAME = ProfileType()
 profile_flag = flag(
     "--profile", is_eager=True, expose_value=False, callback=take, metavar="NAME", type=PROFILE_NAME,
-    help="Take flags from [profile.NAME] of ~/.config/mqttpub/config.toml. [default: default, if it is there]",
+    help="Use the flags in [profile.NAME] of ~/.config/mqttpub/config.toml. [default: default, if present]",
 )  # fmt: skip
 
 

@@ -109,67 +109,70 @@ class PathType(click.ParamType[str]):
 way_flags = together(
     flag(
         "--protocol", type=click.Choice(tuple(PROTOCOLS)), metavar="|".join(PROTOCOLS),
-        help="What to speak MQTT on: TCP, TLS, WebSocket, or WebSocket on TLS.",
+        help="Transport: TCP, TLS, WebSocket, or WebSocket over TLS.",
     ),
-    flag("--ws", aliases=("-ws",), is_flag=True, help="Speak MQTT on WebSocket."),
+    flag("--ws", aliases=("-ws",), is_flag=True, help="Use WebSocket."),
     flag(
         "--ws-path", "path", aliases=("--path", "-ws:path"), type=PathType(), metavar="PATH",
-        help="Path of the WebSocket's URL. [default: /mqtt]",
+        help="Path in the URL of the WebSocket. [default: /mqtt]",
     ),
     flag(
         "--ws-header", "headers", aliases=("--ws-headers", "-wh"), type=HeaderType(), multiple=True,
-        metavar="'NAME: VALUE'", help="Header for the request of the WebSocket.",
+        metavar="'NAME: VALUE'", help="Header of the WebSocket request.",
     ),
     flag("--unix", type=PATH, metavar="PATH", help="Connect to a unix socket."),
     flag(
         "--proxy", type=ProxyType(), metavar="URL",
-        help="Go through a proxy, socks5://, socks5h:// (the proxy looks up names), socks4:// or http://; "
-        "mqtt_proxy and all_proxy in the environment are not looked at.",
+        help="Connect through a proxy: socks5://, socks5h:// (the proxy resolves names), socks4:// or http://. "
+        "The environment variables mqtt_proxy and all_proxy are ignored.",
     ),
-    flag("-A", "--bind", type=ADDRESS, metavar="ADDRESS", help="Connect from this address of ours."),
+    flag("-A", "--bind", type=ADDRESS, metavar="ADDRESS", help="Local address to connect from."),
     group="Transport",
 )  # fmt: skip
 
 tls_flags = together(
     flag(
         "--tls/--no-tls", "tls", default=None, aliases=("--secure", "--tls-use-os-certs"),
-        help="Use TLS, also turned on by any flag of this group, mqtts, wss and port 8883; or do not.",
+        help="Use TLS; implied by any flag in this group, mqtts, wss and port 8883.",
     ),
     flag(
-        "--cafile", aliases=("--ca", "--ca-cert", "--server-cert"), type=FILE, metavar="PATH",
-        help="Certificates of the CAs to trust. [default: those of the system]",
+        "--cafile", aliases=("--ca", "--ca-cert", "--server-cert"), type=FILE, common=True, metavar="PATH",
+        help="Trusted CA certificates. [default: those of the system]",
     ),
     flag(
         "--capath", aliases=("--ca-cert-dir", "--server-cert-dir"), type=FOLDER, metavar="PATH",
-        help="Folder of such certificates.",
+        help="Folder of trusted CA certificates.",
     ),
-    flag("--cert", aliases=("--client-cert",), type=FILE, metavar="PATH", help="Certificate of ours, for the broker."),
-    flag("--key", aliases=("--client-private-key",), type=FILE, metavar="PATH", help="Private key of --cert."),
+    flag("--cert", aliases=("--client-cert",), type=FILE, metavar="PATH", help="Client certificate."),
+    flag(
+        "--key", aliases=("--client-private-key",), type=FILE, metavar="PATH",
+        help="Private key of --cert.",
+    ),
     flag(
         "--key-password", aliases=("--keypw", "--client-private-key-password"), metavar="PASSWORD",
         type=SecretType("the password of a key"),
-        help="Password of --key; better given by the next or MQTTPUB_KEY_PASSWORD.",
+        help="Password of --key; prefer --key-password-file or MQTTPUB_KEY_PASSWORD.",
     ),
     flag("--key-password-file", type=FILE, metavar="PATH", help="File whose first line is the password of --key."),
-    flag("--tls-version", type=TlsVersionType(), metavar="1.2|1.3", help="Lowest version of TLS. [default: 1.2]"),
-    flag("--tls-max-version", type=TlsVersionType(), metavar="1.2|1.3", help="Highest version of TLS."),
-    flag("--ciphers", type=WORD, metavar="LIST", help="Ciphers for TLS 1.2, as OpenSSL writes them."),
+    flag("--tls-version", type=TlsVersionType(), metavar="1.2|1.3", help="Minimum TLS version. [default: 1.2]"),
+    flag("--tls-max-version", type=TlsVersionType(), metavar="1.2|1.3", help="Maximum TLS version."),
+    flag("--ciphers", type=WORD, metavar="LIST", help="Ciphers for TLS 1.2, in OpenSSL notation."),
     flag(
         "--alpn", aliases=("--tls-alpn",), type=WORD, multiple=True, metavar="NAME",
-        help="Protocol to ask for with ALPN.",
+        help="ALPN protocol to request.",
     ),
-    flag("--sni", type=WORD, metavar="NAME", help="Name to ask for and to check. [default: that of --host]"),
+    flag("--sni", type=WORD, metavar="NAME", help="Server name to request and verify. [default: the host]"),
     flag(
         "--key-log", aliases=("--tls-keylog",), type=PATH, metavar="PATH",
-        help="File to add the secrets of the connection to, for tshark.",
+        help="Append the TLS session keys to this file (for tshark).",
     ),
     flag(
-        "--insecure", is_flag=True,
-        help="Take any certificate from the broker; with --cafile or --capath one for any name, as mosquitto_pub does.",
+        "--insecure", is_flag=True, common=True,
+        help="Accept any certificate; with --cafile or --capath, any name.",
     ),
     flag(
         "--no-verify-hostname", is_flag=True,
-        help="Take a certificate for any name from the broker, if it leads to a trusted CA.",
+        help="Accept a certificate for any name, if a trusted CA issued it.",
     ),
     group="TLS",
 )  # fmt: skip
