@@ -7,9 +7,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from tests.live import brokers as live_brokers
+    from tests.spark import brokers as spark_brokers
 
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -84,3 +89,32 @@ def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@pytest.fixture(scope="session")
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[live_brokers.Broker]":
+    """Run a mosquitto that listens on every transport."""
+    from tests.live.brokers import broker
+
+    with broker(tmp_path_factory.mktemp("broker")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[spark_brokers.Broker]":
+    """Run a mosquitto for the data sources of Spark."""
+    from tests.spark.brokers import broker
+
+    with broker(tmp_path_factory.mktemp("broker")) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """Run a local Spark session with two cores."""
+    from mqttpub.spark.session.session import Settings, session
+
+    # These options of Java halve the time of many small queries: none runs long enough for a better compiler to pay.
+    quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+    with session(Settings("local[2]", {"spark.sql.shuffle.partitions": "2"}, options=quick)) as made:
+        yield made

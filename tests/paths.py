@@ -6,3 +6,4 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 CAPTURES = TESTS / "captures"
 QOS2 = CAPTURES / "qos2-mosquitto.pcapng"
+MORNING = TESTS / "spark" / "morning.pcap.gz"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from tests.survival import forgotten_behind_pubrec, survive
+from tests.scenarios.survival import forgotten_behind_pubrec, survive
 
 
 def main() -> None:

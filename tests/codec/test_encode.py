@@ -27,8 +27,8 @@ from mqttpub.spec.packets import (
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Version
 from tests.checks import for_each
-from tests.notation import parse
 from tests.vectors import Vector, packets
+from tests.vectors.notation import parse
 
 V31, V311, V5 = Version
 

@@ -28,7 +28,7 @@ from tests.columns.batches import BLOCKS, Told, packets, scalar, told
 from tests.columns.troubled import troubled
 from tests.columns.truth import Truth, truth, write
 from tests.paths import CAPTURES
-from tests.test_containers_agree import FILES, NAMES, NETWORKS
+from tests.scenarios.test_containers_agree import FILES, NAMES, NETWORKS
 
 Original = tuple[bytes, containers.Frames]
 ACK = 16 + 14 + 20 + 8
@@ -46,7 +46,7 @@ truths = st.builds(
 EAGER = pytest.param(True, id="leaps whenever possible")
 
 
-@pytest.fixture(params=[EAGER, pytest.param(False, id="as it is", marks=pytest.mark.slow)], autouse=True)
+@pytest.fixture(params=[EAGER, pytest.param(False, id="as it is", marks=pytest.mark.long)], autouse=True)
 def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let columns take what they would leave to single records, as tests are small."""
     if request.param:
@@ -75,14 +75,14 @@ def test_the_same_where_the_network_does_its_worst(file: bytes, block: int) -> N
     assert of(file, block=block) == scalar(file)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=1000)
 @given(troubled(), st.sampled_from(BLOCKS))
 def test_the_same_a_thousand_times(file: bytes, block: int) -> None:
     assert of(file, block=block) == scalar(file)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @settings(max_examples=50)
 @given(truths, st.data())
 def test_cut_files_broken_bytes_and_other_settings_change_nothing(made: Truth, data: st.DataObject) -> None:
@@ -135,7 +135,7 @@ def _keyed(files: list[bytes], block: int, bucket: tuple[int, int]) -> Counter[o
 # what is known
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 @pytest.mark.parametrize("files", [1, 19])
 def test_the_truth(seed: int, files: int) -> None:
     made = truth(seed, files=files, connections=8, messages=80)

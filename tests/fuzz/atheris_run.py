@@ -1,4 +1,4 @@
-"""Coverage-guided fuzzing of every target, the long form of tests/test_fuzz.py.
+"""Coverage-guided fuzzing of every target, the long form of tests/fuzz/test_fuzz.py.
 
     python -m tests.fuzz.atheris_run                     all targets for ten minutes together
     python -m tests.fuzz.atheris_run --seconds 3600      for an hour

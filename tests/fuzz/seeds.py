@@ -17,7 +17,6 @@ from tests.fuzz.targets import DIRECTIONS, VERSIONS, VIEWS, run
 from tests.lint.connection.valid import Seen, conversation
 from tests.paths import CAPTURES
 
-SHIPPED = CAPTURES
 CLIENT = Direction.CLIENT
 NO_TROUBLE = Trouble()
 FILTERS = (
@@ -36,7 +35,7 @@ def conversations() -> tuple[tuple[Version, list[Seen]], ...]:
 @cache
 def captures() -> dict[str, bytes]:
     """Return capture files by name."""
-    made = {path.name: path.read_bytes() for path in sorted(SHIPPED.glob("*.pcapng"))}
+    made = {path.name: path.read_bytes() for path in sorted(CAPTURES.glob("*.pcapng"))}
     for version, talk in conversations():
         made[f"{version.label}.pcap"] = pcap(_records(_streams(talk), version))
     _, last = conversations()[-1]

@@ -1,6 +1,6 @@
 """Packets in which the bytes at fault are marked.
 
-A case is written in the mini notation of tests/notation.py, with these pieces more:
+A case is written in the mini notation of tests/vectors/notation.py, with these pieces more:
 
     r        the Remaining Length of all that follows
     @        protocol name and level of the version
@@ -24,7 +24,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.span import Span
 from mqttpub.wire.types import VARIABLE
-from tests.notation import parse
+from tests.vectors.notation import parse
 
 _PIECE = re.compile(
     r"\s*(?:(?P<open>s\(|p\(|v[35]\(|\{(?!r\}))|(?P<close>\)|\})(?:&(?P<mask>[0-9a-f]{2}))?|(?P<word>[@r](?=\s|$)|\{r\})"

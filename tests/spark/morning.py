@@ -7,7 +7,6 @@ versions; acks that come late or never; topics that are said again and again; st
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
@@ -30,8 +29,8 @@ from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Version
 from tests.build.container_files import zipped
 from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
+from tests.paths import MORNING
 
-SHIPPED = Path(__file__).parent / "morning.pcap.gz"
 SEED = 20260203
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
@@ -276,4 +275,4 @@ def capture() -> bytes:
 
 
 if __name__ == "__main__":
-    SHIPPED.write_bytes(zipped(capture()))
+    MORNING.write_bytes(zipped(capture()))

@@ -65,7 +65,7 @@ def run(program: str, *path: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_wheel_has_the_modules_that_spark_looks_for(wheel: Path) -> None:
     tops = {path.name for path in wheel.iterdir() if not path.name.endswith(".dist-info")}
     assert tops == {"mqttpub", "pyspark_mqtt", "pyspark_mqtt_capture"}
@@ -73,18 +73,18 @@ def test_the_wheel_has_the_modules_that_spark_looks_for(wheel: Path) -> None:
     assert (wheel / "mqttpub/spec/data/statements-5.0.tsv").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spark_finds_the_sources_of_the_wheel_by_itself(wheel: Path) -> None:
     assert run(BY_ITSELF, wheel).splitlines() == [f"rows {packets()}", "columns 9"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_by_hand_where_a_module_of_others_is_broken(wheel: Path, tmp_path: Path) -> None:
     (tmp_path / "pyspark_broken.py").write_text("raise RuntimeError\n")
     assert run(BY_HAND, wheel, tmp_path).splitlines() == ["not found True", f"rows {packets()}"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "without"),
     [

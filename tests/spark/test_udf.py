@@ -44,7 +44,7 @@ def test_a_version_that_there_is_not() -> None:
         decode_mqtt("data", "7")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_in_spark(spark: Any) -> None:
     packets = [encode(Publish(topic=f"t/{n}", qos=1, packet_id=n + 1, payload=b"x" * n), Version.V5) for n in range(50)]
     table = spark.createDataFrame([(packet,) for packet in [*packets, None, b"\x30"]], "packet binary")

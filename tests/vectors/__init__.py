@@ -6,7 +6,7 @@ Each `*.toml` beside this file holds `[[vector]]` tables:
     source      where it was seen, if it is not ours
     version     "3.1", "3.1.1" or "5.0"
     direction   "client" or "server", where it matters
-    bytes       in the mini notation of tests/notation.py
+    bytes       in the mini notation of tests/vectors/notation.py
     publish     (or another packet) the values; what is not given has its default
     canonical   false: right values, but not the bytes that the encoder writes
     findings    what decoding finds: {id, path, span, message}, message may be missing
@@ -29,7 +29,7 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire import types
 from mqttpub.wire.span import Span
 from mqttpub.wire.types import BINARY, PAIR, REST, WireType
-from tests.notation import parse
+from tests.vectors.notation import parse
 
 HERE = Path(__file__).parent
 _TYPES: dict[str, WireType] = {

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.cli.main import main
-from tests.cli.test_decode_captures import EVERY, run
 from tests.columns.truth import truth
 from tests.paths import QOS2
+from tests.scenarios.test_decode_captures import EVERY, run
 
 TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": "version", "packet_id": "packet_id",
         "length": "length", "payload_length": "payload_length"}  # fmt: skip

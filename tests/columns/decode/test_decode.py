@@ -53,7 +53,7 @@ def test_rows_are_what_the_scalar_codec_says(found: list[PacketSeen], cuts: list
     check(found, cuts)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(seen(max_size=12), st.lists(st.integers(0, 12), max_size=3))
 @settings(max_examples=1500)
 def test_rows_are_what_the_scalar_codec_says_of_many(found: list[PacketSeen], cuts: list[int]) -> None:

@@ -165,7 +165,7 @@ def test_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: list[i
     check(events, cuts)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @given(dialogues(), st.lists(st.integers(0, 30), max_size=3))
 @settings(max_examples=1000)
 def test_many_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: list[int]) -> None:

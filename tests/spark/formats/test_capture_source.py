@@ -23,7 +23,7 @@ from tests.columns.frames import truth as scalar_truth
 from tests.columns.truth import Truth, truth, write
 from tests.paths import CAPTURES
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 FILES = 6
 Rows = Counter[tuple[Any, ...]]
 

@@ -14,7 +14,7 @@ from tests.spark.fleet import HEADER, capture, rotated
 from tests.spark.formats.test_capture_source import FILES, Rotation, Rows, expected, found, known, read
 
 __all__ = ["known"]
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 # what only the end releases

@@ -14,7 +14,7 @@ from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
 from tests.spark.brokers import Broker, listening
 
-pytestmark = [pytest.mark.slow, pytest.mark.broker]
+pytestmark = [pytest.mark.long, pytest.mark.broker]
 FORBIDDEN = "the broker refused it: 0x87 Not authorized"
 
 

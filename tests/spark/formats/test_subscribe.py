@@ -20,12 +20,12 @@ from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spark.formats.spool import Spool
 from mqttpub.spark.formats.subscribe import MESSAGES, SubscribeReader
 from mqttpub.spec.declare import Property
+from tests.scenarios.survival import Broker as SurvivalBroker
 from tests.spark import follow
 from tests.spark.brokers import Broker, messages, publish
 from tests.spark.running import collect
-from tests.survival import Broker as SurvivalBroker
 
-pytestmark = [pytest.mark.slow, pytest.mark.broker]
+pytestmark = [pytest.mark.long, pytest.mark.broker]
 WITHIN = 60.0
 LONG = 180.0
 """Seconds that starting Spark and ending a query may take on a busy machine."""

@@ -18,9 +18,8 @@ from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Refused, Row
 from mqttpub.spark.pipeline.row_filter import Choice, matcher
 from mqttpub.spark.pipeline.run import Asked, run
 from tests.columns.test_read import record_places
-from tests.paths import CAPTURES
+from tests.paths import CAPTURES, MORNING
 from tests.spark.fleet import capture, rotated
-from tests.spark.morning import SHIPPED
 from tests.spark.running import alone, one_by_one, piped, tables
 
 __all__ = ["alone"]
@@ -61,7 +60,7 @@ def test_packets_are_those_of_decode(path: Path, tmp_path: Path) -> None:
             assert [each["id"] for each in row["properties"]] == [each["id"] for each in entry["properties"]]
 
 
-@pytest.mark.parametrize("path", [*sorted(CAPTURES.iterdir()), SHIPPED], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*sorted(CAPTURES.iterdir()), MORNING], ids=lambda path: path.stem)
 def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     piped(path, out=tmp_path / "out")
     lines = CliRunner().invoke(program, ["decode", "--flows", "--json", str(path)]).stdout.splitlines()
@@ -78,7 +77,7 @@ def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("partitions", [1, 2, 4, 16])
 @pytest.mark.parametrize("files", [1, 4])
 def test_tables_do_not_depend_on_tasks(partitions: int, files: int, tmp_path: Path) -> None:
@@ -125,7 +124,7 @@ def test_a_resumed_run_reads_only_what_is_new(ring: Path, tmp_path: Path) -> Non
     assert tables(tmp_path / "out") == tables(tmp_path / "once")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_that_grew_is_read_from_where_it_ended(ring: Path, tmp_path: Path) -> None:
     path = tmp_path / "grows.pcap"
     data = sorted(ring.iterdir())[0].read_bytes()
@@ -184,7 +183,7 @@ def test_what_is_broken_is_named_and_the_rest_is_there(ring: Path, tmp_path: Pat
     assert len(all_packets) - len(packets) <= 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,7 +201,7 @@ def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
     assert tables(tmp_path / "out") == tables(tmp_path / "other")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_task_that_runs_twice_counts_once(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(ring, out=tmp_path / "once")
     with monkeypatch.context() as patch:
@@ -237,7 +236,7 @@ def test_other_formats_hold_the_same(tmp_path: Path) -> None:
         assert json.loads(cells["properties"] or "null") == line["properties"] == row["properties"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tables_are_divided_into_folders(ring: Path, tmp_path: Path) -> None:
     import pyarrow.dataset as ds
 
@@ -251,7 +250,7 @@ def test_tables_are_divided_into_folders(ring: Path, tmp_path: Path) -> None:
     assert set(found["date"].to_pylist()) == {row["time"].strftime("%Y-%m-%d") for row in plain}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_only_some_rows_and_no_payloads(ring: Path, tmp_path: Path) -> None:
     piped(ring, out=tmp_path / "all")
     rows = tables(tmp_path / "all")["packets"]

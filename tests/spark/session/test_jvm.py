@@ -64,7 +64,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         find({"JAVA_HOME": str(tmp_path), "PATH": "/nonexistent"})
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_java_without_a_description_is_asked(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     (bare / "bin").mkdir(parents=True)
@@ -75,7 +75,7 @@ def test_a_java_without_a_description_is_asked(tmp_path: Path) -> None:
     assert java.modules == find({"PATH": "/nonexistent"}).modules
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_java_that_does_not_start_is_told(tmp_path: Path) -> None:
     java = find({"PATH": "/nonexistent"})
     with open(tmp_path / "log", "w+b") as log, pytest.raises(NoSpark, match=r"ended at once: .*(heap|memory)"):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.survival import survive
+from tests.scenarios.survival import survive
 
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.timeout(600)]
 

@@ -20,8 +20,8 @@ from mqttpub.traffic.events import Ends, Event, PacketSeen, Remark
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.traffic.summary import SummaryLines
 from tests.build.pcap import PORT, Segment, pcap
-from tests.dissection import Dissected, dissected, ours, tshark, version
 from tests.lab.peer import V5, props
+from tests.scenarios.dissection import Dissected, dissected, ours, tshark, version
 
 pytestmark = [pytest.mark.tshark, pytest.mark.slow]
 

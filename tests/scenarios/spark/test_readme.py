@@ -110,7 +110,7 @@ def test_an_option_for_both_is_not_for_one() -> None:
     assert names(table, kind="both") == publish_sink.OPTIONS & subscribe.OPTIONS - {"qos"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_but_python_is_needed(tmp_path: Path) -> None:
     """The line installs into an environment of its own, from a copy of what a checkout has, and no Java is found."""
     copy, programs = tmp_path / "checkout", tmp_path / "bin"
@@ -127,14 +127,14 @@ def test_nothing_but_python_is_needed(tmp_path: Path) -> None:
     assert "mqttpub:" not in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_lines_that_resume(folder: Path) -> None:
     (_, lines), (_, screen) = blocks("Run it", "sh", "text")
     done = ran(lines, folder)
     assert SECONDS.sub("", done) == SECONDS.sub("", screen)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_report_and_its_summary(folder: Path) -> None:
     (_, lines), (_, screen) = blocks("The report", "sh", "text")
     assert SECONDS.sub("", ran(lines, folder)) == SECONDS.sub("", screen)
@@ -162,7 +162,7 @@ def python(texts: list[str], folder: Path) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.broker
 def test_the_snippets(spark_broker: Broker, folder: Path) -> None:
     (_, install), *_ = blocks("Tables and Spark", "sh")
@@ -183,7 +183,7 @@ def test_the_snippets(spark_broker: Broker, folder: Path) -> None:
         assert words in shown, shown
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_the_manifest_names_is_what_is_there(folder: Path) -> None:
     ran("mqttpub pipeline tests/captures --out tables --partition-by type", folder)
     snippet = next(text for _, text in blocks("Read the tables", "python") if "_manifest" in text)

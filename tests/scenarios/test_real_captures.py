@@ -19,7 +19,7 @@ from tests.paths import CAPTURES
 from tests.recording import captures
 
 Test = TypeVar("Test", bound=Callable[..., None])
-SHIPPED = CAPTURES
+
 
 WRONG: dict[str, dict[tuple[str, str], str]] = {name: {} for name in RECORDINGS}
 """By recording, what packets of it break: the packet and the statement, and why that is the peer's fault.
@@ -49,7 +49,7 @@ def findings(found: list[Event]) -> Iterator[tuple[str, str, str]]:
                 yield "end", each.statement, each.message
 
 
-@pytest.mark.parametrize("path", sorted(SHIPPED.iterdir()), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(CAPTURES.iterdir()), ids=lambda path: path.stem)
 def test_what_ships_with_the_tests_is_right(path: Path) -> None:
     found = of(path)
     assert {type(event) for event in found} == {PacketSeen, Closed}

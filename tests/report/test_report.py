@@ -36,7 +36,7 @@ from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
 from tests.build.pcap import Segment, pcap
 from tests.columns.truth import Truth, truth, write
-from tests.paths import CAPTURES
+from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone as alone
 from tests.spark.running import one_by_one, piped, tables
 from tests.view.page.test_page import HOSTILE
@@ -145,10 +145,8 @@ def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
 
 # what goes on on the next connection
 
-MORNING = Path(__file__).parent / "morning.pcap.gz"
 
-
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
     piped(MORNING, out=tmp_path / "out", form=form)
@@ -170,7 +168,7 @@ def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone:
     assert "Unfinished, all of them" in text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_nothing_goes_on_where_no_client_is_known(spark: Any) -> None:
     columns = "client_id, connection, packet_id, outcome, resumed, first_frame"
     rows = [
@@ -209,7 +207,7 @@ def told(known: Truth, spark: Any, alone: None, tmp_path: Path) -> tuple[Answers
     return asked(spark, tmp_path / "out"), tmp_path / "out"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_numbers_are_those_of_the_captures(known: Truth, told: tuple[Answers, Path]) -> None:
     (found, more), out = told
     sizes = [len(each.data) // 2 for each in known.packets]
@@ -290,7 +288,7 @@ def _check_clients(known: Truth, found: Summary, more: Details) -> None:
         assert sum(each["publishes"] for each in cells) == row["publishes"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["generated", "qos2-mosquitto.pcapng", "every-type-and-property.pcapng"])
 def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, alone: None, tmp_path: Path) -> None:
     path = CAPTURES / name
@@ -323,7 +321,7 @@ def test_the_numbers_are_those_of_decode(name: str, known: Truth, spark: Any, al
     }
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_bytes_of_properties_are_those_of_the_packets(spark: Any, alone: None, tmp_path: Path) -> None:
     piped(CAPTURES / "every-type-and-property.pcapng", out=tmp_path / "out")
     _, more = asked(spark, tmp_path / "out")
@@ -346,7 +344,7 @@ def _written(each: dict[str, Any]) -> int:
     return 1 + len(kind.write(value))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize(
     "more",
     [{"form": "csv"}, {"form": "json"}, {"divided": ("type", "date")}, {"form": "csv", "divided": ("type", "qos")}],
@@ -412,7 +410,7 @@ def attacked(attack: tuple[Answers, Path]) -> Path:
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_hostile_names_are_nothing_but_text(attack: tuple[Answers, Path], attacked: Path) -> None:
     text = attacked.read_text(encoding="ascii")
     assert not re.search(r"<(script|img|!--)", text)
@@ -423,7 +421,7 @@ def test_hostile_names_are_nothing_but_text(attack: tuple[Answers, Path], attack
     assert "{{" not in re.sub(r"\{\{script\}\}", "", text)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_line_of_an_example_shows_the_packet(attack: tuple[Answers, Path]) -> None:
     (found, _), folder = attack
     assert found.faults
@@ -448,7 +446,7 @@ def test_the_line_of_an_example_shows_the_packet(attack: tuple[Answers, Path]) -
 # in a browser
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_the_page_in_a_browser(browser: "Browser", attacked: Path, scheme: Any, width: int) -> None:

@@ -15,7 +15,7 @@ import pytest
 from mqttpub.cli.main import main
 from tests.cli.commands.test_pub import PROGRAM, subscribed
 from tests.cli.requested import refused
-from tests.cli.test_bulk_pub import pub
+from tests.scenarios.test_pub_bulk import pub
 
 pytestmark = pytest.mark.broker
 

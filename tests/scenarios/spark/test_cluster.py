@@ -17,7 +17,7 @@ from tests.conftest import free_port
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 LONGEST = 300
 """Seconds that a run may take on a busy machine."""
 

@@ -15,10 +15,10 @@ from mqttpub.spark.session.connect import connected
 from mqttpub.spark.session.jvm import NoSpark, find, spark_environ
 from mqttpub.spark.session.session import VECTORS
 from tests.conftest import free_port
+from tests.scenarios.spark.test_cluster import LONGEST, ran, wait_for
 from tests.spark.bare import bare_python
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
-from tests.spark.test_cluster import LONGEST, ran, wait_for
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SLOW = """
@@ -91,7 +91,7 @@ def scripted(code: str, *words: str | Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_server_and_one_machine_agree(server: str, tmp_path: Path) -> None:
     rotated(capture(9, clients=10), tmp_path / "in", 4)
     ran(server, tmp_path / "server", tmp_path / "in", "--lint")
@@ -100,14 +100,14 @@ def test_a_server_and_one_machine_agree(server: str, tmp_path: Path) -> None:
     assert tables(tmp_path / "local")["packets"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tasks_are_as_many_as_the_server_has_cores(server: str) -> None:
     told, _ = scripted(CORES, server).communicate(timeout=LONGEST)
     # Behind the session, Spark can run in this process again.
     assert told == "2 cores, remote True, afterwards False\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_task_that_fails_is_one_sentence(server: str, tmp_path: Path) -> None:
     process = scripted(FAILING, _capture(tmp_path), "--master", server, "--out", tmp_path / "out")
     _, told = process.communicate(timeout=LONGEST)
@@ -116,7 +116,7 @@ def test_a_task_that_fails_is_one_sentence(server: str, tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_interrupt_ends_the_tasks_of_the_server(server: str, tmp_path: Path) -> None:
     process = scripted(SLOW, _capture(tmp_path), "--master", server, "--out", tmp_path / "out")
     until = time.monotonic() + 120
@@ -131,7 +131,7 @@ def test_an_interrupt_ends_the_tasks_of_the_server(server: str, tmp_path: Path) 
     ran(server, tmp_path / "again", _capture(tmp_path))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_setting_of_the_server_stays_as_it_is(server: str, tmp_path: Path) -> None:
     setting = "spark.executor.memory"
     words: list[str | Path] = [

@@ -15,7 +15,7 @@ from tests.paths import CAPTURES
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import one_by_one, tables
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 LONGEST = 300
 """Seconds that a run may take on a busy machine."""
 PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline"]

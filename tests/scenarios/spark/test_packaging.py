@@ -11,10 +11,10 @@ import pytest
 
 import mqttpub
 from mqttpub.spark.session.ship import packed
+from tests.scenarios.spark.test_cluster import master, ran
 from tests.spark.bare import bare_python
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
-from tests.spark.test_cluster import master, ran
 
 __all__ = ["master"]
 PACKAGE = Path(mqttpub.__file__).parent
@@ -42,7 +42,7 @@ def test_python_imports_from_the_archive(tmp_path: Path) -> None:
     assert done.stdout == f"{path}/mqttpub/spark/pipeline/task.py\nTrue\n"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_cluster_whose_python_has_no_mqttpub(master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", str(bare_python(tmp_path / "bare")))
     rotated(capture(4, clients=6), tmp_path / "in", 3)

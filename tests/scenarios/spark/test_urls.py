@@ -9,7 +9,7 @@ from mqttpub.spark.pipeline.sources import NoSource, fetched
 from tests.spark.fleet import capture, rotated
 from tests.spark.running import piped, tables
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.long
 
 
 @pytest.fixture

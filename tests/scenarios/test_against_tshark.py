@@ -30,7 +30,8 @@ from mqttpub.view.export.tshark_fields import (
 )
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import BINARY, VARIABLE
-from tests.dissection import (
+from tests.recording import Capture, captures
+from tests.scenarios.dissection import (
     MALFORMED,
     UNMASKED,
     Dissected,
@@ -42,7 +43,6 @@ from tests.dissection import (
     streams,
     websocket_streams,
 )
-from tests.recording import Capture, captures
 
 pytestmark = [pytest.mark.tshark, pytest.mark.broker, pytest.mark.slow]
 

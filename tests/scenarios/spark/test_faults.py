@@ -30,6 +30,7 @@ from mqttpub.spark.pipeline.writers import Writer
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.build.pcap import Segment, pcap
+from tests.paths import ROOT
 from tests.spark.fleet import HEADER, capture, rotated
 from tests.spark.running import alone, piped, tables
 
@@ -69,7 +70,7 @@ def all_files(folder: Path) -> dict[str, str]:
 # names
 
 
-@pytest.mark.parametrize("form", ["parquet", *(pytest.param(each, marks=pytest.mark.slow) for each in ("csv", "json"))])
+@pytest.mark.parametrize("form", ["parquet", *(pytest.param(each, marks=pytest.mark.long) for each in ("csv", "json"))])
 def test_a_name_may_be_any_bytes(form: str, ring: list[Path], tmp_path: Path) -> None:
     folder = tmp_path / "odd"
     folder.mkdir()
@@ -94,7 +95,7 @@ def test_a_name_may_be_any_bytes(form: str, ring: list[Path], tmp_path: Path) ->
         assert len(found) == len(plain)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_is_read_once_whatever_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
@@ -108,7 +109,7 @@ def test_a_file_is_read_once_whatever_its_names(tmp_path: Path, monkeypatch: pyt
     assert (result.read, result.rows["packets"]) == (1, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_folder_of_tables_among_the_captures_is_none_of_them(ring: list[Path]) -> None:
     folder = ring[0].parent
     piped(folder, out=folder / "out", mode="resume")
@@ -122,7 +123,7 @@ def test_a_folder_of_tables_among_the_captures_is_none_of_them(ring: list[Path])
 # files that change
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_that_shrank_is_named_and_nothing_of_it_comes_twice(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     path.write_bytes(data[:-7])
@@ -143,7 +144,7 @@ def test_a_file_that_shrank_is_named_and_nothing_of_it_comes_twice(data: bytes, 
     assert tables(out) == tables(tmp_path / "once")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
     path, out = tmp_path / "ring-0.txt", tmp_path / "out"
     for count in (3, 1, 2):
@@ -152,7 +153,7 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
     assert len(tables(out)["packets"]) == 6
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "out"
     path.write_text(TEXT)
@@ -165,7 +166,7 @@ def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path)
     assert len(tables(out)["packets"]) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_what_append_left_out_resume_still_reads(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     path.write_bytes(data[: len(data) // 2])
@@ -303,7 +304,7 @@ def test_what_is_no_file_is_named(ring: list[Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "fault", ["cut", *(pytest.param(each, marks=pytest.mark.slow) for each in ("changed", "gone", "other", "folder"))]
+    "fault", ["cut", *(pytest.param(each, marks=pytest.mark.long) for each in ("changed", "gone", "other", "folder"))]
 )
 def test_a_state_that_is_not_as_it_was_left_stops_the_run(
     fault: str, ring: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -332,7 +333,7 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
     assert tables(out) == tables(tmp_path / "once")
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_states_of_two_tasks_cannot_change_places(ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     piped(*ring[:2], out=out, mode="resume")
@@ -358,14 +359,14 @@ sys.exit(main(["pipeline", *sys.argv[2:]]))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("most", [0, 100, 2_000, 4_000])
 def test_a_disk_that_is_full_leaves_what_was_there(most: int, ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     piped(ring[0], out=out, mode="resume")
     before = all_files(out)
     words = [sys.executable, "-c", LIMITED, str(most), *map(str, ring), "-o", str(out), "--resume"]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=60, check=False)
     # Tasks are part of this process here, and what they leave open may say something more.
     (told,) = (line for line in done.stderr.splitlines() if line.startswith("mqttpub"))

@@ -53,7 +53,7 @@ def assert_true(found: dict[str, Rows], known: Truth) -> None:
     )  # fmt: skip
 
 
-SLOW = pytest.mark.slow
+SLOW = pytest.mark.long
 MANY = [pytest.param(1, marks=SLOW), 2, pytest.param(4, marks=SLOW), pytest.param(16, marks=SLOW)]
 
 

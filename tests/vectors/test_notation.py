@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.notation import parse
+from tests.vectors.notation import parse
 
 
 @pytest.mark.parametrize(

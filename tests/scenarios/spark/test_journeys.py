@@ -26,12 +26,13 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.columns.truth import Truth
+from tests.paths import MORNING
 from tests.screens import ROOT
 from tests.spark.brokers import Broker, listening, publish
 from tests.spark.fleet import capture as fleet
 from tests.spark.fleet import rotated
 from tests.spark.formats.test_capture_source import Rotation, expected, found, known
-from tests.spark.morning import FLEET, SHIPPED, TOPIC_ALIAS, capture
+from tests.spark.morning import FLEET, TOPIC_ALIAS, capture
 from tests.spark.running import collect, one_by_one, piped, tables
 
 __all__ = ["known"]
@@ -75,7 +76,7 @@ def morning(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Morning:
     """Run the pipeline, with everything that it can tell."""
     folder = tmp_path_factory.mktemp("morning")
     out, page = folder / "tables", folder / "morning.html"
-    told = printed("pipeline", SHIPPED, "--out", out, "--lint", "--report", page, "--partitions", "2")
+    told = printed("pipeline", MORNING, "--out", out, "--lint", "--report", page, "--partitions", "2")
     return Morning(out, page.read_text(), told)
 
 
@@ -91,7 +92,7 @@ def asked(spark: Any, morning: Morning) -> Any:
 
 
 def test_the_tables_are_those_of_one_process(morning: Morning, tmp_path: Path) -> None:
-    assert tables(morning.out) == without_spark(SHIPPED, out=tmp_path / "alone", lint=True, partitions=1)
+    assert tables(morning.out) == without_spark(MORNING, out=tmp_path / "alone", lint=True, partitions=1)
     assert morning.told["rows"] == {name: len(rows) for name, rows in tables(morning.out).items()}
 
 
@@ -124,8 +125,8 @@ def answer(spark: Any, sql: str) -> str:
 
 
 def test_the_capture_that_ships_follows_from_its_seed() -> None:
-    assert gzip.decompress(SHIPPED.read_bytes()) == capture()
-    assert SHIPPED.stat().st_size < 100_000
+    assert gzip.decompress(MORNING.read_bytes()) == capture()
+    assert MORNING.stat().st_size < 100_000
 
 
 def test_there_are_five_questions() -> None:
@@ -178,7 +179,7 @@ def sizes_of(row: Any, *, first: bool) -> tuple[int, int]:
 
 
 def test_the_path_of_the_capture_is_that_of_the_readme() -> None:
-    assert f" {SHIPPED.relative_to(ROOT)} " in README.read_text()
+    assert f" {MORNING.relative_to(ROOT)} " in README.read_text()
 
 
 # the sources and the sink
