@@ -15,8 +15,8 @@ from ..traffic.events import Event
 from .containers.registry import Reader
 from .network.tcp import MAX_FLOWS, Reassembler
 from .protocol.demux import Skipped, Streams
-from .protocol.tls import Decrypted, NoKeys, decrypted
-from .types import BadCapture, End, Piece
+from .protocol.tls import Decrypted, decrypted
+from .types import BadCapture, End, NoKeys, Piece
 
 
 def events(

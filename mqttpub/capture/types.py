@@ -76,3 +76,7 @@ class BadCapture(ValueError):
         self.message = message
         self.offset = offset
         """In bytes, from the beginning of the file as it would be uncompressed."""
+
+
+class NoKeys(Exception):
+    """TLS connections cannot be read; the message says why, as a sentence."""

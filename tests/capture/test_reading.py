@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 import pytest
 
-from mqttpub.capture.protocol.tls import NoKeys
 from mqttpub.capture.reading import Reading, events
-from mqttpub.capture.types import BadCapture
+from mqttpub.capture.types import BadCapture, NoKeys
 from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark

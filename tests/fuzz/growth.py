@@ -15,12 +15,12 @@ from mqttpub.capture.text.log_lines import Log
 from mqttpub.capture.text.parse import BadText, read_bytes
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.types import BadCapture
-from mqttpub.cli.inspect.follow import Following
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.fast_decode import values
 from mqttpub.codec.stream import Stream
 from mqttpub.lint.packet.check import lint
+from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.versions import Version
 from mqttpub.view.export.pdml import pdml
@@ -99,7 +99,7 @@ def capture(data: bytes) -> None:
     """Read a capture to the line of every packet."""
     lines = JsonLines()
     try:
-        for known in Following(Reading(BytesIO(data)).events()):
+        for known in JudgedTraffic(Reading(BytesIO(data)).events()):
             lines.line(known)
     except BadCapture:
         pass

@@ -21,12 +21,12 @@ from mqttpub.capture.text.parse import FORMS, BadText, read_bytes, read_text
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.text.transcript import is_transcript
 from mqttpub.capture.types import BadCapture, Chunk, Flow, Missing, Piece, Record
-from mqttpub.cli.inspect.follow import Following
 from mqttpub.cli.main import main
 from mqttpub.codec.decode import decode
 from mqttpub.codec.stream import LostSync, Stream
 from mqttpub.lint.judge import Judge
 from mqttpub.lint.packet.check import lint
+from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.context import KnownPacket
 from mqttpub.traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
@@ -114,7 +114,7 @@ def talk(data: bytes) -> None:
         elif len(raw) > 1:
             events.append(PacketSeen(ends, time, number, raw, at, direction, version, kind == 4))
         offsets[ends.number, direction] = at + (size or 0)
-    check_views(list(Following(events)))
+    check_views(list(JudgedTraffic(events)))
 
 
 def file(data: bytes) -> None:
@@ -188,7 +188,7 @@ def connection(data: bytes) -> None:
     if flow.opened and not any(isinstance(each, Missing) for each in made):
         assert packets_in(events) == packets_in(_understood(bytewise(made), choice))
     if sum(len(each.data) for each in made if isinstance(each, Chunk)) <= MOST_SHOWN:
-        check_views(list(Following(events)))
+        check_views(list(JudgedTraffic(events)))
 
 
 def _understood(made: Iterable[Piece], choice: int) -> list[Event]:
@@ -219,7 +219,7 @@ def websocket(data: bytes) -> None:
     check_events(events)
     assert packets_in(events) == packets_in(_understood(bytewise(made), 0))
     if len(data) <= MOST_SHOWN:
-        check_views(list(Following(events)))
+        check_views(list(JudgedTraffic(events)))
 
 
 def text(data: bytes) -> None:
@@ -254,7 +254,7 @@ def transcript(data: bytes) -> None:
     except BadText as bad:
         _check_place(bad)
     if len(data) <= MOST_SHOWN:
-        check_views(list(Following(found)))
+        check_views(list(JudgedTraffic(found)))
 
 
 def picked(data: bytes) -> None:
@@ -270,7 +270,7 @@ def _sample() -> list[KnownPacket]:
     ends = Ends(1, "10.0.0.1:50000", "10.0.0.2:1883")
     raws = [bytes.fromhex(each) for each in ("100d00044d5154540502003c000000", "30050001740061", "c000", "4002000a")]
     events: list[Event] = [PacketSeen(ends, 1, 1, raw, 0, Direction.CLIENT, Version.V5, False) for raw in raws]
-    return [known for known in Following(events) if isinstance(known, KnownPacket)]
+    return [known for known in JudgedTraffic(events) if isinstance(known, KnownPacket)]
 
 
 # the program

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.cli.inspect.captures import Choice, Events, Input
-from mqttpub.cli.inspect.origins import Origin
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
+from mqttpub.reading.input import AllEvents, Input, InputOptions
+from mqttpub.reading.located import LocatedInput
+from mqttpub.reading.text import file_events
 from mqttpub.reading.version import MOST_HELD, MOST_SETTLED, settle
-from mqttpub.spark.pipeline.texts import events as texts
 from mqttpub.spec.packets import Connect, Pingreq, Puback, Publish, Pubrel, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, Event, PacketSeen
@@ -48,7 +48,7 @@ def judged(path: Path) -> list[tuple[int, str]]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        return versions_of([*Events([Origin(Input(str(path), stack))], Choice())])  # type: ignore[list-item]
+        return versions_of([*AllEvents([LocatedInput(Input(str(path), stack))], InputOptions())])
 
 
 def of_text(path: Path) -> dict[str, list[str]]:
@@ -59,7 +59,7 @@ def of_text(path: Path) -> dict[str, list[str]]:
     }
     found["lint"] = [version for _, version in judged(path)]
     with path.open("rb") as file:
-        found["pipeline"] = [version for _, version in versions_of(texts(file))]
+        found["pipeline"] = [version for _, version in versions_of(file_events(file, path.read_bytes()))]
     return found
 
 

@@ -8,6 +8,8 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from ..types import NoKeys
+
 PROGRAM = "tshark"
 _FIELDS = (
     *("frame.number", "frame.time_epoch"),
@@ -18,10 +20,6 @@ _DISSECTED = ("http", "http2", "websocket", "mqtt")
 LONGEST_LINE = 1 << 24
 """Characters of a line of tshark's; a frame holds far less."""
 NANOSECONDS = 9
-
-
-class NoKeys(Exception):
-    """What TLS connections carry cannot be read; the message says why, as a sentence."""
 
 
 class Decrypted(NamedTuple):

@@ -14,7 +14,7 @@ MOST_OF_A_GAP = 64
 """Bytes of what is no packet that an event keeps."""
 
 
-def events(
+def packets_from_text(
     pieces: Iterable[Piece], *, version: Version | None = None, direction: Direction | None = None, cut: bool = False
 ) -> Iterator[Event]:
     """Yield the packets of pieces, as one connection; a CONNECT after others begins another.

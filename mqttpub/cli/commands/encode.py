@@ -213,7 +213,7 @@ def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
     """
     if ctx.invoked_subcommand:
         return 0
-    from ..standard_input import is_piped
+    from ...common.standard_input import is_piped
     from .encode_lines import encode_lines
 
     if (json_path is not None or is_piped()) and encode_lines(json_path or "-", given):

@@ -6,7 +6,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from ..standard_input import standard_input
+from ...common.standard_input import standard_input
 
 
 def encode_lines(path: str, given: dict[str, Any]) -> int:

@@ -8,19 +8,18 @@ from typing import Any
 import click
 
 from ...common.files import check_standard_output
+from ...reading.input import AllEvents
+from ...reading.judged import EventJudge, JudgedEvent
+from ...reading.located import LocatedInput
+from ...reading.selection import USUAL_LIMIT, Selection
 from ...traffic.events import Event, GapSeen, PacketSeen, Remark
 from ...view.terminal.cells import Line
 from ...view.terminal.reading_bar import ReadingBar
 from ...view.terminal.style import show
-from ...view.traffic.findings import Case
 from ..flags.types import DIRECTIONS
-from ..inspect.captures import Events
 from ..inspect.decode import inputs
 from ..inspect.findings import Manner, Rows, summary, width_of, writer_of
-from ..inspect.judged import Cases
-from ..inspect.origins import Origin
-from ..inspect.output import choice_of, filter_of
-from ..inspect.selection import selection_of
+from ..inspect.output import filter_of, input_options
 from ..notes import note
 from ..screen import on_one_screen, show_through_pager
 
@@ -36,9 +35,17 @@ def lint(given: dict[str, Any]) -> int:
         named = list(inputs(given, stack, "lint"))
         check_standard_output(each.id for each in named)
         show_through_pager(given, stack)
-        linting = Linting(given, list(map(Origin, named)))
+        linting = Linting(given, list(map(LocatedInput, named)))
         stack.callback(linting.close)
         return linting.run()
+
+
+def selection_of(given: dict[str, Any]) -> Selection:
+    """Return the selection that the flags ask for; raises UserError for a term that matches no statement."""
+    limit = given["limit"]
+    if limit is None:
+        limit = 0 if given["as_json"] or given["sarif"] else USUAL_LIMIT
+    return Selection(given["select"], given["ignore"], severity=given["severity"], limit=limit or None)
 
 
 def manner_of(given: dict[str, Any], *, several: bool) -> Manner:
@@ -52,23 +59,25 @@ def manner_of(given: dict[str, Any], *, several: bool) -> Manner:
 class Linting:
     """One run over inputs that are opened already."""
 
-    def __init__(self, given: dict[str, Any], origins: list[Origin]) -> None:
+    def __init__(self, given: dict[str, Any], inputs: list[LocatedInput]) -> None:
         self.given = given
-        self.origins = origins
-        self.cases = Cases()
+        self.inputs = inputs
+        self.judge = EventJudge()
         self.selection = selection_of(given)
         self.picked = filter_of({**given, "follow": None})
-        self.writer = writer_of(manner_of(given, several=len(origins) > 1))
+        self.writer = writer_of(manner_of(given, several=len(inputs) > 1))
         self.remarks: list[str] = []
         self.unshown = 0
-        self.now = origins[0]
-        self.progress = ReadingBar(self.origins)
+        self.now = inputs[0]
+        self.progress = ReadingBar(self.inputs)
 
     def run(self) -> int:
         """Judge all and return the exit status; raises UsageError for what cannot be read."""
         given = self.given
-        choice = choice_of({**given, "direction": given["direction"] if given["direction"] in DIRECTIONS else None})
-        events = Events(self._reading(), choice, self.progress.at if self.progress else None)
+        options = input_options(
+            {**given, "direction": given["direction"] if given["direction"] in DIRECTIONS else None}
+        )
+        events = AllEvents(self._reading(), options, self.progress.at if self.progress else None)
         for event in events:
             if isinstance(event, PacketSeen):
                 self._packet(event)
@@ -82,29 +91,29 @@ class Linting:
         self.progress.close()
 
     def _reading(self) -> Iterator[Any]:
-        for each in self.origins:
+        for each in self.inputs:
             self.now = each
             yield each
 
     # events
 
     def _packet(self, event: PacketSeen) -> None:
-        if not self.cases.packets and event.time is not None:
+        if not self.judge.packets and event.time is not None:
             self.writer.begin(event.time)
-        known = self.cases.packet(event)
+        known = self.judge.packet(event)
         if not known.findings or (self.picked and not self.picked.matches(*known)):
             return
         if shown := self.selection.pick(known.findings):
-            self.writer.take(self.cases.case(known, shown, self.now.source))
+            self.writer.take(self.judge.judged(known, shown, self.now.location))
 
     def _other(self, event: Event) -> None:
-        case = self.cases.other(event, self.now.whole)
+        case = self.judge.other(event, self.now.whole)
         if case is None:
             self._remark(event)
         elif not self.picked or self.picked.matches(event, client=case.client, findings=case.findings):
             self._take(case)
 
-    def _take(self, case: Case) -> None:
+    def _take(self, case: JudgedEvent) -> None:
         if shown := self.selection.pick(case.findings):
             self.writer.take(case._replace(findings=shown))
 
@@ -118,7 +127,7 @@ class Linting:
 
     # the end
 
-    def _end(self, events: Events) -> int:
+    def _end(self, events: AllEvents) -> int:
         fared = self._fared()
         if self.given["report"]:
             self.writer.report(fared)
@@ -128,7 +137,7 @@ class Linting:
         self.writer.end(events.faults, remarks)
         for remark in remarks:
             note(remark)
-        if self.cases.packets or any(self.selection.counts.values()):
+        if self.judge.packets or any(self.selection.counts.values()):
             self._sum_up(fared)
         elif not events.faults:
             raise click.UsageError("no MQTT packet was found")
@@ -140,8 +149,8 @@ class Linting:
 
     def _sum_up(self, fared: list[Rows]) -> None:
         lines = summary(
-            self.cases.packets,
-            self.cases.connections,
+            self.judge.packets,
+            self.judge.connections,
             self.selection,
             fared,
             width_of(sys.stderr),
@@ -154,5 +163,5 @@ class Linting:
     def _fared(self) -> list[Rows]:
         return [
             (version, [row for row in rows if self.selection.covers(row.statement)])
-            for version, rows in self.cases.end()
+            for version, rows in self.judge.end()
         ]

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...codec.decode import decode
 from ...codec.stream import Frame
+from ...common.standard_input import is_interactive
 from ...live.net.target import Target
 from ...live.publish.flows import Message, Sender
 from ...live.publish.publisher import publish_all
@@ -17,7 +18,6 @@ from ...spec.properties import BY_KEY
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
 from ...view.terminal.show import Show
-from ..standard_input import is_interactive
 
 TOPIC = "request"
 PROPERTIES = (

@@ -1,6 +1,5 @@
 """What `decode` does: text to packets, packets to the screen."""
 
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
@@ -8,30 +7,27 @@ from typing import Any
 
 import click
 
-from ...capture.text.log_lines import Log
-from ...capture.text.packets import events as written
-from ...capture.text.parse import BadText, Piece, read_bytes, read_file, read_text
+from ...capture.text.parse import BadText
 from ...codec import decode as codec
 from ...codec.tree import Decoded
 from ...common.files import check_standard_output
+from ...common.standard_input import is_interactive
 from ...lint.packet.check import lint
-from ...reading.version import CANDIDATES, guessed_remark, settle
+from ...reading.input import AnyInput, open_inputs
+from ...reading.text import text_events
+from ...reading.version import CANDIDATES, guessed_remark
 from ...spec.versions import Version
 from ...traffic.events import PacketSeen
 from ...view.terminal.show import Show
 from ..flags.types import DIRECTIONS
 from ..notes import note
 from ..screen import show_through_pager
-from ..standard_input import is_interactive
-from .captures import Input, Words, listed
 
 OF_CAPTURES = (
     "summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
     "keylog", "port", "max_connections", "absolute_time",
 )  # fmt: skip
 """Parameters that only the views of a whole conversation know."""
-SUFFIXES = frozenset((".bin", ".hex", ".json", ".jsonl", ".log", ".txt"))
-"""Endings of file names, besides those of captures, that no notation of bytes ends with."""
 
 
 def decode(given: dict[str, Any]) -> int:
@@ -51,58 +47,13 @@ def decode(given: dict[str, Any]) -> int:
         return Decoding(given).run(named)
 
 
-def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[Input | Words]:
-    """Yield what `-f` and the arguments name, standard input for nothing; raises UsageError."""
-    for path in given["file"]:
-        yield Input(path, stack)
-    words = given["text"]
-    if words and (files := listed(words)):
-        for path in files:
-            yield Input(path, stack)
-    elif missing := _missing(words):
-        raise click.UsageError(f"cannot read '{missing}': No such file or directory")
-    elif words:
-        yield Words(lambda form, log: _argument(words, form, log))
-    elif not given["file"]:
-        if is_interactive():
-            raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
-        yield Input("-", stack)
+def inputs(given: dict[str, Any], stack: ExitStack, verb: str) -> Iterator[AnyInput]:
+    """Yield what `-f` and the arguments name, standard input if nothing; raises UsageError and UserError."""
+    from ...payload.bytes_argument import octets
 
-
-def _missing(words: tuple[str, ...]) -> str:
-    """Return the first word that can only name a file, and names none; empty when there is no such word."""
-    if len(words) == 1 and words[0].startswith(("/", "./", "../")):
-        return words[0]
-    if len(words) == 1 and words[0].startswith("@"):
-        return ""
-    names = (word for word in words if _names_file(os.path.splitext(word)[1].lower()))
-    return next((name for name in names if not os.path.exists(name)), "")
-
-
-def _names_file(suffix: str) -> bool:
-    if not suffix or suffix in SUFFIXES:
-        return bool(suffix)
-    # Only here, so that bytes on the command line load no capture reader.
-    from ...capture.containers.registry import suffixes
-
-    return suffix in suffixes()
-
-
-def _argument(words: tuple[str, ...], form: str, log: Log) -> Iterator[Piece]:
-    if len(words) == 1 and words[0].startswith("@"):
-        return _bytes_of(words[0][1:])
-    if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
-        return read_bytes(_octets(words[0]), "raw")
-    text = " ".join(words)
-    return read_text(text, log) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
-
-
-def _bytes_of(path: str) -> Iterator[Piece]:
-    try:
-        with open(path, "rb") as file:
-            yield from read_file(file, "raw")
-    except OSError as error:
-        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
+    if not given["file"] and not given["text"] and is_interactive():
+        raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
+    return open_inputs(given["file"], given["text"], stack, octets)
 
 
 class Decoding:
@@ -117,7 +68,7 @@ class Decoding:
         self.guessed: set[Version] = set()
         """Versions in which packets were shown that another version reads otherwise."""
 
-    def run(self, inputs: Iterable[Input | Words]) -> int:
+    def run(self, inputs: Iterable[AnyInput]) -> int:
         """Show every packet of the inputs and return the exit status."""
         for source in inputs:
             try:
@@ -133,12 +84,12 @@ class Decoding:
             self._remark()
         return 1 if self.errors else 0
 
-    def _events(self, source: Input | Words) -> Iterator[PacketSeen]:
+    def _events(self, source: AnyInput) -> Iterator[PacketSeen]:
         """Yield the packets of an input in the version of their connection; what is cut short is one, too."""
         given = self.given
         direction = DIRECTIONS.get(given["direction"])
-        found = written(source.pieces(given["form"]), version=given["mqtt_version"], direction=direction, cut=True)
-        return (event for event in settle(found) if isinstance(event, PacketSeen))
+        found = text_events(source.pieces(given["form"]), given["mqtt_version"], direction, cut=True)
+        return (event for event in found if isinstance(event, PacketSeen))
 
     # output
 
@@ -212,12 +163,3 @@ def _same(first: Decoded, second: Decoded) -> bool:
 
 def _has_error(decoded: Decoded) -> bool:
     return any(finding.severity == "error" for finding in decoded.findings)
-
-
-def _octets(text: str) -> bytes:
-    from ...payload.bytes_argument import octets
-
-    try:
-        return octets(text)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 from ...common.escape import escape
 from ...lint.coverage import Fared
+from ...reading.judged import JudgedEvent
+from ...reading.selection import Selection
 from ...spec.statements import Statement, statement
 from ...spec.versions import Version
 from ...view.packet.values import plural
 from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
-from ...view.traffic.findings import Case, FindingLines, records
+from ...view.traffic.findings import FindingLines, records
 from ..commands.explain_text import CLASSES, WHO
-from .selection import Selection
 
 MOST_NAMED = 5
 """Statements of which it is said how many findings were not shown; the others are summed up."""
@@ -28,7 +29,7 @@ class Writer(Protocol):
     def begin(self, time: int) -> None:
         """Take the time of the first packet, in nanoseconds since 1970."""
 
-    def take(self, case: Case) -> None:
+    def take(self, case: JudgedEvent) -> None:
         """Show what is wrong at one place."""
 
     def report(self, fared: Iterable[Rows]) -> None:
@@ -60,7 +61,7 @@ def writer_of(manner: Manner, stream: TextIO | None = None) -> Writer:
 
 
 class Screen:
-    """Cases as people read them."""
+    """Judged events as people read them."""
 
     def __init__(self, manner: Manner, stream: TextIO) -> None:
         self.manner = manner
@@ -77,18 +78,18 @@ class Screen:
         """Count times from here."""
         self._lines.begin(time)
 
-    def take(self, case: Case) -> None:
+    def take(self, case: JudgedEvent) -> None:
         """Show a case, with a blank line to what came before."""
-        name, ends = case.source.name, case.event.ends
+        name, ends = case.location.name, case.event.ends
         if (name, ends.number) != self._last:
             self._last = (name, ends.number)
             self.remark(", ".join(self._connection(case)))
         self._block(self._lines.lines(case))
 
-    def _connection(self, case: Case) -> Iterator[str]:
+    def _connection(self, case: JudgedEvent) -> Iterator[str]:
         ends = case.event.ends
-        if self.manner.several and case.source.name:
-            yield case.source.name
+        if self.manner.several and case.location.name:
+            yield case.location.name
         if ends.client or ends.server:
             yield f"connection {ends.number}: {ends.client} to {ends.server}"
 
@@ -132,7 +133,7 @@ def _counted(row: Fared) -> str:
 
 
 class JsonOut:
-    """Cases as JSON Lines."""
+    """Judged events as JSON Lines."""
 
     def __init__(self, manner: Manner, stream: TextIO) -> None:
         self.manner = manner
@@ -141,7 +142,7 @@ class JsonOut:
     def begin(self, time: int) -> None:
         """Do nothing, as records have times of day."""
 
-    def take(self, case: Case) -> None:
+    def take(self, case: JudgedEvent) -> None:
         """Write a line for each finding."""
         found = records(case, secrets=self.manner.secrets, full=self.manner.full)
         for each, known in zip(case.findings, found, strict=True):
@@ -173,7 +174,7 @@ class JsonOut:
 
 
 class SarifOut:
-    """Cases as one SARIF log."""
+    """Judged events as one SARIF log."""
 
     def __init__(self, manner: Manner, stream: TextIO) -> None:
         from ... import __version__
@@ -186,7 +187,7 @@ class SarifOut:
     def begin(self, time: int) -> None:
         """Do nothing, as records have times of day."""
 
-    def take(self, case: Case) -> None:
+    def take(self, case: JudgedEvent) -> None:
         """Write the results of a case."""
         self.stream.write(self._text)
         self._text = ""

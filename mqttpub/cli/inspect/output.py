@@ -9,16 +9,15 @@ from typing import Any
 
 import click
 
-from ...capture.network.tcp import MAX_FLOWS
 from ...common.files import PAGE, check_place, file_id
+from ...reading.follow import JudgedTraffic
+from ...reading.input import AllEvents, AnyInput, InputOptions, short_names
 from ...traffic.context import Known
 from ...traffic.query import Filter
 from ...view.terminal.reading_bar import ReadingBar
 from ..flags.types import DIRECTIONS
 from ..notes import note
 from . import views
-from .captures import Choice, Events, Input, Words, short_names
-from .follow import Following
 from .views import Settings
 
 VIEWS: dict[str, Callable[[Iterable[Known], Settings], None]] = {
@@ -40,12 +39,12 @@ def asked_view(given: dict[str, Any]) -> str:
     return asked[0] if asked else ""
 
 
-def choice_of(given: dict[str, Any]) -> Choice:
+def input_options(given: dict[str, Any]) -> InputOptions:
     """Return how inputs are to be read."""
     keylog = given["keylog"]
-    return Choice(
+    return InputOptions(
         given["form"], given["mqtt_version"], DIRECTIONS.get(given["direction"]), tuple(given["port"]),
-        Path(keylog) if keylog else None, given["max_connections"] or MAX_FLOWS,
+        Path(keylog) if keylog else None, given["max_connections"],
     )  # fmt: skip
 
 
@@ -66,7 +65,7 @@ def filter_of(given: dict[str, Any]) -> Filter | None:
 class Viewing:
     """One run over inputs that are opened already."""
 
-    def __init__(self, given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> None:
+    def __init__(self, given: dict[str, Any], inputs: list[AnyInput], stack: ExitStack) -> None:
         self.given = given
         self.inputs = inputs
         self.progress = ReadingBar(self.inputs)
@@ -78,8 +77,8 @@ class Viewing:
     def run(self) -> int:
         """Show the inputs and return the exit status."""
         given = self.given
-        events = Events(self.inputs, choice_of(given), self.progress.at if self.progress else None)
-        following = Following(events, filter_of(given))
+        events = AllEvents(self.inputs, input_options(given), self.progress.at if self.progress else None)
+        following = JudgedTraffic(events, filter_of(given))
         settings = Settings({**given, "title": ", ".join(os.path.basename(each.name) for each in self.inputs)})
         settings.zero = following.zero
         if self.inputs[1:]:
@@ -96,7 +95,7 @@ class Viewing:
         self.progress.close()
         return self._end(events, following)
 
-    def _end(self, events: Events, following: Following) -> int:
+    def _end(self, events: AllEvents, following: JudgedTraffic) -> int:
         for remark in events.remarks:
             note(remark)
         if not following.packets and not events.faults:

@@ -11,17 +11,17 @@ import click
 
 from ...capture.types import BadCapture
 from ...common.files import ARROW, PARQUET, check_place, replacing
+from ...reading.input import AnyInput, Input
 from ...view.terminal.reading_bar import ReadingBar
 from ...wire.types import readable
 from ..notes import note
-from .captures import Input, Words
 
 BEYOND = ("summary", "flows", "stats", "ladder", "svg", "mermaid", "html", "pdml", "tshark_json", "filter", "follow",
           "keylog", "max_connections", "as_json")  # fmt: skip
 """Parameters that a table does not know."""
 
 
-def table(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> int:
+def table(given: dict[str, Any], inputs: list[AnyInput], stack: ExitStack) -> int:
     """Write the table and return the exit status; raises UsageError."""
     flag = "--parquet" if given["parquet"] is not None else "--arrow"
     for name in BEYOND:
@@ -56,7 +56,7 @@ def _flag(name: str) -> str:
 
 
 def _batches(
-    given: dict[str, Any], inputs: list[Input | Words], fault: Callable[[str], None], bar: ReadingBar
+    given: dict[str, Any], inputs: list[AnyInput], fault: Callable[[str], None], bar: ReadingBar
 ) -> Iterator[Any]:
     from ...columns.decode.context import Memory
     from ...columns.decode.decode import decode_coded
@@ -81,7 +81,7 @@ def _batches(
     yield decode_coded(last, capture=name, keys=last.keys, memory=memory)
 
 
-def _writer(given: dict[str, Any], inputs: list[Input | Words], stack: ExitStack) -> Callable[[Any], Any]:
+def _writer(given: dict[str, Any], inputs: list[AnyInput], stack: ExitStack) -> Callable[[Any], Any]:
     from ...columns.files import arrow, parquet
 
     if given["parquet"] is not None:

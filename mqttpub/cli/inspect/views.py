@@ -7,13 +7,13 @@ from typing import Any
 from ...codec.decode import decode
 from ...codec.tree import Decoded
 from ...common.times import Zero
+from ...reading.follow import OpenConnections, by_connection, packets_of
 from ...traffic.clients import called
 from ...traffic.context import Known, KnownPacket
 from ...traffic.events import Closed, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import Exchange, Exchanges
 from ...view.terminal.show import Show
 from ...view.terminal.style import show
-from .follow import OpenConnections, by_connection, packets_of
 
 MOST_HELD = 20_000
 """Events that are held back so that a diagram shows one connection after another."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ...common.standard_input import standard_input
 from ...live.net.target import Target
 from ...live.publish.flows import Message
 from ...live.publish.publisher import BATCH, Listed, Source
 from ...spec.declare import Property
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
-from ..standard_input import standard_input
 from .outcome import Report
 from .request import PublishRequest
 

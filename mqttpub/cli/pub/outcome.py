@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
+from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
 from ...live.publish.flows import NO_SUBSCRIBERS, Exchange, Message
 from ...live.publish.publisher import Publisher
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..notes import note
-from ..standard_input import is_interactive
 from .request import PublishRequest
 
 MOST_NOTES = 10

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ...common.standard_input import standard_input
 from ...live.net.target import Target
 from ...spec.packets import Publish
 from ...spec.versions import Version
@@ -13,7 +14,6 @@ from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_request
 from ..flags.connect import connect_packet, disconnect_packet
 from ..flags.properties import chosen_properties, need_version_5
 from ..flags.transport import port_of, transport_of
-from ..standard_input import standard_input
 from .gate import judge, judge_expiry
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}

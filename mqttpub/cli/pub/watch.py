@@ -6,16 +6,16 @@ from typing import TextIO
 
 from ...codec.stream import Frame
 from ...codec.tree import Finding
+from ...reading.judged import EventJudge, JudgedEvent
+from ...reading.located import Location
+from ...reading.selection import Selection
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...traffic.context import KnownPacket
 from ...traffic.events import Closed, Ends, PacketSeen
 from ...view.packet.values import plural
 from ...view.terminal.style import show
-from ...view.traffic.findings import Case, Source
 from ..inspect.findings import Manner, Rows, summary, width_of, writer_of
-from ..inspect.judged import Cases
-from ..inspect.selection import Selection
 from ..notes import note
 from .outcome import print_json
 
@@ -32,7 +32,7 @@ class Watch:
         self._manner = manner
         self._stream: TextIO = sys.stdout if manner.json else sys.stderr
         self._writer = writer_of(manner, self._stream)
-        self._cases = Cases()
+        self._judge = EventJudge()
         self._selection = Selection()
         self._ends = Ends(1, "", "")
         self._last: int | None = None
@@ -42,7 +42,7 @@ class Watch:
         """Take one packet from the tap."""
         known = self._take(now, frame)
         if known.findings:
-            self._show(self._cases.case(known, known.findings, Source()))
+            self._show(self._judge.judged(known, known.findings, Location()))
 
     def findings(self, now: float, frame: Frame) -> Sequence[Finding]:
         """Take one packet and return what is wrong with it, for somebody who shows it."""
@@ -65,12 +65,12 @@ class Watch:
         self._ended = True
         if self._last is not None:
             self._close()
-        fared = list(self._cases.end())
+        fared = list(self._judge.end())
         self.aside()
         width = width_of(sys.stderr)
-        if not self._cases.packets:
+        if not self._judge.packets:
             return
-        show(summary(self._cases.packets, self._cases.connections, self._selection, fared, width), sys.stderr)
+        show(summary(self._judge.packets, self._judge.connections, self._selection, fared, width), sys.stderr)
         if self.peer_errors:
             errors = plural(self.peer_errors, "error")
             note(f"the broker broke the protocol: {errors} in what it sent or left undone")
@@ -79,19 +79,19 @@ class Watch:
 
     def _take(self, now: float, frame: Frame) -> KnownPacket:
         time = self._last = int(now * 1_000_000) * 1000
-        if not self._cases.packets:
+        if not self._judge.packets:
             self._writer.begin(time)
         version = frame.version or self._version
-        return self._cases.packet(
+        return self._judge.packet(
             PacketSeen(self._ends, time, 0, frame.data, frame.offset, frame.direction, version, False)
         )
 
     def _close(self) -> None:
-        case = self._cases.other(Closed(self._ends, self._last, 0, None, "end"), Source())
+        case = self._judge.other(Closed(self._ends, self._last, 0, None, "end"), Location())
         if case:
             self._show(case)
 
-    def _show(self, case: Case) -> None:
+    def _show(self, case: JudgedEvent) -> None:
         direction = case.event.direction
         of_peer = [
             each for each in case.findings if direction is Direction.SERVER or (direction is None and _owed(each))
@@ -108,7 +108,7 @@ class Watch:
     def _record(self, fared: list[Rows]) -> None:
         words = [row.word for _, rows in fared for row in rows]
         print_json({
-            "event": "lint", "packets": self._cases.packets, **self._selection.counts, "peer_errors": self.peer_errors,
+            "event": "lint", "packets": self._judge.packets, **self._selection.counts, "peer_errors": self.peer_errors,
             "statements": {word.replace(" ", "_"): words.count(word) for word in ("broken", "kept", "not exercised")},
         })  # fmt: skip
 

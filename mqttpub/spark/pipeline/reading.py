@@ -17,10 +17,11 @@ from ...columns.reassemble.frames import Frames, of_events
 from ...columns.reassemble.reassemble import reassemble
 from ...columns.reassemble.state import State
 from ...columns.scan.records import Records, reader, records
+from ...reading.input import LOOK
+from ...reading.text import check_is_text, file_events
 from ...traffic.events import Closed, Ends, GapSeen, Remark
 from .shuffle import LAST, Step, share
 from .sources import Source
-from .texts import events
 
 EVENTS = 20_000
 """Events of a text that are put into columns together."""
@@ -184,7 +185,10 @@ class Reader:
 
     def _text(self, source: Source, file: BinaryIO) -> Iterator[Piece]:
         before = self._state.records + self._texts - MOST_OF_A_TEXT + 1
-        found = events(file)
+        first = file.read(LOOK)
+        file.seek(0)
+        check_is_text(first)
+        found = file_events(file, first)
         while some := list(islice(found, EVENTS)):
             ends = {event.ends.number: event.ends for event in some}
             names = {number: f"{one.client}-{one.server}#{number}@{source.digest[:8]}" for number, one in ends.items()}

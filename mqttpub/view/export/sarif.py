@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 from ...codec.tree import Finding
 from ...common.escape import escape, remark
+from ...reading.judged import JudgedEvent
 from ...spec.statements import Statement, statement
 from ...traffic.clients import called
 from ...traffic.events import Closed
-from ..traffic.findings import Case, records
+from ..traffic.findings import records
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _OF_RESULT = {"severity", "statement", "message", "file", "line"}
@@ -36,7 +37,7 @@ class Sarif:
         """Return what stands before the results."""
         return f'{{"$schema":{dumps(SCHEMA)},"version":"2.1.0","runs":[{{"results":['
 
-    def results(self, case: Case) -> Iterator[str]:
+    def results(self, case: JudgedEvent) -> Iterator[str]:
         """Yield the results of a case, each with the comma before it where it needs one."""
         for each, known in zip(case.findings, records(case, secrets=self._secrets), strict=True):
             comma = "," if self._rules else ""
@@ -53,7 +54,7 @@ class Sarif:
         run = {"tool": {"driver": driver}, "invocations": [invocation], "columnKind": "unicodeCodePoints"}
         return f"],{dumps(run)[1:-1]}}}]}}"
 
-    def _result(self, case: Case, finding: Finding, known: dict[str, Any]) -> dict[str, Any]:
+    def _result(self, case: JudgedEvent, finding: Finding, known: dict[str, Any]) -> dict[str, Any]:
         id = finding.statement
         index = self._rules.setdefault(id, len(self._rules))
         return {
@@ -85,7 +86,7 @@ def _notifications(level: str, texts: Iterable[str]) -> list[dict[str, Any]]:
     return [{"level": level, "message": {"text": remark(text)}} for text in texts]
 
 
-def _where(case: Case) -> str:
+def _where(case: JudgedEvent) -> str:
     """Return the packet and its connection in words, for annotations that show nothing else."""
     event, words = case.event, []
     if case.decoded:
@@ -99,25 +100,25 @@ def _where(case: Case) -> str:
     return ", ".join(words)
 
 
-def _location(case: Case, finding: Finding) -> dict[str, Any]:
-    event, source = case.event, case.source
+def _location(case: JudgedEvent, finding: Finding) -> dict[str, Any]:
+    event, place = case.event, case.location
     path = [f"connection {event.ends.number}"]
     path += [f"packet {case.number}"] if case.number else []
     logical = {"fullyQualifiedName": "/".join([*path, finding.path]), "kind": "element"}
     location: dict[str, Any] = {"logicalLocations": [logical]}
-    if source.name:
-        location["physicalLocation"] = {"artifactLocation": {"uri": uri(source.name)}, **_region(case, finding)}
+    if place.name:
+        location["physicalLocation"] = {"artifactLocation": {"uri": uri(place.name)}, **_region(case, finding)}
     return location
 
 
-def _region(case: Case, finding: Finding) -> dict[str, Any]:
+def _region(case: JudgedEvent, finding: Finding) -> dict[str, Any]:
     """Return the place in the file: the bytes or the line, or all of a capture, which has the bytes in its records."""
-    source, (start, stop) = case.source, finding.span
-    if source.start is not None and not isinstance(case.event, Closed):
-        return {"region": {"byteOffset": source.start + start, "byteLength": stop - start}}
-    if source.line:
-        return {"region": {"startLine": source.line, "endLine": source.line}}
-    return {"region": {"byteOffset": 0, "byteLength": source.size}} if source.size else {}
+    place, (start, stop) = case.location, finding.span
+    if place.start is not None and not isinstance(case.event, Closed):
+        return {"region": {"byteOffset": place.start + start, "byteLength": stop - start}}
+    if place.line:
+        return {"region": {"startLine": place.line, "endLine": place.line}}
+    return {"region": {"byteOffset": 0, "byteLength": place.size}} if place.size else {}
 
 
 def uri(name: str) -> str:

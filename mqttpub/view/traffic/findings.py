@@ -1,14 +1,14 @@
 """What is wrong with a packet: the bytes that are to blame, and the finding below them; or as a record."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...codec.tree import Decoded, Finding
 from ...common.escape import escape, json_text
 from ...common.times import Clock, iso
+from ...reading.judged import JudgedEvent
 from ...spec.reason_codes import REASONS
-from ...spec.versions import Version
-from ...traffic.events import Closed, GapSeen, PacketSeen
+from ...traffic.events import Closed, PacketSeen
 from ...wire.span import Span
 from ...wire.types import readable
 from ..packet.dump import Sheet, headline
@@ -28,35 +28,6 @@ Explain = Callable[[str, int], Iterable[Line]]
 """Takes the id of a statement and a width; returns lines to stand below a finding."""
 
 
-class Source(NamedTuple):
-    """Where in what was read a packet stands."""
-
-    name: str = ""
-    """The file as the user named it; empty for what is no file."""
-    size: int = 0
-    """Bytes of the file, where they are known."""
-    line: int = 0
-    """Of a text, counted from 1; 0 where there are none."""
-    start: int | None = None
-    """Where the bytes of the packet begin in the file; None where they do not stand there as they are."""
-
-
-class Case(NamedTuple):
-    """A packet, a gap or the end of a connection, with what is wrong there."""
-
-    event: PacketSeen | GapSeen | Closed
-    findings: Sequence[Finding]
-    version: Version
-    decoded: Decoded | None = None
-    """The bytes; None for the end of a connection."""
-    number: int = 0
-    """Of the packet, counted over both directions of its connection from 1; 0 when nobody counts."""
-    client: str = ""
-    topic: str = ""
-    """Of a PUBLISH whose packet has only the alias of it."""
-    source: Source = Source()
-
-
 class FindingLines:
     """Draws cases, none of their lines wider than `width` (60 or more)."""
 
@@ -74,7 +45,7 @@ class FindingLines:
         """Count times from here, unless something was shown already."""
         self.clock.text(time)
 
-    def lines(self, case: Case) -> Iterator[Line]:
+    def lines(self, case: JudgedEvent) -> Iterator[Line]:
         """Yield the headline, the place, and each finding below the bytes that it is about."""
         if case.decoded:
             yield headline(case.decoded, width=self.width)
@@ -84,7 +55,7 @@ class FindingLines:
             yield from ([("  ", ""), *line] for line in wrap([(place, "dim")], self.width - 2))
         yield from self._explained(case.findings, self._found(case))
 
-    def _found(self, case: Case) -> Iterator[Line]:
+    def _found(self, case: JudgedEvent) -> Iterator[Line]:
         if case.decoded is None:
             for each in case.findings:
                 yield from sentence(each, self.width)
@@ -100,10 +71,10 @@ class FindingLines:
             if self.explain and line and line[-1] in {(id, "dim") for id in ids}:
                 yield from self.explain(line[-1][0], self.width)
 
-    def _place(self, case: Case) -> Iterator[str]:
-        event, source = case.event, case.source
-        if source.line:
-            yield f"line {source.line}"
+    def _place(self, case: JudgedEvent) -> Iterator[str]:
+        event, place = case.event, case.location
+        if place.line:
+            yield f"line {place.line}"
         if event.time is not None:
             yield f"at {self.clock.text(event.time)}"
         if event.record:
@@ -120,7 +91,7 @@ class FindingLines:
             yield "version guessed"
 
 
-def _ending(case: Case) -> Line:
+def _ending(case: JudgedEvent) -> Line:
     """Return the headline of a connection that has ended."""
     ends, client = case.event.ends, escape(case.client)
     spoken = [f"connection {ends.number}", client, f"MQTT {case.version.label}"]
@@ -169,7 +140,7 @@ class _Excerpt(Sheet):
 # as values
 
 
-def records(case: Case, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
+def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
     """Yield each finding of a case, and where it stands, as values that JSON has.
 
     `offset` counts from the first byte of the packet, `packet_offset` from the first byte of its
@@ -193,13 +164,13 @@ def records(case: Case, *, secrets: bool = False, full: bool = False) -> Iterato
         yield {key: value for key, value in given.items() if value is not None}
 
 
-def _place(case: Case) -> dict[str, Any]:
+def _place(case: JudgedEvent) -> dict[str, Any]:
     """Return what is the same for all findings of a case."""
     event, decoded = case.event, case.decoded
     ends, direction = event.ends, event.direction
     return {
-        "file": readable(case.source.name) or None,
-        "line": case.source.line or None,
+        "file": readable(case.location.name) or None,
+        "line": case.location.line or None,
         "record": event.record or None,
         "time": None if event.time is None else iso(event.time),
         "connection": ends.number,

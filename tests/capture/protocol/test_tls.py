@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.capture.protocol.tls import Decrypted, NoKeys, command, decrypted
+from mqttpub.capture.protocol.tls import Decrypted, command, decrypted
+from mqttpub.capture.types import NoKeys
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, publish
 from tests.capture.secured import Talk
 from tests.live.certificates import Authority

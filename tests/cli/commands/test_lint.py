@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.inspect.selection import Selection
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
+from mqttpub.reading.selection import Selection
 from mqttpub.reading.version import MOST_HELD
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connect, Puback, Publish

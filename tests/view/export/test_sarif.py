@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.codec.tree import Finding
+from mqttpub.reading.judged import JudgedEvent
+from mqttpub.reading.located import Location
 from mqttpub.spec.statements import Statement, statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, GapSeen
 from mqttpub.view.export.sarif import Sarif, uri
-from mqttpub.view.traffic.findings import Case, Source
 from mqttpub.wire.span import Span
 from tests.view.cases import DUP, WRONG, case, ending
 
@@ -29,7 +30,7 @@ def describe(row: Statement) -> str:
     return f"class {row.klass}"
 
 
-def log(*cases: Case, failures: tuple[str, ...] = (), remarks: tuple[str, ...] = ()) -> dict[str, Any]:
+def log(*cases: JudgedEvent, failures: tuple[str, ...] = (), remarks: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the whole log, which is one JSON document."""
     sarif = Sarif("1.2.3", describe)
     text = sarif.begin() + "".join(line for each in cases for line in sarif.results(each))
@@ -37,14 +38,14 @@ def log(*cases: Case, failures: tuple[str, ...] = (), remarks: tuple[str, ...] =
     return made
 
 
-def run(*cases: Case, **more: tuple[str, ...]) -> dict[str, Any]:
+def run(*cases: JudgedEvent, **more: tuple[str, ...]) -> dict[str, Any]:
     """Return the one run of a log."""
     (only,) = log(*cases, **more)["runs"]
     assert isinstance(only, dict)
     return only
 
 
-def region(given: Case) -> dict[str, int]:
+def region(given: JudgedEvent) -> dict[str, int]:
     """Return the region of the first result of a case."""
     physical = run(given)["results"][0]["locations"][0]["physicalLocation"]
     found: dict[str, int] = physical.get("region", {})
@@ -87,7 +88,7 @@ def assert_result(result: dict[str, Any], rules: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(WRONG, max_size=4), st.text(max_size=9))
-def test_any_log_is_valid(cases: list[Case], text: str) -> None:
+def test_any_log_is_valid(cases: list[JudgedEvent], text: str) -> None:
     made = log(*cases, failures=(text,), remarks=(text,))
     assert_valid(made)
     assert len(made["runs"][0]["results"]) == sum(len(each.findings) for each in cases)
@@ -122,26 +123,27 @@ def test_a_result_says_which_packet_it_is_about() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
+    ("location", "expected"),
     [
-        (Source("a.bin", 99, start=10), {"byteOffset": 10, "byteLength": 1}),
-        (Source("a.hex", 99, line=5), {"startLine": 5, "endLine": 5}),
-        (Source("a.pcap", 99), {"byteOffset": 0, "byteLength": 99}),
-        (Source("a.pcap"), {}),
+        (Location("a.bin", 99, start=10), {"byteOffset": 10, "byteLength": 1}),
+        (Location("a.hex", 99, line=5), {"startLine": 5, "endLine": 5}),
+        (Location("a.pcap", 99), {"byteOffset": 0, "byteLength": 99}),
+        (Location("a.pcap"), {}),
     ],
 )
-def test_the_region_is_as_near_as_is_known(source: Source, expected: dict[str, int]) -> None:
-    assert region(case(DUP, source=source)) == expected
+def test_the_region_is_as_near_as_is_known(location: Location, expected: dict[str, int]) -> None:
+    assert region(case(DUP, location=location)) == expected
 
 
 def test_what_is_no_file_has_no_place_in_one() -> None:
-    for result in run(case(DUP, source=Source()))["results"]:
+    for result in run(case(DUP, location=Location()))["results"]:
         assert "physicalLocation" not in result["locations"][0]
 
 
 def test_bytes_that_are_not_mqtt_have_a_rule() -> None:
     gap = GapSeen(Ends(1, "", ""), None, 1, 0, Direction.CLIENT, None, b"\x81", "no \x1b frame", True)
-    only = run(Case(gap, [Finding("error", "subscribe", Span(0, 1), gap.message, "MQTT5-6.0.0/frames")], Version.V5))
+    finding = Finding("error", "subscribe", Span(0, 1), gap.message, "MQTT5-6.0.0/frames")
+    only = run(JudgedEvent(gap, [finding], Version.V5))
     assert [rule["id"] for rule in only["tool"]["driver"]["rules"]] == ["MQTT5-6.0.0/frames"]
     assert only["results"][0]["ruleId"] == "MQTT5-6.0.0/frames"
     assert only["results"][0]["message"]["text"] == "record 1, connection 1: no \\x1b frame."

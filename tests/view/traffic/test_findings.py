@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given, settings
 
 from mqttpub.codec.tree import finding
+from mqttpub.reading.judged import JudgedEvent
+from mqttpub.reading.located import Location
 from mqttpub.spec.versions import Direction
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.terminal.cells import Line, wrap
-from mqttpub.view.traffic.findings import Case, FindingLines, Source, excerpt, records
+from mqttpub.view.traffic.findings import FindingLines, excerpt, records
 from mqttpub.wire.span import Span
 from tests.view.cases import DUP, TIME, WRONG, case, ending
 from tests.view.drawn import check
@@ -19,7 +21,7 @@ laws = settings(max_examples=50)
 SECRET = "101b00044d51545405c2003c0000016100026d65000673656372657480"
 
 
-def drawn(given: Case, width: int = 80, *, absolute: bool = False) -> str:
+def drawn(given: JudgedEvent, width: int = 80, *, absolute: bool = False) -> str:
     """Return a case as text."""
     return plain(check(FindingLines(width=width, absolute=absolute).lines(given), width))
 
@@ -55,7 +57,7 @@ def test_the_end_of_a_connection_has_no_bytes() -> None:
 
 
 def test_what_nobody_knows_is_left_out() -> None:
-    given = case("", time=None, record=0, number=0, source=Source())
+    given = case("", time=None, record=0, number=0, location=Location())
     assert "\n  " not in drawn(given)
     assert drawn(case(DUP, guessed=True)).splitlines()[1].endswith("packet 4, version guessed")
 
@@ -82,7 +84,7 @@ def test_an_explanation_stands_below_each_finding() -> None:
 
 @laws
 @given(WRONG)
-def test_every_finding_stands_once(given: Case) -> None:
+def test_every_finding_stands_once(given: JudgedEvent) -> None:
     for width in (60, 80, 120):
         text = " ".join(drawn(given, width).split())
         for each in given.findings:
@@ -93,7 +95,7 @@ def test_every_finding_stands_once(given: Case) -> None:
 
 @laws
 @given(WRONG)
-def test_an_excerpt_is_a_part_of_the_dump(given: Case) -> None:
+def test_an_excerpt_is_a_part_of_the_dump(given: JudgedEvent) -> None:
     assert given.decoded
     given.decoded.findings = list(given.findings)
     shown = plain(excerpt(given.decoded, full=True)).splitlines()
@@ -110,7 +112,7 @@ def test_an_excerpt_is_a_part_of_the_dump(given: Case) -> None:
 
 @laws
 @given(WRONG)
-def test_a_record_is_a_line_of_json_with_the_bytes_of_the_place(given: Case) -> None:
+def test_a_record_is_a_line_of_json_with_the_bytes_of_the_place(given: JudgedEvent) -> None:
     assert given.decoded
     for each, known in zip(given.findings, records(given, secrets=True, full=True), strict=True):
         entry = json.loads(dumps(known))
@@ -122,7 +124,7 @@ def test_a_record_is_a_line_of_json_with_the_bytes_of_the_place(given: Case) -> 
 
 
 def test_a_record_names_the_place() -> None:
-    _, entry = records(case(DUP, client="me", offset=9, source=Source("t.hex", 0, 3)))
+    _, entry = records(case(DUP, client="me", offset=9, location=Location("t.hex", 0, 3)))
     assert entry == {
         "severity": "error", "statement": "MQTT5-2.2.2.1/short", "message": "Property Length 104, but 1 byte is left",
         "reason_code": 0x81, "reason": "Malformed Packet", "file": "t.hex", "line": 3, "record": 17,

@@ -3,21 +3,21 @@
 import sys
 from typing import BinaryIO
 
-import click
+from .errors import UserError
 
 
 def standard_input() -> BinaryIO:
-    """Return standard input as bytes; raises UsageError when it is closed."""
+    """Return standard input as bytes; raises UserError when it is closed."""
     if sys.stdin is None:
-        raise click.UsageError("standard input is closed")
+        raise UserError("standard input is closed")
     return sys.stdin.buffer
 
 
 def is_piped() -> bool:
-    """Whether standard input is open and nobody types it."""
+    """Whether standard input is open and is not a terminal."""
     return sys.stdin is not None and not sys.stdin.isatty()
 
 
 def is_interactive() -> bool:
-    """Whether somebody types at a terminal."""
+    """Whether standard input is a terminal."""
     return sys.stdin is not None and sys.stdin.isatty()

@@ -2,33 +2,32 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import Any
 
-import click
-
-from ...codec.tree import Finding
-from ...spec.statements import Statement, matches, statements
+from ..codec.tree import Finding
+from ..common.errors import UserError
+from ..spec.statements import Statement, matches, statements
 
 SEVERITIES = ("error", "warning", "note")
-SOME = 10
-"""Findings of one statement that are shown unless more are asked for."""
+USUAL_LIMIT = 10
+"""Findings of one statement that are shown by default."""
 
 
 class Selection:
-    """Picks findings and counts them.
+    """Picks findings, counts them by severity, and limits how many of one statement are shown.
 
-    `limit` is how many of one statement are shown; None for all. `errors` and the like in `counts`
-    are of those that were picked, whether shown or not.
+    `select` and `ignore` are terms that `spec.statements.matches` knows, comma separated; raises UserError for one
+    that matches no statement. `severity` is the lowest one that is picked; `limit` is how many findings of one
+    statement are shown, None for all of them. `counts` includes the findings that are picked but not shown.
     """
 
     def __init__(
         self, select: Iterable[str] = (), ignore: Iterable[str] = (), *, severity: str = "note",
-        limit: int | None = SOME,
+        limit: int | None = USUAL_LIMIT,
     ) -> None:  # fmt: skip
         self.limit = limit
         self.counts = dict.fromkeys(SEVERITIES, 0)
         self.left_out: Counter[str] = Counter()
-        """How many findings of a statement were picked, but not shown."""
+        """The number of findings that were picked but not shown, by statement."""
         self._select = _terms(select, "--select")
         self._ignore = _terms(ignore, "--ignore")
         self._severities = SEVERITIES[: SEVERITIES.index(severity) + 1]
@@ -37,19 +36,19 @@ class Selection:
 
     def pick(self, findings: Iterable[Finding]) -> list[Finding]:
         """Count findings and return those to show."""
-        return [each for each in findings if self._takes(each) and self._room(each)]
+        return [each for each in findings if self._picks(each) and self._shows(each)]
 
     def covers(self, row: Statement) -> bool:
         """Whether findings of a statement are picked."""
         return self._wanted(row.id) and row.severity in self._severities
 
-    def _takes(self, finding: Finding) -> bool:
-        taken = finding.severity in self._severities and self._wanted(finding.statement)
-        if taken:
+    def _picks(self, finding: Finding) -> bool:
+        picked = finding.severity in self._severities and self._wanted(finding.statement)
+        if picked:
             self.counts[finding.severity] += 1
-        return taken
+        return picked
 
-    def _room(self, finding: Finding) -> bool:
+    def _shows(self, finding: Finding) -> bool:
         id = finding.statement
         self._shown[id] += 1
         if self.limit is None or self._shown[id] <= self.limit:
@@ -65,17 +64,9 @@ class Selection:
         return known
 
 
-def selection_of(given: dict[str, Any]) -> Selection:
-    """Return the Selection that flags make; raises UsageError for one that no statement can match."""
-    limit = given["limit"]
-    if limit is None:
-        limit = 0 if given["as_json"] or given["sarif"] else SOME
-    return Selection(given["select"], given["ignore"], severity=given["severity"], limit=limit or None)
-
-
 def _terms(given: Iterable[str], flag: str) -> list[str]:
     terms = [term for text in given for each in text.split(",") if (term := each.strip().strip("[]").casefold())]
     for term in terms:
         if not any(matches(term, row.id) for row in statements()):
-            raise click.BadParameter(f"no statement is called '{term}'", param_hint=flag)
+            raise UserError(f"{flag}: no statement is called '{term}'")
     return terms

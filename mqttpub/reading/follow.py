@@ -1,21 +1,22 @@
-"""Events become what is known about them: judged, with client and topic, picked by a filter."""
+"""Events in the context of their connection: judged, with client and topic, and filtered."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from ...codec.tree import Finding
-from ...common.times import Zero
-from ...lint.judge import Judge
-from ...traffic.closings import Closings
-from ...traffic.context import Conversations, Known, KnownPacket
-from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
-from ...traffic.query import Filter
+from ..codec.tree import Finding
+from ..common.times import Zero
+from ..lint.judge import Judge
+from ..traffic.closings import Closings
+from ..traffic.context import Conversations, Known, KnownPacket
+from ..traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ..traffic.query import Filter
 
 
-class Following:
-    """Follows the connections of a capture; one pass.
+class JudgedTraffic:
+    """Iterates over events once, and yields packets with their findings, client and topic.
 
-    `errors` tells afterwards whether something that was picked is wrong.
+    `picked` selects the packets and other events that are yielded. Afterwards `errors` says whether one of these has
+    an error, and `packets` how many packets there were among them.
     """
 
     def __init__(self, events: Iterable[Event], picked: Filter | None = None) -> None:
@@ -23,14 +24,14 @@ class Following:
         self.errors = False
         self.packets = 0
         self.zero = Zero()
-        """The first time of all events, picked or not."""
+        """The time of the first event, picked or not."""
         self._events = events
         self._picked = picked
         self._conversations = Conversations()
         self._open = OpenConnections()
 
     def __iter__(self) -> Iterator[Known]:
-        """Yield packets with what is known about them, and the other events as they are."""
+        """Yield packets in their context, and the other events as they are."""
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
         for event in self._events:
             if self.zero.time is None:
@@ -52,12 +53,12 @@ class Following:
         client = self._conversations.name(event.ends)
         ended = self._open.ended(event)
         if not self._picked or self._picked.matches(event, client=client):
-            yield from self._told(event, findings)
-        # After a reset there may be packets of the other end still.
+            yield from self._with_findings(event, findings)
+        # After a reset, packets of the other end may still follow.
         if ended and isinstance(event, Closed) and event.how != "RST":
             self._conversations.end(event.ends)
 
-    def _told(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
+    def _with_findings(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
         yield event
         self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
         for each in findings:
@@ -66,19 +67,19 @@ class Following:
 
 
 def is_bad(findings: Iterable[Finding]) -> bool:
-    """Whether one of them is an error."""
+    """Whether one of the findings is an error."""
     return any(each.severity == "error" for each in findings)
 
 
 class OpenConnections:
-    """Which connections are open, so that what they leave unfinished can be told when they end."""
+    """The connections that have not ended."""
 
     def __init__(self) -> None:
         self._open: dict[int, Ends] = {}
         self._closings: Closings[int] = Closings()
 
     def ended(self, event: Event) -> bool:
-        """Take an event; return whether it is the end of its connection."""
+        """Record an event; return whether it ends its connection."""
         number = event.ends.number
         if isinstance(event, Closed) and self._closings.over(number, event):
             self._open.pop(number, None)
@@ -88,7 +89,7 @@ class OpenConnections:
         return False
 
     def left(self) -> Iterator[Ends]:
-        """Yield the connections that have not ended."""
+        """Yield the ends of each connection that is still open."""
         yield from self._open.values()
 
 
@@ -98,9 +99,9 @@ def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:
 
 
 def by_connection(events: Iterable[Known], most: int) -> Iterator[Known]:
-    """Yield the events of each connection together, connections in the order in which they begin.
+    """Yield the events of each connection together, in the order in which the connections begin.
 
-    What is held back is bounded: behind `most` events they come as they are.
+    Only the first `most` events are held and sorted; those after them keep their order.
     """
     held: dict[int, list[Known]] = {}
     rest = iter(events)

@@ -1,0 +1,90 @@
+"""Events with their findings, and the statements of the specification that they tested."""
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from ..codec.decode import decode
+from ..codec.tree import Decoded, Finding
+from ..lint.coverage import Coverage, Fared
+from ..lint.judge import MOST_CONNECTIONS, Judge
+from ..spec.versions import Version
+from ..traffic.context import Conversations, KnownPacket
+from ..traffic.events import Closed, Event, GapSeen, PacketSeen
+from .located import Location
+
+
+class JudgedEvent(NamedTuple):
+    """A packet, a gap or the end of a connection, with its findings."""
+
+    event: PacketSeen | GapSeen | Closed
+    findings: Sequence[Finding]
+    version: Version
+    decoded: Decoded | None = None
+    """The bytes; None for the end of a connection."""
+    number: int = 0
+    """Of the packet, counted over both directions of its connection from 1; 0 where packets are not counted."""
+    client: str = ""
+    topic: str = ""
+    """The topic of a PUBLISH that holds only a Topic Alias."""
+    location: Location = Location()
+
+
+class EventJudge:
+    """Judges the events of any number of connections, in order."""
+
+    def __init__(self) -> None:
+        self.packets = 0
+        self.connections = 0
+        self._judge = Judge(tally=True)
+        self._coverage = Coverage()
+        self._conversations = Conversations()
+        self._numbers: dict[int, int] = {}
+        """The number of packets of each connection so far."""
+
+    def packet(self, event: PacketSeen) -> KnownPacket:
+        """Return a packet in the context of its connection, with its findings."""
+        packet, findings = self._judge.packet(event)
+        self._coverage.packet(event, packet)
+        self._count(event)
+        return self._conversations.packet(event, packet, findings)
+
+    def judged(self, known: KnownPacket, findings: Sequence[Finding], location: Location) -> JudgedEvent:
+        """Return the packet that `packet` returned last, with some of its findings."""
+        event, _, topic, client, _ = known
+        decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
+        # The rules of a conversation treat a packet without a sender as a gap, and do not count it.
+        number = self._numbers[event.ends.number] if event.direction else 0
+        name = topic.name if topic and topic.alias and topic.name else ""
+        return JudgedEvent(event, findings, event.version, decoded, number, client, name, location)
+
+    def other(self, event: Event, location: Location) -> JudgedEvent | None:
+        """Judge an event that is not a packet; return it with its findings, None where it has none."""
+        version, client = self._judge.version(event.ends.number), self._conversations.name(event.ends)
+        found = self._judge.event(event)
+        if isinstance(event, GapSeen) and event.malformed:
+            decoded = decode(event.data, version, direction=event.direction, offset=event.offset)
+            findings = [self._judge.unread(event)]
+            return JudgedEvent(event, findings, version, decoded, client=client, location=location)
+        if isinstance(event, Closed) and found:
+            return JudgedEvent(event, found, version, client=client, location=location)
+        return None
+
+    def end(self) -> Iterator[tuple[Version, list[Fared]]]:
+        """Yield each version that was spoken with the result of every statement that can be checked."""
+        judge = self._judge
+        judge.finish()
+        for version in self._coverage.versions:
+            yield version, list(self._coverage.rows(version, judge.exercised, judge.broken))
+
+    def _count(self, event: PacketSeen) -> None:
+        self.packets += 1
+        numbers, connection = self._numbers, event.ends.number
+        if connection not in numbers:
+            self.connections += 1
+            if len(numbers) >= MOST_CONNECTIONS:
+                for old in list(islice(numbers, MOST_CONNECTIONS // 2)):
+                    del numbers[old]
+            numbers[connection] = 0
+        if event.direction:
+            numbers[connection] += 1
