@@ -45,9 +45,10 @@ def screen_flags() -> list[click.Parameter]:
 
 def help_all_flag() -> click.Parameter:
     """Return the flag with which a command shows all of its flags."""
-    return Flag(
-        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, callback=_show_all_flags,
-        help="Show all flags and exit.",
+    # Not a Flag, which the environment or a profile could give.
+    return click.Option(
+        ["--help-all"], is_flag=True, is_eager=True, expose_value=False, allow_from_autoenv=False,
+        callback=_show_all_flags, help="Show all flags and exit.",
     )  # fmt: skip
 
 

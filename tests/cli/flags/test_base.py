@@ -12,7 +12,7 @@ import click
 import pytest
 
 from mqttpub.cli.commands.pub import command
-from mqttpub.cli.flags.base import Flag
+from mqttpub.cli.flags.base import ALL_FLAGS, Flag
 from mqttpub.cli.flags.properties import PREFIXES, dashed, options_of
 from mqttpub.spec.declare import Property
 from mqttpub.spec.properties import PropertyRow
@@ -404,17 +404,24 @@ def test_where_there_is_no_terminal_nothing_is_asked() -> None:
 # help and quiet
 
 
+def full_help() -> str:
+    """Return the help of `pub` with all of its flags."""
+    context = click.Context(command, info_name="pub")
+    context.meta[ALL_FLAGS] = True
+    return command.get_help(context)
+
+
 def test_every_option_stands_under_a_heading() -> None:
-    text = command.get_help(click.Context(command, info_name="pub"))
+    text = full_help()
     headings = [line[:-1] for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert headings[0] == "Message"
-    assert headings[-2:] == ["Output", "Other"]
+    assert headings[-3:] == ["Output", "Other", "Examples"]
     assert {"PUBLISH properties", "Connection", "Will", "CONNECT properties", "DISCONNECT"} <= set(headings)
     assert len(set(headings)) == len(headings)
 
 
 def test_help_of_a_property_says_identifier_range_and_version() -> None:
-    text = " ".join(command.get_help(click.Context(command, info_name="pub")).split())
+    text = " ".join(full_help().split())
     assert "Receive Maximum (0x21, 1 to 65535, since MQTT 5): how many" in text
     assert "Session Expiry Interval (0x11, 0 to 4294967295 s or never, since MQTT 5): how long" in text
     assert "Payload Format Indicator of the will (0x01, 0 or 1, since MQTT 5): whether" in text

@@ -43,7 +43,10 @@ def test_the_short_help_fits_two_screens(name: str) -> None:
 def test_each_help_shows_the_flags_that_belong_to_it(name: str) -> None:
     every = options(name)
     assert names(shown(name, "--help")) == {each for flag in every if flag.common for each in flag.shown()}
-    assert names(shown(name, "--help-all")) == {each for flag in every for each in flag.shown()} | {"--help"}
+    assert names(shown(name, "--help-all")) == {each for flag in every for each in flag.shown()} | {
+        "--help",
+        "--help-all",
+    }
 
 
 def test_the_short_help_of_pub_ends_with_three_examples_with_flags_that_it_has() -> None:
