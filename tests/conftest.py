@@ -1,20 +1,13 @@
 """What all tests share: a real broker, and `--update` to rewrite screens."""
 
-import shutil
 import signal
-import socket
-import subprocess
-import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-if TYPE_CHECKING:
-    from tests.live import brokers as live_brokers
-    from tests.spark import brokers as spark_brokers
+from tests.build import brokers as starters
 
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -48,64 +41,24 @@ def update(request: pytest.FixtureRequest) -> bool:
     return bool(request.config.getoption("--update"))
 
 
-def free_port() -> int:
-    """Return a port of loopback that nobody uses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-def wait_for_port(port: int, seconds: float = 60) -> None:
-    """Return when somebody listens."""
-    until = time.monotonic() + seconds
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port), timeout=1).close()
-        except OSError:
-            assert time.monotonic() < until, f"nobody listens on {port}"
-            time.sleep(0.02)
-        else:
-            return
-
-
-def mosquitto_program() -> str:
-    """Return the path of mosquitto."""
-    program = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-    assert program, "the tests need mosquitto (Debian: apt-get install mosquitto)"
-    return program
-
-
 @pytest.fixture(scope="session")
 def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    """Run a real mosquitto for all tests and yield its port."""
-    program = mosquitto_program()
-    port = free_port()
-    folder: Path = tmp_path_factory.mktemp("mosquitto")
-    config = folder / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous true\nlog_dest none\n")
-    process = subprocess.Popen([program, "-c", str(config)])
-    try:
-        wait_for_port(port)
+    """Run a mosquitto for all tests and yield its port."""
+    with starters.mosquitto(tmp_path_factory.mktemp("mosquitto"), starters.plain) as (port,):
         yield port
-    finally:
-        process.terminate()
-        process.wait(10)
 
 
 @pytest.fixture(scope="session")
-def brokers(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[live_brokers.Broker]":
+def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[starters.Broker]:
     """Run a mosquitto that listens on every transport."""
-    from tests.live.brokers import broker
-
-    with broker(tmp_path_factory.mktemp("broker")) as made:
+    with starters.all_transports(tmp_path_factory.mktemp("broker")) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[spark_brokers.Broker]":
+def spark_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[starters.Restricted]:
     """Run a mosquitto for the data sources of Spark."""
-    from tests.spark.brokers import broker
-
-    with broker(tmp_path_factory.mktemp("broker")) as made:
+    with starters.restricted(tmp_path_factory.mktemp("broker")) as made:
         yield made
 
 

@@ -27,7 +27,7 @@ from mqttpub.spark.pipeline.run import Asked, run
 from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
 from tests.benchmarks.columns import MIXES, write_pcap
-from tests.spark.fleet import rotated
+from tests.build.fleet import rotated
 
 MASTERS = ("local[1]", "local[2]")
 Told = dict[str, Any]

@@ -15,12 +15,12 @@ from mqttpub.capture.types import BadCapture, NoKeys
 from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
+from tests.build.brokers import Broker, all_transports
+from tests.build.certificates import Authority
 from tests.build.frames import FIN, Wire, pcap, records
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
-from tests.capture.secured import Captured, Talk
-from tests.live.brokers import Broker, broker
-from tests.live.certificates import Authority
-from tests.recording import dumpcap
+from tests.build.recording import dumpcap
+from tests.build.tls_captures import Captured, Talk
 
 # made here
 
@@ -201,7 +201,7 @@ def subscribed(made: Broker, port: int) -> None:
 def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
     """Record exchanges with a real broker, plain and by WebSocket, with and without TLS."""
     folder = tmp_path_factory.mktemp("traffic")
-    with broker(tmp_path_factory.mktemp("broker")) as made:
+    with all_transports(tmp_path_factory.mktemp("broker")) as made:
         for kind in ("tcp", "ws", "tls", "wss"):
             with dumpcap(folder / f"{kind}.pcapng", f"tcp port {made.ports[kind]}"):
                 for qos in (0, 1, 2):

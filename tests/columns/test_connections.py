@@ -16,8 +16,8 @@ from mqttpub.columns.schema import CONNECTIONS
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Event, PacketSeen
-from tests.build.talk import MS, START, Talk, talks
-from tests.columns.frames import batches, rows
+from tests.build.events import MS, START, Talk, talks
+from tests.columns.packet_rows import batches, rows
 
 
 def added(found: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
-from tests.build.talk import Talk, talks
-from tests.columns.frames import batches, rows, told
+from tests.build.events import Talk, talks
+from tests.columns.packet_rows import batches, rows, told
 from tests.paths import CAPTURES as SHIPPED_CAPTURES
 
 CAPTURES = sorted((SHIPPED_CAPTURES).glob("*.pcapng"))

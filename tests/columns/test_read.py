@@ -21,16 +21,16 @@ from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.reassemble.state import State
 from mqttpub.columns.scan.splits import index
 from mqttpub.spec.versions import Direction, Version
-from tests.build import containers
-from tests.build.container_files import damaged
+from tests.build import variations
+from tests.build.containers import damaged
 from tests.build.frames import LINKS, Wire, pcap, records
+from tests.build.known_captures import Truth, truth, write
+from tests.build.troubled_captures import troubled
 from tests.columns.batches import BLOCKS, Told, packets, scalar, told
-from tests.columns.troubled import troubled
-from tests.columns.truth import Truth, truth, write
 from tests.paths import CAPTURES
 from tests.scenarios.test_containers_agree import FILES, NAMES, NETWORKS
 
-Original = tuple[bytes, containers.Frames]
+Original = tuple[bytes, variations.Frames]
 ACK = 16 + 14 + 20 + 8
 """Where the Acknowledgment Number stands in a record of Ethernet and IPv4."""
 truths = st.builds(
@@ -154,7 +154,7 @@ def test_the_truth(seed: int, files: int) -> None:
 
 
 def test_the_truth_is_written_to_files(tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "tests.columns.truth", tmp_path, "3", "2", "5", "2"], check=True)
+    subprocess.run([sys.executable, "-m", "tests.build.known_captures", tmp_path, "3", "2", "5", "2"], check=True)
     made = truth(3, connections=2, messages=5, files=2)
     assert [each.read_bytes() for each in sorted(tmp_path.glob("*.pcap"))] == made.files
     assert len((tmp_path / "packets.jsonl").read_text().splitlines()) == len(made.packets)
@@ -169,7 +169,7 @@ def original(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path = CAPTURES / f"{request.param}.pcapng"
     copy = tmp_path_factory.mktemp("frames") / path.name
     copy.write_bytes(path.read_bytes())
-    return path.read_bytes(), containers.frames(copy)
+    return path.read_bytes(), variations.frames(copy)
 
 
 @pytest.mark.parametrize("block", BLOCKS)
@@ -188,7 +188,7 @@ def test_in_other_containers_and_below_other_links(name: str, original: Original
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_as_other_networks_deliver_them(name: str, original: Original) -> None:
-    file = containers.pcap(NETWORKS[name](original[1]))
+    file = variations.pcap(NETWORKS[name](original[1]))
     for block in (700, BLOCKS[-1]):
         assert of(file, block=block) == scalar(file)
 

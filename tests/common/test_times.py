@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.common.times import Clock, duration, iso, seconds
-from tests.build.talk import START
+from tests.build.events import START
 
 
 def test_times_count_from_the_first() -> None:

@@ -29,9 +29,9 @@ from mqttpub.view.packet.dump import annotate
 from mqttpub.view.packet.record_json import dumps, record
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.types import VARIABLE
-from tests.build.container_files import Packet, Pcapng, zstd
+from tests.build.containers import Packet, Pcapng, zstd
 from tests.build.frames import ACK, FIN, SYN, Wire, fragments4
-from tests.fuzz.frames import answer, frame, request
+from tests.build.websocket import answer, frame, request
 from tests.fuzz.raw import packet
 from tests.fuzz.wordy import (
     base64_lines,

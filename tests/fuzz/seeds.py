@@ -8,11 +8,11 @@ from random import Random
 from mqttpub.capture.types import Record
 from mqttpub.spec.versions import Direction, Version
 from tests import vectors
-from tests.build.container_files import Packet, Pcapng, zipped, zstd
+from tests.build.containers import Packet, Pcapng, zipped, zstd
 from tests.build.frames import LINKS, START, Wire, pcap
 from tests.build.network import Talk, Trouble
+from tests.build.websocket import answer, frame, request
 from tests.fuzz.draw import Step
-from tests.fuzz.frames import answer, frame, request
 from tests.fuzz.targets import DIRECTIONS, VERSIONS, VIEWS, run
 from tests.lint.connection.valid import Seen, conversation
 from tests.paths import CAPTURES

@@ -31,8 +31,8 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.context import KnownPacket
 from mqttpub.traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from mqttpub.traffic.query import Filter
+from tests.build.websocket import upgraded
 from tests.fuzz.draw import Draw, bytewise, cut, pieces, records, steps
-from tests.fuzz.frames import upgraded
 from tests.fuzz.oracles import (
     check_events,
     check_findings,

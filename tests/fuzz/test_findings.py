@@ -20,8 +20,8 @@ from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Ends, PacketSeen
 from tests.build.frames import SYN
+from tests.build.websocket import request
 from tests.checks import steps
-from tests.fuzz.frames import request
 from tests.fuzz.growth import CONNECT, client_wire
 from tests.fuzz.memory import Memory, peak
 from tests.fuzz.memory import pcap as captured

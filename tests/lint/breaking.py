@@ -20,10 +20,9 @@ from mqttpub.codec.tree import Finding
 from mqttpub.spec.declare import PACKETS, Packet
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.span import Span
+from tests.lint.packet_parts import BODY, Piece, Place, changed, pieces_of, places, walk, write
+from tests.lint.richest import richest
 from tests.strategies import packets, senders
-
-from .pieces import BODY, Piece, Place, changed, pieces_of, places, walk, write
-from .richest import richest
 
 Part = str | tuple[int, int]
 

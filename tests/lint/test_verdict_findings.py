@@ -10,8 +10,7 @@ from mqttpub.lint.packet.fast import sound
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, PacketSeen
-
-from .cases import Row, assert_no_fault, assert_one_fault, case, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows
 
 FAULTS = rows("""
     # 5.0             3.1.1         3.1           sender and bytes

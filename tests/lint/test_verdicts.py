@@ -25,12 +25,11 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, PacketSeen
 from mqttpub.wire.cursor import Overlong
 from mqttpub.wire.span import Span
+from tests.lint import ways as ways
+from tests.lint.breaking import WAYS, Mark, Subject, amiss, broken, subjects
+from tests.lint.packet.test_check import NOT_ON_ONE_PACKET
+from tests.lint.packet_parts import pieces_of, write
 from tests.strategies import packets, senders
-
-from . import ways as ways
-from .breaking import WAYS, Mark, Subject, amiss, broken, subjects
-from .packet.test_check import NOT_ON_ONE_PACKET
-from .pieces import pieces_of, write
 
 HINTS = {
     "MQTT5-2.2.1-2": "properties that cannot be read may be a Packet Identifier that should not be there",

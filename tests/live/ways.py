@@ -10,9 +10,9 @@ from mqttpub.live.net.transport import Tls, Transport
 from mqttpub.live.publish.flows import Exchange, Message
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.packets import Publish
+from tests.build.brokers import Broker
+from tests.build.certificates import PASSWORD
 from tests.fakes import Peer, Script
-from tests.live.brokers import Broker
-from tests.live.certificates import PASSWORD
 
 TIMEOUT = 5.0
 SHORT = 0.5

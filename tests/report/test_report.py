@@ -34,8 +34,8 @@ from mqttpub.traffic.query import Filter
 from mqttpub.traffic.statistics import PERCENTILES
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
+from tests.build.known_captures import Truth, truth, write
 from tests.build.pcap import Segment, pcap
-from tests.columns.truth import Truth, truth, write
 from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone as alone
 from tests.spark.running import one_by_one, piped, tables

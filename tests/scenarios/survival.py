@@ -20,7 +20,7 @@ from mqttpub.live.publish.flows import Message, Sender
 from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
-from tests.conftest import free_port, mosquitto_program, wait_for_port
+from tests.build.brokers import free_port, mosquitto_program, wait_for_port
 
 SESSION_EXPIRY = 0x11
 MARK = b"that was all"

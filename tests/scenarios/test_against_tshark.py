@@ -30,7 +30,7 @@ from mqttpub.view.export.tshark_fields import (
 )
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import BINARY, VARIABLE
-from tests.recording import Capture, captures
+from tests.build.recording import Capture, captures
 from tests.scenarios.dissection import (
     MALFORMED,
     UNMASKED,

@@ -11,22 +11,22 @@ import pytest
 
 from mqttpub.capture.reading import events
 from mqttpub.traffic.events import Closed, GapSeen, PacketSeen, Remark
-from tests.build import containers
-from tests.build.containers import Frame, Frames, frames, pcap, pcapng
+from tests.build import variations
+from tests.build.variations import Frame, Frames, frames, pcap, pcapng
 from tests.paths import CAPTURES
 
 NAMES = ("qos2-mosquitto", "every-type-and-property")
 
 LINKS: dict[str, tuple[int, Callable[[Frame], Frame]]] = {
-    "VLAN": (1, containers.vlan),
-    "VLAN in VLAN": (1, containers.qinq),
-    "padded Ethernet": (1, containers.padded),
-    "Linux cooked": (113, containers.cooked),
-    "Linux cooked v2": (276, containers.cooked2),
-    "raw IP": (101, containers.raw),
-    "raw IPv4": (228, containers.raw),
-    "loopback": (0, containers.loopback),
-    "OpenBSD loopback": (108, containers.open_bsd),
+    "VLAN": (1, variations.vlan),
+    "VLAN in VLAN": (1, variations.qinq),
+    "padded Ethernet": (1, variations.padded),
+    "Linux cooked": (113, variations.cooked),
+    "Linux cooked v2": (276, variations.cooked2),
+    "raw IP": (101, variations.raw),
+    "raw IPv4": (228, variations.raw),
+    "loopback": (0, variations.loopback),
+    "OpenBSD loopback": (108, variations.open_bsd),
 }
 FILES: dict[str, Callable[[Frames], bytes]] = {
     "pcap, nanoseconds": pcap,
@@ -34,9 +34,9 @@ FILES: dict[str, Callable[[Frames], bytes]] = {
     "pcapng, big-endian": pcapng,
     "pcapng, little-endian, three interfaces": lambda given: pcapng(given, order="<", interfaces=3),
     "gzip of pcap": lambda given: gzip.compress(pcap(given)),
-    "gzip in two members of pcapng": lambda given: containers.twice_gzipped(pcapng(given)),
-    "zstd of pcap": lambda given: containers.zstd(pcap(given)),
-    "zstd of pcapng": lambda given: containers.zstd(pcapng(given)),
+    "gzip in two members of pcapng": lambda given: variations.twice_gzipped(pcapng(given)),
+    "zstd of pcap": lambda given: variations.zstd(pcap(given)),
+    "zstd of pcapng": lambda given: variations.zstd(pcapng(given)),
     **{
         name: lambda given, link=link, change=change: pcap(map(change, given), link=link)  # type: ignore[misc]
         for name, (link, change) in LINKS.items()
@@ -49,14 +49,14 @@ MICRO: dict[str, Callable[[Frames], bytes]] = {
 }
 """The same records, with times cut to microseconds."""
 NETWORKS: dict[str, Callable[[Frames], Frames]] = {
-    "retransmitted": containers.retransmitted,
-    "reordered": lambda given: containers.reordered(containers.cut(given, 9)),
-    "cut into bytes": containers.cut,
-    "cut into pieces of 7 bytes": lambda given: containers.cut(given, 7),
-    "overlapping": containers.overlapping,
-    "IP fragments": containers.fragmented,
-    "reordered, cut and retransmitted": lambda given: containers.retransmitted(
-        containers.reordered(containers.cut(given, 11))
+    "retransmitted": variations.retransmitted,
+    "reordered": lambda given: variations.reordered(variations.cut(given, 9)),
+    "cut into bytes": variations.cut,
+    "cut into pieces of 7 bytes": lambda given: variations.cut(given, 7),
+    "overlapping": variations.overlapping,
+    "IP fragments": variations.fragmented,
+    "reordered, cut and retransmitted": lambda given: variations.retransmitted(
+        variations.reordered(variations.cut(given, 11))
     ),
 }
 """Other records of the same connections."""

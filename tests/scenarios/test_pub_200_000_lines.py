@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import free_port, mosquitto_program, wait_for_port
+from tests.build.brokers import mosquitto, plain
 
 LINES = 200_000
-CONFIG = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0\nlog_dest none\n"
 
 
 @pytest.mark.slow
@@ -18,16 +17,16 @@ CONFIG = "listener {port} 127.0.0.1\nallow_anonymous true\nmax_queued_messages 0
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_all_lines_arrive_in_order(qos: str, tmp_path: Path) -> None:
-    port = free_port()
-    config = tmp_path / "mosquitto.conf"
-    config.write_text(CONFIG.format(port=port))
     lines = b"".join(b"%d\n" % number for number in range(LINES))
-    broker = subprocess.Popen([mosquitto_program(), "-c", str(config)])
-    wait_for_port(port)
+    with mosquitto(tmp_path, lambda port: [*plain(port), "max_queued_messages 0"]) as (port,):
+        assert _passed_on(lines, port, qos, tmp_path / "out") == b"ready\n" + lines
+
+
+def _passed_on(lines: bytes, port: int, qos: str, out: Path) -> bytes:
+    """Publish lines and return what a subscriber wrote."""
     here = ["-h", "127.0.0.1", "-p", str(port), "-t", "bulk", "-q", qos]
     # The broker keeps this one, so it comes as soon as the subscription is there.
     subprocess.run(["mosquitto_pub", *here, "-r", "-m", "ready"], check=True)
-    out = tmp_path / "out"
     with open(out, "wb") as file:
         # The 5.0 mode of mosquitto_sub breaks off under load at QoS 2 with a protocol error of its own.
         listener = subprocess.Popen(
@@ -41,6 +40,4 @@ def test_all_lines_arrive_in_order(qos: str, tmp_path: Path) -> None:
     finally:
         listener.kill()
         listener.wait()
-        broker.terminate()
-        broker.wait()
-    assert out.read_bytes() == b"ready\n" + lines
+    return out.read_bytes()

@@ -14,9 +14,9 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import Connect, Disconnect
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
-from tests.build.recordings import RECORDINGS
+from tests.build.client_traffic import RECORDINGS
+from tests.build.recording import captures
 from tests.paths import CAPTURES
-from tests.recording import captures
 
 Test = TypeVar("Test", bound=Callable[..., None])
 

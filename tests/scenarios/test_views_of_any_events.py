@@ -16,7 +16,7 @@ from mqttpub.view.traffic.exchanges import ExchangeLines
 from mqttpub.view.traffic.statistics import record, screen
 from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines
-from tests.build.talk import counted, exchanged, linted, talks
+from tests.build.events import counted, exchanged, linted, talks
 from tests.view.diagram.test_mermaid import LINE
 from tests.view.drawn import check
 

@@ -11,7 +11,7 @@ from mqttpub.spark.udf import PACKET, TOO_SHORT, decode_mqtt, structs
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.events import Ends, PacketSeen
-from tests.columns.frames import truth
+from tests.columns.packet_rows import truth
 from tests.strategies import encoded
 
 VERSIONS = st.sampled_from(Version)

@@ -8,7 +8,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.aliases import Aliases, Topic
-from tests.build.talk import ALIAS, CLIENT, SERVER
+from tests.build.events import ALIAS, CLIENT, SERVER
 
 
 def publish(topic: str, alias: int | None = None) -> Publish:

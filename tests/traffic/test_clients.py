@@ -5,7 +5,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq
 from mqttpub.traffic.clients import Clients, called
 from mqttpub.traffic.events import Ends, PacketSeen
-from tests.build.talk import Talk
+from tests.build.events import Talk
 
 
 def follow(talk: Talk) -> Clients:

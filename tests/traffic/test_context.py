@@ -4,7 +4,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Pingreq, Publish
 from mqttpub.traffic.aliases import Topic
 from mqttpub.traffic.context import Conversations, KnownPacket
-from tests.build.talk import ALIAS, Talk, aliased, known
+from tests.build.events import ALIAS, Talk, aliased, known
 
 
 def told(talk: Talk) -> list[KnownPacket]:

@@ -25,7 +25,7 @@ from mqttpub.spec.versions import Version
 from mqttpub.traffic import exchanges as module
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.exchanges import Exchange, Exchanges
-from tests.build.talk import CLIENT, MS, Talk, aliased, exchanged, redelivered, talks, walkthrough
+from tests.build.events import CLIENT, MS, Talk, aliased, exchanged, redelivered, talks, walkthrough
 
 
 def brief(talk: Talk) -> list[tuple[str, str, list[str]]]:

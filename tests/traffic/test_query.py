@@ -11,7 +11,7 @@ from mqttpub.traffic.context import Known, KnownPacket
 from mqttpub.traffic.events import Event, GapSeen
 from mqttpub.traffic.query import Filter
 from mqttpub.traffic.topics import covers
-from tests.build.talk import (
+from tests.build.events import (
     CLIENT,
     Talk,
     aliased,

@@ -8,7 +8,7 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic import statistics as module
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.statistics import Count, Statistics
-from tests.build.talk import (
+from tests.build.events import (
     CLIENT,
     MS,
     SERVER,

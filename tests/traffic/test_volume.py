@@ -11,7 +11,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
 from mqttpub.traffic import volume as module
-from tests.build.talk import ALIAS, SERVER, Talk, aliased, counted
+from tests.build.events import ALIAS, SERVER, Talk, aliased, counted
 
 
 def size(topics: Sequence[tuple[str, int | None]]) -> int:

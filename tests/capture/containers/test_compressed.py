@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import compressed
 from mqttpub.capture.containers.compressed import Decompressed, form
 from mqttpub.capture.types import BadCapture
-from tests.build.container_files import ZSTD, zipped, zstd
+from tests.build.containers import ZSTD, zipped, zstd
 
 LIBRARIES = (ZSTD, "zstandard")
 SKIPPABLE = struct.pack("<II", 0x184D2A5C, 3) + b"abc"

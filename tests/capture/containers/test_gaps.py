@@ -11,7 +11,7 @@ import pytest
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.gaps import MOST_NAMED, Gap, Gaps
 from mqttpub.capture.types import BadCapture, Record
-from tests.build.container_files import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
 
 START = 1_700_000_000 * 10**6

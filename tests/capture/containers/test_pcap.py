@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcap
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.types import BadCapture, Record
-from tests.build.container_files import PCAP, Packet, Written
-from tests.build.container_files import pcap as write
+from tests.build.containers import PCAP, Packet, Written
+from tests.build.containers import pcap as write
 
 some = st.builds(Packet, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
 # A header of nothing but zeros is what a file has lost.

@@ -16,7 +16,7 @@ from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcapng import LATEST, MOST_INTERFACES
 from mqttpub.capture.types import BadCapture, Record
-from tests.build.container_files import Packet, Pcapng, Written
+from tests.build.containers import Packet, Pcapng, Written
 
 TLS = 0x544C534B
 SECTION, INTERFACE, OBSOLETE, SIMPLE, NAMES, STATISTICS, ENHANCED, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import LOOK, Reader, is_capture, records
 from mqttpub.capture.types import BadCapture, Record
-from tests.build.container_files import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
+from tests.build.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
 
 PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
 PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}

@@ -21,7 +21,7 @@ from tests.build.frames import (
     options6,
     records,
 )
-from tests.capture.told import END, SPOKEN, WRAP, conversation, read, shown, told
+from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, told
 
 # what every connection does
 

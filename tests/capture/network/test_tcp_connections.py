@@ -7,7 +7,7 @@ import pytest
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.types import Chunk, End, Piece, Record
 from tests.build.frames import ACK, CLIENT, FIN, LINKS, RST, SYN, TIMESTAMPS, UDP, Wire, fragments4, ipv4, records
-from tests.capture.told import END, SPOKEN, WRAP, conversation, read, shown, told
+from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, told
 
 # beginnings
 

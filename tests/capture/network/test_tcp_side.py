@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.types import Chunk, End, Missing, Piece, Record
 from tests.build.frames import LINKS, Link, pcap
 from tests.build.network import Captured, Talk, Trouble, captures
-from tests.capture.told import read
+from tests.capture.network.piece_words import read
 
 few = settings(max_examples=40)
 

@@ -7,9 +7,9 @@ import pytest
 
 from mqttpub.capture.protocol.tls import Decrypted, command, decrypted
 from mqttpub.capture.types import NoKeys
+from tests.build.certificates import Authority
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, publish
-from tests.capture.secured import Talk
-from tests.live.certificates import Authority
+from tests.build.tls_captures import Talk
 
 A, B = "10.0.0.1:50000", "10.0.0.2:1883"
 

@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import free_port, wait_for_port
+from tests.build.brokers import free_port, plain
+from tests.build.brokers import mosquitto as started
 from tests.fakes import Peer, scripted
 
 PROGRAM = [sys.executable, "-m", "mqttpub"]
@@ -373,20 +373,10 @@ def test_a_password_is_masked_wherever_bytes_are_shown(mosquitto: int, tmp_path:
 
 
 def test_a_refused_user_is_exit_4(tmp_path: Path) -> None:
-    port = free_port()
-    config = tmp_path / "mosquitto.conf"
-    config.write_text(f"listener {port} 127.0.0.1\nallow_anonymous false\nlog_dest none\n")
-    program = shutil.which("mosquitto", path=os.environ["PATH"] + ":/usr/sbin")
-    assert program
-    process = subprocess.Popen([program, "-c", str(config)])
-    try:
-        wait_for_port(port)
+    with started(tmp_path, lambda port: [*plain(port), "allow_anonymous false"]) as (port,):
         for version, code in (("5", "0x87 Not authorized"), ("3.1.1", "5 not authorized")):
             done = subprocess.run(
                 [*PROGRAM, "pub", "-h", "127.0.0.1", "-p", str(port), "-t", "a", "-m", "x", "-V", version],
                 capture_output=True, text=True, check=False,
             )  # fmt: skip
             assert (done.returncode, done.stderr) == (4, f"mqttpub: the broker refused the connection: {code}\n")
-    finally:
-        process.terminate()
-        process.wait(10)

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.cli.main import main
-from tests.columns.truth import truth
+from tests.build.known_captures import truth
 from tests.paths import QOS2
 from tests.scenarios.test_decode_captures import EVERY, run
 

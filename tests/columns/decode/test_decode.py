@@ -24,8 +24,8 @@ from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import PacketSeen
 from mqttpub.wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from tests.build.talk import Talk, aliased
-from tests.columns.frames import batches, rows, seen, shuffled, truth
+from tests.build.events import Talk, aliased
+from tests.columns.packet_rows import batches, rows, seen, shuffled, truth
 from tests.paths import CAPTURES as SHIPPED_CAPTURES
 
 CAPTURES = sorted((SHIPPED_CAPTURES).glob("*.pcapng"))

@@ -40,8 +40,8 @@ from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.events import Event
 from mqttpub.traffic.exchanges import Exchange
 from mqttpub.traffic.statistics import kind_of
-from tests.build.talk import MS, START, Talk, exchanged, redelivered, subscribed, walkthrough
-from tests.columns.frames import batches, rows, told
+from tests.build.events import MS, START, Talk, exchanged, redelivered, subscribed, walkthrough
+from tests.columns.packet_rows import batches, rows, told
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 LEGS = ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")

@@ -20,8 +20,8 @@ from mqttpub.columns.reassemble.state import State
 from mqttpub.traffic.events import Event, PacketSeen
 from tests.build.frames import FIN, LINKS, SYN, UDP, Wire, fragments4, ipv4, pcap, records
 from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, V5, V311, publish
+from tests.build.troubled_captures import troubled
 from tests.columns.batches import Told, scalar, told
-from tests.columns.troubled import troubled
 
 
 class Fed(State):

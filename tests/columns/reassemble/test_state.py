@@ -19,14 +19,14 @@ from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.state import State
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.traffic.events import Event
-from tests.build.container_files import Pcapng
+from tests.build.containers import Pcapng
 from tests.build.frames import RST, SYN, Wire, pcap
 from tests.build.frames import records as framed
+from tests.build.known_captures import truth
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, V5, publish, seen
+from tests.build.troubled_captures import troubled
 from tests.capture.protocol.test_websocket import Deflater, mine, upgraded
 from tests.columns.batches import Told, told
-from tests.columns.troubled import troubled
-from tests.columns.truth import truth
 
 Kept = TypeVar("Kept")
 

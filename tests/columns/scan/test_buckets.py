@@ -15,7 +15,7 @@ from mqttpub.columns.scan.buckets import SLOTS, Bucket, Words, slot, slots4, slo
 from mqttpub.columns.scan.records import reader
 from mqttpub.columns.scan.records import records as in_columns
 from mqttpub.columns.scan.shares import shares
-from tests.build.container_files import Packet, Pcapng
+from tests.build.containers import Packet, Pcapng
 from tests.build.frames import Wire, pcap, records
 
 keys = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))

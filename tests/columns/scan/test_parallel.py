@@ -17,7 +17,7 @@ from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcap import FILE_HEADER, File
 from mqttpub.columns.scan import parallel as lanes
 from mqttpub.columns.scan.parallel import Chain, EnhancedChain, PcapChain
-from tests.build.container_files import PCAP, Packet, Pcapng, pcap
+from tests.build.containers import PCAP, Packet, Pcapng, pcap
 
 SECOND = 1_000_000
 START = 1_700_000_000 * SECOND

@@ -22,10 +22,10 @@ from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records
 from mqttpub.columns.scan.splits import Split, index
-from tests.build.container_files import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.build.frames import LINKS, Wire
 from tests.build.frames import records as framed
-from tests.columns.troubled import troubled
+from tests.build.troubled_captures import troubled
 
 packets = st.lists(
     st.builds(Packet, st.integers(1, 2**31 * 10**6), st.binary(max_size=90), st.integers(0, 99)), max_size=40

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .talks import Row, rows
+from tests.lint.connection.conversation_text import Row, rows
 
 
 def _table(name: str) -> list[Row]:

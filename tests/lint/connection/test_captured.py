@@ -38,9 +38,8 @@ from tests.build.frames import ACK, FIN, RST, START, Wire, pcap, records
 from tests.cli.faulty import C, S
 from tests.cli.faulty import Step as Sent
 from tests.cli.faulty import capture as capture_of
-
-from .tables import FAULTS, NEAR
-from .talks import MILLISECOND, SECOND, Row, steps
+from tests.lint.connection.conversation_text import MILLISECOND, SECOND, Row, steps
+from tests.lint.connection.tables import FAULTS, NEAR
 
 HOW = {"FIN": FIN | ACK, "RST": RST}
 READABLE = [row for row in FAULTS if not row.text.startswith("mid") and "gap" not in row.text]

@@ -13,8 +13,7 @@ from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from mqttpub.spec.versions import Version
 from tests.lab.sockets import eventually
-
-from .recorded import Recorder, judged, recorder
+from tests.lint.connection.recorded import Recorder, judged, recorder
 
 pytestmark = pytest.mark.broker
 VERSIONS = ("mqttv31", "mqttv311", "mqttv5")

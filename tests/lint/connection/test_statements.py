@@ -5,10 +5,9 @@ import pytest
 from mqttpub.lint.connection import Conversation, checkable
 from mqttpub.spec.statements import statement, statements
 from mqttpub.spec.versions import Version
-
-from .not_seen import NOT_SEEN
-from .tables import FAULTS, NEAR
-from .talks import Heard, Row, hear
+from tests.lint.connection.conversation_text import Heard, Row, hear
+from tests.lint.connection.not_seen import NOT_SEEN
+from tests.lint.connection.tables import FAULTS, NEAR
 
 
 def both_ways(row: Row) -> Heard:

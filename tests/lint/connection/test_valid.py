@@ -11,8 +11,7 @@ from mqttpub.codec.fast_decode import values
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.connection import Conversation
 from mqttpub.spec.versions import Direction, Version
-
-from .valid import Seen, conversation
+from tests.lint.connection.valid import Seen, conversation
 
 randoms = st.randoms(use_true_random=False)
 seeds = st.integers(0, 2**32)

@@ -25,11 +25,10 @@ from mqttpub.spec.packets import Publish, Subscribe, Subscription, Will
 from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.statements import statement, statements
 from mqttpub.spec.versions import Direction, Version
+from tests.lint.marked_packets import Row, rows
+from tests.lint.packet import test_rules, test_values
+from tests.lint.packet import test_specific as test_exact
 from tests.strategies import encoded, packets
-
-from ..cases import Row, rows
-from . import test_rules, test_values
-from . import test_specific as test_exact
 
 SENDERS = (None, *Direction)
 TABLES = (test_exact, test_values, test_rules)

@@ -12,8 +12,7 @@ from mqttpub.lint.packet.view import Fault, Reading
 from mqttpub.spec.constraints import Law
 from mqttpub.spec.packets import Pingreq
 from mqttpub.spec.versions import Version
-
-from ..cases import Row, assert_no_fault, assert_one_fault, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
 
 FAULTS = rows("""
     # 5.0            3.1.1            3.1                sender and bytes

@@ -3,8 +3,7 @@
 import pytest
 
 from mqttpub.lint.packet.specific import ABSENT, LEFT_OVER, LENGTHS
-
-from ..cases import Row, assert_no_fault, assert_one_fault, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
 
 FAULTS = rows("""
     # 5.0           3.1.1            3.1              sender and bytes

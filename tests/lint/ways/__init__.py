@@ -1,10 +1,10 @@
 """The ways to break a packet, by what they break."""
 
-from . import codes as codes
-from . import connect as connect
-from . import cuts as cuts
-from . import flags as flags
-from . import lengths as lengths
-from . import properties as properties
-from . import strings as strings
-from . import topics as topics
+from tests.lint.ways import codes as codes
+from tests.lint.ways import connect as connect
+from tests.lint.ways import cuts as cuts
+from tests.lint.ways import flags as flags
+from tests.lint.ways import lengths as lengths
+from tests.lint.ways import properties as properties
+from tests.lint.ways import strings as strings
+from tests.lint.ways import topics as topics

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from mqttpub.spec.versions import Direction, Version
-
-from ..breaking import Draft, Labels, Subject, way
+from tests.lint.breaking import Draft, Labels, Subject, way
 
 REQUEST_ID = Labels("2.2.1-3", "2.3.1-1", "2.4/zero")
 SERVER_ID = Labels("2.2.1-4", "2.3.1-1", "2.4/zero")

@@ -3,11 +3,10 @@
 from collections.abc import Iterator
 
 from mqttpub.spec.versions import Version
-
-from ..breaking import Draft, Fault, Labels, Subject, way
-from ..pieces import BODY, Piece
-from .cuts import OLD_PASSWORD, OLD_USER, PASSWORD, USER_NAME, WILL
-from .lengths import TRAILING, promised
+from tests.lint.breaking import Draft, Fault, Labels, Subject, way
+from tests.lint.packet_parts import BODY, Piece
+from tests.lint.ways.cuts import OLD_PASSWORD, OLD_USER, PASSWORD, USER_NAME, WILL
+from tests.lint.ways.lengths import TRAILING, promised
 
 NAME = Labels("3.1.2-1", "3.1.2.1/name", "2.2/name")
 LEVEL = Labels("3.1.2.2/level", "3.1.2.2/level", "2.2/version")

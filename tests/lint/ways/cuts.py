@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from mqttpub.spec.versions import Version
-
-from ..breaking import Draft, Fault, Labels, Subject, way
-from ..pieces import BODY, Piece, variable
-from .lengths import FIXED, PROPERTY_SHORT, SHORT, fixed
+from tests.lint.breaking import Draft, Fault, Labels, Subject, way
+from tests.lint.packet_parts import BODY, Piece, variable
+from tests.lint.ways.lengths import FIXED, PROPERTY_SHORT, SHORT, fixed
 
 NO_PROPERTIES = Labels("2.2.2-1")
 WILL = Labels("3.1.2-9", "3.1.2-9", "2.2/will-present")

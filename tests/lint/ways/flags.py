@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from mqttpub.spec.versions import Direction, Version
-
-from ..breaking import Draft, Fault, Labels, Subject, way
-from ..pieces import FIRST
+from tests.lint.breaking import Draft, Fault, Labels, Subject, way
+from tests.lint.packet_parts import FIRST
 
 TYPE = Labels("2.1.2/type", "2.2.1/type", "2.1/type")
 OLD_TYPE = TYPE._replace(v5="")

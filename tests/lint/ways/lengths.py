@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import VARIABLE
-
-from ..breaking import Draft, Fault, Labels, Subject, way
-from ..pieces import BODY, Piece, variable
+from tests.lint.breaking import Draft, Fault, Labels, Subject, way
+from tests.lint.packet_parts import BODY, Piece, variable
 
 SHORTEST = Labels("1.5.5-1", "2.2.3/shortest", "2.1/shortest")
 FIVE = Labels("1.5.5/length", "2.2.3/length", "2.1/length")

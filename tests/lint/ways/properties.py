@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mqttpub.spec.versions import Direction
-
-from ..breaking import Draft, Fault, Labels, Subject, way
-from ..pieces import Piece, property_piece, variable
-from ..richest import sample
+from tests.lint.breaking import Draft, Fault, Labels, Subject, way
+from tests.lint.packet_parts import Piece, property_piece, variable
+from tests.lint.richest import sample
 
 NOT_ALLOWED = Labels("2.2.2.2/not-allowed")
 REPEATED = Labels("2.2.2.2/repeated")

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import STRING
-
-from ..breaking import Draft, Labels, Subject, way
-from ..pieces import Piece
+from tests.lint.breaking import Draft, Labels, Subject, way
+from tests.lint.packet_parts import Piece
 
 MALFORMED = {
     "topic": Labels("3.3.2-1", "3.3.2-1", "3.3/topic"),

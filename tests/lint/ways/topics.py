@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from mqttpub.spec.versions import Direction, Version
-
-from ..breaking import Draft, Labels, Subject, way
-from ..pieces import Piece
+from tests.lint.breaking import Draft, Labels, Subject, way
+from tests.lint.packet_parts import Piece
 
 WILDCARD = {
     "topic": Labels("3.3.2-2", "3.3.2-2", "3.3/wildcard"),

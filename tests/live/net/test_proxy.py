@@ -13,10 +13,9 @@ from mqttpub.live.net import proxy as proxies
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Transport
 from mqttpub.live.net.tunnel import request
+from tests.build.brokers import Broker, free_port
 from tests.cli.requested import requested
-from tests.conftest import free_port
 from tests.fakes import Peer, scripted
-from tests.live.brokers import Broker
 from tests.live.relays import head, http, relay, socks4, socks5
 from tests.live.ways import SHORT, kept, layers, publish, to, trusting, websocket
 

@@ -20,9 +20,9 @@ from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.publisher import Listed, Options, Publisher
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
+from tests.build.brokers import Broker
 from tests.build.pcap import Segment, pcap
 from tests.fakes import Peer, scripted
-from tests.live.brokers import Broker
 from tests.live.relays import relay, straight_to
 from tests.live.ways import TLS_LINE, WAYS, insecurely, layers, puback, publish, secured, to, trusting
 

@@ -13,8 +13,8 @@ from mqttpub.live.failures import Exit, Unusable
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.tls import check
 from mqttpub.live.net.transport import Tls, Transport
-from tests.conftest import free_port
-from tests.live.certificates import PASSWORD, Authority, Pair, encrypted, openssl
+from tests.build.brokers import free_port
+from tests.build.certificates import PASSWORD, Authority, Pair, encrypted, openssl
 from tests.live.ways import publish
 
 

@@ -16,8 +16,8 @@ from mqttpub.live.publish.flows import Message
 from mqttpub.live.publish.publisher import Listed, Options, Publisher, publish_all
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
+from tests.build.brokers import Broker
 from tests.fakes import Peer, Script, scripted
-from tests.live.brokers import Broker
 from tests.live.ways import LARGE, SHORT, TIMEOUT, WAYS, kept, layers, publish, saying, to, ws
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ import pytest
 from mqttpub.live.failures import NotConnected, Unusable
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.websocket import WebSocket, masked
+from tests.build.brokers import Broker
 from tests.fakes import Peer, Script, scripted
-from tests.live.brokers import Broker
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ from mqttpub.live.publish.publisher import Ahead, Listed, Options, Publisher
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
-from tests.conftest import free_port
+from tests.build.brokers import free_port
 from tests.fakes import Peer, Script, scripted_many
 
 V5 = Version.V5

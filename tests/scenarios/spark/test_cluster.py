@@ -13,8 +13,8 @@ import pytest
 
 from mqttpub.spark.session.jvm import find, spark_environ
 from mqttpub.spark.session.session import VECTORS
-from tests.conftest import free_port
-from tests.spark.fleet import capture, rotated
+from tests.build.brokers import free_port
+from tests.build.fleet import capture, rotated
 from tests.spark.running import tables
 
 pytestmark = pytest.mark.long

@@ -14,10 +14,10 @@ import pytest
 from mqttpub.spark.session.connect import connected
 from mqttpub.spark.session.jvm import NoSpark, find, spark_environ
 from mqttpub.spark.session.session import VECTORS
-from tests.conftest import free_port
+from tests.build.brokers import free_port
+from tests.build.fleet import capture, rotated
 from tests.scenarios.spark.test_cluster import LONGEST, ran, wait_for
 from tests.spark.bare import bare_python
-from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
 
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"

@@ -29,9 +29,9 @@ from mqttpub.spark.pipeline.sources import Source, expand
 from mqttpub.spark.pipeline.writers import Writer
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
+from tests.build.fleet import HEADER, capture, rotated
 from tests.build.pcap import Segment, pcap
 from tests.paths import ROOT
-from tests.spark.fleet import HEADER, capture, rotated
 from tests.spark.running import alone, piped, tables
 
 __all__ = ["alone"]

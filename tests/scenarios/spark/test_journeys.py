@@ -25,14 +25,15 @@ from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
-from tests.columns.truth import Truth
+from tests.build.brokers import Restricted
+from tests.build.fleet import capture as fleet
+from tests.build.fleet import rotated
+from tests.build.known_captures import Truth
+from tests.build.morning import FLEET, TOPIC_ALIAS, capture
 from tests.paths import MORNING
 from tests.screens import ROOT
-from tests.spark.brokers import Broker, listening, publish
-from tests.spark.fleet import capture as fleet
-from tests.spark.fleet import rotated
+from tests.spark.broker_clients import listening, publish
 from tests.spark.formats.test_capture_source import Rotation, expected, found, known
-from tests.spark.morning import FLEET, TOPIC_ALIAS, capture
 from tests.spark.running import collect, one_by_one, piped, tables
 
 __all__ = ["known"]
@@ -203,7 +204,7 @@ def test_a_stream_of_spark_equals_the_batch(spark: Any, known: Truth, tmp_path: 
 
 
 @pytest.mark.broker
-def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Broker, tmp_path: Path) -> None:
+def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Restricted, tmp_path: Path) -> None:
     register(spark)
     where = {"host": "127.0.0.1", "port": str(spark_broker.port), "row_property": "true"}
     with listening(spark_broker.port, "from-spark/#") as heard:
@@ -223,7 +224,7 @@ def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Broker, tmp_pat
 
 
 @pytest.mark.broker
-def test_a_stream_of_spark_reads_what_is_there_and_ends(spark: Any, spark_broker: Broker, tmp_path: Path) -> None:
+def test_a_stream_of_spark_reads_what_is_there_and_ends(spark: Any, spark_broker: Restricted, tmp_path: Path) -> None:
     register(spark)
 
     def run() -> None:

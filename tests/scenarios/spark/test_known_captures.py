@@ -11,7 +11,7 @@ from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish
 from mqttpub.spec.versions import Version
 from tests.build.frames import ACK, FIN, Wire, pcap, records
-from tests.columns.truth import Truth, truth
+from tests.build.known_captures import Truth, truth
 from tests.spark.running import Rows, alone, piped, tables
 
 __all__ = ["alone"]

@@ -11,9 +11,9 @@ import pytest
 
 import mqttpub
 from mqttpub.spark.session.ship import packed
+from tests.build.fleet import capture, rotated
 from tests.scenarios.spark.test_cluster import master, ran
 from tests.spark.bare import bare_python
-from tests.spark.fleet import capture, rotated
 from tests.spark.running import tables
 
 __all__ = ["master"]

@@ -16,8 +16,8 @@ from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import documentation
 from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
 from mqttpub.spark.formats import publish as publish_sink
+from tests.build.brokers import Restricted
 from tests.screens import ROOT
-from tests.spark.brokers import Broker
 
 README = ROOT / "README.md"
 LONGEST = 600
@@ -164,7 +164,7 @@ def python(texts: list[str], folder: Path) -> str:
 
 @pytest.mark.long
 @pytest.mark.broker
-def test_the_snippets(spark_broker: Broker, folder: Path) -> None:
+def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
     (_, install), *_ = blocks("Tables and Spark", "sh")
     ran(install.rpartition(".venv/bin/")[2], folder)
     ((_, others),) = blocks("Read the tables", "sh")

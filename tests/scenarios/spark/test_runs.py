@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from tests.build.fleet import capture, rotated
 from tests.paths import CAPTURES
-from tests.spark.fleet import capture, rotated
 from tests.spark.running import one_by_one, tables
 
 pytestmark = pytest.mark.long

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mqttpub.spark.pipeline.sources import NoSource, fetched
-from tests.spark.fleet import capture, rotated
+from tests.build.fleet import capture, rotated
 from tests.spark.running import piped, tables
 
 pytestmark = pytest.mark.long

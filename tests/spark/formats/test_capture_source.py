@@ -18,9 +18,9 @@ from mqttpub.spark.formats.errors import CaptureError, OptionError
 from mqttpub.spark.formats.pushdown import Kept
 from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
-from tests.columns.frames import rows
-from tests.columns.frames import truth as scalar_truth
-from tests.columns.truth import Truth, truth, write
+from tests.build.known_captures import Truth, truth, write
+from tests.columns.packet_rows import rows
+from tests.columns.packet_rows import truth as scalar_truth
 from tests.paths import CAPTURES
 
 pytestmark = pytest.mark.long

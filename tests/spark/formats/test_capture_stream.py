@@ -9,8 +9,8 @@ import pytest
 
 from mqttpub.spark import register
 from mqttpub.spark.formats.errors import CaptureError, OptionError
-from tests.columns.truth import Truth
-from tests.spark.fleet import HEADER, capture, rotated
+from tests.build.fleet import HEADER, capture, rotated
+from tests.build.known_captures import Truth
 from tests.spark.formats.test_capture_source import FILES, Rotation, Rows, expected, found, known, read
 
 __all__ = ["known"]

@@ -12,14 +12,15 @@ from mqttpub.spark.formats.publish import Published, Sink
 from mqttpub.spark.formats.rows import NAME, Kind, Unfit, Writers
 from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
-from tests.spark.brokers import Broker, listening
+from tests.build.brokers import Restricted
+from tests.spark.broker_clients import listening
 
 pytestmark = [pytest.mark.long, pytest.mark.broker]
 FORBIDDEN = "the broker refused it: 0x87 Not authorized"
 
 
 @pytest.fixture
-def sink(spark_broker: Broker) -> Any:
+def sink(spark_broker: Restricted) -> Any:
     """Publish a table without Spark, as one task would, and return what it tells."""
 
     def publish(table: dict[str, Any] | pa.RecordBatch, **options: str) -> Published:
@@ -37,7 +38,7 @@ def sink(spark_broker: Broker) -> Any:
 
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_columns_become_messages(sink: Any, spark_broker: Broker, qos: int) -> None:
+def test_columns_become_messages(sink: Any, spark_broker: Restricted, qos: int) -> None:
     with listening(spark_broker.port, "columns/#") as heard:
         done = sink(
             {
@@ -58,14 +59,14 @@ def test_columns_become_messages(sink: Any, spark_broker: Broker, qos: int) -> N
     assert told.MessageExpiryInterval <= 60
 
 
-def test_options_stand_in_for_columns_and_retain(sink: Any, spark_broker: Broker) -> None:
+def test_options_stand_in_for_columns_and_retain(sink: Any, spark_broker: Restricted) -> None:
     sink({"payload": [b"kept"]}, topic="options/a", qos="1", retain="true")
     with listening(spark_broker.port, "options/#") as heard:
         (message,) = heard.wait_for(1)
     assert (message.retain, message.qos, message.payload) == (True, 1, b"kept")
 
 
-def test_a_row_names_itself(sink: Any, spark_broker: Broker) -> None:
+def test_a_row_names_itself(sink: Any, spark_broker: Restricted) -> None:
     with listening(spark_broker.port, "named/#") as heard:
         sink({"payload": ["a", "b"]}, topic="named/a", qos="1", row_property="true")
         names = [dict(message.properties.UserProperty)[NAME] for message in heard.wait_for(2)]
@@ -74,7 +75,9 @@ def test_a_row_names_itself(sink: Any, spark_broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("qos", ["1", "2"])
-def test_refused_rows_are_reported_with_their_reason(sink: Any, spark_broker: Broker, tmp_path: Path, qos: str) -> None:
+def test_refused_rows_are_reported_with_their_reason(
+    sink: Any, spark_broker: Restricted, tmp_path: Path, qos: str
+) -> None:
     topics = ["refused/a", "forbidden/a", "refused/#", None, "refused/b"]
     table = pa.RecordBatch.from_pydict({"topic": topics, "payload": ["x", "x", "x", "x", None]})
     done = sink(table, qos=qos, refused=str(tmp_path / "refused"))
@@ -112,7 +115,7 @@ def test_a_payload_that_no_packet_can_carry_is_refused() -> None:
         writers.message(kind, most, 0, "a row with a name")
 
 
-def test_tls(sink: Any, spark_broker: Broker) -> None:
+def test_tls(sink: Any, spark_broker: Restricted) -> None:
     secured = {"port": str(spark_broker.tls), "topic": "tls/a", "qos": "1"}
     assert sink({"payload": ["x"]}, ca_file=str(spark_broker.authority), **secured).rows == 1
     with pytest.raises(BrokerError, match="certificate"):
@@ -150,7 +153,7 @@ def test_only_append() -> None:
 # with Spark
 
 
-def test_refused_rows_fail_a_job_of_spark_in_few_words(spark: Any, spark_broker: Broker) -> None:
+def test_refused_rows_fail_a_job_of_spark_in_few_words(spark: Any, spark_broker: Restricted) -> None:
     register(spark)
     table = spark.range(30).selectExpr("if(id % 3 = 0, 'forbidden/a', 'free/a') as topic", "string(id) as payload")
     where = {"host": "127.0.0.1", "port": str(spark_broker.port), "qos": "1"}

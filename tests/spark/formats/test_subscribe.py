@@ -20,9 +20,10 @@ from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spark.formats.spool import Spool
 from mqttpub.spark.formats.subscribe import MESSAGES, SubscribeReader
 from mqttpub.spec.declare import Property
+from tests.build.brokers import Restricted
 from tests.scenarios.survival import Broker as SurvivalBroker
 from tests.spark import follow
-from tests.spark.brokers import Broker, messages, publish
+from tests.spark.broker_clients import messages, publish
 from tests.spark.running import collect
 
 pytestmark = [pytest.mark.long, pytest.mark.broker]
@@ -58,7 +59,7 @@ class Paced(Listed):
 
 
 @pytest.fixture
-def reader(spark_broker: Broker, tmp_path: Path) -> Iterator[Callable[..., SubscribeReader]]:
+def reader(spark_broker: Restricted, tmp_path: Path) -> Iterator[Callable[..., SubscribeReader]]:
     """Give what makes readers without Spark, as its planner would hold them."""
     made: list[SubscribeReader] = []
 
@@ -94,7 +95,7 @@ def taken(reader: SubscribeReader, start: dict[str, Any], count: int) -> list[di
 
 @pytest.mark.parametrize("qos", [0, 1, 2])
 def test_a_message_comes_with_all_that_it_has(
-    reader: Callable[..., SubscribeReader], spark_broker: Broker, qos: int
+    reader: Callable[..., SubscribeReader], spark_broker: Restricted, qos: int
 ) -> None:
     made = reader(filter="all/#", qos=str(qos))
     start = made.initialOffset()
@@ -115,7 +116,7 @@ def test_nothing_happens_before_the_first_question(reader: Callable[..., Subscri
     assert not (tmp_path / "spool").exists()
 
 
-def test_a_session_goes_on_where_it_was(reader: Callable[..., SubscribeReader], spark_broker: Broker) -> None:
+def test_a_session_goes_on_where_it_was(reader: Callable[..., SubscribeReader], spark_broker: Restricted) -> None:
     first = reader(filter="session/#")
     start = first.initialOffset()
     publish(spark_broker.port, "session/a", [b"1"], 1)
@@ -129,7 +130,7 @@ def test_a_session_goes_on_where_it_was(reader: Callable[..., SubscribeReader], 
 
 
 def test_a_filter_that_is_no_longer_wanted_is_given_up(
-    reader: Callable[..., SubscribeReader], spark_broker: Broker
+    reader: Callable[..., SubscribeReader], spark_broker: Restricted
 ) -> None:
     first = reader(filters='["given/up", "given/kept"]')
     start = first.initialOffset()
@@ -142,7 +143,7 @@ def test_a_filter_that_is_no_longer_wanted_is_given_up(
 
 
 def test_a_shared_subscription_divides_messages(
-    reader: Callable[..., SubscribeReader], spark_broker: Broker, tmp_path: Path
+    reader: Callable[..., SubscribeReader], spark_broker: Restricted, tmp_path: Path
 ) -> None:
     both = [reader(filter="shared/#", share="group", spool=str(tmp_path / name)) for name in "ab"]
     starts = [each.initialOffset() for each in both]
@@ -172,7 +173,7 @@ def test_a_broker_that_restarts_is_connected_again(
 
 
 def test_tls_with_the_right_authority_and_with_none(
-    reader: Callable[..., SubscribeReader], spark_broker: Broker, tmp_path: Path
+    reader: Callable[..., SubscribeReader], spark_broker: Restricted, tmp_path: Path
 ) -> None:
     port = str(spark_broker.tls)
     made = reader(filter="tls/#", port=port, ca_file=str(spark_broker.authority))
@@ -226,7 +227,7 @@ def test_a_checkpoint_that_belongs_to_another_spool(reader: Callable[..., Subscr
         made.partitions(offset, offset | {"position": 1 << 40})
 
 
-def test_limits_split_and_trim(reader: Callable[..., SubscribeReader], spark_broker: Broker) -> None:
+def test_limits_split_and_trim(reader: Callable[..., SubscribeReader], spark_broker: Restricted) -> None:
     made = reader(filter="limit/#", max_rows_per_trigger="70", segment_bytes="2000", split_bytes="500")
     start = offset = made.initialOffset()
     publish(spark_broker.port, "limit/a", [b"%d" % number for number in range(300)], 1)
@@ -262,7 +263,7 @@ def test_an_error_in_spark_is_short(spark: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("qos", [1, 2])
 def test_killed_twice_nothing_is_lost_and_nothing_there_twice(
-    spark: Any, spark_broker: Broker, tmp_path: Path, qos: int
+    spark: Any, spark_broker: Restricted, tmp_path: Path, qos: int
 ) -> None:
     count, folder = 20_000, tmp_path
     program = follow.start(spark_broker.port, folder, qos)
@@ -310,7 +311,7 @@ def _guarded(run: Callable[[], Any], failures: list[BaseException]) -> None:
         failures.append(error)
 
 
-def _listening(broker: Broker, folder: Path) -> bool:
+def _listening(broker: Restricted, folder: Path) -> bool:
     """Send messages until one is in the spool."""
     if not (folder / "spool").exists():
         return False

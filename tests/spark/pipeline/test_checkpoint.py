@@ -34,12 +34,12 @@ from mqttpub.spark.pipeline.reading import Reader
 from mqttpub.spark.pipeline.sources import examine
 from mqttpub.spark.pipeline.tables import Tables
 from mqttpub.traffic.events import Event
+from tests.build.fleet import capture, rotated
+from tests.build.known_captures import truth
 from tests.build.pieces import CONNECTS, V5, publish
+from tests.build.troubled_captures import troubled
 from tests.columns.reassemble.test_state import through_websocket
-from tests.columns.troubled import troubled
-from tests.columns.truth import truth
 from tests.paths import CAPTURES
-from tests.spark.fleet import capture, rotated
 
 Kept = TypeVar("Kept")
 

@@ -17,9 +17,9 @@ from mqttpub.columns.schema import TABLES
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Refused, Row
 from mqttpub.spark.pipeline.row_filter import Choice, matcher
 from mqttpub.spark.pipeline.run import Asked, run
+from tests.build.fleet import capture, rotated
 from tests.columns.test_read import record_places
 from tests.paths import CAPTURES, MORNING
-from tests.spark.fleet import capture, rotated
 from tests.spark.running import alone, one_by_one, piped, tables
 
 __all__ = ["alone"]

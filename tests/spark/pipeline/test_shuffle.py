@@ -14,9 +14,9 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Publish
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Direction, Version
+from tests.build.fleet import rotated
+from tests.build.known_captures import truth, write
 from tests.build.pcap import Segment, pcap
-from tests.columns.truth import truth, write
-from tests.spark.fleet import rotated
 from tests.spark.running import alone as alone
 from tests.spark.running import piped, tables
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.spark.pipeline.sources import NoSource, Source, as_path, examine, expand, is_url, ordered, same_beginning
-from tests.build.containers import Frame, pcap
+from tests.build.variations import Frame, pcap
 
 
 def capture(path: Path, second: int) -> Path:

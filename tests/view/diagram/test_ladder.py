@@ -11,7 +11,7 @@ from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.terminal.cells import Line
-from tests.build.talk import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import check, compare
 
 BROKEN = bytes.fromhex("38050001746869")

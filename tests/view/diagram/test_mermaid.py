@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mqttpub.spec.packets import Pingreq, Pingresp, Publish
 from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.mermaid import MOST_TEXT, mermaid, text
-from tests.build.talk import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import compare
 
 LINE = re.compile(

@@ -16,7 +16,7 @@ from mqttpub.view.diagram.steps import Step, left_out, steps
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.packet.dump import plain
 from mqttpub.wire.span import Span
-from tests.build.talk import CLIENT, SERVER, Talk, known, linted, talks
+from tests.build.events import CLIENT, SERVER, Talk, known, linted, talks
 
 ZERO = Publish(topic="t")
 ONE = (Publish(topic="t", qos=1, packet_id=1), Puback(packet_id=1))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from mqttpub.spec.packets import Connect, Pingreq, Publish, Suback
 from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.svg import ladder_svg
-from tests.build.talk import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import compare
 
 BROKEN = bytes.fromhex("38050001746869")

@@ -16,7 +16,7 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, GapSeen
 from mqttpub.view.export.sarif import Sarif, uri
 from mqttpub.wire.span import Span
-from tests.view.cases import DUP, WRONG, case, ending
+from tests.view.finding_cases import DUP, WRONG, case, ending
 
 RESULT = {"ruleId", "ruleIndex", "level", "message", "locations", "properties"}
 RULE = {"id", "shortDescription", "fullDescription", "help", "defaultConfiguration", "properties"}

@@ -25,7 +25,7 @@ from mqttpub.traffic.context import Known, KnownPacket
 from mqttpub.traffic.events import Event
 from mqttpub.traffic.query import Filter
 from tests.browser import browser as browser
-from tests.build.talk import CLIENT, SERVER, Talk, linted
+from tests.build.events import CLIENT, SERVER, Talk, linted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -12,7 +12,7 @@ from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.terminal.cells import Line
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
-from tests.build.talk import MS, Talk, aliased, exchanged, redelivered, subscribed, talks, walkthrough
+from tests.build.events import MS, Talk, aliased, exchanged, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import check, compare
 
 SHORT = [*subscribed().events[:6], *subscribed().events[404:]]

@@ -25,7 +25,7 @@ from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import KnownPacket
 from mqttpub.view.terminal.cells import cells, measure
 from mqttpub.view.traffic.facts import Fact, clip, facts, fit, name_of, preview, reason_fact
-from tests.build.talk import Talk, known
+from tests.build.events import Talk, known
 
 
 def told(packet: Packet | bytes, version: Version = Version.V5) -> str:

@@ -14,8 +14,8 @@ from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.terminal.cells import Line, wrap
 from mqttpub.view.traffic.findings import FindingLines, excerpt, records
 from mqttpub.wire.span import Span
-from tests.view.cases import DUP, TIME, WRONG, case, ending
 from tests.view.drawn import check
+from tests.view.finding_cases import DUP, TIME, WRONG, case, ending
 
 laws = settings(max_examples=50)
 SECRET = "101b00044d51545405c2003c0000016100026d65000673656372657480"

@@ -11,7 +11,7 @@ from mqttpub.traffic.statistics import Statistics
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.traffic.statistics import record, screen, share
-from tests.build.talk import (
+from tests.build.events import (
     CLIENT,
     SERVER,
     Talk,

@@ -13,7 +13,7 @@ from mqttpub.view.packet.dump import plain
 from mqttpub.view.terminal.cells import Line
 from mqttpub.view.terminal.style import show
 from mqttpub.view.traffic.summary import SummaryLines
-from tests.build.talk import (
+from tests.build.events import (
     CLIENT,
     SERVER,
     Talk,

@@ -30,7 +30,7 @@ from mqttpub.view.traffic import summary_json
 from mqttpub.view.traffic.facts import name_of
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.span import Span
-from tests.build.talk import CLIENT, SERVER, START, Talk, aliased, known, linted, talks, walkthrough
+from tests.build.events import CLIENT, SERVER, START, Talk, aliased, known, linted, talks, walkthrough
 from tests.view.drawn import compare
 
 FINDING = Finding("error", "pingreq", Span(0, 1), "is wrong", "A")

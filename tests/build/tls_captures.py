@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqttpub.spec.versions import Direction
+from tests.build.certificates import Authority
 from tests.build.frames import ACK, FIN, Wire, pcap, records
-from tests.live.certificates import Authority
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 SIDES = {CLIENT: 0, SERVER: 1}

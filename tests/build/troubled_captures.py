@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.versions import Version
-from tests.build.container_files import Packet, Pcapng
+from tests.build.containers import Packet, Pcapng
 from tests.build.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, Link, Wire, ipv4, ipv6
 from tests.build.network import Talk, Trouble
 from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, PINGRESP, puback, publish

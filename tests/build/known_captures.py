@@ -1,6 +1,6 @@
 """Captures of which everything is known: each packet, each exchange, and what the network did to them.
 
-    python -m tests.columns.truth FOLDER [SEED [CONNECTIONS [MESSAGES [FILES]]]]
+    python -m tests.build.known_captures FOLDER [SEED [CONNECTIONS [MESSAGES [FILES]]]]
 
 writes capture-000.pcap and so on, packets.jsonl and exchanges.jsonl.
 """

@@ -19,7 +19,7 @@ from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.context import Conversations
 from mqttpub.traffic.events import Ends, Event, PacketSeen
-from tests.build.talk import START
+from tests.build.events import START
 from tests.strategies import encoded, versions
 
 ENDS = [Ends(number, f"10.0.0.{number}:5000{number}", "10.0.0.99:1883") for number in (1, 2, 3)]

@@ -14,8 +14,8 @@ from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
 from mqttpub.spec.versions import Version
-from tests.build import dialogues
-from tests.build.dialogues import Venue
+from tests.build import traffic
+from tests.build.traffic import Venue
 from tests.lab.peer import EACH, V5, V31, V311
 
 LARGE = 1_048_576
@@ -185,7 +185,7 @@ RECORDINGS: dict[str, Traffic] = {
     "mosquitto": mosquitto,
     "paho": paho,
     "mqttpub": ours,
-    "sockets": dialogues.sockets,
-    "scripted": dialogues.scripted,
+    "sockets": traffic.sockets,
+    "scripted": traffic.scripted,
 }
 """All traffic that is recorded, by the name of its capture."""

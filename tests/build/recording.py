@@ -1,6 +1,5 @@
 """Real captures, recorded on loopback with dumpcap while real clients talk to a real mosquitto."""
 
-import os
 import re
 import shutil
 import signal
@@ -13,9 +12,9 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.build.dialogues import Venue
-from tests.build.recordings import RECORDINGS, Traffic
-from tests.conftest import free_port, mosquitto_program, wait_for_port
+from tests.build.brokers import free_port, mosquitto, plain
+from tests.build.client_traffic import RECORDINGS, Traffic
+from tests.build.traffic import Venue
 
 WITHIN = 20.0
 """Seconds that anything may take here."""
@@ -92,18 +91,9 @@ def _tail(path: Path, size: int = 4096) -> bytes:
 @contextmanager
 def _broker(folder: Path) -> Iterator[Venue]:
     """Run a mosquitto that listens for MQTT with and without WebSocket."""
-    venue = Venue(free_port(), free_port(), free_port())
-    config = folder / "mosquitto.conf"
-    lines = [
-        f"listener {venue.tcp} 127.0.0.1", f"listener {venue.ws} 127.0.0.1", "protocol websockets",
-        "allow_anonymous true", "log_dest none", "max_keepalive 600", *["user root"] * (os.getuid() == 0),
-    ]  # fmt: skip
-    config.write_text("\n".join(lines) + "\n")
-    process = subprocess.Popen([mosquitto_program(), "-c", str(config)])
-    try:
-        wait_for_port(venue.tcp)
-        wait_for_port(venue.ws)
-        yield venue
-    finally:
-        process.terminate()
-        process.wait(10)
+
+    def settings(tcp: int, ws: int) -> list[str]:
+        return [*plain(tcp), f"listener {ws} 127.0.0.1", "protocol websockets", "max_keepalive 600"]
+
+    with mosquitto(folder, settings, ports=2) as (tcp, ws):
+        yield Venue(tcp, ws, free_port())

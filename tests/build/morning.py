@@ -1,6 +1,6 @@
 """The capture that ships for the worked questions: one morning of a small fleet, as its broker saw it.
 
-    python -m tests.spark.morning
+    python -m tests.build.morning
 
 writes morning.pcap.gz anew. Everything follows from a seed: devices with good and with bad links, of three
 versions; acks that come late or never; topics that are said again and again; statements that are broken.
@@ -27,7 +27,7 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Version
-from tests.build.container_files import zipped
+from tests.build.containers import zipped
 from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
 from tests.paths import MORNING
 
