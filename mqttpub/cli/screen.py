@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -129,12 +129,6 @@ def paged() -> Iterator[None]:
         values["FORCE_COLOR"] = "1"
     with environment(values), _piped(command):
         yield
-
-
-def show_through_pager(given: Mapping[str, Any], stack: ExitStack) -> None:
-    """Use the pager until the stack closes, unless standard input is read: what is still coming is shown at once."""
-    if (given["text"] or given["file"]) and "-" not in given["file"]:
-        stack.enter_context(paged())
 
 
 def on_one_screen() -> bool:

@@ -1,76 +1,287 @@
-"""`mqttpub decode`."""
+"""`mqttpub decode`: captures and text to packets, packets to the screen or to files."""
 
-from typing import Any
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..flags.base import flag
-from ..flags.types import DIRECTIONS, VERSION
+from ..flags.base import Command, flag, together
+from ..flags.reading import InputRequest, input_request, reading_flags
+from ..inspect.views import VIEWS, EventView, TableView, View, ViewOptions, chosen_view, dump
+from ..notes import note
 
-FORMS = ("auto", "hex", "base64", "escaped", "raw")
-CONNECTIONS_HELP = (
-    "Remember so many TCP connections at once. Of more, the one that was idle longest counts as ended; what it sends "
-    "later is read as another connection. [default: 8192]"
+if TYPE_CHECKING:
+    from ...codec.tree import Decoded
+    from ...reading.follow import JudgedTraffic
+    from ...reading.input import AllEvents, AnyInput
+    from ...spec.versions import Version
+    from ...traffic.events import PacketSeen
+    from ...traffic.query import Filter
+
+view_flags = together(
+    *(
+        flag(view.flag, help=view.help, **({"type": view.path, "metavar": "PATH"} if view.path else {"is_flag": True}))
+        for view in VIEWS
+    ),
+    group="Views",
+)
+filter_flags = together(
+    flag(
+        "--filter", multiple=True, metavar="TERMS",
+        help="Only packets that match: type=PUBLISH topic=a/+/# payload=text client=ID id=42 qos=1 finding "
+        "severity=error; a space means and, a comma or, ! not.",
+    ),
+    flag(
+        "--follow", metavar="CLIENT",
+        help="Only the connections of this Client Identifier; * stands for any characters.",
+    ),
+    group="Which packets",
+)  # fmt: skip
+output_flags = together(
+    flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
+    flag("--json", "as_json", is_flag=True, help="Print one JSON record per packet, line or exchange."),
+    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
+    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    group="Output",
 )
 
 
-@click.command(name="decode", context_settings={"help_option_names": ["--help"], "max_content_width": 100})
-@click.argument("text", nargs=-1)
-@flag(
-    "-f", "--file", metavar="PATH", multiple=True, type=click.Path(dir_okay=False, allow_dash=True),
-    help="Read a file, text or binary; - is standard input.",
-)  # fmt: skip
-@flag("--form", type=click.Choice(FORMS), default="auto", show_default=True, help="How the bytes are written.")
-@flag(
-    "-V", "--mqtt-version", type=VERSION, aliases=("--protocol-version",), metavar="VERSION",
-    help="MQTT version: 3.1, 3.1.1 or 5. [default: what CONNECT says; without one, 5 and 3.1.1 both]",
-)  # fmt: skip
-@flag(
-    "--direction", type=click.Choice(list(DIRECTIONS)), metavar="client|server",
-    help="Which end sent the packets, for the rules that depend on it.",
-)  # fmt: skip
-@flag(
-    "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
-    help="Take connections of this TCP port for MQTT, also where no CONNECT was captured.",
-)  # fmt: skip
-@flag(
-    "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
-    metavar="PATH", help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
-)  # fmt: skip
-@flag("--max-connections", type=click.IntRange(1), metavar="N", help=CONNECTIONS_HELP)
-@flag("--summary", is_flag=True, help="Show one line per packet.")
-@flag("--flows", is_flag=True, help="Show one line per QoS exchange: its packets, times, re-deliveries, outcome.")
-@flag("--stats", is_flag=True, help="Show counts, sizes, overhead, acknowledgement times, the rate of DUP per client.")
-@flag("--ladder", is_flag=True, help="Draw the sequence diagram.")
-@flag("--svg", is_flag=True, help="Write the sequence diagram as SVG.")
-@flag("--mermaid", is_flag=True, help="Write the sequence diagram as Mermaid.")
-@flag("--html", type=click.Path(), metavar="PATH", help="Write a page that shows every byte, to open in a browser.")
-@flag("--parquet", type=click.Path(dir_okay=False), metavar="PATH", help="Write a table, one row per packet.")
-@flag(
-    "--arrow", type=click.Path(dir_okay=False, allow_dash=True), metavar="PATH",
-    help="Write the same as an Arrow stream; - is standard output.",
-)  # fmt: skip
-@flag("--pdml", is_flag=True, help="Write PDML with tshark's field names.")
-@flag("--tshark-json", is_flag=True, help="Write JSON as `tshark -T json -x` does.")
-@flag(
-    "--filter", multiple=True, metavar="TERMS",
-    help="Only packets with these: type=PUBLISH topic=a/+/# payload=text client=ID id=42 qos=1 finding "
-    "severity=error; a space is and, a comma or, ! not.",
-)  # fmt: skip
-@flag("--follow", metavar="CLIENT", help="Only the connections of this Client Identifier; * stands for any characters.")
-@flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet.")
-@flag("--json", "as_json", is_flag=True, help="Print one JSON record per packet, line or exchange.")
-@flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data.")
-@flag("--full", is_flag=True, help="Show every byte of a long field.")
-def command(**given: Any) -> int:
-    """Read captured bytes, every field named and judged.
+@dataclass(frozen=True)
+class DecodeRequest:
+    """What `decode` is to do."""
 
-    TEXT is hex in any common writing, escaped strings, C arrays or base64, several packets in a
+    input: InputRequest
+    view: View | None
+    """None shows every packet byte for byte."""
+    path: str
+    """The file that the view writes; empty for a view on standard output."""
+    filter: "Filter | None"
+    json: bool
+    secrets: bool
+    full: bool
+    absolute: bool
+
+    @property
+    def needs_events(self) -> bool:
+        """Whether something is asked for that only events of connections have, also if the input is text."""
+        return self.view is not None or self.filter is not None or self.absolute
+
+
+@click.command(name="decode", cls=Command)
+@click.argument("text", nargs=-1)
+@reading_flags(without_connect="5 and 3.1.1 both")
+@view_flags
+@filter_flags
+@output_flags
+def command(**given: Any) -> int:
+    """Read captured bytes; every field is named and checked.
+
+    TEXT is hex in any common notation, escaped strings, C arrays or base64, several packets in a
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
     TEXT and -f, standard input is read.
 
-    Exit status: 0 read, 1 something is wrong with a packet, 2 something cannot be read.
+    Exit status: 0 all is read, 1 a packet has an error, 2 something cannot be read.
     """
-    from ..inspect.decode import decode
+    view = chosen_view(given)
+    request = DecodeRequest(
+        input=input_request(given), view=view, path=given[view.name] if view and view.path else "",
+        filter=filter_of(given["filter"], given["follow"]), json=given["as_json"], secrets=given["show_secrets"],
+        full=given["full"], absolute=given["absolute_time"],
+    )  # fmt: skip
+    return decode(request)
 
-    return decode(given)
+
+def filter_of(terms: Sequence[str], client: str | None = None) -> "Filter | None":
+    """Return the filter that --filter and --follow make together, None for neither; raises UsageError."""
+    if not terms and client is None:
+        return None
+    from ...traffic.query import Filter
+
+    for text in terms:
+        try:
+            Filter.parse(text)
+        except ValueError as error:
+            raise click.UsageError(f"--filter: {error}") from None
+    quoted = [] if client is None else ['client="{}"'.format(client.replace("\\", "\\\\").replace('"', '\\"'))]
+    return Filter.parse(" ".join([*terms, *quoted]))
+
+
+def decode(request: DecodeRequest) -> int:
+    """Show the inputs and return the exit status; raises UsageError."""
+    from ..inspect.inputs import inputs_of, use_pager
+
+    with ExitStack() as stack:
+        inputs = inputs_of(request.input, stack, "decode")
+        if isinstance(request.view, TableView):
+            from ..inspect.decode_table import write_table
+
+            return write_table(request.view, request.path, request.input, inputs, stack)
+        use_pager(request.input, stack)
+        if request.needs_events or any(each.is_capture for each in inputs):
+            return show_events(request, inputs, stack)
+        return TextDump(request).run(inputs)
+
+
+def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: ExitStack) -> int:
+    """Draw the events of inputs with the view of the request and return the exit status; raises UsageError."""
+    import os
+
+    from ...common.files import PAGE, check_place, file_id
+    from ...reading.follow import JudgedTraffic
+    from ...reading.input import AllEvents, short_names
+    from ...view.terminal.reading_bar import ReadingBar
+    from ...view.terminal.show import screen_width
+
+    progress = ReadingBar(inputs)
+    stack.callback(progress.close)
+    if request.path and request.view:
+        key_log = file_id(str(keylog)) if (keylog := request.input.options.keylog) else None
+        check_place(request.view.flag, request.path, PAGE, [key_log, *(each.id for each in inputs)])
+    events = AllEvents(inputs, request.input.options, progress.at if progress else None)
+    traffic = JudgedTraffic(events, request.filter)
+    names = short_names(each.name for each in inputs) if inputs[1:] else {}
+    options = ViewOptions(
+        json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute,
+        width=screen_width(), title=", ".join(os.path.basename(each.name) for each in inputs), path=request.path,
+        zero=traffic.zero,
+        file_of=(lambda connection: names[events.name_of(connection)]) if names else None,
+    )  # fmt: skip
+    draw = request.view.draw if isinstance(request.view, EventView) else dump
+    draw(traffic, options)
+    sys.stdout.flush()
+    progress.close()
+    return _status(request, events, traffic)
+
+
+def _status(request: DecodeRequest, events: "AllEvents", traffic: "JudgedTraffic") -> int:
+    for remark in events.remarks:
+        note(remark)
+    if not traffic.packets and not events.faults:
+        if not request.filter:
+            raise click.UsageError("no MQTT packet was found")
+        note("the filter matched no packet")
+    if events.faults:
+        for fault in events.faults[:-1]:
+            note(fault)
+        raise click.UsageError(events.faults[-1])
+    return 1 if traffic.errors else 0
+
+
+class TextDump:
+    """Shows the packets of texts byte for byte; a lone packet of unknown version in both versions."""
+
+    def __init__(self, request: DecodeRequest) -> None:
+        from ...view.terminal.show import Show
+
+        self.request = request
+        self.show = Show(secrets=request.secrets, full=request.full)
+        self.errors = False
+        self.both = False
+        """Whether a packet was shown in two versions."""
+        self.guessed: set[Version] = set()
+        """Guessed versions in which packets were shown that read differently in another version."""
+
+    def run(self, inputs: "Iterable[AnyInput]") -> int:
+        """Show every packet of the inputs and return the exit status; raises UsageError for bad text."""
+        from ...capture.text.parse import BadText
+
+        for source in inputs:
+            try:
+                for event, alone in _alone(self._packets(source)):
+                    self._packet(event, alone)
+            except BadText as error:
+                sys.stdout.flush()
+                place = f"line {error.line}, column {error.column}"
+                raise click.UsageError(f"{source.name}: {place}: {error.message}") from None
+            for remark in source.remarks():
+                note(f"{source.name}: {remark}")
+        if not self.request.json:
+            self._remark()
+        return 1 if self.errors else 0
+
+    def _packets(self, source: "AnyInput") -> "Iterator[PacketSeen]":
+        """Yield the packets of an input, a truncated one too, in the version of their connection."""
+        from ...reading.text import text_events
+        from ...traffic.events import PacketSeen
+
+        options = self.request.input.options
+        found = text_events(source.pieces(options.form), options.version, options.direction, cut=True)
+        return (event for event in found if isinstance(event, PacketSeen))
+
+    def _packet(self, event: "PacketSeen", alone: bool) -> None:
+        from ...lint.packet.check import lint
+
+        readings = self._readings(event)
+        for reading in readings:
+            reading.findings = lint(reading, event.direction)
+        if event.guessed and readings[1:]:
+            self.both = self.both or alone
+            self.guessed |= set() if alone else {event.version}
+        shown = readings if alone else readings[:1]
+        self.errors = self.errors or all(_has_error(reading) for reading in shown)
+        if self.request.json:
+            self._records(shown, known=not event.guessed or (alone and not readings[1:]))
+        elif shown[1:]:
+            from ...view.terminal.side_by_side import side_by_side
+
+            side_by_side(self.show, shown)
+        else:
+            self.show.packet(shown[0], time=f"at offset {event.offset}" if event.offset else "")
+
+    def _readings(self, event: "PacketSeen") -> "list[Decoded]":
+        """Return the packet in its version, then in each other candidate version in which it reads differently."""
+        from ...codec.decode import decode
+        from ...reading.version import CANDIDATES
+
+        others = sorted(CANDIDATES - {event.version}, reverse=True) if event.guessed else []
+        first, *more = (
+            decode(event.data, version, direction=event.direction, offset=event.offset)
+            for version in (event.version, *others)
+        )
+        return [first, *(each for each in more if not _same(first, each))]
+
+    def _remark(self) -> None:
+        from ...reading.version import guessed_remark
+
+        if self.both:
+            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+        for version in sorted(self.guessed):
+            self.show.remark(guessed_remark(version))
+
+    def _records(self, readings: "list[Decoded]", *, known: bool) -> None:
+        from ...view.packet.record_json import dumps, record
+
+        for reading in readings:
+            entry = record(reading, secrets=self.request.secrets)
+            if not known:
+                entry["version_known"] = False
+            click.echo(dumps(entry))
+
+
+def _alone(events: "Iterable[PacketSeen]") -> "Iterator[tuple[PacketSeen, bool]]":
+    """Yield each packet, and whether it is the only one of its connection."""
+    before, several = None, False
+    for event in events:
+        same = before is not None and before.ends.number == event.ends.number
+        if before is not None:
+            yield before, not (same or several)
+        before, several = event, same
+    if before is not None:
+        yield before, not several
+
+
+def _same(first: "Decoded", second: "Decoded") -> bool:
+    """Whether two readings have the same fields and agree on whether anything is wrong."""
+    from ...lint.packet.check import lint
+
+    def fields(decoded: "Decoded") -> list[tuple[Any, ...]]:
+        return [(path, node.span, node.mask, node.value) for path, node in decoded.root.walk() if not node.children]
+
+    return fields(first) == fields(second) and bool(lint(first)) == bool(lint(second))
+
+
+def _has_error(decoded: "Decoded") -> bool:
+    return any(finding.severity == "error" for finding in decoded.findings)

@@ -1,52 +1,42 @@
-"""`mqttpub lint`."""
+"""`mqttpub lint`: inputs to packets, packets to findings, findings to the screen or to files."""
 
-from typing import Any
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..flags.base import Command, flag, together
-from ..flags.types import DIRECTIONS, VERSION
-from .decode import CONNECTIONS_HELP, FORMS
+from ..flags.reading import InputRequest, input_request, reading_flags
+from ..notes import note
+from .decode import filter_of
 
-reading_flags = together(
-    flag(
-        "-f", "--file", metavar="PATH", multiple=True, type=click.Path(dir_okay=False, allow_dash=True),
-        help="Read a file, text or binary; - is standard input.",
-    ),
-    flag("--form", type=click.Choice(FORMS), default="auto", show_default=True, help="How the bytes are written."),
-    flag(
-        "-V", "--mqtt-version", type=VERSION, aliases=("--protocol-version",), metavar="VERSION",
-        help="MQTT version: 3.1, 3.1.1 or 5. [default: what CONNECT says; without one, the version that fits better]",
-    ),
-    flag(
-        "--direction", type=click.Choice([*DIRECTIONS, "auto"]), default="auto", show_default=True,
-        metavar="client|server|auto",
-        help="Which end sent the packets of a text; auto: as their marks say, or the one end that may send them.",
-    ),
-    flag(
-        "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
-        help="Take connections of this TCP port for MQTT, also where no CONNECT was captured.",
-    ),
-    flag(
-        "--key-log", "keylog", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
-        metavar="PATH", help="Read TLS with this key log (SSLKEYLOGFILE); needs tshark.",
-    ),
-    flag("--max-connections", type=click.IntRange(1), metavar="N", help=CONNECTIONS_HELP),
-    group="Input",
-)  # fmt: skip
+if TYPE_CHECKING:
+    from ...reading.input import AllEvents
+    from ...reading.judged import JudgedEvent
+    from ...reading.located import LocatedInput
+    from ...traffic.events import Event, PacketSeen
+    from ...traffic.query import Filter
+    from ...view.terminal.cells import Line
+    from ..inspect.findings import Rows
 
-choosing_flags = together(
+MOST_REMARKS = 10
+"""Remarks about connections that are shown; the rest are only counted."""
+
+selection_flags = together(
     flag(
         "--select", metavar="IDS", multiple=True,
-        help="Only these statements: ids with or without version (MQTT5-3.3.1-2, 3.3.1-2), what they begin with "
-        "(MQTT5, 3.3), patterns (*alias*); a comma between several.",
+        help="Only these statements: ids with or without version (MQTT5-3.3.1-2, 3.3.1-2), prefixes of ids "
+        "(MQTT5, 3.3), patterns (*alias*); separate several with commas.",
     ),
-    flag("--ignore", metavar="IDS", multiple=True, help="All but these statements."),
+    flag("--ignore", metavar="IDS", multiple=True, help="All statements but these."),
     flag(
         "--severity", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
-        help="Only what is at least so severe.",
+        help="Minimum severity to report.",
     ),
-    flag("--filter", multiple=True, metavar="TERMS", help="Only packets with these; see decode --help."),
+    flag("--filter", multiple=True, metavar="TERMS", help="Only packets that match; see decode --help."),
     group="Which findings",
 )  # fmt: skip
 
@@ -67,21 +57,187 @@ output_flags = together(
 )  # fmt: skip
 
 
+@dataclass(frozen=True)
+class LintRequest:
+    """What `lint` is to do."""
+
+    input: InputRequest
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    severity: str
+    filter: "Filter | None"
+    limit: int | None
+    """Findings of one statement to show; None shows all."""
+    explain: bool
+    report: bool
+    json: bool
+    sarif: bool
+    absolute: bool
+    secrets: bool
+    full: bool
+
+    @property
+    def selects(self) -> bool:
+        """Whether flags leave findings out."""
+        return bool(self.select or self.ignore or self.filter)
+
+
 @click.command(name="lint", cls=Command)
 @click.argument("text", nargs=-1)
-@reading_flags
-@choosing_flags
+@reading_flags(without_connect="the version that fits better")
+@selection_flags
 @output_flags
 def command(**given: Any) -> int:
-    """Judge captured packets by every statement of the specification that they show.
+    """Check captured packets against every statement of the specification that they exercise.
 
-    TEXT is hex in any common writing, escaped strings, C arrays or base64, several packets in a
+    TEXT is hex in any common notation, escaped strings, C arrays or base64, several packets in a
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
-    TEXT and -f, standard input is read. Packets are judged each by itself and together with the
-    others of their connection; what no packet put to the test is called not exercised.
+    TEXT and -f, standard input is read. Packets are checked one by one and together with the
+    others of their connection; statements that no packet tested are listed as not exercised.
 
-    Exit status: 0 nothing of severity error, 1 something is, 2 something cannot be read.
+    Exit status: 0 no finding of severity error, 1 at least one, 2 something cannot be read.
     """
-    from .lint_run import lint
+    if given["sarif"] and (given["as_json"] or given["report"]):
+        raise click.UsageError(f"--sarif and {'--json' if given['as_json'] else '--report'} do not go together")
+    from ...reading.selection import USUAL_LIMIT
 
-    return lint(given)
+    limit = given["limit"]
+    if limit is None:
+        limit = 0 if given["as_json"] or given["sarif"] else USUAL_LIMIT
+    request = LintRequest(
+        input=input_request(given), select=given["select"], ignore=given["ignore"], severity=given["severity"],
+        filter=filter_of(given["filter"]), limit=limit or None, explain=given["explain"], report=given["report"],
+        json=given["as_json"], sarif=given["sarif"], absolute=given["absolute_time"], secrets=given["show_secrets"],
+        full=given["full"],
+    )  # fmt: skip
+    return lint(request)
+
+
+def lint(request: LintRequest) -> int:
+    """Check the inputs and return the exit status; raises UsageError."""
+    from ...reading.located import LocatedInput
+    from ..inspect.inputs import inputs_of, use_pager
+
+    with ExitStack() as stack:
+        inputs = inputs_of(request.input, stack, "lint")
+        use_pager(request.input, stack)
+        run = LintRun(request, list(map(LocatedInput, inputs)))
+        stack.callback(run.progress.close)
+        return run.run()
+
+
+class LintRun:
+    """One pass over inputs that are already open."""
+
+    def __init__(self, request: LintRequest, inputs: "Sequence[LocatedInput]") -> None:
+        from ...reading.judged import EventJudge
+        from ...reading.selection import Selection
+        from ...view.terminal.reading_bar import ReadingBar
+        from ..inspect.findings import OutputOptions, writer_of
+
+        self.request = request
+        self.inputs = inputs
+        self.judge = EventJudge()
+        self.selection = Selection(request.select, request.ignore, severity=request.severity, limit=request.limit)
+        self.writer = writer_of(OutputOptions(
+            json=request.json, sarif=request.sarif, secrets=request.secrets, full=request.full,
+            absolute=request.absolute, explain=request.explain, several=len(inputs) > 1,
+        ))  # fmt: skip
+        self.remarks: list[str] = []
+        self.unshown_remarks = 0
+        self.now = inputs[0]
+        """The input that is being read."""
+        self.progress = ReadingBar(inputs)
+
+    def run(self) -> int:
+        """Check all packets and return the exit status; raises UsageError for what cannot be read."""
+        from ...reading.input import AllEvents
+        from ...traffic.events import PacketSeen
+
+        events = AllEvents(self._reading(), self.request.input.options, self.progress.at if self.progress else None)
+        for event in events:
+            if isinstance(event, PacketSeen):
+                self._packet(event)
+            else:
+                self._other(event)
+        self.progress.close()
+        return self._end(events)
+
+    def _reading(self) -> "Iterator[LocatedInput]":
+        for each in self.inputs:
+            self.now = each
+            yield each
+
+    # events
+
+    def _packet(self, event: "PacketSeen") -> None:
+        if not self.judge.packets and event.time is not None:
+            self.writer.begin(event.time)
+        known = self.judge.packet(event)
+        picked = self.request.filter
+        if not known.findings or (picked and not picked.matches(*known)):
+            return
+        if shown := self.selection.pick(known.findings):
+            self.writer.take(self.judge.judged(known, shown, self.now.location))
+
+    def _other(self, event: "Event") -> None:
+        judged = self.judge.other(event, self.now.whole)
+        picked = self.request.filter
+        if judged is None:
+            self._remark(event)
+        elif not picked or picked.matches(event, client=judged.client, findings=judged.findings):
+            self._take(judged)
+
+    def _take(self, judged: "JudgedEvent") -> None:
+        if shown := self.selection.pick(judged.findings):
+            self.writer.take(judged._replace(findings=shown))
+
+    def _remark(self, event: "Event") -> None:
+        """Keep what a reader must know about a connection to judge its findings."""
+        from ...traffic.events import GapSeen, Remark
+
+        if isinstance(event, GapSeen | Remark):
+            if len(self.remarks) < MOST_REMARKS:
+                self.remarks.append(f"{self.now.name}: connection {event.ends.number}: {event.message}")
+            else:
+                self.unshown_remarks += 1
+
+    # the end
+
+    def _end(self, events: "AllEvents") -> int:
+        rows = self._rows()
+        if self.request.report:
+            self.writer.report(rows)
+        remarks = [*self.remarks, *events.remarks]
+        if self.unshown_remarks:
+            remarks.insert(len(self.remarks), f"{self.unshown_remarks:,} more remarks about connections")
+        self.writer.end(events.faults, remarks)
+        for remark in remarks:
+            note(remark)
+        if self.judge.packets or any(self.selection.counts.values()):
+            self._sum_up(rows)
+        elif not events.faults:
+            raise click.UsageError("no MQTT packet was found")
+        if events.faults:
+            for fault in events.faults[:-1]:
+                note(fault)
+            raise click.UsageError(events.faults[-1])
+        return 1 if self.selection.counts["error"] else 0
+
+    def _sum_up(self, rows: "list[Rows]") -> None:
+        from ...view.terminal.style import show
+        from ..inspect.findings import summary, width_of
+        from ..screen import on_one_screen
+
+        lines = summary(
+            self.judge.packets, self.judge.connections, self.selection, rows, width_of(sys.stderr),
+            picked=self.request.selects,
+        )  # fmt: skip
+        blank: list[Line] = [[]] if on_one_screen() and any(self.selection.counts.values()) else []
+        show([*blank, *lines], sys.stderr)
+
+    def _rows(self) -> "list[Rows]":
+        return [
+            (version, [row for row in rows if self.selection.covers(row.statement)])
+            for version, rows in self.judge.end()
+        ]

@@ -154,6 +154,11 @@ def flag(*names: str, aliases: Iterable[str] = (), **attributes: Any) -> Callabl
     return click.option(*names, cls=Flag, aliases=aliases, **attributes)
 
 
+def parameter(name: str) -> str:
+    """Return the name of the parameter that click makes of a long flag such as --key-log."""
+    return name.lstrip("-").replace("-", "_")
+
+
 def together(*options: Callable[[F], F], group: str = "", common: bool = False) -> Callable[[F], F]:
     """Return one decorator for several options, shown in the order given.
 

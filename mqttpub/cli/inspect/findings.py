@@ -39,7 +39,7 @@ class Writer(Protocol):
         """Write what has to stand behind all cases."""
 
 
-class Manner(NamedTuple):
+class OutputOptions(NamedTuple):
     """How findings are shown."""
 
     json: bool = False
@@ -52,7 +52,7 @@ class Manner(NamedTuple):
     """Whether there are several inputs, so that their names tell where a connection is."""
 
 
-def writer_of(manner: Manner, stream: TextIO | None = None) -> Writer:
+def writer_of(manner: OutputOptions, stream: TextIO | None = None) -> Writer:
     """Return the writer for a manner, to standard output unless another stream is given."""
     out = stream or sys.stdout
     if manner.sarif:
@@ -63,7 +63,7 @@ def writer_of(manner: Manner, stream: TextIO | None = None) -> Writer:
 class Screen:
     """Judged events as people read them."""
 
-    def __init__(self, manner: Manner, stream: TextIO) -> None:
+    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
         self.manner = manner
         self.stream = stream
         self.width = width_of(stream)
@@ -135,7 +135,7 @@ def _counted(row: Fared) -> str:
 class JsonOut:
     """Judged events as JSON Lines."""
 
-    def __init__(self, manner: Manner, stream: TextIO) -> None:
+    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
         self.manner = manner
         self.stream = stream
 
@@ -176,7 +176,7 @@ class JsonOut:
 class SarifOut:
     """Judged events as one SARIF log."""
 
-    def __init__(self, manner: Manner, stream: TextIO) -> None:
+    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
         from ... import __version__
         from ...view.export.sarif import Sarif
 

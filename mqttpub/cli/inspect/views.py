@@ -1,77 +1,133 @@
-"""The ways in which `decode` shows a capture: each takes what is known and writes it out."""
+"""The views of `decode`: one object per view, from which flags, help and conflicts follow.
+
+A view is a function that draws events, and its row in VIEWS. Modules that draw are imported when a
+view is used, because `decode` reads VIEWS at every start.
+"""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from ...codec.decode import decode
-from ...codec.tree import Decoded
+import click
+
 from ...common.times import Zero
-from ...reading.follow import OpenConnections, by_connection, packets_of
-from ...traffic.clients import called
-from ...traffic.context import Known, KnownPacket
-from ...traffic.events import Closed, GapSeen, PacketSeen, Remark
-from ...traffic.exchanges import Exchange, Exchanges
-from ...view.terminal.show import Show
-from ...view.terminal.style import show
+from ..flags.base import parameter
+from ..flags.types import PathWord
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from typing import BinaryIO
+
+    from ...codec.tree import Decoded
+    from ...common.files import Kind
+    from ...common.times import Clock
+    from ...traffic.context import Known, KnownPacket
+    from ...traffic.events import PacketSeen
+    from ...traffic.exchanges import Exchange
+
+    TableFile = Callable[[BinaryIO], AbstractContextManager[Callable[[Any], Any]]]
+    """Opens a table in a binary file; gives the function that adds an Arrow batch of rows."""
 
 MOST_HELD = 20_000
-"""Events that are held back so that a diagram shows one connection after another."""
-WRITE = 1 << 16
-"""Characters that are written at once."""
+"""Events held back so that a diagram shows one connection after another."""
+WRITE_SIZE = 1 << 16
+"""Characters written at once."""
 
 
-class Settings:
-    """How to show: `json`, `secrets`, `full`, `absolute` times, `width` of the screen or None for a pipe."""
+@dataclass(frozen=True)
+class ViewOptions:
+    """How a view draws."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        from ...view.terminal.show import screen_width
-
-        self.json: bool = given["as_json"]
-        self.secrets: bool = given["show_secrets"]
-        self.full: bool = given["full"]
-        self.absolute: bool = given["absolute_time"]
-        self.width = screen_width()
-        self.title: str = given["title"]
-        self.zero = Zero()
-        self.file_of: Callable[[int], str] | None = None
-        """The name of the file that a connection is from, where there are several."""
-
-
-def decoded_of(known: KnownPacket) -> Decoded:
-    """Return the tree of a packet, with the findings that are known."""
-    event = known.event
-    decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
-    decoded.findings = list(known.findings or ())
-    return decoded
+    json: bool = False
+    secrets: bool = False
+    """Whether to show passwords and authentication data."""
+    full: bool = False
+    """Whether to show every byte of a long field."""
+    absolute: bool = False
+    """Whether to show times of day instead of seconds since the first packet."""
+    width: int = 80
+    """Columns of the screen."""
+    title: str = ""
+    """Names of the inputs."""
+    path: str = ""
+    """File to write, for a view that writes one."""
+    zero: Zero = field(default_factory=Zero)
+    file_of: Callable[[int], str] | None = None
+    """Name of the input that a connection is from, if there are several inputs."""
 
 
-def text(lines: Iterable[str]) -> None:
-    """Write lines as they come, many at once."""
-    held: list[str] = []
-    size = 0
-    write = sys.stdout.write
-    for line in lines:
-        held.append(line)
-        size += len(line)
-        if size >= WRITE:
-            held.append("")
-            write("\n".join(held))
-            held, size = [], 0
-    if held:
-        held.append("")
-        write("\n".join(held))
+@dataclass(frozen=True)
+class View:
+    """One way to show inputs, with the flag that selects it. Views exclude one another."""
+
+    flag: str
+    help: str
+    json: bool = field(default=False, kw_only=True)
+    """Whether --json has a meaning for it."""
+    path: click.Path | None = field(default=None, kw_only=True)
+    """Type of the flag's value, for a view that writes a file."""
+    conflicts: tuple[str, ...] = field(default=(), kw_only=True)
+    """Flags of `decode` that it cannot honour."""
+
+    @property
+    def name(self) -> str:
+        """The name of the flag's parameter."""
+        return parameter(self.flag)
+
+
+@dataclass(frozen=True)
+class EventView(View):
+    """A view of events: packets in context, gaps, ends of connections."""
+
+    draw: "Callable[[Iterable[Known], ViewOptions], None]"
+
+
+@dataclass(frozen=True)
+class TableView(View):
+    """A file of rows, which the columnar reader makes from captures."""
+
+    format: "Callable[[], tuple[TableFile, Kind]]"
+    """Imports what writes the file; returns it with the kind of file it writes."""
+
+
+def chosen_view(given: dict[str, Any]) -> View | None:
+    """Return the view that flags select, None for the bytes of each packet; raises UsageError for a conflict."""
+    chosen = [view for view in VIEWS if given[view.name] not in (None, False)]
+    if chosen[1:]:
+        flags = " and ".join(view.flag for view in chosen)
+        raise click.UsageError(f"{flags} are different views; give one of them")
+    if not chosen:
+        return None
+    view = chosen[0]
+    if given["as_json"] and not view.json:
+        *most, last = (each.flag for each in VIEWS if each.json)
+        raise click.UsageError(f"{view.flag} has no JSON form; --json goes with {', '.join(most)} and {last}")
+    for flag in view.conflicts:
+        if given[parameter(flag)]:
+            raise click.UsageError(f"{view.flag} writes all packets as rows; {flag} does not go with it")
+    return view
 
 
 # every packet, byte for byte
 
 
-def annotated(events: Iterable[Known], settings: Settings) -> None:
-    """Show every packet with all its bytes."""
-    from ...common.times import Clock
+def dump(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Show every packet with all its bytes, or print a JSON record per packet and other event."""
+    if options.json:
+        _print(_records(events, options))
+    else:
+        _dump(events, options)
 
-    screen = Show(secrets=settings.secrets, full=settings.full)
-    clock, connection = Clock(absolute=settings.absolute, zero=settings.zero), 0
+
+def _dump(events: "Iterable[Known]", options: ViewOptions) -> None:
+    from ...common.times import Clock
+    from ...traffic.context import KnownPacket
+    from ...view.terminal.show import Show
+    from ...view.traffic.summary import told
+
+    screen = Show(secrets=options.secrets, full=options.full)
+    clock, connection = Clock(absolute=options.absolute, zero=options.zero), 0
     for known in events:
         event = known.event if isinstance(known, KnownPacket) else known
         if event.ends.number != connection:
@@ -79,12 +135,22 @@ def annotated(events: Iterable[Known], settings: Settings) -> None:
             if event.ends.client or event.ends.server:
                 screen.remark(f"connection {connection}: {event.ends.client} to {event.ends.server}")
         if isinstance(known, KnownPacket):
-            screen.packet(decoded_of(known), time=_place(known, clock))
+            screen.packet(_decoded(known), time=_place(known, clock))
         else:
-            screen.remark(_told(known))
+            screen.remark(told(known)[1])
 
 
-def _place(known: KnownPacket, clock: Any) -> str:
+def _decoded(known: "KnownPacket") -> "Decoded":
+    """Return the tree of a packet with the findings of its connection."""
+    from ...codec.decode import decode
+
+    event = known.event
+    decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
+    decoded.findings = list(known.findings or ())
+    return decoded
+
+
+def _place(known: "KnownPacket", clock: "Clock") -> str:
     from ...common.escape import escape
 
     event = known.event
@@ -97,33 +163,23 @@ def _place(known: KnownPacket, clock: Any) -> str:
     return ", ".join(parts)
 
 
-def _told(event: GapSeen | Closed | Remark) -> str:
-    from ...view.traffic.summary import told
-
-    return told(event)[1]
-
-
-def records(events: Iterable[Known], settings: Settings) -> None:
-    """Print a JSON record for every packet, and one for every other event."""
+def _records(events: "Iterable[Known]", options: ViewOptions) -> Iterator[str]:
+    from ...traffic.context import KnownPacket
     from ...view.packet.record_json import dumps, record
     from ...view.traffic.summary_json import JsonLines
 
     others = JsonLines()
-
-    def lines() -> Iterator[str]:
-        for known in events:
-            if not isinstance(known, KnownPacket):
-                yield others.line(known)
-                continue
-            event = known.event
-            time = None if event.time is None else event.time / 1e9
-            entry = record(decoded_of(known), time=time, secrets=settings.secrets)
-            yield dumps({**entry, **_context(known)})
-
-    text(lines())
+    for known in events:
+        if not isinstance(known, KnownPacket):
+            yield others.line(known)
+            continue
+        event = known.event
+        time_s = None if event.time is None else event.time / 1e9
+        entry = record(_decoded(known), time=time_s, secrets=options.secrets)
+        yield dumps({**entry, **_context(known)})
 
 
-def _context(known: KnownPacket) -> dict[str, Any]:
+def _context(known: "KnownPacket") -> dict[str, Any]:
     from ...common.escape import json_text
 
     event, topic = known.event, known.topic
@@ -139,64 +195,48 @@ def _context(known: KnownPacket) -> dict[str, Any]:
     return {**context, "version_known": False} if event.guessed else context
 
 
-# one line for each packet
+# lines
 
 
-def summary(events: Iterable[Known], settings: Settings) -> None:
-    """Show one line for each packet."""
-    if settings.json:
+def summary(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Show one line per packet."""
+    if options.json:
         from ...view.traffic.summary_json import JsonLines, with_files
 
-        lines = map(JsonLines().line, events) if not settings.file_of else with_files(events, settings.file_of)
-        text(lines)
+        _print(map(JsonLines().line, events) if not options.file_of else with_files(events, options.file_of))
         return
+    from ...view.terminal.style import show
     from ...view.traffic.summary import SummaryLines, with_headings
 
-    line = SummaryLines(width=settings.width, absolute=settings.absolute, zero=settings.zero).line
-    show(map(line, events) if not settings.file_of else with_headings(events, settings.file_of, line), sys.stdout)
+    line = SummaryLines(width=options.width, absolute=options.absolute, zero=options.zero).line
+    show(map(line, events) if not options.file_of else with_headings(events, options.file_of, line), sys.stdout)
 
 
-# exchanges
-
-
-def exchanges_of(events: Iterable[Known], each: Callable[[Known], None] = lambda known: None) -> Iterator[Exchange]:
-    """Yield exchanges as they end, and at last those that did not; `each` gets every event as well."""
-    exchanges, still = Exchanges(), OpenConnections()
-    for known in events:
-        each(known)
-        if isinstance(known, KnownPacket):
-            event, packet, topic, client, _ = known
-            still.ended(event)
-            if ended := exchanges.packet(event, packet, topic, client):
-                yield ended
-        elif still.ended(known):
-            yield from exchanges.finish(known.ends)
-    for ends in still.left():
-        yield from exchanges.finish(ends)
-
-
-def flows(events: Iterable[Known], settings: Settings) -> None:
-    """Show each exchange as one line, with its legs, times, re-deliveries and outcome."""
+def flows(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Show one line per QoS exchange: its packets, times, re-deliveries and outcome."""
     from ...view.traffic.exchanges import ExchangeLines, exchange_record
 
     found = exchanges_of(events)
-    if settings.json:
+    if options.json:
         from ...view.packet.record_json import dumps
 
-        text(dumps(exchange_record(each)) for each in found)
+        _print(dumps(exchange_record(each)) for each in found)
         return
-    lines = ExchangeLines(width=settings.width, absolute=settings.absolute, zero=settings.zero)
+    from ...view.terminal.style import show
+
+    lines = ExchangeLines(width=options.width, absolute=options.absolute, zero=options.zero)
     show((line for each in found for line in lines.lines(each)), sys.stdout)
 
 
-def stats(events: Iterable[Known], settings: Settings) -> None:
-    """Show counts, sizes, overhead, latencies, re-deliveries."""
+def stats(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Show counts, sizes, overhead, latencies and re-deliveries."""
+    from ...traffic.context import KnownPacket
     from ...traffic.statistics import Statistics
     from ...view.traffic.statistics import record, screen
 
     statistics = Statistics()
 
-    def count(known: Known) -> None:
+    def count(known: "Known") -> None:
         if isinstance(known, KnownPacket):
             statistics.packet(*known[:4])
         else:
@@ -204,46 +244,74 @@ def stats(events: Iterable[Known], settings: Settings) -> None:
 
     for exchange in exchanges_of(events, count):
         statistics.exchange(exchange)
-    if settings.json:
+    if options.json:
         from ...view.packet.record_json import dumps
 
-        text([dumps(record(statistics))])
+        _print([dumps(record(statistics))])
         return
-    show(screen(statistics, width=settings.width), sys.stdout)
+    from ...view.terminal.style import show
+
+    show(screen(statistics, width=options.width), sys.stdout)
+
+
+def exchanges_of(
+    events: "Iterable[Known]", each: "Callable[[Known], None]" = lambda known: None
+) -> "Iterator[Exchange]":
+    """Yield exchanges as they end, and at last those that did not; `each` is called with every event first."""
+    from ...reading.follow import OpenConnections
+    from ...traffic.context import KnownPacket
+    from ...traffic.exchanges import Exchanges
+
+    exchanges, still_open = Exchanges(), OpenConnections()
+    for known in events:
+        each(known)
+        if isinstance(known, KnownPacket):
+            event, packet, topic, client, _ = known
+            still_open.ended(event)
+            if ended := exchanges.packet(event, packet, topic, client):
+                yield ended
+        elif still_open.ended(known):
+            yield from exchanges.finish(known.ends)
+    for ends in still_open.left():
+        yield from exchanges.finish(ends)
 
 
 # the sequence diagram
 
 
-def ladder(events: Iterable[Known], settings: Settings) -> None:
-    """Draw the sequence diagram."""
+def ladder(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Draw the sequence diagram on the screen."""
+    from ...reading.follow import by_connection
     from ...view.diagram.ladder import ladder as drawn
+    from ...view.terminal.style import show
 
     lines = drawn(
         by_connection(events, MOST_HELD),
-        width=settings.width,
-        absolute=settings.absolute,
-        zero=settings.zero,
-        ascii=not _boxes(),
+        width=options.width,
+        absolute=options.absolute,
+        zero=options.zero,
+        ascii=not _has_box_characters(),
     )
     show(lines, sys.stdout)
 
 
-def svg(events: Iterable[Known], settings: Settings) -> None:
+def svg(events: "Iterable[Known]", options: ViewOptions) -> None:
     """Write the sequence diagram as SVG."""
+    from ...reading.follow import by_connection
     from ...view.diagram.svg import ladder_svg
 
-    text(ladder_svg(by_connection(events, MOST_HELD), absolute=settings.absolute, zero=settings.zero))
+    _print(ladder_svg(by_connection(events, MOST_HELD), absolute=options.absolute, zero=options.zero))
 
 
-def mermaid(events: Iterable[Known], settings: Settings) -> None:
+def mermaid(events: "Iterable[Known]", options: ViewOptions) -> None:
     """Write the sequence diagram as Mermaid."""
+    from ...reading.follow import by_connection
     from ...view.diagram.mermaid import mermaid as drawn
 
-    text(drawn(by_connection(events, MOST_HELD), absolute=settings.absolute, zero=settings.zero))
+    _print(drawn(by_connection(events, MOST_HELD), absolute=options.absolute, zero=options.zero))
 
 
-def _boxes() -> bool:
+def _has_box_characters() -> bool:
     try:
         "│─▶◀┄×".encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -254,40 +322,99 @@ def _boxes() -> bool:
 # for other programs
 
 
-def pdml(events: Iterable[Known], settings: Settings) -> None:
-    """Write PDML in tshark's shape."""
-    from ...view.export.pdml import pdml as written
-
-    text(written(_pairs(events), secrets=settings.secrets, source=settings.title))
-
-
-def tshark_json(events: Iterable[Known], settings: Settings) -> None:
-    """Write JSON in tshark's shape."""
-    from ...view.export.tshark_json import tshark_json as written
-
-    text(written(_pairs(events), secrets=settings.secrets))
-
-
-def _pairs(events: Iterable[Known]) -> Iterator[tuple[Decoded, PacketSeen | None]]:
-    return ((decoded_of(known), known.event) for known in packets_of(events))
-
-
-def page(events: Iterable[Known], settings: Settings, path: str) -> None:
-    """Write the page to a file, whole or not at all."""
+def page(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Write the page to `options.path`, complete or not at all."""
     from ...common.files import replacing
+    from ...traffic.clients import called
+    from ...traffic.context import KnownPacket
+    from ...traffic.events import Closed, GapSeen
     from ...view.page.page import Page
 
-    with replacing(path) as out:
-        made = Page(out, settings.title, secrets=settings.secrets, file_of=settings.file_of)
+    with replacing(options.path) as out:
+        page = Page(out, options.title, secrets=options.secrets, file_of=options.file_of)
         for known in events:
             if isinstance(known, KnownPacket):
                 event, _, topic, client, _ = known
                 name = topic.name if topic else None
-                made.packet(event, decoded_of(known), client=called(client, event.ends), topic=name)
+                page.packet(event, _decoded(known), client=called(client, event.ends), topic=name)
             elif isinstance(known, GapSeen):
-                made.gap(known)
+                page.gap(known)
             elif isinstance(known, Closed):
-                made.closed(known)
+                page.closed(known)
             else:
-                made.remark(known)
-        made.close()
+                page.remark(known)
+        page.close()
+
+
+def pdml(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Write PDML as tshark does."""
+    from ...view.export.pdml import pdml as written
+
+    _print(written(_decoded_packets(events), secrets=options.secrets, source=options.title))
+
+
+def tshark_json(events: "Iterable[Known]", options: ViewOptions) -> None:
+    """Write JSON as `tshark -T json -x` does."""
+    from ...view.export.tshark_json import tshark_json as written
+
+    _print(written(_decoded_packets(events), secrets=options.secrets))
+
+
+def _decoded_packets(events: "Iterable[Known]") -> "Iterator[tuple[Decoded, PacketSeen | None]]":
+    from ...reading.follow import packets_of
+
+    return ((_decoded(known), known.event) for known in packets_of(events))
+
+
+def _print(lines: Iterable[str]) -> None:
+    """Write lines to standard output, many at once."""
+    held: list[str] = []
+    size = 0
+    write = sys.stdout.write
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        if size >= WRITE_SIZE:
+            held.append("")
+            write("\n".join(held))
+            held, size = [], 0
+    if held:
+        held.append("")
+        write("\n".join(held))
+
+
+def _parquet() -> "tuple[TableFile, Kind]":
+    from ...columns.files import parquet
+    from ...common.files import PARQUET
+
+    return parquet, PARQUET
+
+
+def _arrow() -> "tuple[TableFile, Kind]":
+    from ...columns.files import arrow
+    from ...common.files import ARROW
+
+    return arrow, ARROW
+
+
+_FILE = PathWord(dir_okay=False)
+_FILE_OR_STDOUT = PathWord(dir_okay=False, allow_dash=True)
+_NO_ROWS_BY = ("--filter", "--follow", "--key-log", "--max-connections")
+
+VIEWS: tuple[View, ...] = (
+    EventView("--summary", "Show one line per packet.", summary, json=True),
+    EventView("--flows", "Show one line per QoS exchange: its packets, times, re-deliveries, outcome.", flows,
+              json=True),
+    EventView("--stats", "Show counts, sizes, overhead, acknowledgement times, and the rate of DUP per client.",
+              stats, json=True),
+    EventView("--ladder", "Draw the sequence diagram.", ladder),
+    EventView("--svg", "Write the sequence diagram as SVG.", svg),
+    EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid),
+    EventView("--html", "Write a page that shows every byte, to open in a browser.", page, path=PathWord()),
+    TableView("--parquet", "Write a table, one row per packet.", _parquet, path=_FILE, conflicts=_NO_ROWS_BY),
+    TableView("--arrow", "Write the same table as an Arrow stream; - is standard output.", _arrow,
+              path=_FILE_OR_STDOUT, conflicts=_NO_ROWS_BY),
+    EventView("--pdml", "Write PDML with tshark's field names.", pdml),
+    EventView("--tshark-json", "Write JSON as `tshark -T json -x` does.", tshark_json),
+)  # fmt: skip
+"""All views, in the order of the help."""

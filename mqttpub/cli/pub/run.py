@@ -83,10 +83,10 @@ def _embedded(stack: ExitStack) -> int:
 def _watch(request: PublishRequest) -> Any:
     if not request.lint:
         return None
-    from ..inspect.findings import Manner
+    from ..inspect.findings import OutputOptions
     from .watch import Watch
 
-    return Watch(request.target.version, Manner(json=request.json, secrets=request.secrets, full=request.full))
+    return Watch(request.target.version, OutputOptions(json=request.json, secrets=request.secrets, full=request.full))
 
 
 def _inspector(request: PublishRequest, watch: Any) -> Any:

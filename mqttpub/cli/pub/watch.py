@@ -15,7 +15,7 @@ from ...traffic.context import KnownPacket
 from ...traffic.events import Closed, Ends, PacketSeen
 from ...view.packet.values import plural
 from ...view.terminal.style import show
-from ..inspect.findings import Manner, Rows, summary, width_of, writer_of
+from ..inspect.findings import OutputOptions, Rows, summary, width_of, writer_of
 from ..notes import note
 from .outcome import print_json
 
@@ -23,7 +23,7 @@ from .outcome import print_json
 class Watch:
     """Observes a tap and shows what is wrong as it comes, on standard error or, as JSON, on standard output."""
 
-    def __init__(self, version: Version, manner: Manner) -> None:
+    def __init__(self, version: Version, manner: OutputOptions) -> None:
         self.aside: Callable[[], None] = lambda: None
         """Called before anything is shown, so that others make room."""
         self.peer_errors = 0

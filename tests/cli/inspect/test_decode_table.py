@@ -81,7 +81,7 @@ def test_damage_in_the_middle_takes_away_what_it_hits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
-        (["--summary"], "--summary does not go with it"),
+        (["--summary"], "--summary and --parquet are different views"),
         (["--filter", "qos=1"], "--filter does not go with it"),
         (["--arrow", "x"], "give one of them"),
     ],
@@ -95,5 +95,5 @@ def test_what_a_table_does_not_know_is_refused(
 
 def test_text_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "c000", "--parquet", str(tmp_path / "x")]) == 2
-    assert "is no capture" in capsys.readouterr().err
+    assert "is not a capture; --parquet reads captures only" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

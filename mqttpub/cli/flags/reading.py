@@ -1,0 +1,87 @@
+"""The flags that `decode` and `lint` share: what is read, and how."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .base import F, flag, parameter, together
+from .types import DIRECTIONS, VERSION
+
+if TYPE_CHECKING:
+    from ...reading.input import InputOptions
+
+FORMS = ("auto", "hex", "base64", "escaped", "raw")
+_OF_CAPTURES = ("--port", "--key-log", "--max-connections")
+"""Flags that have no meaning for text."""
+
+
+@dataclass(frozen=True)
+class InputRequest:
+    """The inputs that the user named, and how to read them."""
+
+    words: tuple[str, ...]
+    """Arguments: bytes in text, or names of files."""
+    files: tuple[str, ...]
+    """Files given with `-f`; `-` is standard input."""
+    options: "InputOptions"
+    capture_flags: tuple[str, ...] = ()
+    """The given flags that have no meaning for text."""
+
+    @property
+    def uses_standard_input(self) -> bool:
+        """Whether standard input is read."""
+        return "-" in self.files or not (self.words or self.files)
+
+
+def reading_flags(*, without_connect: str) -> Callable[[F], F]:
+    """Return the decorator that adds the flags; `without_connect` ends the help of --mqtt-version."""
+    return together(
+        flag(
+            "-f", "--file", metavar="PATH", multiple=True, type=click.Path(dir_okay=False, allow_dash=True),
+            help="Read a file, text or binary; - is standard input.",
+        ),
+        flag(
+            "--form", type=click.Choice(FORMS), default="auto", show_default=True,
+            help="Notation of the bytes in a text.",
+        ),
+        flag(
+            "-V", "--mqtt-version", type=VERSION, aliases=("--protocol-version",), metavar="VERSION",
+            help=f"MQTT version: 3.1, 3.1.1 or 5. [default: as CONNECT says; without a CONNECT, {without_connect}]",
+        ),
+        flag(
+            "--direction", type=click.Choice([*DIRECTIONS, "auto"]), default="auto", show_default=True,
+            metavar="client|server|auto",
+            help="Sender of the packets in a text; auto: as marks in the text say, or the only end that may send them.",
+        ),
+        flag(
+            "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
+            help="Read connections on this TCP port as MQTT even if no CONNECT was captured.",
+        ),
+        flag(
+            "--key-log", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
+            metavar="PATH", help="Decrypt TLS with this key log (SSLKEYLOGFILE); needs tshark.",
+        ),
+        flag(
+            "--max-connections", type=click.IntRange(1), metavar="N",
+            help="Track at most N TCP connections at once. Beyond that, the one idle longest counts as ended, and what "
+            "it sends later is read as a new connection. [default: 8192]",
+        ),
+        group="Input",
+    )  # fmt: skip
+
+
+def input_request(given: dict[str, Any]) -> InputRequest:
+    """Return what the flags and the argument `text` ask for."""
+    from pathlib import Path
+
+    from ...reading.input import InputOptions
+
+    options = InputOptions(
+        form=given["form"], version=given["mqtt_version"], direction=DIRECTIONS.get(given["direction"]),
+        ports=given["port"], keylog=Path(given["key_log"]) if given["key_log"] else None,
+        max_connections=given["max_connections"],
+    )  # fmt: skip
+    of_captures = tuple(flag for flag in _OF_CAPTURES if given[parameter(flag)])
+    return InputRequest(given["text"], given["file"], options, of_captures)

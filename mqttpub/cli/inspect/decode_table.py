@@ -1,0 +1,86 @@
+"""`decode --parquet` and `decode --arrow`: the table `packets` of captures, on one machine."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...capture.types import BadCapture
+from ...common.files import check_place, replacing
+from ...reading.input import AnyInput, Input
+from ...view.terminal.reading_bar import ReadingBar
+from ...wire.types import readable
+from ..flags.reading import InputRequest
+from ..notes import note
+from .views import TableView
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def write_table(view: TableView, path: str, request: InputRequest, inputs: Sequence[AnyInput], stack: ExitStack) -> int:
+    """Write the table of captures to `path` and return the exit status.
+
+    Raises UsageError for an input that is not a capture or cannot be read completely, and for no packet.
+    """
+    if not (find_spec("numpy") and find_spec("pyarrow")):
+        raise click.UsageError(f"{view.flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
+    write = _writer(view, path, inputs, stack)
+    rows = 0
+    faults: list[str] = []
+    bar = ReadingBar(inputs, beside=path != "-")
+    stack.callback(bar.close)
+    for batch in _batches(view, request, inputs, faults.append, bar):
+        rows += batch.num_rows
+        write(batch)
+    bar.close()
+    for fault in faults[:-1]:
+        note(fault)
+    if not rows and not faults:
+        raise click.UsageError("no MQTT packet was found")
+    if faults:
+        # The rows that could be read stay in the file; the exit status says that some are missing.
+        stack.close()
+        raise click.UsageError(faults[-1])
+    return 0
+
+
+def _batches(
+    view: TableView, request: InputRequest, inputs: Sequence[AnyInput], fault: Callable[[str], None],
+    bar: ReadingBar,
+) -> "Iterator[pa.RecordBatch]":  # fmt: skip
+    from ...columns.decode.context import Memory
+    from ...columns.decode.decode import decode_coded
+    from ...columns.read import finish, read
+    from ...columns.reassemble.state import State
+
+    state, memory = State(ports=request.options.ports, version=request.options.version), Memory()
+    name = ""
+    for each in inputs:
+        name = readable(os.path.basename(each.name))
+        if not isinstance(each, Input) or not each.is_capture:
+            raise click.UsageError(f"{each.name} is not a capture; {view.flag} reads captures only")
+        try:
+            for batch in read([each.file], state=state):
+                yield decode_coded(batch, capture=name, keys=batch.keys, memory=memory)
+                bar.at(each)
+            if said := state.left_out():
+                note(f"{each.name}: {said}")
+        except BadCapture as error:
+            fault(f"{each.name}: offset {error.offset}: {error.message}")
+    last = finish(state)
+    yield decode_coded(last, capture=name, keys=last.keys, memory=memory)
+
+
+def _writer(
+    view: TableView, path: str, inputs: Sequence[AnyInput], stack: ExitStack
+) -> Callable[[Any], Any]:  # fmt: skip
+    table, kind = view.format()
+    check_place(view.flag, path, kind, [each.id for each in inputs])
+    if path == "-" and sys.stdout.isatty():
+        raise click.UsageError("refusing to write binary data to a terminal; give a file name")
+    return stack.enter_context(table(stack.enter_context(replacing(path, binary=True))))

@@ -1,0 +1,38 @@
+"""The inputs that the flags and arguments of `decode` and `lint` name, opened."""
+
+from contextlib import ExitStack
+
+import click
+
+from ...common.files import check_standard_output
+from ...common.standard_input import is_interactive
+from ...payload.bytes_argument import octets
+from ...reading.input import AnyInput, open_inputs
+from ..flags.reading import InputRequest
+from ..notes import note
+from ..screen import paged
+
+
+def inputs_of(request: InputRequest, stack: ExitStack, verb: str) -> list[AnyInput]:
+    """Open what `-f` and the arguments name, or standard input if they name nothing; `verb` is for messages.
+
+    Raises UsageError and UserError for nothing to read, for what cannot be read, and where standard output goes to
+    an input.
+    """
+    if request.uses_standard_input and not request.files and is_interactive():
+        raise click.UsageError(f"nothing to {verb}: give hex, a file, or standard input")
+    inputs = list(open_inputs(request.files, request.words, stack, octets))
+    check_standard_output(each.id for each in inputs)
+    flags = request.capture_flags
+    if flags and not any(each.is_capture for each in inputs):
+        note(f"{' and '.join(flags)} {'apply' if flags[1:] else 'applies'} to captures; no input is one")
+    return inputs
+
+
+def use_pager(request: InputRequest, stack: ExitStack) -> None:
+    """Show output through the pager until the stack closes.
+
+    Not while standard input is read: packets that are still coming are shown at once.
+    """
+    if not request.uses_standard_input:
+        stack.enter_context(paged())
