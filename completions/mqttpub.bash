@@ -332,7 +332,7 @@ _mqttpub() {
         'decode -f'|'decode --file') values='=files' ;;
         'decode --form') values='auto hex base64 escaped raw' ;;
         'decode -V'|'decode --mqtt-version') values='3.1 3.1.1 5' ;;
-        'decode --direction') values='client server' ;;
+        'decode --direction') values='client server auto' ;;
         'decode --port') values='' ;;
         'decode --key-log') values='=files' ;;
         'decode --max-connections') values='' ;;
