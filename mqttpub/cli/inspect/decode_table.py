@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from ...wire.types import readable
 from ..flags.reading import InputRequest
 from ..notes import note
 from .views import TableView
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def write_table(view: TableView, path: str, request: InputRequest, inputs: Sequence[AnyInput], stack: ExitStack) -> int:
@@ -52,7 +49,7 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
 def _batches(
     view: TableView, request: InputRequest, inputs: Sequence[AnyInput], fault: Callable[[str], None],
     bar: ReadingBar,
-) -> "Iterator[pa.RecordBatch]":  # fmt: skip
+) -> Iterator[Any]:  # fmt: skip
     from ...columns.decode.context import Memory
     from ...columns.decode.decode import decode_coded
     from ...columns.read import finish, read
