@@ -45,7 +45,7 @@ def _of_command(name: str, ctx: click.Context) -> str:
     assert isinstance(ctx.command, click.Group)
     if "://" in name:
         # It may hold a password, so it is not repeated.
-        return "a URL is given with -L: `mqttpub pub -L URL`"
+        return "give a URL with -L: `mqttpub pub -L URL`"
     known = f"no command is called '{name}'"
     if ctx.parent is None:
         if name in OTHER_COMMANDS:
@@ -57,7 +57,7 @@ def _of_command(name: str, ctx: click.Context) -> str:
 
 
 def _of_option(name: str, ctx: click.Context) -> str:
-    known = f"no flag is called {name}"
+    known = f"there is no flag {name}"
     if ctx.parent is None:
         if name in OTHER_FLAGS:
             return OTHER_FLAGS[name]

@@ -18,19 +18,19 @@ SAID = {
         "mqttpub: no command is called 'help': `mqttpub --help` lists the commands, "
         "and `mqttpub COMMAND --help` the flags of one"
     ),
-    "mqtt://me:secret@h/t -m x": "mqttpub: a URL is given with -L: `mqttpub pub -L URL`",
+    "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
     "lnit": "mqttpub: no command is called 'lnit'; did you mean lint?",
     "xyz": "mqttpub: no command is called 'xyz'; `mqttpub --help` lists them",
     "/etc/passwd": "mqttpub: no command is called '/etc/passwd', but a file is: `mqttpub decode /etc/passwd` reads it",
     "encode conect": "mqttpub encode: no command is called 'conect'; did you mean connect or disconnect?",
     "profile lst": "mqttpub profile: no command is called 'lst'; did you mean list?",
     "pub -h": "mqttpub: -h is the host and needs one; help is --help",
-    "pub --hots h": "mqttpub pub: no flag is called --hots; did you mean --host or --tls?",
-    "pub --passwrd=secret": "mqttpub pub: no flag is called --passwrd; did you mean --password or --key-password?",
-    "decode --sumary": "mqttpub decode: no flag is called --sumary; did you mean --summary?",
-    "pub -Z": "mqttpub pub: no flag is called -Z; `mqttpub pub --help` lists them",
-    "pub -h mqtt://me:secret@h -t a -m x": "mqttpub pub: --host: a URL is given with -L",
-    "pub -h localhost:1883 -t a -m x": "mqttpub pub: --host: a port is given with -p: -h localhost -p 1883",
+    "pub --hots h": "mqttpub pub: there is no flag --hots; did you mean --host or --tls?",
+    "pub --passwrd=secret": "mqttpub pub: there is no flag --passwrd; did you mean --password or --key-password?",
+    "decode --sumary": "mqttpub decode: there is no flag --sumary; did you mean --summary?",
+    "pub -Z": "mqttpub pub: there is no flag -Z; `mqttpub pub --help` lists them",
+    "pub -h mqtt://me:secret@h -t a -m x": "mqttpub pub: --host: give a URL with -L",
+    "pub -h localhost:1883 -t a -m x": "mqttpub pub: --host: give a port with -p: -h localhost -p 1883",
 }
 
 

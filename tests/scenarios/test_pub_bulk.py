@@ -143,7 +143,7 @@ def test_bad_lines_are_named_and_the_others_are_sent(mosquitto: int) -> None:
     records, said = pub("--jsonl", "--json", port=mosquitto, data=data, status=2)
     assert [each["topic"] for each in records if each["event"] == "message"] == ["a", "b"]
     assert said.splitlines() == [
-        "mqttpub: line 2: Topic Name holds the wildcard + (MQTT5-3.3.2-2); --force sends it all the same",
+        "mqttpub: line 2: Topic Name holds the wildcard + (MQTT5-3.3.2-2); --force sends it anyway",
         "mqttpub: line 3, column 1: Expecting value",
     ]
     assert records[-1]["bad_lines"] == 2
@@ -193,7 +193,7 @@ def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
 
 
 def test_require_subscribers_is_refused_where_nobody_can_know(mosquitto: int, tmp_path: Path) -> None:
-    need = "needs QoS 1 or 2: nothing answers a message of QoS 0\n"
+    need = "needs QoS 1 or 2: a QoS 0 message is not acknowledged\n"
     flags = ("-t", "nobody", "--require-subscribers")
     for more in (["-m", "x"], ["-m", "x", "--repeat", "2"], ["-l"], ["-l", "--rate", "9"], ["-0"]):
         assert pub(*flags, *more, port=1, data=b"x", status=2)[1] == f"mqttpub pub: --require-subscribers {need}"

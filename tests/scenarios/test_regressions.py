@@ -125,8 +125,8 @@ SAID = {
     "-q two": "--qos: 'two' is not a number",
     "-q 4": "--qos: 4 is not in the range 0 to 3",
     "--reconnect x": "--reconnect: 'x' is not a number",
-    "--rate 0": "--rate: 0 is not above 0 and at most 1000000000",
-    "--repeat-delay -1": "--repeat-delay: -1 is not 0 or more, but at most 1000000000",
+    "--rate 0": "--rate: 0 must be above 0 and at most 1000000000",
+    "--repeat-delay -1": "--repeat-delay: -1 must be at least 0 and at most 1000000000",
     "--timeout soon": "--timeout: 'soon' is not a number",
     "--outbox o --repeat 2 --repeat-delay 1": "--repeat-delay does not go with --outbox",
 }
@@ -162,7 +162,7 @@ def test_a_session_does_not_begin_to_last_at_its_end(mosquitto: int) -> None:
     assert done.returncode == 2
     assert done.stderr.decode() == (
         "mqttpub pub: Session Expiry Interval is 9 in DISCONNECT, but 0 in CONNECT (MQTT5-3.14.2.2.2/expiry); "
-        "--force sends it all the same\n"
+        "--force sends it anyway\n"
     )
     assert mqttpub(*here, "--force").returncode == 5
     for lasting in (["-x", "5"], ["--reconnect"], ["-D", "CONNECT", "session-expiry-interval", "1"]):

@@ -11,7 +11,7 @@ from ..flags.payload import SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
 from ..flags.transport import transport_flags
 from ..flags.types import MOST, FiniteRange, NumberType
-from ..flags.unsupported import BENCHING, CONNECTION, foreign_flags
+from ..flags.unsupported import BENCHING, CONNECTION, refused_flags
 
 
 def payload_flags() -> list[Flag]:
@@ -92,7 +92,7 @@ def payload_flags() -> list[Flag]:
 @connection_flags
 @transport_flags
 @profile_flag
-@foreign_flags({name: said for name, said in CONNECTION.items() if name != "-S"}, BENCHING)
+@refused_flags({name: said for name, said in CONNECTION.items() if name != "-S"}, BENCHING)
 def command(**given: Any) -> int:
     """Publish from several connections and report rate and latency.
 

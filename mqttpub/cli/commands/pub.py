@@ -14,7 +14,7 @@ from ..flags.profile import profile_flag
 from ..flags.properties import property_flags
 from ..flags.transport import transport_flags
 from ..flags.types import U16_NUMBER, NumberType
-from ..flags.unsupported import CONNECTION, PUBLISHING, foreign_flags
+from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
 
 message_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="TOPIC", help="Topic Name; may be repeated."),
@@ -78,7 +78,7 @@ run_flags = together(
 @session_flags
 @output_flags
 @run_flags
-@foreign_flags(CONNECTION, PUBLISHING)
+@refused_flags(CONNECTION, PUBLISHING)
 @click.pass_context
 def command(ctx: click.Context, /, **given: Any) -> int:
     """Publish a message and see that it arrived.

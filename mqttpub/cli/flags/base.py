@@ -18,9 +18,9 @@ RANKS = {
     ParameterSource.PROMPT: 3,
     ParameterSource.COMMANDLINE: 3,
 }
-"""What overrides what: the higher the lower."""
+"""Precedence of the sources of a value: the highest wins."""
 PROFILE = "mqttpub.profile"
-"""Where a context keeps its Profile."""
+"""Key in `Context.meta` under which the Profile in use is kept."""
 
 
 class Profile(NamedTuple):
@@ -29,7 +29,7 @@ class Profile(NamedTuple):
     path: str
     name: str
     keys: dict[str, str]
-    """Name of each parameter that it sets, and the key that says so."""
+    """For each parameter it sets, the key it is written under."""
 
 
 class Flag(click.Option):
@@ -49,27 +49,27 @@ class Flag(click.Option):
         **attributes: Any,
     ) -> None:
         aliases = list(aliases)
-        # click names the parameter after the longest of the first option's dashes; keep it the shown one.
+        # click names the parameter after the first long option, so the shown names come first.
         super().__init__([*names, *aliases], **attributes)
         self.aliases = frozenset(alias.lstrip(" /") for alias in aliases)
         self.group = group
         self.common = common
         self.optional = attributes.get("is_flag") is False
-        """Whether the value may be left away."""
+        """Whether the value is optional."""
 
     def shown(self) -> list[str]:
-        """Return the names that help and completion show."""
+        """Return the names shown in help and completion."""
         return [name for name in (*self.opts, *self.secondary_opts) if name not in self.aliases]
 
     @property
     def long(self) -> str:
-        """The name that messages show and the environment variable is made of."""
+        """The long name, used in messages and to form the environment variable."""
         shown = [name for name in self.shown() if name not in self.secondary_opts]
         return next((name for name in shown if name.startswith("--")), shown[-1])
 
     @property
     def variable(self) -> str:
-        """The environment variable that gives its value to commands that connect."""
+        """The environment variable that commands which connect read its value from."""
         return f"MQTTPUB_{self.long.lstrip('-').replace('-', '_').upper()}"
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -82,24 +82,24 @@ class Flag(click.Option):
             self.opts, self.secondary_opts = every
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Return what the environment says, to a command that asks it."""
+        """Return the value of the environment variable, for commands that read the environment."""
         if ctx.auto_envvar_prefix is None:
             return None
         return os.environ.get(self.variable) or None
 
     def value_from_envvar(self, ctx: click.Context) -> Any:
-        """Return the value in the environment; of what may be repeated, each line is one."""
+        """Return the value from the environment; for a repeatable flag, each line is one value."""
         value = super().value_from_envvar(ctx) if not self.multiple else self.resolve_envvar_value(ctx)
         return value.split("\n") if self.multiple and value is not None else value
 
     def consume_value(self, ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
-        """Return the value and its source, which is noted before the value is looked at, as click does since 8.5."""
+        """Return the value and its source; record the source before conversion, as click does since 8.5."""
         value, source = super().consume_value(ctx, opts)
         ctx.set_parameter_source(self.name, source)
         return value, source
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Return the value as the command gets it; what is wrong is said with the place it came from."""
+        """Return the converted value; an error names where the value came from."""
         try:
             return super().process_value(ctx, value)
         except click.BadParameter as error:
@@ -178,7 +178,7 @@ def together(*options: Callable[[F], F], group: str = "", common: bool = False) 
 
 
 def ready(made: Iterable[Flag]) -> Callable[[F], F]:
-    """Return a decorator for options that exist already, shown in the order given."""
+    """Return a decorator that adds existing options, in this order."""
     options = list(made)
 
     def decorate(function: F) -> F:
@@ -189,12 +189,12 @@ def ready(made: Iterable[Flag]) -> Callable[[F], F]:
 
 
 def rank(ctx: click.Context, name: str) -> int:
-    """Return how strong the source of a parameter is; 0 is its default."""
+    """Return the precedence of the source of a parameter; 0 for its default."""
     return RANKS[ctx.get_parameter_source(name) or ParameterSource.DEFAULT]
 
 
 def origin(ctx: click.Context, flag: Flag) -> str | None:
-    """Return the words for a value that is not from the command line."""
+    """Return where a value came from, for messages; None for the command line."""
     source = ctx.get_parameter_source(flag.name)
     if source is ParameterSource.ENVIRONMENT:
         return flag.variable
@@ -205,7 +205,10 @@ def origin(ctx: click.Context, flag: Flag) -> str | None:
 
 
 def settle(ctx: click.Context, what: str, names: Iterable[str]) -> None:
-    """Leave the one value with the strongest source, of flags for the same thing; raises UsageError for two."""
+    """Of flags that set the same thing, keep the one whose source has the highest precedence.
+
+    `what` names that thing in the message. Raises UsageError if two have the same precedence.
+    """
     flags = {param.name: param for param in ctx.command.params if isinstance(param, Flag)}
     given = [name for name in names if ctx.params.get(name) not in (None, False, ()) and rank(ctx, name)]
     highest = max((rank(ctx, name) for name in given), default=0)

@@ -1,4 +1,4 @@
-"""The options of publishing in bulk, and the request that they make."""
+"""The flags for publishing many messages, and the request they make."""
 
 from typing import Any, NamedTuple
 
@@ -7,12 +7,12 @@ import click
 from .base import flag, together
 from .types import AUTO, MOST, PATH, FiniteRange, NumberType
 
-NEEDS_AN_ANSWER = "needs QoS 1 or 2: nothing answers a message of QoS 0"
+NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
 
 class BulkRequest(NamedTuple):
-    """How many messages are published, where they come from and how fast they go."""
+    """How many messages to publish, from where, and how fast."""
 
     kind: str = ""
     """lines or jsonl: what standard input holds; empty for messages that the flags name."""
@@ -32,7 +32,7 @@ class BulkRequest(NamedTuple):
 bulk_flags = together(
     flag(
         "-l", "--stdin-line", "lines", is_flag=True, aliases=("--multiline", "--line-mode", "-lm"), common=True,
-        help="One message for each line of standard input.",
+        help="Publish each line of standard input as a message.",
     ),
     flag(
         "--jsonl", is_flag=True, common=True,
@@ -72,7 +72,7 @@ bulk_flags = together(
     flag(
         "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
         type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
-        help="Connect again after a loss, N times or until the timeout. [default: never]",
+        help="Reconnect after a lost connection, N times or until the timeout. [default: never]",
     ),
     flag(
         "--require-subscribers", is_flag=True,
@@ -84,7 +84,7 @@ bulk_flags = together(
 
 
 def bulk_request(given: dict[str, Any]) -> BulkRequest:
-    """Return the request that the options make; raises UsageError."""
+    """Return the request that the flags make; raises UsageError for flags that contradict each other."""
     kinds = [kind for key, kind in (("lines", "lines"), ("nul", "lines"), ("jsonl", "jsonl")) if given[key]]
     if kinds[1:]:
         raise click.UsageError("only one of -l, -0 and --jsonl at a time")

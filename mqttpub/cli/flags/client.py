@@ -1,4 +1,4 @@
-"""Commands that connect: their flags also come from the environment, from profiles and from a URL."""
+"""Commands that connect: their flags can also come from the environment, a profile or a URL."""
 
 import os
 from contextlib import redirect_stderr
@@ -19,11 +19,11 @@ ONE_OF = {
     "Client Identifier": ("client_id", "id_prefix"),
     "Request Problem Information": ("request_problem_information", "no_problem_information"),
 }
-"""Flags that say the same thing in different ways."""
+"""Groups of flags that set the same thing."""
 
 
 class Client(Command):
-    """A command whose flags may stand in the environment and in profiles, under their long names."""
+    """A command whose flags can be set by environment variables and profiles, under their long names."""
 
     def __init__(self, *given: Any, **more: Any) -> None:
         super().__init__(
@@ -31,7 +31,7 @@ class Client(Command):
         )  # fmt: skip
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments and settle what several flags say about the same thing."""
+        """Parse the arguments and resolve flags that set the same thing."""
         words = list(args)
         try:
             return self._parsed(ctx, args)
@@ -47,7 +47,7 @@ class Client(Command):
     def _parsed(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, joined(args, self))
         if rest:
-            # click would repeat what is too much, and that may be the second word of a password.
+            # click would repeat the surplus arguments, and one may be the second word of a password.
             from .mqttx_letters import too_many
 
             raise click.UsageError(too_many(ctx, rest), ctx)
@@ -70,7 +70,7 @@ class Client(Command):
         return rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; with --quiet, failures are only an exit status."""
+        """Run the command; with --quiet, a failure is reported by the exit status only."""
         if not ctx.params.pop("quiet", False):
             return super().invoke(ctx)
         with open(os.devnull, "w") as nothing, redirect_stderr(nothing):

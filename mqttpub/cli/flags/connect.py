@@ -1,4 +1,4 @@
-"""What CONNECT and DISCONNECT say: their options, and the packets that they make."""
+"""The flags of CONNECT and DISCONNECT, and the packets they make."""
 
 from typing import Any
 
@@ -15,21 +15,21 @@ PROBLEM = "request_problem_information"
 
 
 def connect_options() -> list[Flag]:
-    """Return the options of the properties of CONNECT."""
+    """Return the flags of the CONNECT properties."""
     flags = property_flags("CONNECT")
     at = next(at for at, flag in enumerate(flags, 1) if flag.name == PROBLEM)
     no_problem = Flag(
         ["--no-request-problem-information", "no_problem_information"], is_flag=True,
-        aliases=("--no-req-problem-info", "--no-reqProblemInfo"), help="The same with 0.",
+        aliases=("--no-req-problem-info", "--no-reqProblemInfo"), help="The same with value 0.",
     )  # fmt: skip
     return [*flags[:at], no_problem, *flags[at:]]
 
 
 def disconnect_options() -> list[Flag]:
-    """Return the options of the DISCONNECT at the end."""
+    """Return the flags of the DISCONNECT packet that ends the connection."""
     code = Flag(
         ["--disconnect-reason-code"], type=BYTE_NUMBER, metavar="CODE",
-        help="Reason Code of DISCONNECT (since MQTT 5), such as 4 to have the will published. [default: 0]",
+        help="Reason Code of DISCONNECT (since MQTT 5), such as 4 to publish the will. [default: 0]",
     )  # fmt: skip
     return [code, *property_flags("DISCONNECT")]
 
@@ -43,7 +43,7 @@ session_flags = together(
 
 
 def connect_packet(given: dict[str, Any], version: Version) -> Connect:
-    """Return the CONNECT that the options describe; raises UsageError."""
+    """Return the CONNECT that the flags describe; raises UsageError for flags that contradict each other."""
     if given.get("no_problem_information"):
         given = given | {PROBLEM: 0}
     named = {"client_id": _client_id(given), "keep_alive": given["keep_alive"], "clean_start": given["clean"]}
@@ -64,7 +64,7 @@ def _client_id(given: dict[str, Any]) -> str:
 
 
 def disconnect_packet(given: dict[str, Any], version: Version) -> Disconnect:
-    """Return the DISCONNECT that the options describe; raises UsageError."""
+    """Return the DISCONNECT that the flags describe; raises UsageError for flags that need MQTT 5."""
     code = given.get("disconnect_reason_code")
     if code is not None:
         need_version_5("--disconnect-reason-code", version)

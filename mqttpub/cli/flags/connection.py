@@ -38,7 +38,7 @@ connection_flags = together(
     ),
     flag(
         "-I", "--id-prefix", aliases=("--identifierPrefix", "-ip"), metavar="PREFIX",
-        help="Client Identifier: this and 8 random hex digits.",
+        help="Client Identifier: this prefix and 8 random hex digits.",
     ),
     flag("-u", "--username", aliases=("--user",), common=True, metavar="NAME", help="User Name."),
     flag(
@@ -52,16 +52,16 @@ connection_flags = together(
     flag("--ask-password", is_flag=True, help="Ask for the password on the terminal."),
     flag(
         "-k", "--keep-alive", aliases=("--keepalive", "--keepAlive"), type=U16_NUMBER, default=60,
-        show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 s; 0 turns it off.",
+        show_default=True, metavar="SECONDS", help="Keep Alive, 0 to 65535 seconds; 0 disables it.",
     ),
     flag(
         "--clean/--no-clean", "clean", " /-c", default=True, aliases=(" /--no-cleanStart", " /--disable-clean-session"),
-        help="Clean Start, before 5.0 Clean Session: begin without an old session.",
+        help="Clean Start (Clean Session before 5.0): discard an existing session.",
     ),
     flag(
         "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
         metavar="SECONDS", help="Give up after this long without progress.",
     ),
-    flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Nothing more: TCP_NODELAY is always set."),
+    flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),
     group="Connection",
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Options of declared fields, made from the table."""
+"""Flags of packet fields, generated from the declarations in `spec`."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ NAMES = {
     "will_qos": ("-Wq", "--will-qos"),
     "will_retain": ("-Wr", "--will-retain"),
 }
-"""Options that are not just the name of their field, as `pub` and the other clients call them."""
+"""Flags not named after their field, but as `pub` and other clients name them."""
 ALIASES = {
     "filter": ("--topic",),
     "filters": ("--topic",),
@@ -39,13 +39,13 @@ TYPES: dict[WireType, Any] = {BYTE: BYTE_NUMBER, U16: U16_NUMBER, STRING: str, B
 
 
 def field_key(field: Field) -> str:
-    """Return the name of a field's option; bits of the first byte that only 3.1 has get a prefix."""
+    """Return the parameter name of a field; bits of the first byte that only 3.1 has get a prefix."""
     old = field.mask and not field.octet and field.until < Version.V5
     return f"header_{field.key}" if old else field.key
 
 
 def field_flag(field: Field, prefix: str = "") -> Flag:
-    """Return the option of one declared field."""
+    """Return the flag of one declared field."""
     key = prefix + field_key(field)
     names = NAMES.get(key, ("--" + key.replace("_", "-"),))
     aliases = ALIASES.get(key, ())
@@ -61,6 +61,6 @@ def field_flag(field: Field, prefix: str = "") -> Flag:
 
 
 def _range(field: Field) -> str:
-    """Return the legal values of a number that has only a few."""
+    """Return the legal values of a field that has only a few, for the help."""
     few = next((limit.allowed for limit in field.limits if isinstance(limit, OneOf)), ())
     return f" ({', '.join(map(str, few[:-1]))} or {few[-1]})" if few[1:] else ""

@@ -9,7 +9,7 @@ from .base import Flag, flag, together
 from .types import OCTETS, PATH, TEXT, WORD
 
 SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
-"""Formats that need a file, and the option that names it."""
+"""Formats that need a schema file, and the option that names it."""
 
 
 class SizeType(click.ParamType[str]):
@@ -18,7 +18,7 @@ class SizeType(click.ParamType[str]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text, which is a size."""
+        """Return the text once it is checked to be a size."""
         try:
             payload_size(str(value))
         except ValueError as error:
@@ -29,8 +29,8 @@ class SizeType(click.ParamType[str]):
 converter_flags = together(
     flag(
         "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
-        help="Notation of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
-        "cbor, msgpack, protobuf, avro. [default: as it is]",
+        help="Format of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
+        "cbor, msgpack, protobuf, avro. [default: sent unchanged]",
     ),
     flag(
         "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
@@ -55,7 +55,7 @@ format_flags = together(
 
 
 def chosen_format(given: dict[str, Any]) -> Converter | None:
-    """Return the converter that the options name, None without one; raises UsageError."""
+    """Return the converter that the flags name, None without one; raises UsageError."""
     name = _name(given)
     if given["protobuf_message_name"] and name != "protobuf":
         raise click.UsageError("--protobuf-message-name needs --protobuf-path")
@@ -66,7 +66,7 @@ def chosen_format(given: dict[str, Any]) -> Converter | None:
 
 
 def _name(given: dict[str, Any]) -> str | None:
-    """Return the name of the format; a file of a schema names it too."""
+    """Return the name of the format, which a schema file implies too."""
     name: str | None = given["format"]
     meant = [schema for schema, key in SCHEMAS.items() if given[key]]
     if meant[1:]:
@@ -80,7 +80,7 @@ def _converter(name: str, given: dict[str, Any]) -> Converter:
     if name in SCHEMAS and not given[SCHEMAS[name]]:
         raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
     if name in MODULES:
-        library(name, MODULES[name])  # so that its lack is said before anything is sent
+        library(name, MODULES[name])  # now, so that a missing library is reported before anything is sent
     return _WITH_FILES[name](given) if name in _WITH_FILES else FORMATS[name]
 
 
@@ -91,11 +91,11 @@ _WITH_FILES = {
 
 
 def payload_options() -> list[Flag]:
-    """Return the options that name the source of a payload."""
+    """Return the flags that give a payload."""
     return [
         Flag(
             ["-m", "--message"], common=True, metavar="TEXT", type=TEXT,
-            help="Payload: literal text; - is standard input.",
+            help="Payload: this text; - is standard input.",
         ),
         Flag(
             ["--payload", "payload_value"], common=True, metavar="VALUE", type=OCTETS,
@@ -103,7 +103,7 @@ def payload_options() -> list[Flag]:
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
-            common=True, type=PATH, help="Payload: content of a file; - is standard input.",
+            common=True, type=PATH, help="Payload: contents of a file; - is standard input.",
         ),
         Flag(["-s", "--stdin"], aliases=("--stdin-file",), is_flag=True, help="Payload: all of standard input."),
         Flag(

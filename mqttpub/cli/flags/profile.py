@@ -10,17 +10,17 @@ from ...live.net.urls import shown_path
 from .base import PROFILE, Flag, Profile, flag
 
 DEFAULT = "default"
-"""The profile that is used when none is named."""
+"""The profile used if --profile is not given."""
 
 
 def config_path() -> str:
-    """Return where the configuration file is, or would be."""
+    """Return the path of the configuration file, which need not exist."""
     folder = os.environ.get("XDG_CONFIG_HOME") or os.path.join(os.path.expanduser("~"), ".config")
     return os.path.join(folder, "mqttpub", "config.toml")
 
 
 def profiles(path: str) -> dict[str, dict[str, Any]]:
-    """Return the profiles of a configuration file by name; raises UsageError for what is not one."""
+    """Return the profiles of a configuration file by name; raises UsageError if it is not one."""
     import tomllib
 
     try:
@@ -33,7 +33,7 @@ def profiles(path: str) -> dict[str, dict[str, Any]]:
     tables = config.pop("profile", {})
     odd = [*config, *(name for name, table in _pairs(tables) if not isinstance(table, dict))]
     if odd:
-        raise click.UsageError(f"{path}: '{odd[0]}' is no table [profile.NAME]")
+        raise click.UsageError(f"{path}: '{odd[0]}' is not a table [profile.NAME]")
     return dict(tables)
 
 
@@ -46,19 +46,19 @@ def find(name: str) -> dict[str, Any]:
     path = config_path()
     known = profiles(path)
     if name not in known:
-        raise click.UsageError(f"{path}: no profile is called '{name}'")
+        raise click.UsageError(f"{path}: there is no profile '{name}'")
     return known[name]
 
 
 def defaults(command: click.Command, profile: Profile, table: dict[str, Any]) -> dict[str, Any]:
-    """Return the values of a profile by the names of their parameters; raises UsageError for an unknown key."""
+    """Return the values of a profile by parameter name; raises UsageError for an unknown key."""
     flags = by_key(command)
     values: dict[str, Any] = {}
     for key, value in table.items():
         found = flags.get(key.replace("_", "-"))
         if found is None:
             if not _belongs_elsewhere(key):
-                raise click.UsageError(f"{profile.path}: profile {profile.name}: no flag is called '{key}'")
+                raise click.UsageError(f"{profile.path}: profile {profile.name}: there is no flag '{key}'")
             continue
         param, negative = found
         try:
@@ -70,7 +70,7 @@ def defaults(command: click.Command, profile: Profile, table: dict[str, Any]) ->
 
 
 def by_key(command: click.Command) -> dict[str, tuple[Flag, bool]]:
-    """Return the flags of a command by their long names; True marks a name that turns off."""
+    """Return the flags of a command by long name, each with whether the name turns the flag off."""
     flags = [param for param in command.params if isinstance(param, Flag)]
     names = [(name, param, name in param.secondary_opts) for param in flags for name in _every(param)]
     return {name.removeprefix("--"): (param, negative) for name, param, negative in names if name.startswith("--")}
@@ -80,17 +80,17 @@ def _every(param: click.Option) -> list[str]:
     return [*param.opts, *param.secondary_opts]
 
 
-# values of TOML
+# TOML values
 
 NAMES = {dict: "a table", list: "an array", bool: "a boolean"}
-"""Types of TOML that few flags take; what is left are dates and times, which none takes."""
+"""Names of TOML types for messages; the others are dates and times."""
 
 
 def _value(param: Flag, value: Any, negative: bool) -> Any:
-    """Return a value of TOML as click takes it from the command line: text, or a list; raises ValueError."""
+    """Return a TOML value as it would stand on the command line: text or a list; raises ValueError."""
     if param.is_flag:
         if not isinstance(value, (bool, str)):
-            raise ValueError(f"takes true or false, not {_named(value)}")
+            raise ValueError(f"expects true or false, not {_named(value)}")
         return not value if negative and isinstance(value, bool) else value
     if param.optional and value is True:
         return param.flag_value
@@ -102,7 +102,7 @@ def _value(param: Flag, value: Any, negative: bool) -> Any:
 
 
 def _words(param: Flag, value: Any) -> Any:
-    """Return one of the values of a flag that may be repeated: text, or for some the words of one in an array."""
+    """Return one value of a repeatable flag: text or, for some flags, an array with its words."""
     from .properties_argument import SettingType
 
     if isinstance(value, list) and (_takes_pairs(param) or isinstance(param.type, SettingType)):
@@ -120,7 +120,7 @@ def _takes_pairs(param: Flag) -> bool:
 def _text(value: Any) -> str:
     if isinstance(value, (str, int, float)):
         return str(value)
-    raise ValueError(f"takes text or a number, not {_named(value)}")
+    raise ValueError(f"expects text or a number, not {_named(value)}")
 
 
 def _named(value: Any) -> str:
@@ -133,7 +133,7 @@ def _belongs_elsewhere(key: str) -> bool:
 
 
 def _connecting() -> Iterator[click.Command]:
-    """Yield the commands that take profiles."""
+    """Yield the commands that read profiles."""
     from ..registry import COMMANDS, load
     from .client import Client
 
@@ -141,7 +141,7 @@ def _connecting() -> Iterator[click.Command]:
 
 
 def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:
-    """Let the profile say the defaults of the command."""
+    """Use the profile as the defaults of the command."""
     path = config_path()
     if ctx.resilient_parsing or (name is None and not os.path.isfile(path)):
         return name
@@ -157,7 +157,7 @@ class ProfileType(click.ParamType[str]):
 
     name = "name"
     listing = "profile list"
-    """Arguments of the program that print what completion offers."""
+    """Arguments with which the program prints the values that completion offers."""
 
 
 PROFILE_NAME = ProfileType()
@@ -167,19 +167,19 @@ profile_flag = flag(
 )  # fmt: skip
 
 
-# what `profile show` prints
+# the output of `profile show`
 
 
 def lines(table: dict[str, Any]) -> Iterator[str]:
-    """Yield a line for each flag that a profile sets; secrets, and what may be one, are masked."""
+    """Yield a line for each flag that a profile sets; values that are or may be secrets are masked."""
     flags = {key: found for command in _connecting() for key, found in by_key(command).items()}
     for key, value in table.items():
         found = flags.get(key.replace("_", "-"))
         yield f"{key} = {_masked(*found, value) if found else UNKNOWN}"
 
 
-UNKNOWN = '"***" (no flag is called so)'
-"""Shown for a value that may be a secret, its name misspelt."""
+UNKNOWN = '"***" (unknown flag)'
+"""Shown for the value of an unknown key: it may be a misspelt secret."""
 
 
 def _masked(param: Flag, negative: bool, value: Any) -> str:
@@ -206,7 +206,7 @@ def _shown(value: Any) -> str:
 
 
 def _mask(param: Flag) -> Callable[[Any], Any] | None:
-    """Return what masks the secrets in a value of a flag, None where it has none."""
+    """Return the function that masks secrets in a value of a flag, None if it holds none."""
     from .properties_argument import SettingType, masked_setting
     from .transport import HeaderType, PathType, ProxyType, masked_header
     from .types import SecretType

@@ -1,4 +1,4 @@
-"""Options of properties, made from the table, and the properties that they give."""
+"""Flags of properties, generated from the table in `spec`, and the properties they give."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from .base import Flag
 from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS
 
 PREFIXES = {"PUBLISH": "", "CONNECT": "connect_", WILL: "will_", "DISCONNECT": "disconnect_"}
-"""What options begin with in a command that builds all of these."""
+"""Prefixes of the flags, in a command that builds all of these packets."""
 WHOSE = {"connect": " of CONNECT", "will": " of the will", "disconnect": " of DISCONNECT"}
 SHORT_NAMES = {
     "payload_format_indicator": ("-pf",),
@@ -36,7 +36,7 @@ SHORT_NAMES = {
     "will_correlation_data": ("-Wcd",),
     "will_user_property": ("-Wup",),
 }
-"""Letters that the other clients have for them."""
+"""Short flags that other clients use for them."""
 MORE_NAMES = {
     "user_property": ("--user-properties",),
     "connect_user_property": ("--conn-user-properties",),
@@ -47,13 +47,13 @@ MORE_NAMES = {
     "request_response_information": ("--req-response-info", "--reqResponseInfo"),
     "request_problem_information": ("--req-problem-info", "--reqProblemInfo"),
 }
-"""Long names that the other clients have, beside the same in camel case."""
+"""Long names that other clients use, besides camel case."""
 
 
 def options_of(packet: str, *, alone: bool = False) -> dict[str, PropertyRow]:
-    """Return the properties of a packet by the keys of their options.
+    """Return the properties of a packet by the parameter names of their flags.
 
-    `alone` is for a command that builds nothing else. CONNECT has its prefix only where
+    `alone` is for a command that builds no other packet. CONNECT flags have a prefix only where
     PUBLISH has the same property.
     """
     prefix = "" if alone else PREFIXES[packet]
@@ -67,12 +67,12 @@ def _key(row: PropertyRow, prefix: str) -> str:
 
 
 def property_flags(packet: str, *, alone: bool = False) -> list[Flag]:
-    """Return the options of all properties that a packet may carry."""
+    """Return the flags of all properties that a packet may carry."""
     return [property_option(key, row, session=not alone) for key, row in options_of(packet, alone=alone).items()]
 
 
 def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
-    """Return the option of one property, from its row; only a `session` can choose a Topic Alias by itself."""
+    """Return the flag of one property; only a `session` with a broker can choose a Topic Alias itself."""
     name = dashed(key)
     aliases = {camel_case(key), *MORE_NAMES.get(key, ())} - {name}
     special = SPECIAL_TYPES | (WORDS_OF_SESSIONS if session else {})
@@ -105,16 +105,16 @@ TOPS: dict[WireType, int] = {
     **{type: kind.high for type, kind in PROPERTY_TYPES.items() if hasattr(kind, "high")},
     BYTE: 1,
 }
-"""Highest legal value of each type that is a number."""
+"""Highest legal value of each numeric data type."""
 
 
 def dashed(key: str) -> str:
-    """Return a key as the long name of an option."""
+    """Return a key as a long flag."""
     return "--" + key.replace("_", "-")
 
 
 def camel_case(key: str) -> str:
-    """Return a key as other clients write long names."""
+    """Return a key as a long flag in camel case, as some clients write it."""
     first, *rest = key.split("_")
     return f"--{first}{''.join(part.title() for part in rest)}"
 
@@ -122,7 +122,7 @@ def camel_case(key: str) -> str:
 def chosen_properties(
     packet: str, given: dict[str, Any], version: Version, *, alone: bool = False
 ) -> tuple[Property, ...]:
-    """Return the properties that flags gave, in the order of their identifiers, then those of --property."""
+    """Return the properties that flags gave, ordered by Identifier, then those of --property; raises UsageError."""
     chosen: list[Property] = []
     for key, row in options_of(packet, alone=alone).items():
         value = given.get(key)
@@ -137,7 +137,7 @@ def chosen_properties(
 
 
 def named_properties(packet: str, given: dict[str, Any], version: Version) -> Iterator[Property]:
-    """Yield the properties that --property gave a packet; raises UsageError for what has no place in it."""
+    """Yield the properties that --property gave a packet; raises UsageError for one it may not carry."""
     for place, row, value in given.get("property", ()):
         if place != packet:
             continue
@@ -145,12 +145,12 @@ def named_properties(packet: str, given: dict[str, Any], version: Version) -> It
         if place not in row.packets and not given["force"]:
             where = " and ".join(sorted(row.packets))
             raise click.UsageError(
-                f"--property: {row.label} belongs to {where}, not to {place}; --force sends it all the same"
+                f"--property: {row.label} belongs to {where}, not to {place}; --force sends it anyway"
             )
         yield Property(row.id, value)
 
 
 def need_version_5(name: str, version: Version) -> None:
-    """Raise UsageError for a flag that an older version cannot say."""
+    """Raise UsageError for a flag that only MQTT 5 supports."""
     if version < Version.V5:
         raise click.UsageError(f"{name} needs MQTT 5, but the version is {version.label}")

@@ -1,7 +1,7 @@
-"""`-D PACKET NAME VALUE [VALUE]`, as mosquitto's clients write properties.
+"""`-D PACKET NAME VALUE [VALUE]`, as the mosquitto clients write properties.
 
-click cannot count the values, since a user property has one more. So the words are joined
-before click sees them, by a character that no argument can hold.
+click needs a fixed number of values, but a User Property has one more. So the words are joined before
+click sees them, by a character that no argument can contain.
 """
 
 from collections import deque
@@ -42,13 +42,13 @@ class SettingType(click.ParamType[Setting]):
         words = _split(value) if isinstance(value, str) else [str(word) for word in value]
         if len(words) < 3:
             # One of the words may be a secret whose packet was forgotten.
-            self.fail(f"takes {FORM}, but {len(words)} word{'s' * (len(words) != 1)} came", param, ctx)
+            self.fail(f"expects {FORM}, but got {len(words)} word{'s' * (len(words) != 1)}", param, ctx)
         packet, name, *values = words
         if packet.upper() not in self.packets:
             self.fail(f"the first word is not one of {', '.join(self.packets)}", param, ctx)
         row = BY_KEY.get(_key(name))
         if row is None:
-            self.fail(f"no property is called '{name}'", param, ctx)
+            self.fail(f"unknown property '{name}'", param, ctx)
         return Setting(packet.upper(), row, self._value(row, values, param, ctx))
 
     def _value(
@@ -56,7 +56,7 @@ class SettingType(click.ParamType[Setting]):
     ) -> Any:
         if len(values) != _count(row):
             wanted = "a name and a value" if row.type is PAIR else "one value"
-            self.fail(f"{row.label} takes {wanted}, but {len(values)} came", param, ctx)
+            self.fail(f"{row.label} expects {wanted}, but got {len(values)}", param, ctx)
         if row.type is PAIR:
             return tuple(values)
         kind = click.types.convert_type(SPECIAL_TYPES.get(row.key) or PROPERTY_TYPES[row.type])
@@ -67,7 +67,7 @@ class SettingType(click.ParamType[Setting]):
 
 
 def masked_setting(value: Any) -> list[str]:
-    """Return the words of a setting; a value that is a secret, or may be one, is masked."""
+    """Return the words of a setting, with a value that is or may be a secret masked."""
     words = _split(value) if isinstance(value, str) else [str(word) for word in value]
     row = BY_KEY.get(_key(words[1])) if words[2:] else None
     shown = len(words) if row and not row.secret else 2 if row else 0
@@ -87,7 +87,7 @@ def _count(row: PropertyRow) -> int:
 
 
 def property_argument() -> Flag:
-    """Return the option that takes any property."""
+    """Return the flag that sets any property."""
     return Flag(
         [*NAMES], type=SettingType(PREFIXES), multiple=True, metavar=f"{FORM} [VALUE]",
         help=f"Any property of {', '.join(PREFIXES)}, such as CONNECT receive-maximum 20; "
@@ -96,7 +96,7 @@ def property_argument() -> Flag:
 
 
 def joined(arguments: list[str], command: click.Command) -> list[str]:
-    """Return the arguments with the words of each -D made one."""
+    """Return the arguments with the words of each -D joined into one."""
     if not any(name in arguments for name in NAMES):
         return arguments
     takes_value = _taking_values(command)
@@ -114,21 +114,21 @@ def joined(arguments: list[str], command: click.Command) -> list[str]:
 
 
 def _words(rest: deque[str]) -> list[str]:
-    """Take packet, name and as many values as the property has, as far as they are there."""
+    """Remove and return packet, name and the values of the property, as far as they are present."""
     row = BY_KEY.get(_key(rest[1])) if len(rest) > 1 else None
     count = 2 + (_count(row) if row else 1)
     return [rest.popleft() for _ in range(min(count, len(rest)))]
 
 
 def _taking_values(command: click.Command) -> Callable[[str], bool]:
-    """Return what says whether the next argument is the value of this one."""
+    """Return a function that says whether the next argument is the value of this one."""
     options = [param for param in command.params if isinstance(param, click.Option)]
     names = {name: _needs_value(each) for each in options for name in (*each.opts, *each.secondary_opts)}
 
     def takes_value(argument: str) -> bool:
         if argument in names or argument.startswith("--") or not argument.startswith("-"):
             return names.get(argument, False)
-        # Letters in one word: the first that takes a value has the rest of the word, or the next argument.
+        # Short flags in one word: the first with a value gets the rest of the word, or the next argument.
         for at, letter in enumerate(argument[1:], 2):
             if names.get(f"-{letter}"):
                 return at == len(argument)

@@ -1,4 +1,4 @@
-"""How to reach the broker: flags of TLS, WebSocket, unix socket, proxy and address."""
+"""How to reach the broker: the flags for TLS, WebSocket, Unix socket, proxy and local address."""
 
 from typing import Any
 
@@ -19,20 +19,20 @@ IMPLY_TLS = (
     "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
     "alpn", "sni", "key_log", "insecure", "no_verify_hostname",
 )  # fmt: skip
-"""Flags that turn TLS on."""
+"""Flags that imply TLS."""
 PROTOCOLS = {"mqtt": (False, False), "mqtts": (False, True), "ws": (True, False), "wss": (True, True)}
-"""Names of the protocols: whether they are on WebSocket, and on TLS."""
+"""Names of the protocols: whether they use WebSocket, and whether they use TLS."""
 ALONE = {"ws": "--ws", "path": "--ws-path", "headers": "--ws-header", "proxy": "--proxy", "bind": "--bind"}
-"""What a unix socket cannot have."""
+"""Flags that do not combine with a Unix socket."""
 BLAMED = {
     "ca_file": ("cafile",), "ca_path": ("capath",), "key_password": ("key_password", "key_password_file"),
     "server_name": ("sni",), "maximum": ("tls_max_version",),
 }  # fmt: skip
-"""Parts of Tls and Transport that may be unusable, and the flags that give them, where they are called otherwise."""
+"""Fields of Tls and Transport that can be unusable, and the flags that set them, where the names differ."""
 
 
 class TlsVersionType(click.ParamType[str]):
-    """A version of TLS, as 1.2 or as tlsv1.2."""
+    """A TLS version, written 1.2 or tlsv1.2."""
 
     name = "1.2|1.3"
 
@@ -50,7 +50,7 @@ class ProxyType(click.ParamType[str]):
     name = "url"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the URL, after a look at its parts."""
+        """Return the URL once its parts are checked."""
         from ...live.net.proxy import parse
         from .passwords import seen
 
@@ -64,7 +64,7 @@ class ProxyType(click.ParamType[str]):
 
 
 class HeaderType(click.ParamType[tuple[str, str]]):
-    """A header of HTTP: `name: value` or name=value. Messages never repeat it: it may say who we are."""
+    """An HTTP header: `name: value` or name=value. Messages never repeat its value, which may be a credential."""
 
     name = "name: value"
 
@@ -80,13 +80,13 @@ class HeaderType(click.ParamType[tuple[str, str]]):
 
 
 def header_parts(text: str) -> tuple[str, ...]:
-    """Return name and value, divided at the first `:` or `=`, neither of which a name can have."""
+    """Return name and value, split at the first `:` or `=`, neither of which a name can contain."""
     at = min((at for at in (text.find(":"), text.find("=")) if at >= 0), default=None)
     return (text,) if at is None else (text[:at], text[at + 1 :].strip(" "))
 
 
 def masked_header(given: str | list[str]) -> str | list[str]:
-    """Return a header, as text or as its two words, with its value masked: any may say who we are."""
+    """Return a header, as text or as its two words, with its value masked, since it may be a credential."""
     if isinstance(given, list):
         return [*given[:-1], *("*" * len(each) for each in given[-1:])] if len(given) == 2 else ["*"] * len(given)
     name, *value = header_parts(given)
@@ -120,7 +120,7 @@ way_flags = together(
         "--ws-header", "headers", aliases=("--ws-headers", "-wh"), type=HeaderType(), multiple=True,
         metavar="'NAME: VALUE'", help="Header of the WebSocket request.",
     ),
-    flag("--unix", type=PATH, metavar="PATH", help="Connect to a unix socket."),
+    flag("--unix", type=PATH, metavar="PATH", help="Connect to a Unix socket."),
     flag(
         "--proxy", type=ProxyType(), metavar="URL",
         help="Connect through a proxy: socks5://, socks5h:// (the proxy resolves names), socks4:// or http://. "
@@ -181,7 +181,10 @@ transport_flags = together(way_flags, tls_flags)
 
 
 def transport_of(given: dict[str, Any]) -> Transport:
-    """Return the Transport that the flags describe, plain TCP for a command without them; raises UsageError."""
+    """Return the Transport that the flags describe; plain TCP for a command without these flags.
+
+    Raises UsageError for flags that contradict each other.
+    """
     if "tls" not in given:
         return Transport()
     websocket, secure = PROTOCOLS[given.get("protocol") or "mqtt"]
@@ -199,7 +202,7 @@ def transport_of(given: dict[str, Any]) -> Transport:
 
 
 def _wants_tls(given: dict[str, Any], secure: bool, websocket: bool) -> bool:
-    """Whether to use TLS: as said, or else as the protocol, another flag or the port suggest."""
+    """Whether to use TLS: as --tls or --no-tls says, otherwise as the protocol, another flag or the port imply."""
     if given.get("tls") is not None:
         return bool(given["tls"])
     by_port = given.get("port") == TLS_PORT and not websocket and given.get("protocol") is None
@@ -238,7 +241,7 @@ def _key_password(given: dict[str, Any]) -> bytes | None:
 
 
 def check(transport: Transport) -> None:
-    """Raise BadParameter for a file or a name that no connection could use."""
+    """Raise BadParameter, naming the flag, for a file or name that no connection could use."""
     try:
         if transport.tls:
             from ...live.net.tls import check as check_tls
@@ -257,6 +260,6 @@ def check(transport: Transport) -> None:
 
 
 def port_of(given: dict[str, Any], transport: Transport) -> int:
-    """Return the port that was given, or else the one that belongs to the transport."""
+    """Return the port that was given, otherwise the default port of the transport."""
     port: int | None = given["port"]
     return port or PORTS.get((transport.kind, transport.tls is not None), 1883)

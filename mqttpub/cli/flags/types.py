@@ -1,4 +1,4 @@
-"""What the values of flags may be, and how they are written."""
+"""Types of flag values: how a value is written and what it may be."""
 
 from typing import Any
 
@@ -8,20 +8,20 @@ from ...spec.versions import Direction, Version
 from ...wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE
 
 NEVER = 0xFFFF_FFFF
-"""Session Expiry Interval of a session that does not expire."""
+"""Session Expiry Interval of a session that never expires (5.0: 3.1.2.11.2)."""
 MOST = 1_000_000_000
-"""Highest number that a flag takes where nothing else limits it."""
+"""Highest number accepted where nothing else sets a limit."""
 FOREVER = ("-1", "never", "∞")
-"""Other writings of it."""
+"""Words that stand for NEVER."""
 DIRECTIONS = {"client": Direction.CLIENT, "server": Direction.SERVER}
 
 
 class VersionType(click.ParamType[Version]):
-    """An MQTT version in any writing of the other clients."""
+    """An MQTT version, in any notation that other clients use."""
 
     name = "version"
     suggestions = ("3.1", "3.1.1", "5")
-    """What completion offers."""
+    """Values that completion offers."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Version:
         """Return the Version that the text names."""
@@ -34,7 +34,7 @@ class VersionType(click.ParamType[Version]):
 
 
 class TextType(click.ParamType[bytes]):
-    """UTF-8 text that is taken as it stands, as the other clients take it, whatever it begins with."""
+    """UTF-8 text, used unchanged whatever it begins with, as other clients do."""
 
     name = "text"
 
@@ -48,7 +48,7 @@ class TextType(click.ParamType[bytes]):
 
 
 class OctetsType(click.ParamType[bytes]):
-    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; `text:` takes the rest as it is."""
+    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; what follows `text:` is taken literally."""
 
     name = "bytes"
 
@@ -61,18 +61,18 @@ class OctetsType(click.ParamType[bytes]):
         try:
             return octets(value)
         except (ValueError, OSError) as error:
-            self.fail(f"{error}; text:{value} is that text itself", param, ctx)
+            self.fail(f"{error}; text:{value} is taken literally", param, ctx)
 
 
 class SecretType(OctetsType):
-    """Bytes that nobody else should see."""
+    """Bytes that are secret, such as a password."""
 
     def __init__(self, noun: str) -> None:
         self.noun = noun
-        """What the secret is, in a sentence."""
+        """Names the secret in messages."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> bytes:
-        """Return the bytes, and note it when they stood among the arguments."""
+        """Return the bytes; if they were given as an argument, record that for the warning."""
         from .passwords import seen
 
         if isinstance(value, bytes):
@@ -85,12 +85,12 @@ class SecretType(OctetsType):
             prefix = "@" if value.startswith("@") else value.partition(":")[0] + ":"
             self.fail(
                 f"what follows {prefix} cannot be read (it is not shown, it may be a secret); "
-                "text: takes the rest as it is", param, ctx,
+                "text:... is taken literally", param, ctx,
             )  # fmt: skip
 
 
 class WordType(click.ParamType[str]):
-    """Text that is not empty: an empty one, often a variable that is not set, would silently be none."""
+    """Text that is not empty: an empty value is often an unset shell variable, and would silently mean none."""
 
     name = "text"
 
@@ -102,13 +102,13 @@ class WordType(click.ParamType[str]):
 
 
 class PathWord(click.Path):
-    """The path of a file, which is not empty."""
+    """The path of a file; not empty."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path."""
         path = WORD.convert(value, param, ctx)
         if "\0" in path:
-            self.fail("it has a zero byte, which no file name has", param, ctx)
+            self.fail("it contains a NUL byte, which no file name can", param, ctx)
         return super().convert(path, param, ctx)
 
 
@@ -134,14 +134,14 @@ class HostType(click.ParamType[str]):
     name = "host"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the name or address without brackets; for a URL and a port the message names their flags."""
+        """Return the name or address without brackets; for a URL or a port, the message names the right flag."""
         from ...live.net.urls import check_host
 
         text = str(value)
         if "://" in text:
-            self.fail("a URL is given with -L", param, ctx)
+            self.fail("give a URL with -L", param, ctx)
         if "@" in text:
-            self.fail("a user is given with -u, or in a URL with -L", param, ctx)
+            self.fail("give a User Name with -u, or in a URL with -L", param, ctx)
         name, colon, port = text.rpartition(":")
         has_port = colon and port.isascii() and port.isdigit() and (":" not in name or name.endswith("]"))
         try:
@@ -149,7 +149,7 @@ class HostType(click.ParamType[str]):
         except ValueError as error:
             self.fail(str(error), param, ctx)
         if has_port:
-            self.fail(f"a port is given with -p: -h {name} -p {port}", param, ctx)
+            self.fail(f"give a port with -p: -h {name} -p {port}", param, ctx)
         return host
 
 
@@ -162,7 +162,7 @@ class PairType(click.ParamType[tuple[str, str]]):
         """Return the name and the value."""
         if isinstance(value, (tuple, list)):
             if len(value) != 2:
-                self.fail(f"takes a name and a value, but {len(value)} came", param, ctx)
+                self.fail(f"expects a name and a value, but got {len(value)}", param, ctx)
             return str(value[0]), str(value[1])
         for separator in (": ", "="):
             name, found, rest = value.partition(separator)
@@ -172,7 +172,7 @@ class PairType(click.ParamType[tuple[str, str]]):
 
 
 class NumberType(click.ParamType[int]):
-    """An integer, decimal or with 0x in hexadecimal, within limits; `words` stand for some numbers."""
+    """An integer in a range, decimal or hexadecimal with 0x; `words` are names for some values."""
 
     name = "number"
 
@@ -181,7 +181,7 @@ class NumberType(click.ParamType[int]):
 
     @property
     def suggestions(self) -> list[str]:
-        """What completion offers: the words that are easy to type."""
+        """Values that completion offers: the words that are easy to type."""
         return [word for word in self.words if word.isascii() and word.isalpha()]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -198,7 +198,7 @@ class NumberType(click.ParamType[int]):
 
 
 class FiniteRange(click.ParamType[float]):
-    """A number within limits; neither endless nor no number at all."""
+    """A finite number in a range."""
 
     name = "number"
 
@@ -214,13 +214,13 @@ class FiniteRange(click.ParamType[float]):
         if number != number:
             self.fail(f"'{value}' is not a number", param, ctx)
         if not self.min <= number <= MOST or (self.min_open and number == self.min):
-            low = f"above {self.min:g} and" if self.min_open else f"{self.min:g} or more, but"
-            self.fail(f"{value} is not {low} at most {MOST}", param, ctx)
+            low = f"above {self.min:g}" if self.min_open else f"at least {self.min:g}"
+            self.fail(f"{value} must be {low} and at most {MOST}", param, ctx)
         return number
 
 
 class ChoiceByte(NumberType):
-    """A byte that says yes or no, also in words."""
+    """A byte that is 0 or 1, also written as a word."""
 
     name = "0|1"
 
@@ -243,7 +243,7 @@ BYTE_NUMBER = NumberType(0, 0xFF)
 PASSWORD = SecretType("a password")
 
 AUTO = -1
-"""Topic Alias that stands for: let the program choose them."""
+"""Topic Alias value meaning that the program chooses the aliases."""
 
 PROPERTY_TYPES: dict[Any, Any] = {
     STRING: str,
@@ -254,11 +254,11 @@ PROPERTY_TYPES: dict[Any, Any] = {
     U32: NumberType(0, 0xFFFF_FFFF),
     VARIABLE: NumberType(0, MAX_VARIABLE),
 }
-"""Values of properties, by the data type of their row."""
+"""Flag type for each data type of a property."""
 WORDS_OF_SESSIONS: dict[str, Any] = {"topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO})}
-"""Values that stand for a choice of the program, which only a run with a broker can make."""
+"""Types with a word that leaves the choice to the program; only for commands that connect."""
 SPECIAL_TYPES: dict[str, Any] = {
     "session_expiry_interval": NumberType(0, NEVER, dict.fromkeys(FOREVER, NEVER)),
     "authentication_data": SecretType("authentication data"),
 }
-"""Values of properties that take more, by their key."""
+"""Flag types of properties that accept more than their data type, by key."""

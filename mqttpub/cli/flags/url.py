@@ -1,4 +1,4 @@
-"""`--url`: a broker, a user and a topic in one word."""
+"""`--url`: broker, user and topic in one argument."""
 
 from typing import Any, NamedTuple
 
@@ -9,31 +9,34 @@ from .base import Flag, origin, rank
 
 SCHEMES = ("mqtt", "mqtts", "ws", "wss")
 HTTP = ("ws", "wss")
-"""Schemes whose path is one of HTTP, not a topic."""
+"""Schemes whose path is an HTTP path, not a topic."""
 INSTEAD = {"password": ("password", "password_file", "ask_password")}
-"""Flags that say the same as a part of the URL, where they are not just its own."""
+"""For parts of the URL that several flags can set: those flags."""
 
 
 class Url(NamedTuple):
-    """What a URL says; None for what it leaves out."""
+    """The parts of a URL; None for those it omits."""
 
     protocol: str
     host: str
     port: int | None
-    """None for the one that belongs to the protocol."""
+    """None for the default port of the protocol."""
     username: str | None = None
     password: bytes | None = None
     topic: str | None = None
     path: str | None = None
-    """Of HTTP, still encoded."""
+    """HTTP path, still percent-encoded."""
 
 
 def parse(text: str) -> Url:
-    """Return the parts of a URL; raises ValueError, without the URL, for it may hold a password."""
+    """Return the parts of a URL.
+
+    Raises ValueError with a message that does not repeat the URL, since it may hold a password.
+    """
     scheme, found, rest = text.partition("://")
     protocol = scheme.lower()
     if not found or protocol not in SCHEMES:
-        raise ValueError(f"it begins with none of {', '.join(f'{each}://' for each in SCHEMES)}")
+        raise ValueError(f"it does not begin with any of {', '.join(f'{each}://' for each in SCHEMES)}")
     place, slash, path = rest.partition("/")
     parts = authority(place)
     return Url(
@@ -49,7 +52,7 @@ class UrlType(click.ParamType[Url]):
     name = "url"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Url:
-        """Return the parts of the URL, and note it when a password among them stood among the arguments."""
+        """Return the parts of the URL; a password in an argument is recorded for the warning."""
         from .passwords import seen
 
         if isinstance(value, Url):
@@ -67,7 +70,7 @@ URL = UrlType()
 
 
 def masked_url(text: Any) -> str:
-    """Return a URL of a broker or a proxy with its password masked; all of it where it cannot be divided into parts."""
+    """Return the URL of a broker or proxy with its password masked; a URL that cannot be parsed is masked entirely."""
     scheme, found, rest = str(text).partition("://")
     place, slash, path = rest.partition("/")
     try:
@@ -81,7 +84,10 @@ def masked_url(text: Any) -> str:
 
 
 def apply(ctx: click.Context) -> None:
-    """Let the parts of the URL take the place of flags whose source is weaker; each is checked as its flag is."""
+    """Set the flags that the URL gives, unless their own source has a higher precedence.
+
+    Each part is checked by the type of its flag.
+    """
     url: Url | None = ctx.params.get("url")
     if url is None:
         return
@@ -100,7 +106,7 @@ def apply(ctx: click.Context) -> None:
 
 
 def _checked(ctx: click.Context, flag: click.Parameter, value: Any) -> Any:
-    """Return a part as its flag takes it; raises BadParameter with the place that the URL came from."""
+    """Return a part converted by the type of its flag; raises BadParameter naming where the URL came from."""
     try:
         return flag.type.convert(value, flag, ctx)
     except click.BadParameter as error:

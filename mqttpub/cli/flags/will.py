@@ -1,4 +1,4 @@
-"""The will, which is one group: a topic with all that belongs to it, or nothing."""
+"""The flags of the Will Message, which need --will-topic."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from .properties import chosen_properties, dashed, options_of, property_flags
 PREFIX = "will_"
 FIELDS = tuple(field for field in Will.layout if field.shape == "value")
 FLAGS = ("will_qos", "will_retain")
-"""Fields of CONNECT that are about the will."""
+"""Fields of CONNECT that describe the will."""
 
 
 def group_options() -> list[Flag]:
-    """Return the options of the fields and properties that are there only with a will."""
+    """Return the flags of the fields and properties present only with a will."""
     return [*(field_flag(field, PREFIX) for field in FIELDS), *property_flags(WILL)]
 
 
 def will_options() -> list[Flag]:
-    """Return all options about the will."""
+    """Return all flags of the will."""
     topic, payload, *properties = group_options()
     return [topic, payload, *(field_flag(Connect.fields[key]) for key in FLAGS), *properties]
 
 
 def will(given: dict[str, Any], version: Version) -> Will | None:
-    """Return the will that the options describe; raises UsageError for a part without the topic."""
+    """Return the will that the flags describe, None without one; raises UsageError for a part without the topic."""
     values = {field.key: given[PREFIX + field.key] for field in FIELDS if given[PREFIX + field.key] is not None}
     properties = chosen_properties(WILL, given, version)
     if "topic" in values:
@@ -40,7 +40,7 @@ def will(given: dict[str, Any], version: Version) -> Will | None:
 
 
 def will_bits(given: dict[str, Any]) -> dict[str, Any]:
-    """Return what CONNECT says about its will; raises UsageError when there is none."""
+    """Return the CONNECT fields that describe the will; raises UsageError if there is no will."""
     bits = {key: given[key] for key in FLAGS if given[key] is not None}
     if bits and given["will_topic"] is None:
         raise _without_topic(given)

@@ -73,7 +73,7 @@ def _expiry(properties: tuple[Property, ...] | None) -> int:
 
 
 def _forbidden(message: str, statement: str, force: bool | None) -> click.UsageError:
-    hint = "" if force is None else "; --force sends it all the same"
+    hint = "" if force is None else "; --force sends it anyway"
     return click.UsageError(f"{message} ({statement}){hint}")
 
 

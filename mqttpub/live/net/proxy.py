@@ -40,7 +40,7 @@ def parse(url: str) -> Proxy:
     scheme, found, rest = url.partition("://")
     kind = KINDS.get(scheme.lower())
     if not found or kind is None:
-        raise ValueError(f"it begins with none of {', '.join(f'{each}://' for each in KINDS)}")
+        raise ValueError(f"it does not begin with any of {', '.join(f'{each}://' for each in KINDS)}")
     parts = parts_of(rest.partition("/")[0])
     password = None if parts.password is None else _text(parts.password)
     return Proxy(scheme.lower(), parts.host, parts.port or PORTS[kind[0]], parts.username or None, password or None)

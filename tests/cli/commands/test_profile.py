@@ -126,32 +126,36 @@ def test_the_command_line_chooses_another_source_than_the_profile(config: Path) 
     assert request.target.connect.client_id.startswith("pre-")
 
 
-NOT_AN_ARRAY = "takes text or a number, not an array"
+NOT_AN_ARRAY = "expects text or a number, not an array"
 WRONG = {
-    "[profile.x]\nhots = 1": "{path}: profile x: no flag is called 'hots'",
+    "[profile.x]\nhots = 1": "{path}: profile x: there is no flag 'hots'",
     "[profile.x]\nport = 'many'": "{path}: profile x: port: 'many' is not a number",
     "[profile.x]\nrcvMax = -1": "{path}: profile x: rcvMax: -1 is not in the range 0 to 65535",
     "[profile.x]\nretain = 'perhaps'": "{path}: profile x: retain: 'perhaps' is not a valid boolean.",
     "[profile.x]\nhost = h\n": "{path}: Invalid value (at line 2, column 8)",
-    "[profil.x]\nhost = 'h'": "{path}: 'profil' is no table [profile.NAME]",
-    "[profile]\nhost = 'h'": "{path}: 'host' is no table [profile.NAME]",
-    "profile = 1": "{path}: 'profile' is no table [profile.NAME]",
-    "[profile.y]": "{path}: no profile is called 'x'",
-    "[profile.x]\nqos = { a = 1 }": "{path}: profile x: qos: takes text or a number, not a table",
-    "[profile.x]\nqos = [1]": "{path}: profile x: qos: takes text or a number, not an array",
+    "[profil.x]\nhost = 'h'": "{path}: 'profil' is not a table [profile.NAME]",
+    "[profile]\nhost = 'h'": "{path}: 'host' is not a table [profile.NAME]",
+    "profile = 1": "{path}: 'profile' is not a table [profile.NAME]",
+    "[profile.y]": "{path}: there is no profile 'x'",
+    "[profile.x]\nqos = { a = 1 }": "{path}: profile x: qos: expects text or a number, not a table",
+    "[profile.x]\nqos = [1]": "{path}: profile x: qos: expects text or a number, not an array",
     "[profile.x]\nqos = true": "{path}: profile x: qos: 'True' is not a number",
-    "[profile.x]\nqos = 1979-05-27": "{path}: profile x: qos: takes text or a number, not a date or a time",
-    "[profile.x]\nretain = [true]": "{path}: profile x: retain: takes true or false, not an array",
-    "[profile.x]\nretain = 1": "{path}: profile x: retain: takes true or false, not a number",
+    "[profile.x]\nqos = 1979-05-27": "{path}: profile x: qos: expects text or a number, not a date or a time",
+    "[profile.x]\nretain = [true]": "{path}: profile x: retain: expects true or false, not an array",
+    "[profile.x]\nretain = 1": "{path}: profile x: retain: expects true or false, not a number",
     "[profile.x]\nuser-property = { a = [1] }": "{path}: profile x: user-property: {NOT_AN_ARRAY}",
-    "[profile.x]\nuser-property = [['a']]": "{path}: profile x: user-property: takes a name and a value, but 1 came",
-    "[profile.x]\nproperty = { a = 1 }": "{path}: profile x: property: takes text or a number, not a table",
+    "[profile.x]\nuser-property = [['a']]": "{path}: profile x: user-property: expects a name and a value, but got 1",
+    "[profile.x]\nproperty = { a = 1 }": "{path}: profile x: property: expects text or a number, not a table",
     "[profile.x]\nproperty = [['CONNECT', 'receive-maximum', [20]]]": "{path}: profile x: property: {NOT_AN_ARRAY}",
     "[profile.x]\noutbox = ''": "{path}: profile x: outbox: it is empty",
-    "[profile.x]\noutbox = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: outbox: it has a zero byte, which no",
-    "[profile.x]\ncafile = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: cafile: it has a zero byte, which no",
+    "[profile.x]\noutbox = 'a\\u0000b'".replace(
+        "'", '"'
+    ): "{path}: profile x: outbox: it contains a NUL byte, which no",
+    "[profile.x]\ncafile = 'a\\u0000b'".replace(
+        "'", '"'
+    ): "{path}: profile x: cafile: it contains a NUL byte, which no",
     "[profile.x]\nbind = 'a\\u0000b'".replace("'", '"'): "{path}: profile x: bind: a host has a character that no",
-    "[profile.x]\ntopic = [['a']]": "{path}: profile x: topic: takes text or a number, not an array",
+    "[profile.x]\ntopic = [['a']]": "{path}: profile x: topic: expects text or a number, not an array",
 }
 
 
@@ -224,7 +228,7 @@ def test_no_mistake_around_a_secret_shows_it(
 
 def test_a_password_of_two_words_without_quotes_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, *PLAIN, "-P", "two", "words")
-    assert said == "1 argument too many; a value with a blank needs quotes"
+    assert said == "1 argument too many; quote a value that contains blanks"
 
 
 def test_a_profile_without_a_file_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -252,13 +256,13 @@ def test_profiles_are_listed_and_shown(config: Path, capsys: pytest.CaptureFixtu
     assert main(["profile", "show", "prod"]) == 0
     assert 'password = "******"\n' in capsys.readouterr().out
     assert main(["profile", "show", "none"]) == 2
-    assert capsys.readouterr().err == f"mqttpub profile show: {config}: no profile is called 'none'\n"
+    assert capsys.readouterr().err == f"mqttpub profile show: {config}: there is no profile 'none'\n"
 
 
 def test_foreign_characters_are_shown_escaped(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text('[profile.x]\nhost = "ä\\u009b\\u202e\\n"\nunknown = 1979-05-27', encoding="utf-8")
     assert main(["profile", "show", "x"]) == 0
-    shown = 'host = "ä\\u009b\\u202e\\n"\nunknown = "***" (no flag is called so)\n'
+    shown = 'host = "ä\\u009b\\u202e\\n"\nunknown = "***" (unknown flag)\n'
     assert capsys.readouterr().out == shown
 
 

@@ -196,23 +196,22 @@ WRONG = {
     "-V 3.1.1 --disconnect-reason-code 4": "--disconnect-reason-code needs MQTT 5, but the version is 3.1.1",
     "-V 3.1.1 --disconnect-user-property a=b": "--disconnect-user-property needs MQTT 5, but the version is 3.1.1",
     "--receive-maximum 0": (
-        "Receive Maximum is 0, but must be 1 or more (MQTT5-2.2.2.2/zero); --force sends it all the same"
+        "Receive Maximum is 0, but must be 1 or more (MQTT5-2.2.2.2/zero); --force sends it anyway"
     ),
     "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 0 to 65535",
     "-x soon": "--session-expiry-interval: 'soon' is not a number",
-    "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it all the same",
-    "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it all the same",
+    "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it anyway",
+    "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
     "-Wt w -Wq 4": "--will-qos: 4 is not in the range 0 to 3",
     "--authentication-data @/dev/null": (
-        "Authentication Data is there, but no Authentication Method (MQTT5-3.1.2.11.10/method); "
-        "--force sends it all the same"
+        "Authentication Data is there, but no Authentication Method (MQTT5-3.1.2.11.10/method); --force sends it anyway"
     ),
     "-V 3.1.1 --password-file /dev/null": (
-        "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it all the same"
+        "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"
     ),
     "--disconnect-reason-code 0x8b": (
         "disconnect.reason_code is 0x8b Server shutting down, from the client, but only the other end sends it "
-        "(MQTT5-3.14.2-1); --force sends it all the same"
+        "(MQTT5-3.14.2-1); --force sends it anyway"
     ),
     "-i me -I dev-": "only one Client Identifier at a time, but -i and -I were given",
     "-f x": "only one payload at a time, but -m and -f were given",
@@ -224,7 +223,7 @@ WRONG = {
         "but --request-problem-information and --no-request-problem-information were given"
     ),
     "-t b -q 1 --packet-id 5": "--packet-id: is for one message, but there are 2 topics",
-    "--password-file /dev/zero": "--password-file: the first line of '/dev/zero' has more than 65535 bytes",
+    "--password-file /dev/zero": "--password-file: the first line of '/dev/zero' is longer than 65535 bytes",
     "--password-file /nowhere": "--password-file: cannot read '/nowhere': No such file or directory",
 }
 

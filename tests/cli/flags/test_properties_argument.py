@@ -50,24 +50,24 @@ def test_they_stand_behind_those_of_other_flags_in_their_order() -> None:
 
 WRONG = {
     "-D PUBLISH topic-alias auto": "--property: Topic Alias: 'auto' is not a number",
-    "-D": "--property: takes PACKET NAME VALUE, but 0 words came",
-    "-D PUBLISH content-type": "--property: takes PACKET NAME VALUE, but 2 words came",
-    "-D PUBLISH nonsense 1": "--property: no property is called 'nonsense'",
+    "-D": "--property: expects PACKET NAME VALUE, but got 0 words",
+    "-D PUBLISH content-type": "--property: expects PACKET NAME VALUE, but got 2 words",
+    "-D PUBLISH nonsense 1": "--property: unknown property 'nonsense'",
     "-D SUBSCRIBE user-property a b": "--property: the first word is not one of PUBLISH, CONNECT, WILL, DISCONNECT",
-    "-D PUBLISH user-property a": "--property: User Property takes a name and a value, but 1 came",
+    "-D PUBLISH user-property a": "--property: User Property expects a name and a value, but got 1",
     "-D PUBLISH topic-alias x": "--property: Topic Alias: 'x' is not a number",
     "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 0 to 65535",
     "-D PUBLISH receive-maximum 5": (
-        "--property: Receive Maximum belongs to CONNACK and CONNECT, not to PUBLISH; --force sends it all the same"
+        "--property: Receive Maximum belongs to CONNACK and CONNECT, not to PUBLISH; --force sends it anyway"
     ),
     "-D CONNECT will-delay-interval 5": (
-        "--property: Will Delay Interval belongs to WILL, not to CONNECT; --force sends it all the same"
+        "--property: Will Delay Interval belongs to WILL, not to CONNECT; --force sends it anyway"
     ),
     "-D PUBLISH content-type x -D PUBLISH content-type y": (
-        "Content Type is there 2 times, but may be there once (MQTT5-2.2.2.2/repeated); --force sends it all the same"
+        "Content Type is there 2 times, but may be there once (MQTT5-2.2.2.2/repeated); --force sends it anyway"
     ),
     "-D DISCONNECT topic-alias 5": (
-        "--property: Topic Alias belongs to PUBLISH, not to DISCONNECT; --force sends it all the same"
+        "--property: Topic Alias belongs to PUBLISH, not to DISCONNECT; --force sends it anyway"
     ),
     "-V 3.1.1 -D CONNECT receive-maximum 5": (
         "--property CONNECT receive-maximum needs MQTT 5, but the version is 3.1.1"

@@ -59,12 +59,12 @@ MQTTX = {
     "-f json -t a -s": "--file: there is no file 'json'; MQTTX's -f json is --format json here",
     "-t a -m x -l ws": "-l makes a message of each line of standard input; MQTTX's -l ws is --protocol ws here",
     "-lwss -t a -m x": "-l makes a message of each line of standard input; MQTTX's -l wss is --protocol wss here",
-    "-t a -s -M": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
-    "-sM -t a": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
-    "-M -s -t a": "-M takes the most messages in flight; MQTTX's -M is --multiline here",
-    "-t a -m x -up a=b c=d": "1 argument too many; -up takes one pair each time: -up 'a: b' -up 'c: d'",
-    "-t a -m x -Cup a=b c=d e=f": "2 arguments too many; -Cup takes one pair each time: -Cup 'a: b' -Cup 'c: d'",
-    "-t a -m x -up a=b secret": "1 argument too many; a value with a blank needs quotes",
+    "-t a -s -M": "-M is the maximum number of messages in flight; MQTTX's -M is --multiline here",
+    "-sM -t a": "-M is the maximum number of messages in flight; MQTTX's -M is --multiline here",
+    "-M -s -t a": "-M is the maximum number of messages in flight; MQTTX's -M is --multiline here",
+    "-t a -m x -up a=b c=d": "1 argument too many; repeat -up for each pair: -up 'a: b' -up 'c: d'",
+    "-t a -m x -Cup a=b c=d e=f": "2 arguments too many; repeat -Cup for each pair: -Cup 'a: b' -Cup 'c: d'",
+    "-t a -m x -up a=b secret": "1 argument too many; quote a value that contains blanks",
     "-t a -m x -M 70000": "--max-inflight: 70000 is not in the range 1 to 65535",
 }
 

@@ -30,8 +30,8 @@ def test_the_parts_of_a_url(text: str) -> None:
 
 
 WRONG = {
-    "h": "it begins with none of mqtt://, mqtts://, ws://, wss://",
-    "http://h": "it begins with none of mqtt://, mqtts://, ws://, wss://",
+    "h": "it does not begin with any of mqtt://, mqtts://, ws://, wss://",
+    "http://h": "it does not begin with any of mqtt://, mqtts://, ws://, wss://",
     "mqtt://": "it has no host",
     "mqtt:///t": "it has no host",
     "mqtt://h:0": "its port is not a number from 1 to 65535",

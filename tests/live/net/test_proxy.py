@@ -193,8 +193,8 @@ def test_our_variable_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("ftp://a", "it begins with none of socks5h://, socks5://, socks4://, http://"),
-        ("me:secret@h:1080", "it begins with none of"),
+        ("ftp://a", "it does not begin with any of socks5h://, socks5://, socks4://, http://"),
+        ("me:secret@h:1080", "it does not begin with any of"),
         ("http://u:secret@", "it has no host"),
         ("http://u:secret", "its port is not a number"),
         ("http://u:se/cret@h", "its port is not a number"),
