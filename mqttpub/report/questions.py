@@ -59,7 +59,7 @@ _ANSWERED = "latency_us IS NOT NULL AND outcome IN ('complete', 'refused') AS an
 
 
 def summary(spark: Any, folder: Path) -> Summary:
-    """Return what the tables of a folder add up to; raises Refused, and what Spark raises."""
+    """Return what the tables of a folder add up to; raises OutputRefused, and what Spark raises."""
     asked = frames(spark, folder)
     judged = has(folder, "findings") or _judged(folder)
     return _together(

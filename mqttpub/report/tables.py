@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from ..spark.formats.schema import spark_schema
-from ..spark.pipeline.manifest import MANIFEST, Manifest, Part
+from ..spark.pipeline.job import TableFile
+from ..spark.pipeline.manifest import MANIFEST, Manifest
 from ..spark.pipeline.tables import SCHEMAS
 
 _NO_TEXT = "\0null\0"
@@ -24,7 +25,7 @@ _KEY = re.compile(r"([^/=]+)=")
 
 
 def frames(spark: Any, folder: Path) -> dict[str, Any]:
-    """Return a data frame for each table; one that was never written has no rows. Raises Refused without a manifest.
+    """Return a data frame for each table, empty if it was never written; raises OutputRefused without a manifest.
 
     Only the files that the manifest names are read, and of their columns all but those that hold bytes.
     """
@@ -37,7 +38,7 @@ def has(folder: Path, table: str) -> bool:
     return any(part.table == table for part in Manifest.load(folder / MANIFEST).parts)
 
 
-def _table(spark: Any, folder: Path, name: str, parts: list[Part]) -> Any:
+def _table(spark: Any, folder: Path, name: str, parts: list[TableFile]) -> Any:
     kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for part in parts:
         place, _, form = part.path.rpartition(".")

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from ..common.errors import UserError
 from ..common.files import PAGE, check_place, file_id, replacing
 from ..view.terminal.show import Show
 
@@ -36,15 +35,15 @@ def wording() -> "Wording":
 
 
 def check_report(path: str, sources: Iterable[str], out: Path) -> None:
-    """Raise UsageError for a page that would take the place of a source, a table or something that is no page."""
+    """Raise UserError for a page that would overwrite a source, a table or a file that is not a page."""
     if path == "-":
-        raise click.UsageError(f"--report: '{path}' is no name of a file")
+        raise UserError(f"--report: '{path}' is not a file name")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
-        raise click.UsageError(f"--report: cannot write '{path}'")
+        raise UserError(f"--report: cannot write '{path}'")
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep)
     if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
-        raise click.UsageError(f"--report: '{path}' is among the tables; the page needs a place of its own")
+        raise UserError(f"--report: '{path}' is among the tables; the page needs a place of its own")
     check_place("--report", path, PAGE, map(file_id, sources))
 
 

@@ -23,7 +23,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from mqttpub.spark.pipeline.manifest import MANIFEST
-from mqttpub.spark.pipeline.run import Asked, run
+from mqttpub.spark.pipeline.run import PipelineRequest, run
 from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
 from tests.benchmarks.columns import MIXES, write_pcap
@@ -61,7 +61,7 @@ def serve(master: str, sources: list[Path], out: Path) -> None:
     with session(Settings(master)):
         for _ in sys.stdin:
             begun = time.perf_counter()
-            result = run(Asked(tuple(map(str, sources)), out, mode="overwrite"))
+            result = run(PipelineRequest(tuple(map(str, sources)), out, mode="overwrite"))
             seconds = time.perf_counter() - begun
             tasks = json.loads((out / MANIFEST).read_text())["runs"][-1]["seconds"]
             half = len(tasks) // 2

@@ -149,7 +149,7 @@ def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
 def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
-    piped(MORNING, out=tmp_path / "out", form=form)
+    piped(MORNING, out=tmp_path / "out", file_format=form)
     found, more = asked(spark, tmp_path / "out")
     rows = tables(tmp_path / "out")["exchanges"] if form == "parquet" else []
     assert not rows or sum(row["outcome"] == "unfinished" for row in rows) == 44
@@ -347,7 +347,12 @@ def _written(each: dict[str, Any]) -> int:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "more",
-    [{"form": "csv"}, {"form": "json"}, {"divided": ("type", "date")}, {"form": "csv", "divided": ("type", "qos")}],
+    [
+        {"file_format": "csv"},
+        {"file_format": "json"},
+        {"partition_by": ("type", "date")},
+        {"file_format": "csv", "partition_by": ("type", "qos")},
+    ],
 )
 def test_the_format_of_the_tables_makes_no_difference(
     more: dict[str, Any], known: Truth, spark: Any, alone: None, tmp_path: Path

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.commands.pipeline_run import _Reporting
+from mqttpub.cli.commands.pipeline import check_page
 from mqttpub.cli.main import main
 from mqttpub.report import questions
 from mqttpub.report.answers import Details, Example, Fault, Summary
 from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST
-from mqttpub.spark.pipeline.run import Asked, Result
+from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
 from mqttpub.spark.session import session
 from mqttpub.view.terminal.cells import cells
 from tests.paths import QOS2
@@ -59,10 +59,10 @@ DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Let a run do nothing but ask."""
 
-    def run(given: Asked, tell: Any = None, then: Any = None) -> Result:
+    def run(given: PipelineRequest, tell: Any = None, then: Any = None) -> PipelineResult:
         if then:
             then(None, given.out)
-        return Result("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
+        return PipelineResult("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
     monkeypatch.setattr(questions, "summary", lambda spark, folder: SUMMARY)
@@ -138,7 +138,7 @@ def test_what_spark_cannot_answer_is_one_sentence(
     monkeypatch.setattr(questions, "summary", broken)
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
-    assert "but Spark could not answer: the disk is on fire" in capsys.readouterr().err
+    assert "but the report failed: the disk is on fire" in capsys.readouterr().err
     assert main([*words, "--report", str(tmp_path / "page.html")]) == 1
     assert not (tmp_path / "page.html").exists()
 
@@ -148,7 +148,7 @@ def test_what_spark_cannot_answer_is_one_sentence(
     [
         ("in/a.pcapng", "is an input as well"),
         ("in", "is a directory"),
-        ("-", "is no name of a file"),
+        ("-", "is not a file name"),
         ("none/x.html", "cannot write"),
         ("out/packets/x.html", "is among the tables"),
         ("out/_manifest.json", "is among the tables"),
@@ -172,15 +172,14 @@ def test_what_a_page_must_not_replace(name: str, told: str, tmp_path: Path, caps
 def test_a_page_that_is_there_is_replaced_as_a_page(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text("<!DOCTYPE html>\n<p>old")
-    given = {"report": str(page), "as_json": False, "summary": None, "source": [str(CAPTURE)], "out": str(tmp_path)}
-    assert _Reporting(given).wanted
+    check_page(str(page), (str(CAPTURE),), str(tmp_path))
 
 
 def test_a_page_is_written_also_where_nothing_is_new(
     run: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    def nothing(given: Asked, tell: Any = None, then: Any = None) -> Result:
-        return Result("1", tmp_path / MANIFEST, {}, 0, 1, [], 1.0)
+    def nothing(given: PipelineRequest, tell: Any = None, then: Any = None) -> PipelineResult:
+        return PipelineResult("1", tmp_path / MANIFEST, {}, 0, 1, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", nothing)
     monkeypatch.setattr(session, "session", nullcontext)

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Row
-from mqttpub.spark.pipeline.run import Asked, Result, run
+from mqttpub.spark.pipeline.job import TaskResult
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 
 Rows = list[dict[str, Any]]
 
@@ -27,14 +28,14 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "distribute", one_by_one)
 
 
-def one_by_one(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+def one_by_one(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
     """Do all tasks, the last one first, as their order must not matter."""
     return [task(number) for number in reversed(range(count))]
 
 
-def piped(*sources: Path, out: Path, **more: Any) -> Result:
+def piped(*sources: Path, out: Path, **more: Any) -> PipelineResult:
     """Run the pipeline."""
-    return run(Asked(tuple(str(source) for source in sources), out, **{"partitions": 3, **more}))
+    return run(PipelineRequest(tuple(str(source) for source in sources), out, **{"partitions": 3, **more}))
 
 
 def tables(out: Path) -> dict[str, Rows]:

@@ -1,45 +1,62 @@
-"""`mqttpub pipeline`."""
+"""`mqttpub pipeline`: captures to tables with Spark, its progress on the terminal, and the report on the tables."""
 
-from typing import Any
+import logging
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...wire.types import readable
 from ..flags.base import Command, flag, together
+from ..notes import note
+
+if TYPE_CHECKING:
+    from ...report.answers import Summary
+    from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult, RunStage
+    from ...spark.session.session import Settings
 
 FORMATS = ("parquet", "csv", "json")
 MODES = ("error", "overwrite", "append")
 PAYLOADS = ("keep", "hash", "drop")
+NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")
+MOST_NAMED = 20
+"""Incomplete sources that are listed one by one; the rest are only counted."""
 
 spark_flags = together(
     flag(
         "--master", "--remote", "master", metavar="URL", default="local[*]", show_default=True,
         help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...",
     ),
-    flag("--conf", metavar="KEY=VALUE", multiple=True, help="A setting of Spark, such as spark.driver.memory=2g."),
+    flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
     flag(
         "--partitions", type=click.IntRange(1, 1024), metavar="N",
-        help="Into how many parts the connections are divided, one for each task. [default: one per core, at most 16]",
+        help="Number of tasks to divide the connections among. [default: one per core, at most 16]",
     ),
     flag("--verbose", is_flag=True, help="Show Spark's own log."),
-    flag("--warm", is_flag=True, help="First make a cache that lets later runs start Spark faster."),
+    flag("--warm", is_flag=True, help="Build a JVM cache first, so that later runs start faster."),
     group="Spark",
 )  # fmt: skip
 
 choosing_flags = together(
-    flag("--since", metavar="TIME", help="Only what began then or later: 2026-01-31, 2026-01-31T12:00:00Z, seconds."),
-    flag("--until", metavar="TIME", help="Only what began before."),
+    flag("--since", metavar="TIME", help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, seconds."),
+    flag("--until", metavar="TIME", help="Only rows before this time."),
     flag(
         "--topic", metavar="FILTER", multiple=True,
-        help="Only messages on topics that match; wildcards are + and #.",
+        help="Only messages on matching topics; wildcards are + and #.",
     ),
     flag(
         "--payload", type=click.Choice(PAYLOADS), default="keep", show_default=True,
-        help="Keep payloads, or their SHA-256, or nothing of them.",
+        help="Keep payloads, replace them by their SHA-256, or drop them.",
     ),
-    flag("--lint", is_flag=True, help="Judge every packet, and write what is wrong to the table findings."),
+    flag("--lint", is_flag=True, help="Check every packet, and write the violations to the table findings."),
     flag(
         "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
-        help="Take connections of this TCP port for MQTT, also where no CONNECT was captured.",
+        help="Treat connections on this TCP port as MQTT, even if no CONNECT was captured.",
     ),
     group="Which rows",
 )  # fmt: skip
@@ -49,24 +66,50 @@ output_flags = together(
     flag("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="Format of the tables."),
     flag(
         "--mode", type=click.Choice(MODES), default="error", show_default=True,
-        help="When there are tables already: stop, replace them, or add what they do not have yet.",
+        help="If there are tables already: stop, replace them, or add the sources they do not have yet.",
     ),
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
-        help="Divide tables into folders by a column, or by date or hour in UTC; a comma between several.",
+        help="Divide tables into folders by a column, or by date or hour in UTC; separate several by commas.",
     ),
-    flag("--resume", is_flag=True, help="Go on where the run before ended, with new files of the same capture."),
+    flag("--resume", is_flag=True, help="Continue where the previous run stopped, with new files of the same capture."),
     flag(
         "--report", metavar="PATH", type=click.Path(),
         help="Write a page on traffic, latency, links, overhead and findings, to open in a browser.",
     ),
     flag(
         "--summary/--no-summary", default=None,
-        help="Print what the tables add up to, or not. [default: on a terminal, and with --json]",
+        help="Print a summary of the tables, or not. [default: on a terminal, and with --json]",
     ),
-    flag("--json", "as_json", is_flag=True, help="Print what was done as one JSON record."),
+    flag("--json", "as_json", is_flag=True, help="Print the result as one JSON record."),
     group="Output",
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PipelineFlags:
+    """The arguments and flags of one call, as click parsed them; the names are those of the flags."""
+
+    source: tuple[str, ...]
+    out: str | None
+    format: str
+    mode: str
+    partition_by: tuple[str, ...]
+    resume: bool
+    report: str | None
+    summary: bool | None
+    as_json: bool
+    since: str | None
+    until: str | None
+    topic: tuple[str, ...]
+    payload: str
+    lint: bool
+    port: tuple[int, ...]
+    master: str
+    conf: tuple[str, ...]
+    partitions: int | None
+    verbose: bool
+    warm: bool
 
 
 @click.command(name="pipeline", cls=Command)
@@ -78,14 +121,310 @@ def command(**given: Any) -> int:
     """Turn captures into tables, on all cores of this machine or on a cluster.
 
     SOURCE are files, folders, globs, or URLs that Hadoop reads (s3a, hdfs): pcap and pcapng, plain
-    or compressed, transcripts, hex text and JSON Lines of `decode --json`. Rotated captures are
-    one: what spans two files comes out whole. Writes the tables packets, exchanges, connections,
-    with --lint findings, and a manifest, all at once when everything is done.
+    or compressed, transcripts, hex text and JSON Lines of `decode --json`. Rotated captures are read
+    as one: exchanges that span several files are kept intact. Writes the tables packets, exchanges,
+    connections, with --lint findings, and a manifest, all at once at the end.
 
-    Exit status: 0 all was read, 1 a source could not be read to its end or the report not be made,
-    2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
+    Exit status: 0 everything was read, 1 a source could not be read completely or the report not be
+    made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
     143 terminated.
     """
-    from .pipeline_run import pipe
+    return run_pipeline(PipelineFlags(**given))
 
-    return pipe(given)
+
+def run_pipeline(flags: PipelineFlags) -> int:
+    """Run the pipeline and return the exit status; raises UsageError."""
+    _check_packages()
+    if flags.warm:
+        _warm()
+        if not flags.source:
+            return 0
+    from ...spark.pipeline.run import run
+
+    logging.getLogger().addFilter(_is_not_interrupt)
+    request = pipeline_request(flags)
+    report = _table_report(flags)
+    progress = _Progress() if sys.stderr.isatty() and not flags.verbose else None
+    on_progress = progress.show if progress else None
+    try:
+        result = run(request, on_progress, report.on_done(on_progress))
+        report.make_without_run(request)
+    finally:
+        if progress:
+            progress.close()
+    return _finish(result, request, report)
+
+
+def _is_not_interrupt(record: logging.LogRecord) -> bool:
+    """Return whether to show a log record: py4j logs the trace of an interrupt, which the last line reports anyway."""
+    return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
+
+
+def _check_packages() -> None:
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[spark]'")
+
+
+def _warm() -> None:
+    from ...spark.session.cache import warm
+
+    path, size_bytes = warm()
+    note(f"Spark starts from {path} ({size_bytes / 1e6:,.0f} MB) from now on")
+
+
+# flags to a request
+
+
+def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ...spark.pipeline.row_filter import RowFilter
+    from ...spark.pipeline.run import PipelineRequest
+
+    out = _output_folder(flags)
+    if flags.resume and flags.mode == "overwrite":
+        raise click.UsageError("--resume adds to the tables, and --mode overwrite replaces them")
+    since, until = parse_time(flags.since, "--since"), parse_time(flags.until, "--until")
+    if since is not None and until is not None and since >= until:
+        raise click.UsageError(f"--until {flags.until} is not later than --since {flags.since}")
+    return PipelineRequest(
+        sources=flags.source, out=out, mode="resume" if flags.resume else flags.mode, file_format=flags.format,
+        partition_by=tuple(_partition_columns(flags.partition_by)), lint=flags.lint,
+        row_filter=RowFilter(since, until, topics=tuple(map(_topic_filter, flags.topic)), payload=flags.payload),
+        ports=flags.port, partitions=flags.partitions, settings=_settings(flags),
+    )  # fmt: skip
+
+
+def _output_folder(flags: PipelineFlags) -> Path:
+    from ...spark.pipeline.sources import as_path, is_url
+
+    if not flags.source:
+        raise click.UsageError("nothing to read: give files, folders, globs or URLs")
+    if not flags.out:
+        raise click.UsageError("--out is missing: the folder for the tables")
+    if is_url(out := as_path(flags.out)):
+        raise click.UsageError(
+            f"--out: '{out}' is a URL, and tables are written to a folder: give a path, or file:///path"
+        )
+    if out != readable(out):
+        raise click.UsageError(f"--out: the name '{out}' is not UTF-8, and Spark cannot read a folder of such a name")
+    return Path(out)
+
+
+def _settings(flags: PipelineFlags) -> "Settings":
+    from ...spark.session.cache import options
+    from ...spark.session.session import Settings
+
+    conf = {}
+    for text in flags.conf:
+        name, found, value = text.partition("=")
+        if not found or not name.startswith("spark."):
+            raise click.UsageError(f"--conf: '{text}' is not a Spark setting such as spark.driver.memory=2g")
+        conf[name] = value
+    return Settings(flags.master, conf, flags.verbose, options())
+
+
+def _partition_columns(given: tuple[str, ...]) -> Iterator[str]:
+    """Yield the columns to partition by; raises UsageError for unknown ones and for those of bytes or lists."""
+    from ...columns.schema import TABLES
+    from ...spark.pipeline.writers import DERIVED, names_folders
+
+    types = {column.name: column.type for columns in TABLES.values() for column in columns}
+    known = types.keys() | DERIVED.keys()
+    for name in (part.strip() for text in given for part in text.split(",")):
+        if name not in known:
+            raise click.UsageError(f"--partition-by: no table has a column '{name}'")
+        if name in types and not names_folders(types[name]):
+            raise click.UsageError(f"--partition-by: '{name}' holds bytes or lists, which cannot name a folder")
+        yield name
+
+
+def _topic_filter(text: str) -> str:
+    """Return a Topic Filter; raises UsageError where it breaks the rules of wildcards (5.0: 4.7.1)."""
+    levels = text.split("/")
+    fault = ""
+    if "#" in levels[:-1]:
+        fault = "# is not its last level"
+    elif any(len(level) > 1 and ("#" in level or "+" in level) for level in levels):
+        fault = "a wildcard is a whole level"
+    if fault or not text:
+        raise click.UsageError(f"--topic: '{text}' is not a Topic Filter: {fault or 'it is empty'}")
+    return text
+
+
+def parse_time(text: str | None, flag: str) -> int | None:
+    """Return a date, a time or seconds as microseconds since 1970; raises UsageError that names the flag."""
+    if text is None:
+        return None
+    try:
+        time_us = _microseconds(text)
+    except (ValueError, OverflowError):
+        raise click.UsageError(f"{flag}: '{text}' is not a time such as 2026-01-31T12:00:00Z") from None
+    if not -(1 << 63) <= time_us < 1 << 63:
+        raise click.UsageError(f"{flag}: '{text}' is out of range")
+    return time_us
+
+
+def _microseconds(text: str) -> int:
+    """Return seconds since 1970 or an ISO 8601 date in microseconds; raises ValueError and OverflowError."""
+    try:
+        return round(float(text) * 1_000_000)
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+    zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return round(zoned.timestamp() * 1_000_000)
+
+
+# the result
+
+
+def _finish(result: "PipelineResult", request: "PipelineRequest", report: "TableReport") -> int:
+    """Print the result and return the exit status."""
+    for name, problem in result.problems[:MOST_NAMED]:
+        note(f"{name}: {problem}")
+    if len(result.problems) > MOST_NAMED:
+        note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
+    if report.problem:
+        note(f"the tables are complete, but the report failed: {report.problem}")
+    if report.as_json:
+        _print_record(result, report)
+    else:
+        _print_counts(result, request)
+        report.print()
+    return 1 if result.problems or (report.problem and report.page) else 0
+
+
+def _print_record(result: "PipelineResult", report: "TableReport") -> None:
+    import json
+
+    from ...report.terminal import record
+
+    values = result.record()
+    if report.wanted:
+        values |= {"summary": record(report.summary) if report.summary else None, "report": report.page}
+    click.echo(json.dumps(values, separators=(",", ":")))
+
+
+def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
+    from ...report.wording import counted
+
+    if result.known:
+        note(f"{counted(result.known, 'source')} had been read before")
+    rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
+    read = counted(result.read, "source")
+    click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {request.out}" if result.read else "nothing new to read")
+
+
+def _table_report(flags: PipelineFlags) -> "TableReport":
+    if flags.report:
+        check_page(flags.report, flags.source, flags.out or "")
+    by_default = flags.as_json or sys.stdout.isatty()
+    shown = by_default if flags.summary is None else flags.summary
+    return TableReport(flags.report, shown=shown, as_json=flags.as_json)
+
+
+class TableReport:
+    """Queries the finished tables for the summary on the terminal and for the page."""
+
+    def __init__(self, page: str | None, *, shown: bool, as_json: bool) -> None:
+        self.page = page
+        self.shown = shown
+        self.as_json = as_json
+        self.summary: Summary | None = None
+        self.problem = ""
+        """Why the queries failed; empty if they did not."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to query."""
+        return self.shown or self.page is not None
+
+    def on_done(self, on_progress: "OnProgress | None") -> "OnDone | None":
+        """Return what a run calls when its tables are complete; None where there is nothing to query."""
+        from ...spark.pipeline.run import RunStage
+
+        def query(spark: Any, folder: Path) -> None:
+            if on_progress:
+                on_progress(RunStage("querying the tables"))
+            self.make(spark, folder)
+
+        return query if self.wanted else None
+
+    def make(self, spark: Any, folder: Path) -> None:
+        """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
+        from ...report.questions import summary
+        from ...report.terminal import write_page
+        from ...spark.session.session import failures, sentence
+
+        try:
+            self.summary = summary(spark, folder)
+            if self.page:
+                write_page(self.page, str(folder), spark, folder, self.summary)
+        except (*failures(), OSError) as error:
+            self.problem = sentence(error)
+
+    def make_without_run(self, request: "PipelineRequest") -> None:
+        """Make the page if there was nothing new to read, so that the run started no Spark."""
+        from ...spark.session.session import session
+
+        if self.page and not self.summary and not self.problem:
+            with session(request.settings) as spark:
+                self.make(spark, request.out)
+
+    def print(self) -> None:
+        """Print the summary, and where the page is."""
+        from ...report.terminal import headline, show_summary
+
+        if self.summary and self.shown:
+            click.echo(headline(self.summary))
+            click.echo()
+            show_summary(self.summary)
+        if self.page and not self.problem:
+            note(f"the report is {self.page}")
+
+
+def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
+    """Raise UserError or UsageError for a page that cannot be written."""
+    from ...report.terminal import check_report
+    from ...spark.pipeline.sources import as_path, expand, is_url
+
+    if find_spec("vl_convert") is None:
+        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
+    paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
+    check_report(page, paths, Path(as_path(out)))
+
+
+class _Progress:
+    """The stages of a run, as a bar on the terminal."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        from ...view.terminal.style import wants_color
+
+        color = wants_color(sys.stderr)
+        console = Console(
+            file=sys.stderr, force_terminal=True, color_system="standard" if color else None, no_color=not color,
+            legacy_windows=False,
+        )  # fmt: skip
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[amount]}"))
+        self._bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
+        self._name = ""
+        self._task = self._bar.add_task("", total=None, amount="")
+        self._bar.start()
+
+    def show(self, stage: "RunStage") -> None:
+        """Show a stage and its progress."""
+        from ...view.terminal.progress import size
+
+        if stage.name != self._name:
+            self._name = stage.name
+            self._bar.reset(self._task, description=stage.name, total=None, amount="")
+        if stage.total:
+            amount = f"{size(stage.done)} of {size(stage.total)}"
+            self._bar.update(self._task, completed=stage.done, total=stage.total, amount=amount)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()

@@ -22,7 +22,7 @@ from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode
 from ...columns.scan.shares import shares
 from ...columns.schema import PACKETS
-from ..pipeline.reading import Piece, Reader
+from ..pipeline.reading import SourceFrames, SourceReader
 from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen
 from .errors import CaptureError, OptionError, told
 from .options import Options
@@ -59,7 +59,7 @@ class Capture:
     def __init__(
         self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""
     ) -> None:
-        self._reader = Reader(bucket, buckets, ports, table)
+        self._reader = SourceReader(bucket, buckets, ports, table)
         self._memory = Memory()
         self._skip_broken = skip_broken
 
@@ -72,8 +72,8 @@ class Capture:
             if not self._reader.reads(source):
                 return
             with _opened(source) as file:
-                for piece in self._reader.pieces(source, file):
-                    yield self._decoded(piece)
+                for batch in self._reader.batches(source, file):
+                    yield self._decoded(batch)
             if said := self._reader.left_out():
                 log.warning("'%s': %s", source.name, said)
         except (BadCapture, BadText, OSError, CaptureError) as error:
@@ -87,8 +87,8 @@ class Capture:
         """Yield what comes of the end of the last capture."""
         yield from map(self._decoded, self._reader.finish())
 
-    def _decoded(self, piece: Piece) -> pa.RecordBatch:
-        return decode(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
+    def _decoded(self, frames: SourceFrames) -> pa.RecordBatch:
+        return decode(frames.frames, capture=frames.capture, keys=frames.keys, memory=self._memory)
 
 
 def _opened(source: Source) -> BinaryIO:

@@ -66,8 +66,8 @@ CLASSES = {
     "mqttpub.lint.connection.conversation": "Conversation",
     "mqttpub.lint.judge": "Judge",
     "mqttpub.spark.formats.capture_reader": "Capture",
-    "mqttpub.spark.pipeline.reading": "Places Reader",
-    "mqttpub.spark.pipeline.tables": "Tables",
+    "mqttpub.spark.pipeline.reading": "SourceOffsets SourceReader",
+    "mqttpub.spark.pipeline.tables": "TableBuilder",
     "mqttpub.spec.declare": "Property",
     "mqttpub.spec.constraints": "Law",
     "mqttpub.spec.packets": (

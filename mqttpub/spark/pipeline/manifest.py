@@ -1,9 +1,9 @@
-"""The folder of tables: tasks write beside them, the driver shows all at once or nothing.
+"""The folder of tables: a run becomes visible completely or not at all.
 
-Tasks write under `_staging-RUN/`. When all are done the driver writes `_commit.json`, which says
-what becomes of every file: from that moment the run counts, and whoever opens the folder next
-carries it out where the driver was stopped. Names that begin with `_` are invisible to Spark
-and to everything else that reads a folder of Parquet.
+Tasks write under `_staging-RUN/`. When all are done the driver writes the journal `_commit.json`,
+which lists every rename and removal: from that moment the run counts, and where the driver was
+stopped, the next run on the folder completes the journal. Names that begin with `_` are invisible
+to Spark and to other readers of Parquet folders.
 """
 
 import errno
@@ -18,6 +18,7 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from .checkpoint import StateError, check
+from .job import TableFile, TaskResult
 from .replacing import replace_whole
 from .sources import Source, same_beginning
 
@@ -26,73 +27,17 @@ STAGING = "_staging-"
 SHARED = "the folder of --out has to be one that this machine and all tasks share"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
 LAYOUT = 1
-"""Changes when a folder of before can no longer be added to."""
+"""Changes when runs can no longer add to folders of earlier versions."""
 
 
-class Refused(ValueError):
-    """The output folder does not allow what was asked; the message is one sentence."""
+class OutputRefused(ValueError):
+    """The output folder does not allow this run; the message is one sentence."""
 
     status = 2
 
 
-class Part(NamedTuple):
-    """A file that a task wrote."""
-
-    table: str
-    path: str
-    """Below the staging folder as the task wrote it, below the folder of tables in a manifest."""
-    rows: int
-    bytes: int
-    open: bool = False
-    """Whether it holds what is not over yet, and what a resumed run replaces."""
-
-
-class Read(NamedTuple):
-    """What a task found in one source."""
-
-    records: int
-    """Records of the capture, whichever connection they belong to; packets of a text."""
-    problem: str = ""
-    """Why not all of it was read, as a sentence."""
-    unread: bool = False
-    """Whether the rest is there, but the system did not give it: a later run tries again."""
-
-
-class Row(NamedTuple):
-    """What a task returns: all that it wrote, and what it read for that."""
-
-    bucket: int
-    parts: tuple[Part, ...]
-    reads: tuple[Read | None, ...]
-    """For each source, in their order; None for those that another task reads."""
-    state: str = ""
-    """File below the staging folder with what a later run needs to go on."""
-    seconds: float = 0.0
-    tag: str = ""
-    """What the task calls the files that are for other tasks."""
-    places: Any = None
-    """Which source holds which record."""
-    failure: str = ""
-    """Why the task could not write, as a sentence; the run then ends."""
-    status: int = 0
-    """Exit status of the program for that."""
-
-    def plain(self) -> tuple[Any, ...]:
-        """Return it without classes of this module."""
-        parts, reads = map(tuple, self.parts), (each and tuple(each) for each in self.reads)
-        return tuple({**self._asdict(), "parts": tuple(parts), "reads": tuple(reads)}.values())
-
-    @classmethod
-    def of(cls, values: Any) -> "Row":
-        """Return the row that is so without classes; raises TypeError for something else."""
-        row = cls(*values)
-        return row._replace(
-            parts=tuple(Part(*each) for each in row.parts), reads=tuple(each and Read(*each) for each in row.reads)
-        )
-
-
-class Taken(NamedTuple):
-    """A source that is in the tables."""
+class SourceRecord(NamedTuple):
+    """A source that is in the tables. The manifest holds these fields by name."""
 
     name: str
     size: int
@@ -107,45 +52,45 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds."""
+    """The tables, sources and states of a folder, and the runs that wrote them."""
 
     layout: int = LAYOUT
     runs: tuple[dict[str, Any], ...] = ()
-    sources: tuple[Taken, ...] = ()
-    parts: tuple[Part, ...] = ()
+    sources: tuple[SourceRecord, ...] = ()
+    parts: tuple[TableFile, ...] = ()
     buckets: int = 0
-    """Into how many buckets the state is divided; 0 without one."""
+    """The number of buckets that the state is divided into; 0 without a state."""
     states: tuple[str, ...] = ()
-    """For each bucket the file with its state."""
+    """The state files of the buckets, then those of the slots."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """What has to be the same in all runs."""
+    """Settings that must be the same in all runs."""
 
     @classmethod
     def load(cls, path: Path) -> "Manifest":
-        """Read a manifest; raises Refused."""
-        return cls.of(_told(path), path)
+        """Read a manifest; raises OutputRefused."""
+        return cls.of(_read_object(path), path)
 
     @classmethod
-    def of(cls, told: dict[str, Any], path: Path = Path(MANIFEST)) -> "Manifest":
-        """Return the manifest that JSON tells; raises Refused for one of another layout, or that is none."""
-        if told.get("layout") != LAYOUT:
-            raise Refused(f"{path.parent} was written by another version of mqttpub; write to a new folder")
+    def of(cls, values: dict[str, Any], path: Path = Path(MANIFEST)) -> "Manifest":
+        """Return the manifest in a JSON object; raises OutputRefused for another layout or another kind of object."""
+        if values.get("layout") != LAYOUT:
+            raise OutputRefused(f"{path.parent} was written by another version of mqttpub; write to a new folder")
         try:
-            told = {**told, "runs": tuple(told["runs"]), "states": tuple(told["states"])}
-            told["sources"] = tuple(Taken(**each) for each in told["sources"])
-            told["parts"] = tuple(Part(**each) for each in told["parts"])
-            made = cls(**told)
+            values = {**values, "runs": tuple(values["runs"]), "states": tuple(values["states"])}
+            values["sources"] = tuple(SourceRecord(**each) for each in values["sources"])
+            values["parts"] = tuple(TableFile(**each) for each in values["parts"])
+            made = cls(**values)
         except (TypeError, KeyError):
-            raise Refused(f"cannot read {path}: it is no manifest of mqttpub") from None
+            raise OutputRefused(f"cannot read {path}: it is not a manifest of mqttpub") from None
         _check_inside(path, [*made.states, *(part.path for part in made.parts)])
         return made
 
     def dumps(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
-        told = asdict(self)
-        told["sources"] = [each._asdict() for each in self.sources]
-        told["parts"] = [each._asdict() for each in self.parts]
-        return told
+        """Return it as values for JSON."""
+        values = asdict(self)
+        values["sources"] = [each._asdict() for each in self.sources]
+        values["parts"] = [each._asdict() for each in self.parts]
+        return values
 
     def rows(self, run: str = "") -> dict[str, int]:
         """Return the number of rows of each table."""
@@ -155,19 +100,19 @@ class Manifest:
                 counts[part.table] = counts.get(part.table, 0) + part.rows
         return counts
 
-    def taken(self, source: Source) -> Taken | None:
-        """Return the entry of a source that is in the tables already, whole, or shorter or longer than it is now.
+    def taken(self, source: Source) -> SourceRecord | None:
+        """Return the entry of a source that is in the tables, whether or not its size has changed; None for a new one.
 
-        Of several entries it is the one that tells of the most; others were not read because of it.
+        Of several entries it is that with the most records.
         """
         same = [each for each in self.sources if each.head and _is_same(source, each)]
         return max(same, key=lambda each: (each.records, each.size), default=None)
 
 
-def _is_same(source: Source, taken: Taken) -> bool:
-    """Tell whether a source begins like one that was taken, or is the beginning of it."""
+def _is_same(source: Source, taken: SourceRecord) -> bool:
+    """Return whether a source begins like a recorded one, or is the beginning of it."""
     if source.capture and not taken.records and taken.stamp is None:
-        # Without any record it holds nothing by which to know it: all captures of a kind begin alike.
+        # The heads of empty captures of one format are all equal.
         return (source.size, source.digest) == (taken.size, taken.digest)
     if source.size >= taken.size:
         return same_beginning(source, taken.head, taken.digest)
@@ -183,20 +128,20 @@ class Output:
         self.folder = folder
         self.run = run
         self.before = Manifest()
-        """What the folder holds before the run."""
+        """The manifest before the run."""
 
     @property
     def staging(self) -> Path:
         """Where tasks write."""
         return self.folder / f"{STAGING}{self.run}"
 
-    def commit(self, rows: Iterable[Row], after: Manifest, *, replaced: Iterable[Part] = ()) -> Manifest:
-        """Make what the tasks wrote visible and take away what it replaces; return what the folder then holds.
+    def commit(self, rows: Iterable[TaskResult], after: Manifest, *, replaced: Iterable[TableFile] = ()) -> Manifest:
+        """Make the files of the tasks visible, remove those they replace, and return the new manifest.
 
         `after` is the manifest without the files of this run, whose states and parts come from `rows`.
         """
         rows = sorted(rows)
-        renames = [(part, self._shown(row, part)) for row in rows for part in row.parts]
+        renames = [(part, self._committed(row, part)) for row in rows for part in row.parts]
         states = [(row.state, f"{STATE}/{self.run}-{row.bucket}") for row in rows if row.state]
         gone = {part.path for part in replaced}
         self._check_staged(rows)
@@ -216,21 +161,21 @@ class Output:
         _carry_out(self.folder)
         return after
 
-    def _check_staged(self, rows: Iterable[Row]) -> None:
-        """Raise Refused where a file is not here as its task wrote it: another machine may have it instead."""
+    def _check_staged(self, rows: Iterable[TaskResult]) -> None:
+        """Raise OutputRefused where a file of a task is not here or differs: another machine may have it instead."""
         for row in rows:
             sizes: list[tuple[str, int | None]] = [(part.path, part.bytes) for part in row.parts]
             for name, size in [*sizes, *((row.state, None),) * bool(row.state)]:
                 path = self.staging / name
                 if not path.is_file() or size not in (None, path.stat().st_size):
-                    raise Refused(f"{path} is not here as a task wrote it; {SHARED}")
+                    raise OutputRefused(f"{path} is not here as a task wrote it; {SHARED}")
 
-    def _shown(self, row: Row, part: Part) -> Part:
-        """Return a part as everybody sees it; what no state knows, no later run replaces."""
+    def _committed(self, row: TaskResult, part: TableFile) -> TableFile:
+        """Return a file with its final name; without a state, no later run replaces it."""
         return part._replace(path=self._visible(row.bucket, part), open=part.open and bool(row.state))
 
-    def _visible(self, bucket: int, part: Part) -> str:
-        """Return the name of a part that everybody sees: that of the task's attempt is left out."""
+    def _visible(self, bucket: int, part: TableFile) -> str:
+        """Return the final name of a file, without the tag of the task's attempt."""
         path = Path(part.path)
         kind = "open" if part.open else "part"
         number = path.stem.rsplit("-", 1)[-1]
@@ -239,16 +184,16 @@ class Output:
 
 @contextmanager
 def opened(folder: Path, run: str, mode: str) -> Iterator[Output]:
-    """Give a folder to write to, locked for others; raises Refused.
+    """Give a folder to write to, locked for others; raises OutputRefused.
 
-    `mode` is error (there must be nothing yet), overwrite (what mqttpub wrote there before is
-    replaced), append or resume. Runs before that were stopped are finished or removed first.
+    `mode` is error (the folder must be empty), overwrite (tables of mqttpub are replaced), append or
+    resume. Interrupted runs are completed or removed first.
     """
     output = Output(folder, run)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not any((folder / name).exists() for name in (LOCK, JOURNAL, MANIFEST)):
-            # Nothing of ours was ever here, so nothing here is to be cleaned up.
+            # mqttpub has never written here, so there is nothing to clean up.
             _check_empty(folder)
         with _locked(folder):
             _carry_out(folder)
@@ -263,15 +208,15 @@ def opened(folder: Path, run: str, mode: str) -> Iterator[Output]:
     except OSError as error:
         if error.filename is None or error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise
-        raise Refused(f"cannot write to {error.filename}: {error.strerror}") from None
+        raise OutputRefused(f"cannot write to {error.filename}: {error.strerror}") from None
 
 
 def _before(folder: Path, mode: str) -> Manifest:
-    """Return what a folder holds, if the mode allows that it holds something."""
+    """Return the manifest of a folder; raises OutputRefused where the mode does not allow tables in it."""
     path = folder / MANIFEST
     if path.exists():
         if mode == "error":
-            raise Refused(f"{folder} holds tables already; choose --mode overwrite or append, or --resume")
+            raise OutputRefused(f"{folder} already holds tables; choose --mode overwrite or append, or --resume")
         made = Manifest.load(path)
         if mode == "resume":
             _check_states(folder, made)
@@ -281,36 +226,36 @@ def _before(folder: Path, mode: str) -> Manifest:
 
 
 def _check_empty(folder: Path) -> None:
-    """Raise Refused for a folder of others."""
+    """Raise OutputRefused for a folder with other files."""
     foreign = sorted(name for name in os.listdir(folder) if name != LOCK)
     if foreign:
-        raise Refused(f"{folder} holds files that are no tables of mqttpub, such as {foreign[0]}")
+        raise OutputRefused(f"{folder} holds files that are not tables of mqttpub, such as {foreign[0]}")
 
 
 def _check_states(folder: Path, manifest: Manifest) -> None:
-    """Raise Refused where what an earlier run left is not as it left it."""
+    """Raise OutputRefused where a state of an earlier run is missing or changed."""
     try:
         for name in manifest.states:
             check(folder / name)
     except StateError as error:
-        raise Refused(f"{error}; --mode overwrite reads everything again") from None
+        raise OutputRefused(f"{error}; --mode overwrite reads everything again") from None
 
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Keep other runs out; the lock ends with the process, however that ends."""
     path = folder / LOCK
-    # Whatever has this name already keeps what it holds.
+    # Appending leaves a foreign file of this name unchanged.
     with open(path, "a") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise Refused(f"another run writes to {folder}") from None
+            raise OutputRefused(f"another run writes to {folder}") from None
         yield
 
 
 def _clean(folder: Path) -> None:
-    """Remove what runs left that were stopped before they counted; none is at work, as the folder is locked."""
+    """Remove the files of runs that were stopped before their commit; no run is active, as the folder is locked."""
     for name in os.listdir(folder):
         if name.startswith(STAGING):
             shutil.rmtree(folder / name, ignore_errors=True)
@@ -319,16 +264,16 @@ def _clean(folder: Path) -> None:
 
 
 def _carry_out(folder: Path) -> None:
-    """Do what the journal says, if there is one; can be repeated from any point."""
+    """Complete the journal, if there is one; can be repeated from any point."""
     path = folder / JOURNAL
     if not path.exists():
         return
-    journal = _told(path)
+    journal = _read_object(path)
     try:
         Manifest.of(journal["manifest"], path)
         _check_inside(path, [*(name for pair in journal["rename"] for name in pair), *journal["remove"]])
     except (TypeError, KeyError, AttributeError):
-        raise Refused(f"cannot read {path}: it is no journal of mqttpub") from None
+        raise OutputRefused(f"cannot read {path}: it is not a journal of mqttpub") from None
     for old, new in journal["rename"]:
         target = folder / new
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -341,26 +286,26 @@ def _carry_out(folder: Path) -> None:
     path.unlink()
 
 
-def _told(path: Path) -> dict[str, Any]:
-    """Return the object that a file holds as JSON; raises Refused."""
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file; raises OutputRefused."""
     try:
-        told = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Refused(f"cannot read {path}: {error}") from None
-    if not isinstance(told, dict):
-        raise Refused(f"cannot read {path}: it holds no JSON object")
-    return told
+        raise OutputRefused(f"cannot read {path}: {error}") from None
+    if not isinstance(value, dict):
+        raise OutputRefused(f"cannot read {path}: it holds no JSON object")
+    return value
 
 
 def _check_inside(path: Path, names: Iterable[str]) -> None:
-    """Raise Refused where a file names others that are not in its folder: what it says is carried out."""
+    """Raise OutputRefused for names outside of the folder, since files of these names are moved and removed."""
     for name in map(PurePath, names):
         if name.is_absolute() or ".." in name.parts:
-            raise Refused(f"{path} names a file outside of its folder: {name}")
+            raise OutputRefused(f"{path} names a file outside of its folder: {name}")
 
 
 def _remove_empty(folder: Path, place: Path) -> None:
-    """Remove folders that hold nothing any more."""
+    """Remove empty folders from `place` up to `folder`."""
     while place != folder:
         try:
             place.rmdir()
@@ -369,6 +314,6 @@ def _remove_empty(folder: Path, place: Path) -> None:
         place = place.parent
 
 
-def _write(path: Path, told: dict[str, Any]) -> None:
-    """Write JSON that is there as a whole or not at all."""
-    replace_whole(path, json.dumps(told, indent=1).encode(), path.with_name(f"{path.name}.new"))
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """Write JSON, as a whole or not at all."""
+    replace_whole(path, json.dumps(value, indent=1).encode(), path.with_name(f"{path.name}.new"))

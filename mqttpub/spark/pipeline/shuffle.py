@@ -1,7 +1,8 @@
 """Packets that take part in exchanges, on their way from the tasks that read them to those that pair them.
 
-A message that one connection leaves unfinished goes on on the next one of the same client, so all
-connections of a client have to meet. They do so in files, one from each task to each.
+A message that one connection leaves unfinished may continue on the next connection of the same
+client, so all connections of a client have to meet in one task. They travel in files, one from each
+reading task to each slot, which is a hash of the client.
 """
 
 import json
@@ -28,48 +29,48 @@ COLUMNS = (
     "type_code", "dup", "qos", "packet_id", "resolved_topic", "payload_length", "reason_code", "reason_codes",
     "filters", "session_present",
 )  # fmt: skip
-"""What pairing needs of a packet."""
-FEW_WORDS = 64
-"""Words of a dictionary that may stand nowhere."""
+"""The columns of a packet that pairing needs."""
+SPARE_WORDS = 64
+"""Unused words that a dictionary may hold before it is made anew."""
 Step = tuple[int, int]
-"""Number of a source, and of a part of it: the same parts in all tasks."""
+"""Number of a source, and of a part of it; all tasks divide the sources into the same parts."""
 LAST: Step = (1 << 62, 0)
-"""The step that ends everything."""
+"""The step after all sources."""
 _SCHEMA = pa.schema([CODED_PACKETS.field(name) for name in COLUMNS])
 
 
-class Batch(NamedTuple):
-    """Packets of one step, and the closes among them."""
+class ShuffleBatch(NamedTuple):
+    """The packets of one step, and the connections that closed in it."""
 
     step: Step
     packets: pa.RecordBatch
     closes: list[Close]
 
 
-class Outbox:
-    """Writes packets for the tasks that pair; all that belongs to one step is written together."""
+class ShuffleWriter:
+    """Writes packets to the files of the slots, with one batch for each step and slot."""
 
-    def __init__(self, folder: Path, name: str, targets: int) -> None:
-        self._targets = targets
-        self.homes: dict[str, int] = {}
-        """Where connections go whose client nobody knew at first, so that all of their packets go there."""
-        self._writers = [pa.ipc.new_stream(str(path), _SCHEMA) for path in boxes(folder, name, targets)]
+    def __init__(self, folder: Path, tag: str, slots: int) -> None:
+        self._slots = slots
+        self.slots_of: dict[str, int] = {}
+        """The slots of connections whose client was unknown at first, so that all their packets go there."""
+        self._writers = [pa.ipc.new_stream(str(path), _SCHEMA) for path in shuffle_files(folder, tag, slots)]
 
     def put(self, step: Step, packets: pa.RecordBatch, closes: Sequence[Close]) -> None:
-        """Write those that take part in exchanges, all of a client to one target, and the closes to all."""
+        """Write the packets that take part in exchanges to the slots of their clients, and the closes to all slots."""
         taking = _takes_part(packets)
-        target = self._whose(packets)
+        slots = self._slots_of(packets)
         packets = packets.select(COLUMNS)
         about = {"step": json.dumps(step), "closes": json.dumps(closes)}
-        for number, writer in enumerate(self._writers):
-            own = packets.take(numbers(np.flatnonzero(taking & (target == number))))
+        for slot, writer in enumerate(self._writers):
+            own = packets.take(numbers(np.flatnonzero(taking & (slots == slot))))
             writer.write_batch(_compact(own), custom_metadata=about)
         if step != LAST:
             for close in closes:
-                self.homes.pop(close.connection, None)
+                self.slots_of.pop(close.connection, None)
 
-    def _whose(self, packets: pa.RecordBatch) -> NDArray[np.int64]:
-        """Return where each packet goes: by its client, which the connection may tell only later in the same step."""
+    def _slots_of(self, packets: pa.RecordBatch) -> NDArray[np.int64]:
+        """Return the slot of each packet: that of its client, which may become known only later in the same step."""
         index, names = encoded(packets["connection"])
         last = np.full(len(names), -1)
         last[index] = np.arange(len(index))
@@ -77,23 +78,23 @@ class Outbox:
         clients = packets["client_id"].take(numbers(last[present])).to_pylist()
         table = np.zeros(len(names), np.int64)
         for client, at in zip(clients, present.tolist(), strict=True):
-            home = self.homes.get(names[at])
-            if home is None:
-                home = share((client or names[at]).encode(), self._targets)
+            slot = self.slots_of.get(names[at])
+            if slot is None:
+                slot = hash_slot((client or names[at]).encode(), self._slots)
                 if not client:
-                    self.homes[names[at]] = home
-            table[at] = home
+                    self.slots_of[names[at]] = slot
+            table[at] = slot
         return table[index]
 
     def close(self) -> None:
-        """End all files."""
+        """Finish all files."""
         for writer in self._writers:
             writer.close()
 
 
-def boxes(folder: Path, name: str, targets: int) -> list[Path]:
-    """Return the files that one task writes, one for each target."""
-    return [folder / f"crossing-{name}-{target}" for target in range(targets)]
+def shuffle_files(folder: Path, tag: str, slots: int) -> list[Path]:
+    """Return the files that one reading task writes, one for each slot."""
+    return [folder / f"shuffle-{tag}-{slot}" for slot in range(slots)]
 
 
 def _takes_part(packets: pa.RecordBatch) -> Mask:
@@ -103,31 +104,31 @@ def _takes_part(packets: pa.RecordBatch) -> Mask:
 
 
 def _compact(packets: pa.RecordBatch) -> pa.RecordBatch:
-    """Return packets with no more words in their dictionaries than there are packets, or a few."""
+    """Return packets without dictionaries that hold many more words than there are packets."""
     for index, field in enumerate(packets.schema):
         column = packets[index]
-        if field.type == WORD and len(column.dictionary) > len(column) + FEW_WORDS:
+        if field.type == WORD and len(column.dictionary) > len(column) + SPARE_WORDS:
             packets = packets.set_column(index, field, column.cast(pa.string()).dictionary_encode())
     return packets
 
 
-def share(key: bytes, count: int) -> int:
-    """Return into which of some parts a key falls, evenly also where keys differ in a digit only."""
+def hash_slot(key: bytes, count: int) -> int:
+    """Return the slot of a key, from 0 to `count` - 1; keys that differ in one digit are spread evenly, too."""
     return int.from_bytes(blake2b(key, digest_size=4).digest()) % count
 
 
-def merged(paths: Sequence[Path]) -> Iterator[Batch]:
-    """Yield what all tasks wrote for one target, step by step, of each connection in the order of the records."""
+def merged(paths: Sequence[Path]) -> Iterator[ShuffleBatch]:
+    """Yield what all tasks wrote for one slot, step by step; packets of a connection are in capture order."""
     with ExitStack() as stack:
         streams = [_batches(stack.enter_context(pa.OSFile(str(path), "rb"))) for path in paths]
         for step, same in groupby(merge(*streams, key=itemgetter(0)), itemgetter(0)):
             each = list(same)
-            # Packets of one connection all come from one task, in their order; that of connections does not matter.
+            # All packets of a connection come from one task, in order; the order of connections does not matter.
             packets = pa.concat_batches([batch.packets for batch in each])
-            yield Batch(step, packets, [one for batch in each for one in batch.closes])
+            yield ShuffleBatch(step, packets, [one for batch in each for one in batch.closes])
 
 
-def _batches(file: Any) -> Iterator[Batch]:
+def _batches(file: Any) -> Iterator[ShuffleBatch]:
     reader = pa.ipc.open_stream(file)
     while True:
         try:
@@ -135,4 +136,4 @@ def _batches(file: Any) -> Iterator[Batch]:
         except StopIteration:
             return
         first, second = json.loads(about[b"step"])
-        yield Batch((first, second), batch, [Close(*each) for each in json.loads(about[b"closes"])])
+        yield ShuffleBatch((first, second), batch, [Close(*each) for each in json.loads(about[b"closes"])])

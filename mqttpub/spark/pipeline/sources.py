@@ -1,4 +1,4 @@
-"""What a user names as input, as an ordered list of files that tasks can open."""
+"""The input that a user gave, as an ordered list of files that tasks can open."""
 
 import glob
 import hashlib
@@ -16,55 +16,55 @@ from ...capture.types import BadCapture
 from ...wire.types import readable
 
 HEAD = 65_536
-"""Bytes at the beginning of a file by which it is known again under another name."""
+"""Bytes at the beginning of a file by which it is recognized under another name."""
 COPIES = 4
-"""Files that are fetched at the same time."""
+"""Files that are fetched in parallel."""
 MANIFEST = "_manifest.json"
-"""By which a folder of tables is known."""
+"""The file that marks a folder of tables."""
 HIDDEN = (".", "_")
-"""How the names of files begin that no folder stands for."""
+"""First characters of names that are skipped in folders."""
 _MAGIC = "*?["
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _HERE = ("", "localhost")
-"""Hosts of a `file:` URL that mean this machine."""
+"""The hosts of `file:` URLs that stand for this machine."""
 
 
 class NoSource(ValueError):
-    """Something named as input is not there; the message is one sentence."""
+    """An input does not exist; the message is one sentence."""
 
     status = 2
 
 
 class Source(NamedTuple):
-    """One file."""
+    """One input file."""
 
     name: str
-    """As the tables call it: the path or URL under which it was found."""
+    """Its name in the tables: the path or URL under which it was found."""
     path: str
-    """Where tasks open it."""
+    """The path at which tasks open it."""
     size: int
     """Bytes."""
     capture: bool = True
     """Whether it is a capture, rather than a text."""
     stamp: int | None = None
-    """Time of the first record, in nanoseconds since 1970; None when nothing tells it."""
+    """Time of the first record, in nanoseconds since 1970; None if unknown."""
     head: int = 0
     """Bytes that `digest` covers."""
     digest: str = ""
-    """Of the beginning of the file, with which it is known again when it was renamed."""
+    """Digest of the beginning of the file, by which it is recognized after it was renamed."""
     problem: str = ""
     """Why it cannot be read at all."""
     skip: int = 0
-    """Records at its beginning that an earlier run has read."""
+    """Number of records at its beginning that an earlier run has read."""
 
 
 def is_url(given: str) -> bool:
-    """Tell whether something is a URL for Hadoop's file systems, rather than a path."""
+    """Return whether an input is a URL for Hadoop's file systems, rather than a path."""
     return bool(_URL.match(given)) and ("://" in given or not os.path.lexists(given))
 
 
 def as_path(given: str) -> str:
-    """Return the path of a `file:` URL, and everything else as it is; raises NoSource for a file of another host."""
+    """Return the path of a `file:` URL, and any other input unchanged; raises NoSource for a file of another host."""
     if not is_url(given) or not given.lower().startswith("file:"):
         return given
     rest = given[len("file:") :]
@@ -72,16 +72,16 @@ def as_path(given: str) -> str:
         return rest
     host, slash, path = rest[2:].partition("/")
     if host.lower() not in _HERE:
-        raise NoSource(f"'{given}' is a file of the host {host}; a file of this machine is file:///path")
+        raise NoSource(f"'{given}' is a file on the host {host}; a file on this machine is file:///path")
     return slash + path
 
 
 def expand(given: Iterable[str]) -> list[Source]:
-    """Return the files behind paths, folders and globs, each once, in the order of their first records.
+    """Return the files that paths, folders and globs name, each once, in the order of capture.
 
-    Rotated captures come in the order (time of the first record, name); what has no times comes
-    after what has. A folder stands for all files in it and below, but hidden ones. A file that
-    cannot be read is in the list, with its problem; what is not there raises NoSource.
+    The order is (time of the first record, name); files without times come last. A folder stands for
+    all files in it and below, except hidden ones. A file that cannot be read is in the list, with its
+    problem; a path that does not exist raises NoSource.
     """
     paths = dict.fromkeys(path for each in given for path in _paths(each))
     return ordered(examine(path, path) for path in _different(paths))
@@ -94,7 +94,7 @@ def _different(paths: Iterable[str]) -> Iterator[str]:
         try:
             found = os.stat(path)
         except OSError:
-            # Why it cannot be read is told with the others.
+            # `examine` finds out why it cannot be read.
             yield path
             continue
         if (file := (found.st_dev, found.st_ino)) not in seen:
@@ -108,16 +108,16 @@ def ordered(sources: Iterable[Source]) -> list[Source]:
 
 
 def examine(name: str, path: str) -> Source:
-    """Return what is known of a file before all of it is read."""
-    # A name may be any bytes, a table and a manifest hold texts.
+    """Return the source for a file, from its size and its beginning alone."""
+    # A file name may be any bytes, but tables and the manifest hold text.
     name = readable(name)
     try:
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
-            # It is here only because it could not be listed; this says why.
+            # A folder gets here only if it could not be listed; this raises the reason.
             os.scandir(path).close()
         if not stat.S_ISREG(mode):
-            return Source(name, path, 0, problem="it is no file")
+            return Source(name, path, 0, problem="it is not a file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             head = file.read(HEAD)
@@ -130,13 +130,13 @@ def examine(name: str, path: str) -> Source:
 
 
 def unseen(source: Source, error: OSError) -> str:
-    """Return what is to be said where a task cannot open a source that was there when sources were looked at."""
+    """Return the message for a source that the driver could read and a task cannot open."""
     reason = error.strerror or error
-    return f"{source.name} was there at the beginning, but the task on {socket.gethostname()} cannot open it: {reason}"
+    return f"{source.name} was there at the start, but the task on {socket.gethostname()} cannot open it: {reason}"
 
 
 def same_beginning(source: Source, head: int, digest: str) -> bool:
-    """Tell whether a file begins with the `head` bytes of that digest."""
+    """Return whether the first `head` bytes of a file have that digest."""
     if source.head == head:
         return source.digest == digest
     if source.problem or source.size < head:
@@ -176,7 +176,7 @@ def _below(folder: str) -> Iterator[str]:
     unlisted: list[OSError] = []
     for place, folders, names in os.walk(folder, onerror=unlisted.append):
         if MANIFEST in names:
-            # Tables of an earlier run, which somebody put among the captures.
+            # The output of an earlier run, which lies among the captures.
             folders[:] = []
             continue
         folders[:] = [name for name in folders if not name.startswith(HIDDEN)]
@@ -191,12 +191,12 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def fetched(spark: Any, urls: Iterable[str], folder: Path) -> list[Source]:
-    """Return the files behind URLs, copied into a folder that all tasks reach; raises NoSource.
+    """Return the files that URLs name, copied into a folder that all tasks reach; raises NoSource.
 
-    Globs and folders are resolved by the file system, as Spark does for its own sources.
+    The file system resolves globs and folders, as it does for Spark's own sources.
     """
     if not hasattr(spark, "_jsparkSession"):
-        raise NoSource("a Spark Connect server lets nobody list URLs; give paths that it and this machine share")
+        raise NoSource("URLs cannot be listed through Spark Connect; give paths that the server and this machine share")
     folder.mkdir(exist_ok=True)
     jvm = spark.sparkContext._jvm
     conf = spark.sparkContext._jsc.hadoopConfiguration()
@@ -206,7 +206,7 @@ def fetched(spark: Any, urls: Iterable[str], folder: Path) -> list[Source]:
 
 
 def _statuses(jvm: Any, conf: Any, url: str) -> Iterator[str]:
-    """Yield the URLs of the files behind a URL."""
+    """Yield the URLs of the files that a URL names."""
     from ..session.session import failures, sentence
 
     try:
@@ -217,7 +217,7 @@ def _statuses(jvm: Any, conf: Any, url: str) -> Iterator[str]:
     except failures() as error:
         raise NoSource(f"cannot list '{url}': {sentence(error)}") from None
     if not names:
-        raise NoSource(f"nothing is at '{url}'")
+        raise NoSource(f"there is nothing at '{url}'")
     yield from sorted(set(names))
 
 
@@ -231,7 +231,7 @@ def _files(system: Any, status: Any) -> Iterator[str]:
 
 
 def _fetch(jvm: Any, conf: Any, url: str, target: Path) -> Source:
-    """Return one file, as it is on this machine."""
+    """Copy one file to this machine."""
     from ..session.session import failures, sentence
 
     path = jvm.org.apache.hadoop.fs.Path(url)

@@ -1,8 +1,8 @@
-"""Frames to the rows of tables, carried on from batch to batch, from capture to capture, from run to run."""
+"""From frames to the rows of tables, with state that carries over from batch to batch, source to source, run to run."""
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,94 +14,95 @@ from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
 from ...columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
-from .manifest import Part
-from .reading import Piece, Places
-from .row_filter import Chooser
-from .shuffle import LAST, Outbox
-from .writers import Writer
-
-if TYPE_CHECKING:
-    from .task import Job
+from .job import Job, TableFile
+from .reading import SourceFrames, SourceOffsets
+from .row_filter import RowSelector
+from .shuffle import LAST, ShuffleWriter
+from .writers import TableWriter
 
 SCHEMAS = {"packets": PACKETS, "exchanges": EXCHANGES, "connections": CONNECTIONS, "findings": FINDINGS}
 _RECORDS = {
     "exchanges": ("first_frame", "last_frame"), "connections": ("first_frame", "last_frame"), "findings": ("frame",),
 }  # fmt: skip
-"""Columns that name records, the one first that `capture` is about."""
+"""Columns that hold record numbers, first the one that the column `capture` refers to."""
 
 
-class Files:
-    """The files that a task writes, of all tables; what is over apart from what a later run may know more of."""
+class TableFiles:
+    """The files of all tables that a task writes.
 
-    def __init__(self, job: "Job", places: Places, tag: str) -> None:
+    Rows that are final and rows that a later run may still change go to different files.
+    """
+
+    def __init__(self, job: Job, offsets: SourceOffsets, tag: str) -> None:
         self._job = job
-        self._places = places
+        self._offsets = offsets
         self._tag = tag
-        self._chooser = Chooser(job.choice)
-        self._writers: dict[tuple[str, bool], Writer] = {}
+        self._selector = RowSelector(job.row_filter)
+        self._writers: dict[tuple[str, bool], TableWriter] = {}
 
-    def put(self, table: str, rows: pa.RecordBatch, *, over: bool) -> None:
-        """Write rows whose records count from the beginning of their source."""
+    def put(self, table: str, rows: pa.RecordBatch, *, final: bool) -> None:
+        """Write rows whose record numbers count from the beginning of their source."""
         if not rows.num_rows:
             return
-        if (table, over) not in self._writers:
-            self._writers[table, over] = Writer(
-                Path(self._job.staging), table, SCHEMAS[table], form=self._job.form, divided=self._job.divided,
-                tag=f"{self._tag}-{'over' if over else 'open'}", open_rows=not over,
+        if (table, final) not in self._writers:
+            self._writers[table, final] = TableWriter(
+                Path(self._job.staging), table, SCHEMAS[table], file_format=self._job.file_format,
+                partition_by=self._job.partition_by, tag=f"{self._tag}-{'over' if final else 'open'}",
+                open_rows=not final,
             )  # fmt: skip
-        self._writers[table, over].write(self._chooser.rows(table, rows))
+        self._writers[table, final].write(self._selector.rows(table, rows))
 
-    def put_counted_on(self, table: str, rows: pa.RecordBatch, *, over: bool) -> None:
-        """Write rows whose records count on from source to source."""
+    def put_continuous(self, table: str, rows: pa.RecordBatch, *, final: bool) -> None:
+        """Write rows whose record numbers count on from source to source."""
         if rows.num_rows:
-            self.put(table, self._places.told(rows, _RECORDS[table]), over=over)
+            self.put(table, self._offsets.localized(rows, _RECORDS[table]), final=final)
 
-    def close(self) -> Iterator[Part]:
-        """End all files and yield them."""
+    def close(self) -> Iterator[TableFile]:
+        """Finish all files and yield them."""
         for writer in self._writers.values():
             yield from writer.close()
 
 
-class Tables:
-    """Makes the rows of one share of the connections; it can be pickled between two sources."""
+class TableBuilder:
+    """Makes the rows of one bucket of connections; a checkpoint can hold it between two sources."""
 
     def __init__(self) -> None:
         self._memory = Memory()
         self._connections = Connections()
         self._judging = Judging()
         self._closings: Closings[str] = Closings()
-        self._homes: dict[str, int] = {}
+        self._slots: dict[str, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_homes")}
+        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_slots")}
 
-    def begin(self, files: Files, outbox: Outbox, *, lint: bool) -> None:
-        """Begin to write."""
-        self._files, self._outbox, self._lint = files, outbox, lint
-        outbox.homes = self._homes
+    def begin(self, files: TableFiles, shuffle: ShuffleWriter, *, lint: bool) -> None:
+        """Set where rows are written; comes before the first `add`."""
+        self._files, self._shuffle, self._lint = files, shuffle, lint
+        shuffle.slots_of = self._slots
 
-    def take(self, piece: Piece) -> None:
-        """Write what frames hold."""
-        over = piece.step != LAST
-        packets = decode_coded(piece.frames, capture=piece.capture, keys=piece.keys, memory=self._memory)
-        self._files.put("packets", packets, over=over)
-        frames, packets = piece.counted_on(), _counted_on(packets, piece.before)
-        self._outbox.put(piece.step, packets, closes(frames, self._closings, piece.name))
-        connections = self._connections.add(packets, frames, name=piece.name)
-        self._files.put_counted_on("connections", connections, over=over)
+    def add(self, batch: SourceFrames) -> None:
+        """Write the rows of some frames."""
+        final = batch.step != LAST
+        packets = decode_coded(batch.frames, capture=batch.capture, keys=batch.keys, memory=self._memory)
+        self._files.put("packets", packets, final=final)
+        frames, packets = batch.continuous(), _continuous(packets, batch.before)
+        self._shuffle.put(batch.step, packets, closes(frames, self._closings, batch.name))
+        connections = self._connections.add(packets, frames, name=batch.name)
+        self._files.put_continuous("connections", connections, final=final)
         if self._lint:
             found = self._judging.add(
-                frames, packets, capture=piece.capture, name=piece.name, client=self._memory.client
+                frames, packets, capture=batch.capture, name=batch.name, client=self._memory.client
             )
-            self._files.put_counted_on("findings", found, over=over)
+            self._files.put_continuous("findings", found, final=final)
 
-    def end(self) -> None:
-        """Write what the end of all sources leaves."""
-        self._files.put_counted_on("connections", self._connections.finish(), over=False)
+    def finish(self) -> None:
+        """Write the connections that are still open after the last source."""
+        self._files.put_continuous("connections", self._connections.finish(), final=False)
 
 
-def _counted_on(packets: pa.RecordBatch, before: int) -> pa.RecordBatch:
-    """Return rows of packets whose records count on from all sources before."""
+def _continuous(packets: pa.RecordBatch, before: int) -> pa.RecordBatch:
+    """Return packets with record numbers that count on from all sources before."""
     index = packets.schema.get_field_index("frame")
     if not before:
         return packets

@@ -1,7 +1,8 @@
-"""What tasks do: first all captures, from first to last, each for its share of the connections; then exchanges.
+"""What tasks do: those that read go through all sources, each for its bucket of connections; the others pair exchanges.
 
-Everything is scanned by every task, which costs less than moving packets between tasks as long as
-these are few. Only what takes part in exchanges crosses over, as all connections of a client have to meet.
+Each reading task scans every capture, which costs less than moving packets between tasks as long as
+there are few tasks. Only packets that take part in exchanges are moved, since all connections of a
+client have to meet.
 """
 
 import os
@@ -9,96 +10,71 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
-from . import checkpoint as saved
-from .manifest import SHARED, Read, Refused, Row
-from .reading import Piece, Reader
-from .row_filter import Choice
-from .shuffle import LAST, Outbox, boxes, merged
+from . import checkpoint
+from .job import Job, SourceResult, TaskResult
+from .manifest import SHARED, OutputRefused
+from .reading import SourceFrames, SourceReader
+from .shuffle import LAST, ShuffleWriter, merged, shuffle_files
 from .sources import Source, unseen
-from .tables import Files, Tables
+from .tables import TableBuilder, TableFiles
 
-MOST_TARGETS = 16
-"""Tasks that pair, at most; each task that reads writes a file for each."""
 UNWRITTEN = 74
-"""Exit status when the output cannot be written, as sysexits.h has it."""
-TELL = 0.25
-"""Seconds between two notes of how far a task has come."""
+"""Exit status when the output cannot be written: EX_IOERR of sysexits.h."""
+PROGRESS_INTERVAL_S = 0.25
+"""Seconds between two updates of the file that says how far a task has come."""
 
 
-class Job(NamedTuple):
-    """What all tasks of a run have in common."""
-
-    sources: tuple[Source, ...]
-    """In the order in which they were captured."""
-    buckets: int
-    """Into how many shares the connections are divided."""
-    staging: str
-    """The folder to write to, which all tasks and the driver reach."""
-    form: str = "parquet"
-    divided: tuple[str, ...] = ()
-    choice: Choice = Choice()
-    lint: bool = False
-    ports: tuple[int, ...] = ()
-    shares: bytes = b""
-    """Which connections are in which share, see columns.shares; what an earlier run left tells it, too."""
-    states: tuple[str, ...] = ()
-    """What an earlier run left: a file for each bucket, then one for each target; empty to begin anew."""
-
-    @property
-    def targets(self) -> int:
-        """How many tasks pair."""
-        return min(self.buckets, MOST_TARGETS)
-
-
-def work(job: Job, bucket: int) -> Row:
-    """Write the rows of one share and return what was written; can be done again, and by several at once."""
+def read_bucket(job: Job, bucket: int) -> TaskResult:
+    """Write the rows of one bucket of connections. May run again after a failure, even twice at a time."""
     import pyarrow as pa
 
-    # Each task has one core.
+    # Spark gives each task one core.
     pa.set_cpu_count(1)
-    return _told(job, bucket, lambda: _Work(job, bucket).row())
+    return _caught(job, bucket, lambda: _ReadTask(job, bucket).run())
 
 
-def pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
-    """Write the exchanges of one share of the clients, of what the tasks before left for it; can be done again."""
-    return _told(job, job.buckets + target, lambda: _pair(job, target, rows))
+def pair_slot(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
+    """Write the exchanges of one slot of clients, from what all reading tasks left for it. May run again."""
+    return _caught(job, job.buckets + slot, lambda: _pair(job, slot, read))
 
 
-def _told(job: Job, bucket: int, task: Callable[[], Row]) -> Row:
-    """Return what a task does; a row that says why where it cannot write, as Spark would only show a trace."""
+def _caught(job: Job, bucket: int, task: Callable[[], TaskResult]) -> TaskResult:
+    """Return the result of a task; a failure to write is returned as well, as Spark would only show a trace."""
     if not os.path.isdir(job.staging):
         folder = os.path.dirname(job.staging)
         reason = f"the task on {socket.gethostname()} does not find the folder {folder}; {SHARED}"
-        return Row(bucket, (), (), failure=reason, status=Refused.status)
+        return TaskResult(bucket, (), (), failure=reason, status=OutputRefused.status)
     try:
         return task()
-    except Refused as error:
-        return Row(bucket, (), (), failure=str(error), status=error.status)
+    except OutputRefused as error:
+        return TaskResult(bucket, (), (), failure=str(error), status=error.status)
     except OSError as error:
         reason = os.strerror(error.errno) if error.errno else str(error)
         name = error.filename or os.path.dirname(job.staging)
-        return Row(bucket, (), (), failure=f"the output cannot be written: {reason}: {name}", status=UNWRITTEN)
+        return TaskResult(
+            bucket, (), (), failure=f"the output cannot be written: {reason}: {name}", status=UNWRITTEN
+        )  # fmt: skip
 
 
-def _pair(job: Job, target: int, rows: Sequence[Row]) -> Row:
-    begun, tag, folder = time.monotonic(), _tag(target), Path(job.staging)
-    pairing = saved.load(Path(job.states[job.buckets + target]), Pairing) if job.states else Pairing()
-    files, state = Files(job, rows[0].places, tag), f"pairing-{tag}"
-    for step, packets, closed in merged([boxes(folder, row.tag, job.targets)[target] for row in rows]):
+def _pair(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
+    begun, tag, folder = time.monotonic(), _tag(slot), Path(job.staging)
+    pairing = checkpoint.load(Path(job.states[job.buckets + slot]), Pairing) if job.states else Pairing()
+    files, state = TableFiles(job, read[0].places, tag), f"pairing-{tag}"
+    for step, packets, closed in merged([shuffle_files(folder, each.tag, job.slots)[slot] for each in read]):
         if step == LAST:
-            (folder / state).write_bytes(saved.dumps(pairing))
-        files.put_counted_on("exchanges", pairing.add(packets, closed), over=step != LAST)
-    files.put_counted_on("exchanges", pairing.finish(), over=False)
-    return Row(job.buckets + target, tuple(files.close()), (), state, time.monotonic() - begun)
+            (folder / state).write_bytes(checkpoint.dumps(pairing))
+        files.put_continuous("exchanges", pairing.add(packets, closed), final=step != LAST)
+    files.put_continuous("exchanges", pairing.finish(), final=False)
+    return TaskResult(job.buckets + slot, tuple(files.close()), (), state, time.monotonic() - begun)
 
 
 def _tag(bucket: int) -> str:
-    """Return a name of its own for each attempt, so that two at the same time do not write to one file."""
+    """Return a name that is unique to this attempt, so that two attempts at a time do not write to one file."""
     return f"{bucket:05}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
@@ -114,75 +90,77 @@ def _progress(job: Job, bucket: int) -> Path:
     return Path(job.staging, f"progress-{bucket}")
 
 
-class _Work:
+class _ReadTask:
     def __init__(self, job: Job, bucket: int) -> None:
         self.job = job
         self.bucket = bucket
         self.begun = time.monotonic()
         self.tag = _tag(bucket)
-        self.read = 0
-        """Bytes of the sources before the one that is being read."""
+        self.read_bytes = 0
+        """Size of the sources before the current one."""
         self.problem = ""
-        """Why the source that is being read, or was last, ended before its end."""
+        """Why the current source ended early."""
         self.unread = False
-        """Whether it was the system that gave no more of it."""
-        self.told = self.begun
-        """When it was noted last how far it had come."""
+        """Whether an error of the system hid the rest of the current source."""
+        self.noted_at = self.begun
+        """When the progress was last written."""
         if job.states:
-            self.reader, self.tables = saved.load(Path(job.states[bucket]), Reader, Tables)
+            self.reader, self.tables = checkpoint.load(Path(job.states[bucket]), SourceReader, TableBuilder)
         else:
-            self.reader, self.tables = Reader(bucket, job.buckets, job.ports, job.shares), Tables()
-        self.files = Files(job, self.reader.places, self.tag)
-        self.outbox = Outbox(Path(job.staging), self.tag, job.targets)
-        self.tables.begin(self.files, self.outbox, lint=job.lint)
+            self.reader = SourceReader(bucket, job.buckets, job.ports, job.balance)
+            self.tables = TableBuilder()
+        self.files = TableFiles(job, self.reader.offsets, self.tag)
+        self.shuffle = ShuffleWriter(Path(job.staging), self.tag, job.slots)
+        self.tables.begin(self.files, self.shuffle, lint=job.lint)
 
-    def row(self) -> Row:
-        """Do all and return what was done."""
+    def run(self) -> TaskResult:
+        """Read all sources and return the result."""
         reads = tuple(self._source(source) for source in self.job.sources)
+        # The state is that before the end of all sources, which a later run moves.
         state = f"state-{self.tag}"
-        Path(self.job.staging, state).write_bytes(saved.dumps((self.reader, self.tables)))
-        for piece in self.reader.finish():
-            self.tables.take(piece)
-        self.tables.end()
-        self.outbox.close()
+        Path(self.job.staging, state).write_bytes(checkpoint.dumps((self.reader, self.tables)))
+        for batch in self.reader.finish():
+            self.tables.add(batch)
+        self.tables.finish()
+        self.shuffle.close()
         parts, seconds = tuple(self.files.close()), time.monotonic() - self.begun
-        return Row(self.bucket, parts, reads, state, seconds, self.tag, self.reader.places)
+        return TaskResult(self.bucket, parts, reads, state, seconds, self.tag, self.reader.offsets)
 
-    def _source(self, source: Source) -> Read | None:
-        """Read one source; what is wrong with it ends it, and nothing else."""
+    def _source(self, source: Source) -> SourceResult | None:
+        """Read one source; an error in it ends this source only."""
         if source.problem:
-            return Read(0, source.problem, unread=True)
+            return SourceResult(0, source.problem, unread=True)
         self.reader.begin(source)
         if not self.reader.reads(source):
             return None
         packets = 0
         with self._opened(source) as file:
-            for piece, at in self._pieces(source, file):
-                self.tables.take(piece)
-                packets += len(piece.frames)
+            for batch, at in self._batches(source, file):
+                self.tables.add(batch)
+                packets += len(batch.frames)
                 self._note(at)
         problem = self.problem or self.reader.left_out()
-        self.read += source.size
-        return Read(self.reader.records() if source.capture else packets, problem, self.unread)
+        self.read_bytes += source.size
+        return SourceResult(self.reader.records() if source.capture else packets, problem, self.unread)
 
     @staticmethod
     def _opened(source: Source) -> BinaryIO:
-        """Open a source, which the driver has seen; raises Refused where it is another one here, or none."""
+        """Open a source that the driver has seen; raises OutputRefused where it differs or is missing here."""
         try:
             file = open(source.path, "rb")  # noqa: SIM115
         except OSError as error:
-            raise Refused(unseen(source, error)) from None
+            raise OutputRefused(unseen(source, error)) from None
         if os.fstat(file.fileno()).st_size < source.size:
             file.close()
-            raise Refused(f"{source.name} changed while it was read")
+            raise OutputRefused(f"{source.name} changed while it was read")
         return file
 
-    def _pieces(self, source: Source, file: BinaryIO) -> Iterator[tuple[Piece, int]]:
-        """Yield what a source holds, and how many bytes were read for it; only what goes wrong here is its problem."""
+    def _batches(self, source: Source, file: BinaryIO) -> Iterator[tuple[SourceFrames, int]]:
+        """Yield the frames of a source, and how many bytes were read for them; errors in it end up in `problem`."""
         self.problem, self.unread = "", False
         try:
-            for piece in self.reader.pieces(source, file):
-                yield piece, file.tell()
+            for batch in self.reader.batches(source, file):
+                yield batch, file.tell()
         except BadCapture as error:
             self.problem = f"offset {error.offset}: {error.message}"
         except BadText as error:
@@ -191,7 +169,7 @@ class _Work:
             self.problem, self.unread = error.strerror or str(error), True
 
     def _note(self, at: int) -> None:
-        """Note now and then how far a source was read."""
-        if (now := time.monotonic()) > self.told + TELL:
-            _progress(self.job, self.bucket).write_text(str(self.read + at))
-            self.told = now
+        """Write now and then how many bytes were read."""
+        if (now := time.monotonic()) > self.noted_at + PROGRESS_INTERVAL_S:
+            _progress(self.job, self.bucket).write_text(str(self.read_bytes + at))
+            self.noted_at = now

@@ -1,4 +1,7 @@
-"""Tables as files, written by the task that has the rows, in any of three formats and divided by columns."""
+"""Tables as files, written by the task that has the rows, in three formats, and partitioned by columns.
+
+The task writes them itself because Spark's own writer would first move all rows through the JVM.
+"""
 
 import json
 import os
@@ -13,22 +16,23 @@ import pyarrow.compute as pc
 
 from ...columns.files import ROWS, Parquet
 from ...columns.schema import plain
-from .manifest import Part, Refused
+from .job import TableFile
+from .manifest import OutputRefused
 
 MOST_OPEN = 64
-"""Files of one table that are written at the same time; further ones are closed and begun again."""
+"""Open files of one table, at most; beyond, the least recently used is closed, and later rows begin a new one."""
 MOST_HELD = 32 << 20
-"""Bytes of rows that wait for one file, about; payloads are long, so their number alone bounds nothing."""
+"""Approximate bytes of rows that wait for one file; as payloads can be long, a number of rows is no bound."""
 MOST_HELD_BY_ALL = 128 << 20
 """Bytes of rows that wait for all files of one table."""
 LONGEST_NAME = 255
-"""Bytes that the name of a folder may have, as nearly all file systems have it."""
+"""Bytes in the name of a folder, at most, on nearly all file systems."""
 DERIVED = {"date": 10, "hour": 13}
-"""Columns to divide by that are made of the time in UTC, with the length of `2026-01-31T23`."""
+"""Columns to partition by that come from the time in UTC, with their length in `2026-01-31T23`."""
 _SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
-"""Characters that Hive escapes; a letter outside of ASCII stays as it is."""
+"""Characters that Hive escapes; letters outside of ASCII stay unchanged."""
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
-"""What stands for null in the name of a folder, as Hive and Spark have it."""
+"""Stands for null in the name of a folder, as in Hive and Spark."""
 
 
 class _File(Protocol):
@@ -60,7 +64,7 @@ class _Json:
 
 
 FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
-"""Formats by name, which is also the end of a file's name."""
+"""Formats by name, which is also the file extension."""
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -68,7 +72,7 @@ def _line(row: dict[str, Any]) -> str:
 
 
 def _plain(value: Any) -> str:
-    """Return what JSON has no word for: bytes in hex, times in ISO 8601."""
+    """Return bytes in hex and times in ISO 8601, which JSON has no type for."""
     if isinstance(value, bytes):
         return value.hex()
     return str(value.isoformat()).replace("+00:00", "Z")
@@ -80,7 +84,7 @@ def _flat(kind: pa.DataType) -> pa.DataType:
 
 
 def _flattened(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
-    """Return a column that CSV can hold: bytes in hex, lists in JSON."""
+    """Return a column as CSV can hold it: bytes in hex, lists in JSON."""
     if _flat(kind) == kind or pa.types.is_string(kind):
         return column
     if pa.types.is_timestamp(kind):
@@ -91,31 +95,31 @@ def _flattened(column: pa.ChunkedArray, kind: pa.DataType) -> Any:
     return pa.array(texts, pa.string())
 
 
-class Writer:
-    """Writes the rows of one table, each to the file of its values in `divided`.
+class TableWriter:
+    """Writes the rows of one table, each to the folder of its values in the columns `partition_by`.
 
-    `tag` makes the names of the files different from those of all other writers.
+    `tag` must differ between writers, as the names of the files contain it.
     """
 
     def __init__(
-        self, folder: Path, table: str, schema: pa.Schema, *, form: str, divided: Sequence[str], tag: str,
+        self, folder: Path, table: str, schema: pa.Schema, *, file_format: str, partition_by: Sequence[str], tag: str,
         open_rows: bool = False,
     ) -> None:  # fmt: skip
         self._folder = folder
         self._table = table
-        self._divided = [name for name in divided if name in schema.names or name in DERIVED]
-        self._schema = pa.schema([field for field in schema if field.name not in self._divided])
-        self._form = form
+        self._partition_by = [name for name in partition_by if name in schema.names or name in DERIVED]
+        self._schema = pa.schema([field for field in schema if field.name not in self._partition_by])
+        self._file_format = file_format
         self._tag = tag
         self._open_rows = open_rows
         self._files: OrderedDict[str, _Pending] = OrderedDict()
-        self._parts: list[Part] = []
+        self._parts: list[TableFile] = []
         self._count = 0
         self._held = 0
-        """Bytes of the rows that wait for all files."""
+        """Bytes of rows that wait for all files."""
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Add rows, which have all columns of the schema."""
+        """Add rows, which must have all columns of the schema."""
         if not batch.num_rows:
             return
         for place, rows in self._shares(pa.table(batch)):
@@ -129,18 +133,18 @@ class Writer:
                 self._held -= largest.held
                 largest.flush()
 
-    def close(self) -> list[Part]:
-        """Write what is left and return all files."""
+    def close(self) -> list[TableFile]:
+        """Write the rows that wait and return all files."""
         while self._files:
             self._end(next(iter(self._files)))
         return self._parts
 
     def _shares(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the folders that rows belong to."""
-        if not self._divided:
+        """Yield the folders of rows, with their rows."""
+        if not self._partition_by:
             yield "", table
             return
-        keys = [_key(table, name) for name in self._divided]
+        keys = [_key(table, name) for name in self._partition_by]
         text = pc.binary_join_element_wise(*keys, "/")
         for value in pc.unique(text):
             yield value.as_py(), table.filter(pc.equal(text, value))
@@ -148,11 +152,11 @@ class Writer:
     def _begin(self, place: str) -> "_Pending":
         if len(self._files) >= MOST_OPEN:
             self._end(next(iter(self._files)))
-        path = Path(self._table, place, f"{self._tag}-{self._count}.{self._form}")
+        path = Path(self._table, place, f"{self._tag}-{self._count}.{self._file_format}")
         self._count += 1
         whole = self._folder / path
         whole.parent.mkdir(parents=True, exist_ok=True)
-        self._files[place] = pending = _Pending(path, whole, FORMATS[self._form](whole, self._schema))
+        self._files[place] = pending = _Pending(path, whole, FORMATS[self._file_format](whole, self._schema))
         return pending
 
     def _end(self, place: str) -> None:
@@ -160,18 +164,18 @@ class Writer:
         self._held -= pending.held
         pending.close()
         size = os.path.getsize(pending.whole)
-        self._parts.append(Part(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
+        self._parts.append(TableFile(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
 
 
 class _Pending:
-    """A file, and rows that wait until they fill a row group."""
+    """An open file, and the rows that wait until they fill a row group."""
 
     def __init__(self, path: Path, whole: Path, file: _File) -> None:
         self.path = path
         self.whole = whole
         self.total = 0
         self.held = 0
-        """Bytes of the rows that wait."""
+        """Bytes of rows that wait."""
         self._file = file
         self._waiting: list[pa.Table] = []
         self._rows = 0
@@ -189,19 +193,19 @@ class _Pending:
         self._file.close()
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write the rows that wait."""
         if self._waiting:
             self._file.write(pa.concat_tables(self._waiting))
         self._waiting, self._rows, self.held = [], 0, 0
 
 
 def names_folders(kind: pa.DataType) -> bool:
-    """Tell whether the values of a column of this type can be folders' names: numbers, texts and times can."""
+    """Return whether values of this type can be names of folders: numbers, texts and times can."""
     return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
 
 
 def _key(table: pa.Table, name: str) -> pa.Array:
-    """Return the part of a folder's name that each row has from one column."""
+    """Return for each row the level of the folder's path that stands for one column."""
     if name in DERIVED and name not in table.column_names:
         column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name])
     else:
@@ -213,26 +217,26 @@ def _key(table: pa.Table, name: str) -> pa.Array:
 
 
 def _folder(name: str, value: str) -> str:
-    """Return the name of the folder for a value; raises Refused for one that is too long."""
+    """Return the name of the folder for a value; raises OutputRefused for a name that is too long."""
     folder = f"{name}={_escaped(value) or NOTHING}"
     if (size := len(folder.encode())) > LONGEST_NAME:
-        raise Refused(
-            f"cannot divide by {name}: a value of it makes a folder's name of {size:,} bytes, "
-            f"and {LONGEST_NAME} is the most"
+        raise OutputRefused(
+            f"cannot partition by {name}: one of its values gives a folder name of {size:,} bytes, "
+            f"and the maximum is {LONGEST_NAME}"
         )
     return folder
 
 
 def _escaped(value: str) -> str:
-    """Return a value as Spark puts it into the name of a folder, and reads it again."""
+    """Return a value as Spark writes and reads it in the name of a folder."""
     return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", value)
 
 
 def _iso(times: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return times as `2026-01-31T23:59:59.123456`; needs no data base of time zones, as all are in UTC."""
+    """Return times as `2026-01-31T23:59:59.123456`; all are in UTC, so no time zone database is needed."""
     return pc.replace_substring(pc.cast(pc.cast(times, pa.timestamp("us")), pa.string()), " ", "T")
 
 
 def _time(table: pa.Table) -> str:
-    """Return the name of the first column with a time."""
+    """Return the name of the first column that holds times."""
     return str(next(field.name for field in table.schema if pa.types.is_timestamp(field.type)))

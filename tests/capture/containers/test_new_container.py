@@ -15,7 +15,7 @@ from mqttpub.capture.containers import registry
 from mqttpub.cli.main import main
 from mqttpub.columns.read import read
 from mqttpub.columns.scan.splits import index
-from mqttpub.spark.pipeline.reading import Reader
+from mqttpub.spark.pipeline.reading import SourceReader
 from mqttpub.spark.pipeline.sources import expand
 from tests.paths import QOS2
 
@@ -100,10 +100,10 @@ def test_small_blocks_of_a_new_container_give_the_same_packets(toy: Path) -> Non
 def test_the_pipeline_reads_a_new_container(toy: Path) -> None:
     (source,) = expand([str(toy)])
     assert (source.capture, source.problem) == (True, "")
-    reader = Reader(0, 1)
+    reader = SourceReader(0, 1)
     reader.begin(source)
     with toy.open("rb") as file:
-        pieces = [*reader.pieces(source, file), *reader.finish()]
+        pieces = [*reader.batches(source, file), *reader.finish()]
     assert sum(len(piece.frames) for piece in pieces) == 54
 
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mqttpub.cli.commands.pipeline_run import _moment
+from mqttpub.cli.commands.pipeline import parse_time
 from mqttpub.cli.main import main
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.run import Asked, Result
+from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
 from tests.paths import QOS2
 
 CAPTURE = QOS2
@@ -20,26 +20,26 @@ CAPTURE = QOS2
     [
         ([], "nothing to read: give files, folders, globs or URLs"),
         (["x"], "--out is missing: the folder for the tables"),
-        (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to what there is"),
+        (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to the tables"),
         (["x", "-o", "s3a://b/y"], "--out: 's3a://b/y' is a URL, and tables are written to a folder: give a path"),
         (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is a URL, and tables are written to a folder: give a path"),
-        (["x", "-o", "file://far/y"], "'file://far/y' is a file of the host far; a file of this machine is file:///"),
-        (["file://far/x", "-o", "OUT"], "'file://far/x' is a file of the host far; a file of this machine is file:///"),
+        (["x", "-o", "file://far/y"], "'file://far/y' is a file on the host far; a file on this machine is file:///"),
+        (["file://far/x", "-o", "OUT"], "'file://far/x' is a file on the host far; a file on this machine is file:///"),
         (
             ["x", "-o", os.fsdecode(b"o\xff")],
-            r"--out: the name 'o\xff' is not UTF-8, and Spark reads no folder of such",
+            r"--out: the name 'o\xff' is not UTF-8, and Spark cannot read a folder of such",
         ),
-        (["x", "-o", "OUT", "--conf", "memory=2g"], "--conf: 'memory=2g' is no setting of Spark"),
-        (["x", "-o", "OUT", "--conf", "spark.x"], "--conf: 'spark.x' is no setting of Spark"),
+        (["x", "-o", "OUT", "--conf", "memory=2g"], "--conf: 'memory=2g' is not a Spark setting"),
+        (["x", "-o", "OUT", "--conf", "spark.x"], "--conf: 'spark.x' is not a Spark setting"),
         (
             ["x", "-o", "OUT", "--since", "2026-02-03", "--until", "2026-02-01"],
             "--until 2026-02-01 is not later than --since 2026-02-03",
         ),
-        (["x", "-o", "OUT", "--since", "yesterday"], "--since: 'yesterday' is no time such as 2026-01-31T12:00:00Z"),
+        (["x", "-o", "OUT", "--since", "yesterday"], "--since: 'yesterday' is not a time such as 2026-01-31T12:00:00Z"),
         (["x", "-o", "OUT", "--partition-by", "date,colour"], "--partition-by: no table has a column 'colour'"),
         (["missing", "-o", "OUT"], "cannot read 'missing': No such file or directory"),
         (["no*thing", "-o", "OUT"], "nothing matches 'no*thing'"),
-        (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is no Topic Filter: # is not its last level"),
+        (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),
     ],
 )
 def test_what_is_wrong_is_said_at_once(
@@ -53,11 +53,11 @@ def test_what_is_wrong_is_said_at_once(
 
 
 def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Asked] = []
+    asked: list[PipelineRequest] = []
 
-    def run(given: Asked, tell: object = None, then: object = None) -> Result:
+    def run(given: PipelineRequest, tell: object = None, then: object = None) -> PipelineResult:
         asked.append(given)
-        return Result("1", tmp_path, {"packets": 3}, 1, 0, [("x", "broken")], 1.0)
+        return PipelineResult("1", tmp_path, {"packets": 3}, 1, 0, [("x", "broken")], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
     words = ["--since", "2026-01-31", "--until", "1800000000.5", "--topic", "a/#", "--payload", "hash", "--lint"]
@@ -65,10 +65,10 @@ def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path), "--resume", "--format", "csv", *words]) == 1
     (given,) = asked
     assert given.sources == (str(CAPTURE),)
-    assert (given.mode, given.form, given.divided, given.lint) == ("resume", "csv", ("date", "type"), True)
-    assert given.choice.since == 1_769_817_600_000_000
-    assert given.choice.until == 1_800_000_000_500_000
-    assert (given.choice.topics, given.choice.payload, given.ports) == (("a/#",), "hash", (1884,))
+    assert (given.mode, given.file_format, given.partition_by, given.lint) == ("resume", "csv", ("date", "type"), True)
+    assert given.row_filter.since == 1_769_817_600_000_000
+    assert given.row_filter.until == 1_800_000_000_500_000
+    assert (given.row_filter.topics, given.row_filter.payload, given.ports) == (("a/#",), "hash", (1884,))
     assert (given.settings.master, given.settings.conf) == ("local[3]", {"spark.a": "b=c"})
 
 
@@ -76,4 +76,4 @@ def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyP
     "text", ["2026-01-31T12:00:00Z", "2026-01-31T13:00:00+01:00", "2026-01-31 12:00", "20260131T12"]
 )
 def test_times(text: str) -> None:
-    assert _moment(text, "--since") == datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp() * 1_000_000
+    assert parse_time(text, "--since") == datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp() * 1_000_000

@@ -23,20 +23,20 @@ from tests.spark.running import tables
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SLOW = """
 import os, sys, time
-from mqttpub.spark import pipeline
+from mqttpub.spark.pipeline import run as pipeline
 def slow(job, bucket):
     open(f"{job.staging}/begun", "w").close()
     time.sleep(600)
-pipeline.work = slow
+pipeline.read_bucket = slow
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """
 FAILING = """
 import sys
-from mqttpub.spark import pipeline
+from mqttpub.spark.pipeline import run as pipeline
 def failing(job, bucket):
     raise RuntimeError("the disk is on fire")
-pipeline.work = failing
+pipeline.read_bucket = failing
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """

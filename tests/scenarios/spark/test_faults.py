@@ -19,14 +19,15 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline import task as work
+from mqttpub.spark.pipeline import task
 from mqttpub.spark.pipeline.checkpoint import dumps
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Part, Read, Refused, Row
-from mqttpub.spark.pipeline.reading import Places, Reader
-from mqttpub.spark.pipeline.row_filter import Choice
+from mqttpub.spark.pipeline.job import SourceResult, TableFile, TaskResult
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
+from mqttpub.spark.pipeline.reading import SourceOffsets, SourceReader
+from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.run import Failed
 from mqttpub.spark.pipeline.sources import Source, expand
-from mqttpub.spark.pipeline.writers import Writer
+from mqttpub.spark.pipeline.writers import TableWriter
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import HEADER, capture, rotated
@@ -82,7 +83,7 @@ def test_a_name_may_be_any_bytes(form: str, ring: list[Path], tmp_path: Path) ->
         shutil.copy(path, named(name))
     for name in (b"bad\x1b[2J\n", b"\xff\xfe"):
         named(name).write_bytes(NOISE)
-    result = piped(folder, out=tmp_path / "out", form=form)
+    result = piped(folder, out=tmp_path / "out", file_format=form)
     bad = {f"{folder}/bad\x1b[2J\n", f"{folder}/\\xff\\xfe"}
     assert dict(result.problems).keys() == bad == problems(tmp_path / "out").keys()
     json.dumps(result.record()).encode()
@@ -133,9 +134,7 @@ def test_a_file_that_shrank_is_named_and_nothing_of_it_comes_twice(data: bytes, 
         path.write_bytes(data[:size])
         for mode in ("resume", "append"):
             result = piped(path, out=out, mode=mode)
-            assert result.problems == [
-                (str(path), "it is shorter than when it was read; the rows of then stay in the tables")
-            ]
+            assert result.problems == [(str(path), "it has shrunk since it was read; its rows stay in the tables")]
             assert tables(out) == before
     # It came back, and went on.
     path.write_bytes(data)
@@ -160,7 +159,7 @@ def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path)
     piped(path, out=out, mode="resume")
     path.write_text(f"{TEXT}\nc0 00\n")
     ((_, problem),) = piped(path, out=out, mode="resume").problems
-    assert problem == "the tables hold the beginning of it, and texts are read as a whole: --mode overwrite reads it"
+    assert problem == "the tables hold its beginning, and texts are read as a whole: --mode overwrite reads it"
     assert len(tables(out)["packets"]) == 1
     piped(path, out=out, mode="overwrite")
     assert len(tables(out)["packets"]) == 2
@@ -172,16 +171,16 @@ def test_what_append_left_out_resume_still_reads(data: bytes, tmp_path: Path) ->
     path.write_bytes(data[: len(data) // 2])
     piped(path, out=out, mode="append")
     path.write_bytes(data)
-    assert piped(path, out=out, mode="append").problems[0][1].startswith("the tables hold the beginning of it")
+    assert piped(path, out=out, mode="append").problems[0][1].startswith("the tables hold its beginning")
     piped(path, out=out, mode="resume")
     piped(path, out=tmp_path / "once")
     assert tables(out) == tables(tmp_path / "once")
 
 
-def vanishing(path: Path, after: int) -> Callable[..., list[Row]]:
+def vanishing(path: Path, after: int) -> Callable[..., list[TaskResult]]:
     """Return how tasks are run between which a file is removed."""
 
-    def run(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    def run(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
         done = []
         for number in range(count):
             if number == after:
@@ -197,7 +196,7 @@ def test_a_source_that_a_task_does_not_see_stops_the_run(
     after: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], after))
-    seen = rf"{ring[1]} was there at the beginning, but the task on \S+ cannot open it: No such file or directory"
+    seen = rf"{ring[1]} was there at the start, but the task on \S+ cannot open it: No such file or directory"
     with pytest.raises(Failed, match=seen):
         piped(*ring, out=tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["_lock"]
@@ -206,7 +205,7 @@ def test_a_source_that_a_task_does_not_see_stops_the_run(
 def test_a_source_that_is_shorter_for_a_task_stops_the_run(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cutting(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    def cutting(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
         os.truncate(ring[1], 2000)
         return [task(number) for number in range(count)]
 
@@ -233,7 +232,7 @@ def test_nothing_replaces_good_tables(
         bad.write_bytes({"noise": NOISE, "empty": b"", "no record": header, "comment": b"# nothing\n"}[fault])
     words = ["pipeline", str(bad), "-o", str(out), "--mode", "overwrite", "--partitions", "2"]
     assert main(words) == 2
-    assert complaint(capsys).startswith(f"mqttpub: no source gave a record, so the tables in {out} stay: {bad}: ")
+    assert complaint(capsys).startswith(f"mqttpub: no source contained a record, so the tables in {out} stay: {bad}: ")
     assert all_files(out) == before
     (tmp_path / "good.txt").write_text(TEXT)
     assert main([*words, str(tmp_path / "good.txt")]) == (0 if fault == "no record" else 1)
@@ -245,14 +244,14 @@ def test_what_another_machine_wrote_is_not_reported_as_tables(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    def elsewhere(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
         done = [task(number) for number in range(count)]
         if not done[0].places:
             next(out.glob("_staging-*/packets/*")).unlink()
         return done
 
     monkeypatch.setattr(pipeline, "distribute", elsewhere)
-    with pytest.raises(Refused, match="is not here as a task wrote it; the folder of --out has to be one that"):
+    with pytest.raises(OutputRefused, match="is not here as a task wrote it; the folder of --out has to be one that"):
         piped(*ring, out=out)
     assert os.listdir(out) == ["_lock"]
 
@@ -262,7 +261,7 @@ def test_a_task_without_the_folder_of_the_tables_stops_the_run(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, count: int, task: Callable[[int], Row]) -> list[Row]:
+    def elsewhere(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
         next(out.glob("_staging-*")).rename(tmp_path / "staging")
         return [task(number) for number in range(count)]
 
@@ -274,12 +273,12 @@ def test_a_task_without_the_folder_of_the_tables_stops_the_run(
 
 def test_sources_among_the_tables_are_refused(ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
-    piped(*ring, out=out, form="json")
+    piped(*ring, out=out, file_format="json")
     before = all_files(out)
     source = next(out.glob("packets/*"))
     (tmp_path / "link").symlink_to(source)
     for each in (source, tmp_path / "link"):
-        with pytest.raises(Refused, match=f"{each} lies in {out}; the tables need a folder without sources"):
+        with pytest.raises(OutputRefused, match=f"{each} is in {out}; the tables need a folder without sources"):
             piped(each, out=out, mode="overwrite")
     assert all_files(out) == before
 
@@ -296,7 +295,7 @@ def test_what_is_no_file_is_named(ring: list[Path], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
     result = piped(ring[0], tmp_path / "pipe", tmp_path / "zero", out=tmp_path / "out")
-    assert sorted(result.problems) == [(str(tmp_path / name), "it is no file") for name in ("pipe", "zero")]
+    assert sorted(result.problems) == [(str(tmp_path / name), "it is not a file") for name in ("pipe", "zero")]
     assert result.rows["packets"]
 
 
@@ -341,7 +340,7 @@ def test_states_of_two_tasks_cannot_change_places(ring: list[Path], tmp_path: Pa
     last.write_bytes(first.read_bytes())
     with pytest.raises(ValueError, match="it is the state of something else"):
         piped(*ring, out=out, mode="resume")
-    with pytest.raises(Refused, match="holds tables already"):
+    with pytest.raises(OutputRefused, match="already holds tables"):
         piped(*ring, out=out)
 
 
@@ -351,7 +350,7 @@ LIMITED = """
 import resource, sys
 from contextlib import nullcontext
 from mqttpub.cli.main import main
-from mqttpub.spark import pipeline
+from mqttpub.spark.pipeline import run as pipeline
 from tests.spark.running import one_by_one
 pipeline.session, pipeline.distribute = nullcontext, one_by_one
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
@@ -406,7 +405,7 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
     ],
 )
 @pytest.mark.parametrize(
-    ("owner", "name", "after"), [(Writer, "write", 3), (Path, "write_bytes", 2), (Path, "write_text", 2)]
+    ("owner", "name", "after"), [(TableWriter, "write", 3), (Path, "write_bytes", 2), (Path, "write_text", 2)]
 )
 def test_what_cannot_be_written_is_no_fault_of_a_source(
     owner: type, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,
@@ -417,7 +416,7 @@ def test_what_cannot_be_written_is_no_fault_of_a_source(
     before = all_files(out)
     words = ["pipeline", *map(str, ring), "-o", str(out), "--resume", "--partitions", "3"]
     with monkeypatch.context() as patch:
-        patch.setattr(work, "TELL", -1.0)
+        patch.setattr(task, "PROGRESS_INTERVAL_S", -1.0)
         patch.setattr(owner, name, failing(getattr(owner, name), after, error))
         assert main(words) == 74
     place = str(tmp_path / place) if place == "out" else place
@@ -431,14 +430,14 @@ def test_what_cannot_be_written_is_no_fault_of_a_source(
 def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pieces = Reader.pieces
+    pieces = SourceReader.batches
 
-    def broken(self: Reader, source: Source, file: Any) -> Any:
+    def broken(self: SourceReader, source: Source, file: Any) -> Any:
         yield from pieces(self, source, file)
         if source.path == str(ring[1]):
             raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(Reader, "pieces", broken)
+    monkeypatch.setattr(SourceReader, "batches", broken)
     assert piped(*ring, out=tmp_path / "out").problems == [(str(ring[1]), "Input/output error")]
 
 
@@ -446,17 +445,17 @@ def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
 def test_what_the_system_did_not_give_a_resumed_run_reads(
     most: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pieces, out = Reader.pieces, tmp_path / "out"
+    pieces, out = SourceReader.batches, tmp_path / "out"
 
-    def broken(self: Reader, source: Source, file: Any) -> Any:
+    def broken(self: SourceReader, source: Source, file: Any) -> Any:
         yield from islice(pieces(self, source, file), most if source.path == str(ring[2]) else None)
         if source.path == str(ring[2]):
             raise OSError(errno.EIO, "Input/output error")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Reader, "pieces", broken)
+        patch.setattr(SourceReader, "batches", broken)
         assert piped(*ring, out=out).problems == [(str(ring[2]), "Input/output error")]
-    assert piped(*ring, out=out, mode="append").problems[0][1].startswith("the tables hold the beginning of it")
+    assert piped(*ring, out=out, mode="append").problems[0][1].startswith("the tables hold its beginning")
     result = piped(*ring, out=out, mode="resume")
     assert (result.read, result.known, result.problems) == (1, 2, [])
     piped(*ring, out=tmp_path / "once")
@@ -487,9 +486,9 @@ def test_resume_leaves_what_append_added(ring: list[Path], tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("first", "flags", "told"),
     [
-        ((), ["--port", "7777"], "was begun with no --port, and --resume goes on with that; leave --port out"),
-        ((7777,), ["--port", "1", "--port", "2"], "was begun with --port 7777, and --resume goes on with that"),
-        ((), ["--partitions", "4"], "was begun with --partitions 3, and --resume goes on with that"),
+        ((), ["--port", "7777"], "was begun with no --port, and --resume continues with that; leave --port out"),
+        ((7777,), ["--port", "1", "--port", "2"], "was begun with --port 7777, and --resume continues with that"),
+        ((), ["--partitions", "4"], "was begun with --partitions 3, and --resume continues with that"),
     ],
 )
 def test_a_resumed_run_refuses_to_go_on_otherwise(
@@ -544,7 +543,8 @@ def test_a_value_that_is_too_long_for_a_folder_is_told(
         return
     assert status == 2
     assert complaint(capsys) == (
-        f"mqttpub: cannot divide by topic: a value of it makes a folder's name of {size} bytes, and 255 is the most"
+        f"mqttpub: cannot partition by topic: one of its values gives a folder name of {size} bytes, "
+        "and the maximum is 255"
     )
     assert os.listdir(out) == ["_lock"]
 
@@ -552,13 +552,13 @@ def test_a_value_that_is_too_long_for_a_folder_is_told(
 @pytest.mark.parametrize("name", ["payload", "will_payload", "properties", "reason_codes", "subscription_options"])
 def test_bytes_and_lists_divide_no_tables(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "x", "-o", str(tmp_path / "out"), "--partition-by", f"type,{name}"]) == 2
-    assert f"--partition-by: '{name}' holds bytes or lists, which make no folder's name" in complaint(capsys)
+    assert f"--partition-by: '{name}' holds bytes or lists, which cannot name a folder" in complaint(capsys)
 
 
 @pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1e400", "1e300", "-1e300", "9223372036854.775808", "x"])
 def test_what_is_no_time_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "x", "-o", str(tmp_path / "out"), f"--since={text}"]) == 2
-    assert f"--since: '{text}' is no time " in complaint(capsys)
+    assert f"--since: '{text}' is " in complaint(capsys)
 
 
 # what a server sends
@@ -585,16 +585,18 @@ class Server:
 
 
 def test_a_server_sends_rows_and_nothing_that_runs() -> None:
-    def task(number: int) -> Row:
-        places = Places()
+    def task(number: int) -> TaskResult:
+        places = SourceOffsets()
         places.begin("a", number)
-        return Row(number, (Part("packets", "a", 1, 2, True),), (Read(3), None), "state", 0.5, "tag", places)
+        return TaskResult(
+            number, (TableFile("packets", "a", 1, 2, True),), (SourceResult(3), None), "state", 0.5, "tag", places
+        )
 
     got = pipeline._through_connect(Server(), 3, task)
     assert [row._replace(places=None) for row in got] == [task(number)._replace(places=None) for number in range(3)]
     assert [row.places.source(0) for row in got] == [("a", number) for number in range(3)]
     for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", "few"))):
-        with pytest.raises(Failed, match="the server sent something else than what tasks return: "):
+        with pytest.raises(Failed, match="the server sent something other than task results: "):
             pipeline._through_connect(Server(sent), 1, task)
 
 
@@ -610,9 +612,9 @@ def test_names_of_sources_are_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("other", "told"),
     [
-        ({"form": "csv"}, "with --format parquet"),
-        ({"divided": ("type",)}, "without --partition-by"),
-        ({"choice": Choice(payload="drop")}, "with --payload keep"),
+        ({"file_format": "csv"}, "with --format parquet"),
+        ({"partition_by": ("type",)}, "without --partition-by"),
+        ({"row_filter": RowFilter(payload="drop")}, "with --payload keep"),
         ({"lint": True}, "without --lint"),
     ],
 )
@@ -620,6 +622,6 @@ def test_new_rows_are_like_those_that_are_there(mode: str, other: dict[str, Any]
     ring, out = rotated(capture(4), tmp_path / "ring", 2), tmp_path / "out"
     piped(ring[0], out=out)
     before = tables(out)
-    with pytest.raises(Refused, match=f"were made {told}, and new rows have to be like them"):
+    with pytest.raises(OutputRefused, match=f"were made {told}, and new rows must match them"):
         piped(*ring, out=out, mode=mode, **other)
     assert tables(out) == before

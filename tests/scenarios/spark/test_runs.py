@@ -96,24 +96,24 @@ def test_bad_sources_are_told_and_the_status_is_1(ring: Path, tmp_path: Path) ->
 def test_a_task_that_is_killed_in_the_middle_is_done_again(ring: Path, expected: Path, tmp_path: Path) -> None:
     killed = """
 import os, signal, sys
-from mqttpub.spark import pipeline
-from mqttpub.spark.pipeline.task import work
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.task import read_bucket
 def deadly(job, bucket):
-    from mqttpub.spark.pipeline.tables import Tables
-    real, pieces = Tables.take, []
-    def take(self, piece):
-        real(self, piece)
-        pieces.append(piece)
+    from mqttpub.spark.pipeline.tables import TableBuilder
+    real, batches = TableBuilder.add, []
+    def add(self, batch):
+        real(self, batch)
+        batches.append(batch)
         mark = f"{os.environ['HOME']}/killed-{bucket}"
-        if len(pieces) == 2 and not os.path.exists(mark):
+        if len(batches) == 2 and not os.path.exists(mark):
             open(mark, "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
-    Tables.take = take
+    TableBuilder.add = add
     try:
-        return work(job, bucket)
+        return read_bucket(job, bucket)
     finally:
-        Tables.take = real
-pipeline.work = deadly
+        TableBuilder.add = real
+pipeline.read_bucket = deadly
 """
     words: list[str | Path] = [ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out"]
     done = scripted(killed, *words, home=tmp_path)
@@ -124,23 +124,23 @@ pipeline.work = deadly
 
 WAITING = """
 import os, time
-from mqttpub.spark import pipeline
-from mqttpub.spark.pipeline.tables import Tables
-from mqttpub.spark.pipeline.task import work
+from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline.tables import TableBuilder
+from mqttpub.spark.pipeline.task import read_bucket
 def waiting(job, bucket):
-    real, home = Tables.take, os.environ["HOME"]
-    def take(self, piece):
-        real(self, piece)
+    real, home = TableBuilder.add, os.environ["HOME"]
+    def add(self, batch):
+        real(self, batch)
         with open(f"{home}/at-work", "a") as file:
             file.write(f"{os.getpid()} {bucket}\\n")
         while os.path.exists(f"{home}/wait"):
             time.sleep(0.05)
-    Tables.take = take
+    TableBuilder.add = add
     try:
-        return work(job, bucket)
+        return read_bucket(job, bucket)
     finally:
-        Tables.take = real
-pipeline.work = waiting
+        TableBuilder.add = real
+pipeline.read_bucket = waiting
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """
@@ -212,7 +212,7 @@ def test_resuming_after_a_run_that_was_killed(when: str, ring: Path, expected: P
     files, out = sorted(ring.iterdir()), tmp_path / "out"
     killed = f"""
 import os, signal, sys
-from mqttpub.spark import manifest, pipeline
+from mqttpub.spark.pipeline import manifest, run as pipeline
 def kill(*given, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 def second(*given, count=[]):
@@ -237,10 +237,10 @@ match {when!r}:
 def test_a_task_that_always_fails_is_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
     failing = """
 import sys
-from mqttpub.spark import pipeline
+from mqttpub.spark.pipeline import run as pipeline
 def failing(job, bucket):
     raise RuntimeError("the disk is on fire")
-pipeline.work = failing
+pipeline.read_bucket = failing
 """
     done = scripted(failing, ring, "--master", "local[1]", "--out", tmp_path / "out", home=tmp_path)
     assert done.returncode == 2
@@ -278,11 +278,11 @@ Output.commit = commit
 def test_an_interrupt_ends_everything(ring: Path, tmp_path: Path) -> None:
     slow = """
 import sys, time, os
-from mqttpub.spark import pipeline
+from mqttpub.spark.pipeline import run as pipeline
 def slow(job, bucket):
     open(f"{os.environ['HOME']}/begun", "w").close()
     time.sleep(600)
-pipeline.work = slow
+pipeline.read_bucket = slow
 """
     code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"
     words = [sys.executable, "-c", code, str(ring), "--master", "local[1]", "--out", str(tmp_path / "out")]

@@ -46,7 +46,7 @@ def test_the_same_tables_come_from_urls(
 
 def test_what_is_not_behind_a_url_is_told(spark: Any, mounted: Path, tmp_path: Path) -> None:
     for url, words in (
-        ("viewfs://ring/data/*.none", "nothing is at 'viewfs://ring/data/.*none'"),
+        ("viewfs://ring/data/*.none", "there is nothing at 'viewfs://ring/data/.*none'"),
         ("viewfs://elsewhere/x", "cannot list 'viewfs://elsewhere/x': "),
         ("nosuch://x/y", "cannot list 'nosuch://x/y': .*nosuch"),
     ):

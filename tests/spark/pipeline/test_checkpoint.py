@@ -30,9 +30,9 @@ from mqttpub.columns.reassemble.state import State
 from mqttpub.lint.connection.registry import OCCASIONS
 from mqttpub.spark.pipeline import checkpoint as saved
 from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, load, loads
-from mqttpub.spark.pipeline.reading import Reader
+from mqttpub.spark.pipeline.reading import SourceReader
 from mqttpub.spark.pipeline.sources import examine
-from mqttpub.spark.pipeline.tables import Tables
+from mqttpub.spark.pipeline.tables import TableBuilder
 from mqttpub.traffic.events import Event
 from tests.build.fleet import capture, rotated
 from tests.build.known_captures import truth
@@ -82,15 +82,15 @@ class Rows:
 
     def put(self, step: Any, packets: Any, closes: Any = (), **over: bool) -> None:
         rows = packets if isinstance(step, str) else self.pairing.add(packets, closes)
-        self.put_counted_on(step if isinstance(step, str) else "exchanges", rows, **over)
+        self.put_continuous(step if isinstance(step, str) else "exchanges", rows, **over)
 
-    def put_counted_on(self, table: str, rows: pa.RecordBatch, **over: bool) -> None:
+    def put_continuous(self, table: str, rows: pa.RecordBatch, **over: bool) -> None:
         self.rows.setdefault(table, []).extend(rows.to_pylist())
 
 
 def _tabled(paths: list[Path], *, put_away: bool) -> Iterator[dict[str, list[Any]]]:
     """Yield what there is in tables after each file."""
-    reader, tables, rows = Reader(0, 1), Tables(), Rows()
+    reader, tables, rows = SourceReader(0, 1), TableBuilder(), Rows()
     for path in paths:
         if put_away:
             reader, tables, rows.pairing = again((reader, tables, rows.pairing))
@@ -98,8 +98,8 @@ def _tabled(paths: list[Path], *, put_away: bool) -> Iterator[dict[str, list[Any
         source = examine(str(path), str(path))
         reader.begin(source)
         with path.open("rb") as file:
-            for piece in reader.pieces(source, file):
-                tables.take(piece)
+            for batch in reader.batches(source, file):
+                tables.add(batch)
         yield rows.rows
 
 
@@ -146,8 +146,8 @@ ELSEWHERE = {
     "mqttpub.columns.exchanges.sessions": "Course Moment",
     "mqttpub.lint.connection.registry": "Occasion Tally",
     "mqttpub.spark.formats.capture_reader": "CaptureReader FilteringReader Share UnseenError",
-    "mqttpub.spark.pipeline.reading": "Piece",
-    "mqttpub.spark.pipeline.tables": "Files",
+    "mqttpub.spark.pipeline.reading": "SourceFrames",
+    "mqttpub.spark.pipeline.tables": "TableFiles",
     "mqttpub.spec.declare": "Field Group Packet",
     "mqttpub.spec.constraints": "*",
 }
@@ -204,7 +204,7 @@ LAYOUTS = {
     3: "825849be6ec34e82",
     4: "7bde99d4182c705c",
     5: "a7b9d0ebee23f816",
-    6: "8f497b4b497bef37",
+    6: "5e1d74e4e997d6da",
 }
 
 
@@ -373,13 +373,13 @@ def bodies(tmp_path_factory: pytest.TempPathFactory) -> "Bodies":
     sys.addaudithook(_hook)
     folder = tmp_path_factory.mktemp("states")
     files = rotated(capture(2, clients=2, messages=3), folder, 2)
-    reader, tables, rows = Reader(0, 1), Tables(), Rows()
+    reader, tables, rows = SourceReader(0, 1), TableBuilder(), Rows()
     tables.begin(rows, rows, lint=True)  # type: ignore[arg-type]
     source = examine(str(files[0]), str(files[0]))
     reader.begin(source)
     with files[0].open("rb") as file:
-        for piece in reader.pieces(source, file):
-            tables.take(piece)
+        for batch in reader.batches(source, file):
+            tables.add(batch)
     made = [dumps(each) for each in ((reader, tables), rows.pairing, Streams())]
     return Bodies(data[data.index(b"\n") + 1 :] for data in made)
 

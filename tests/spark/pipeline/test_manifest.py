@@ -13,19 +13,20 @@ from typing import Any
 import pytest
 
 from mqttpub.spark.pipeline.checkpoint import dumps, load
-from mqttpub.spark.pipeline.manifest import JOURNAL, MANIFEST, Manifest, Output, Part, Read, Refused, Row, Taken, opened
+from mqttpub.spark.pipeline.job import SourceResult, TableFile, TaskResult
+from mqttpub.spark.pipeline.manifest import JOURNAL, MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
 from mqttpub.spark.pipeline.sources import Source
 
-READS = (Read(3),)
+READS = (SourceResult(3),)
 
 
-def stage(output: Output, bucket: int, text: str, *, table: str = "packets", open: bool = False) -> Row:
+def stage(output: Output, bucket: int, text: str, *, table: str = "packets", open: bool = False) -> TaskResult:
     """Do what a task does."""
     path = f"{table}/type=A/{bucket}-99-x-0.parquet"
     (output.staging / path).parent.mkdir(parents=True, exist_ok=True)
     (output.staging / path).write_text(text)
     (output.staging / f"state-{bucket}").write_bytes(dumps(f"state {text}"))
-    return Row(bucket, (Part(table, path, 1, len(text), open),), READS, f"state-{bucket}")
+    return TaskResult(bucket, (TableFile(table, path, 1, len(text), open),), READS, f"state-{bucket}")
 
 
 def visible(folder: Path) -> list[str]:
@@ -65,7 +66,7 @@ def test_what_no_row_tells_of_is_thrown_away(tmp_path: Path) -> None:
 
 def test_modes(tmp_path: Path) -> None:
     put(tmp_path, "1", "error", "a", "b")
-    with pytest.raises(Refused, match="holds tables already"):
+    with pytest.raises(OutputRefused, match="already holds tables"):
         put(tmp_path, "2", "error", "c")
     assert visible(tmp_path) == ["a", "b"]
     put(tmp_path, "3", "append", "c")
@@ -81,7 +82,7 @@ def test_files_of_others_are_not_touched(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("mine")
     for mode in ("error", "overwrite", "append", "resume"):
-        with pytest.raises(Refused, match=f"no tables of mqttpub, such as {re.escape(name.partition('/')[0])}"):
+        with pytest.raises(OutputRefused, match=f"not tables of mqttpub, such as {re.escape(name.partition('/')[0])}"):
             put(tmp_path, "1", mode, "a")
         assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
 
@@ -165,7 +166,7 @@ def test_killed_at_any_moment_the_run_is_there_or_not(tmp_path: Path, mode: str)
 def test_two_runs_do_not_write_at_once(tmp_path: Path) -> None:
     with (
         opened(tmp_path, "1", "error"),
-        pytest.raises(Refused, match="another run writes"),
+        pytest.raises(OutputRefused, match="another run writes"),
         opened(tmp_path, "2", "error"),
     ):
         pass
@@ -173,7 +174,7 @@ def test_two_runs_do_not_write_at_once(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Refused, match=r"cannot write to .*file"), opened(tmp_path / "file" / "out", "1", "error"):
+    with pytest.raises(OutputRefused, match=r"cannot write to .*file"), opened(tmp_path / "file" / "out", "1", "error"):
         pass
 
 
@@ -188,18 +189,18 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         ("[]", "cannot read .*: it holds no JSON object"),
         ("\xff", "cannot read .*: 'utf-8' codec"),
         ('{"layout": 0}', "was written by another version of mqttpub; write to a new folder"),
-        ('{"layout": 1}', "cannot read .*: it is no manifest of mqttpub"),
-        (json.dumps(WHOLE | {"parts": ["x"]}), "it is no manifest of mqttpub"),
-        (json.dumps(WHOLE | {"parts": 3}), "it is no manifest of mqttpub"),
-        (json.dumps(WHOLE | {"sources": [{}]}), "it is no manifest of mqttpub"),
-        (json.dumps(WHOLE | {"more": 1}), "it is no manifest of mqttpub"),
+        ('{"layout": 1}', "cannot read .*: it is not a manifest of mqttpub"),
+        (json.dumps(WHOLE | {"parts": ["x"]}), "it is not a manifest of mqttpub"),
+        (json.dumps(WHOLE | {"parts": 3}), "it is not a manifest of mqttpub"),
+        (json.dumps(WHOLE | {"sources": [{}]}), "it is not a manifest of mqttpub"),
+        (json.dumps(WHOLE | {"more": 1}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": [PART | {"path": "/etc/passwd"}]}), "names a file outside of its folder: /etc"),
         (json.dumps(WHOLE | {"states": ["_state/../../x"]}), "names a file outside of its folder"),
     ],
 )
 def test_a_manifest_that_is_none_is_told(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / MANIFEST).write_text(text, encoding="latin-1")
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(OutputRefused, match=words):
         put(tmp_path, "1", "append", "a")
     assert visible(tmp_path) == []
 
@@ -208,9 +209,9 @@ def test_a_manifest_that_is_none_is_told(tmp_path: Path, text: str, words: str) 
     ("journal", "words"),
     [
         ("{", "cannot read .*_commit.json: Expecting"),
-        ("{}", "cannot read .*: it is no journal of mqttpub"),
-        (json.dumps({"manifest": WHOLE, "rename": [], "remove": 3}), "it is no journal of mqttpub"),
-        (json.dumps({"manifest": [], "rename": [], "remove": []}), "it is no journal of mqttpub"),
+        ("{}", "cannot read .*: it is not a journal of mqttpub"),
+        (json.dumps({"manifest": WHOLE, "rename": [], "remove": 3}), "it is not a journal of mqttpub"),
+        (json.dumps({"manifest": [], "rename": [], "remove": []}), "it is not a journal of mqttpub"),
         (json.dumps({"manifest": WHOLE, "rename": [], "remove": ["../victim"]}), "names a file outside of its folder"),
         (json.dumps({"manifest": WHOLE, "rename": [["../victim", "a"]], "remove": []}), "names a file outside"),
         (json.dumps({"manifest": WHOLE, "rename": [["a", "/b"]], "remove": []}), "names a file outside"),
@@ -221,7 +222,7 @@ def test_a_journal_that_is_none_is_told_and_does_nothing(tmp_path: Path, journal
     put(folder, "1", "error", "a")
     victim.write_text("mine")
     (folder / JOURNAL).write_text(journal)
-    with pytest.raises(Refused, match=words):
+    with pytest.raises(OutputRefused, match=words):
         put(folder, "2", "append", "b")
     assert (victim.read_text(), visible(folder)) == ("mine", ["a"])
 
@@ -229,15 +230,18 @@ def test_a_journal_that_is_none_is_told_and_does_nothing(tmp_path: Path, journal
 # sources that come again
 
 
-def known_of(*taken: Taken) -> Manifest:
+def known_of(*taken: SourceRecord) -> Manifest:
     return Manifest(sources=taken)
 
 
 def test_a_source_is_known_whole_grown_and_shrunk() -> None:
-    first, second = Taken("a", 70_000, 65_536, "d", "1", 30, stamp=7), Taken("a", 90_000, 65_536, "d", "2", 40, stamp=7)
+    first, second = (
+        SourceRecord("a", 70_000, 65_536, "d", "1", 30, stamp=7),
+        SourceRecord("a", 90_000, 65_536, "d", "2", 40, stamp=7),
+    )
     known = known_of(first, second)
 
-    def taken(size: int, digest: str = "d", stamp: int | None = 7) -> Taken | None:
+    def taken(size: int, digest: str = "d", stamp: int | None = 7) -> SourceRecord | None:
         return known.taken(Source("a", "", size, stamp=stamp, head=min(size, 65_536), digest=digest))
 
     assert taken(90_000) == taken(95_000) == taken(80_000) == taken(66_000) == second
@@ -247,7 +251,7 @@ def test_a_source_is_known_whole_grown_and_shrunk() -> None:
 
 
 def test_a_source_without_records_is_known_by_all_of_it() -> None:
-    known = known_of(Taken("a", 24, 24, "d", "1"))
+    known = known_of(SourceRecord("a", 24, 24, "d", "1"))
     same = Source("b", "", 24, head=24, digest="d")
     assert known.taken(same) == known.sources[0]
     assert known.taken(same._replace(size=90, head=90)) is known.taken(same._replace(digest="e")) is None
@@ -256,13 +260,17 @@ def test_a_source_without_records_is_known_by_all_of_it() -> None:
 
 
 def test_what_was_not_read_does_not_make_it_known() -> None:
-    read, left = Taken("a", 100, 100, "d", "1", 30, stamp=7), Taken("a", 200, 100, "d", "2", 0, "only with --resume")
+    read, left = (
+        SourceRecord("a", 100, 100, "d", "1", 30, stamp=7),
+        SourceRecord("a", 200, 100, "d", "2", 0, "only with --resume"),
+    )
     assert known_of(read, left).taken(Source("a", "", 200, head=100, digest="d")) == read
 
 
 def test_it_survives_json() -> None:
     whole = Manifest(
-        runs=({"run": "1"},), sources=(Taken("a", 1, 2, "d", "1", 3, "p", 4),), parts=(Part("t", "p", 1, 2, True),),
+        runs=({"run": "1"},), sources=(SourceRecord("a", 1, 2, "d", "1", 3, "p", 4),),
+        parts=(TableFile("t", "p", 1, 2, True),),
         buckets=2, states=("s",),
     )  # fmt: skip
     assert Manifest.of(json.loads(json.dumps(whole.dumps()))) == whole

@@ -1,4 +1,4 @@
-"""Tables are the same whatever the files, tasks and runs; what is broken is named, and nothing else is lost."""
+"""TableBuilder are the same whatever the files, tasks and runs; what is broken is named, and nothing else is lost."""
 
 import csv
 import gzip
@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 from mqttpub.cli.main import program
 from mqttpub.columns.schema import TABLES
-from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, Refused, Row
-from mqttpub.spark.pipeline.row_filter import Choice, matcher
-from mqttpub.spark.pipeline.run import Asked, run
+from mqttpub.spark.pipeline.job import TaskResult
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
+from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
+from mqttpub.spark.pipeline.run import PipelineRequest, run
 from tests.build.fleet import capture, rotated
 from tests.columns.test_read import record_places
 from tests.paths import CAPTURES, MORNING
@@ -69,7 +70,7 @@ def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     for row in rows:
         row |= {name: row[name].isoformat(timespec="microseconds").replace("+00:00", "Z") for name in ("begin", "end")}
     for entry in expected:
-        # Tables have microseconds, what is finer is cut.
+        # TableBuilder have microseconds, what is finer is cut.
         entry |= {name: f"{entry[name][:26]}Z".replace("ZZ", "Z") for name in ("begin", "end")}
     assert expected
     assert sorted(str([row[name] for name in SAME]) for row in rows) == sorted(
@@ -143,7 +144,7 @@ def test_append_takes_nothing_twice(ring: Path, tmp_path: Path) -> None:
     result = piped(first, out=tmp_path / "out", mode="append")
     assert (result.read, result.known) == (0, 1)
     assert tables(tmp_path / "out") == before
-    with pytest.raises(Refused, match="holds tables already"):
+    with pytest.raises(OutputRefused, match="already holds tables"):
         piped(first, out=tmp_path / "out")
 
 
@@ -187,7 +188,7 @@ def test_what_is_broken_is_named_and_the_rest_is_there(ring: Path, tmp_path: Pat
 def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(spark: object, count: int, task: Callable[[int], Row]) -> None:
+    def killed(spark: object, count: int, task: Callable[[int], TaskResult]) -> None:
         one_by_one(spark, count, task)
         raise KeyboardInterrupt
 
@@ -218,7 +219,7 @@ def test_a_task_that_runs_twice_counts_once(ring: Path, tmp_path: Path, monkeypa
 def test_other_formats_hold_the_same(tmp_path: Path) -> None:
     path = CAPTURES / "every-type-and-property.pcapng"
     for form in ("parquet", "csv", "json"):
-        piped(path, out=tmp_path / form, form=form, partitions=1)
+        piped(path, out=tmp_path / form, file_format=form, partitions=1)
     rows = tables(tmp_path / "parquet")["packets"]
     (lines,) = [file.read_text().splitlines() for file in (tmp_path / "json" / "packets").iterdir()]
     (sheet,) = [
@@ -241,7 +242,7 @@ def test_tables_are_divided_into_folders(ring: Path, tmp_path: Path) -> None:
     import pyarrow.dataset as ds
 
     piped(ring, out=tmp_path / "plain")
-    piped(ring, out=tmp_path / "divided", divided=("date", "client_id", "type"))
+    piped(ring, out=tmp_path / "divided", partition_by=("date", "client_id", "type"))
     found = ds.dataset(tmp_path / "divided" / "packets", partitioning="hive").to_table()
     plain = tables(tmp_path / "plain")["packets"]
     assert sorted(zip(found["client_id"].to_pylist(), found["type"].to_pylist(), strict=True)) == sorted(
@@ -257,14 +258,14 @@ def test_only_some_rows_and_no_payloads(ring: Path, tmp_path: Path) -> None:
     times = sorted(row["time"] for row in rows)
     since, until = times[len(times) // 3], times[len(times) // 2]
     micros = [round(each.timestamp() * 1_000_000) for each in (since, until)]
-    piped(ring, out=tmp_path / "some", choice=Choice(*micros))
+    piped(ring, out=tmp_path / "some", row_filter=RowFilter(*micros))
     assert tables(tmp_path / "some")["packets"] == [row for row in rows if since <= row["time"] < until]
-    piped(ring, out=tmp_path / "topic", choice=Choice(topics=("from/1/+", "from/2/3"), payload="hash"))
+    piped(ring, out=tmp_path / "topic", row_filter=RowFilter(topics=("from/1/+", "from/2/3"), payload="hash"))
     wanted = [row for row in rows if (row["topic"] or "").startswith("from/1/") or row["topic"] == "from/2/3"]
     assert tables(tmp_path / "topic")["packets"] == sorted(
         ({**row, "payload": sha256(row["payload"]).digest()} for row in wanted), key=repr
     )
-    piped(ring, out=tmp_path / "drop", choice=Choice(payload="drop"))
+    piped(ring, out=tmp_path / "drop", row_filter=RowFilter(payload="drop"))
     assert {row["payload"] for row in tables(tmp_path / "drop")["packets"]} == {None}
 
 
@@ -299,7 +300,7 @@ def test_texts_are_sources_too(tmp_path: Path) -> None:
 
 def test_the_manifest_tells_of_the_run(ring: Path, tmp_path: Path) -> None:
     before = datetime.now(UTC)
-    result = run(Asked((str(ring),), tmp_path / "out", partitions=2))
+    result = run(PipelineRequest((str(ring),), tmp_path / "out", partitions=2))
     manifest = Manifest.load(tmp_path / "out" / MANIFEST)
     (about,) = manifest.runs
     assert about["run"] == result.run

@@ -9,7 +9,7 @@ import pytest
 
 from mqttpub.codec.encode import encode
 from mqttpub.columns.schema import CODED_PACKETS
-from mqttpub.spark.pipeline.shuffle import FEW_WORDS, Outbox, boxes
+from mqttpub.spark.pipeline.shuffle import SPARE_WORDS, ShuffleWriter, shuffle_files
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Publish
 from mqttpub.spec.properties import BY_KEY
@@ -70,15 +70,15 @@ def test_findings_name_the_client_of_their_connection(tmp_path: Path) -> None:
 
 
 def test_words_of_packets_that_take_no_part_do_not_cross(tmp_path: Path) -> None:
-    count = 4 * FEW_WORDS
+    count = 4 * SPARE_WORDS
     topics = pa.array([f"topic-{number}" for number in range(count)]).dictionary_encode()
     values = {
         "type_code": pa.array(np.full(count, Publish.code, np.int8)), "qos": pa.array(np.zeros(count, np.int8)),
         "resolved_topic": topics, "connection": pa.array(["one"] * count).dictionary_encode(),
     }  # fmt: skip
     rows = [values.get(field.name, pa.nulls(count, field.type)) for field in CODED_PACKETS]
-    outbox = Outbox(tmp_path, "x", 3)
+    outbox = ShuffleWriter(tmp_path, "x", 3)
     outbox.put((1, 1), pa.RecordBatch.from_arrays(rows, schema=CODED_PACKETS), [])
     outbox.close()
-    for box in boxes(tmp_path, "x", 3):
+    for box in shuffle_files(tmp_path, "x", 3):
         assert b"topic-" not in box.read_bytes()

@@ -65,7 +65,7 @@ def test_what_cannot_be_read_is_in_the_list(tmp_path: Path) -> None:
     assert not good.problem
     assert gone.problem == "No such file or directory"
     os.mkfifo(tmp_path / "pipe")
-    assert next(each for each in expand([str(tmp_path)]) if each.name.endswith("pipe")).problem == "it is no file"
+    assert next(each for each in expand([str(tmp_path)]) if each.name.endswith("pipe")).problem == "it is not a file"
 
 
 def test_a_file_is_known_again(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.spark.pipeline import writers
-from mqttpub.spark.pipeline.writers import Writer
+from mqttpub.spark.pipeline.writers import TableWriter
 
 SCHEMA = pa.schema([("n", pa.int64()), ("name", pa.string()), ("time", pa.timestamp("us", tz="UTC"))])
 rows = st.lists(
@@ -34,7 +34,7 @@ def test_every_row_is_in_one_file(batches: list[list[dict[str, object]]], divide
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(writers, "ROWS", 3)
         patch.setattr(writers, "MOST_OPEN", 2)
-        writer = Writer(Path(folder), "t", SCHEMA, form="parquet", divided=sorted(divided), tag="x")
+        writer = TableWriter(Path(folder), "t", SCHEMA, file_format="parquet", partition_by=sorted(divided), tag="x")
         for batch in batches:
             writer.write(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
         parts = writer.close()
@@ -63,7 +63,7 @@ def hive(divided: set[str]) -> object:
 
 def test_files_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "MOST_OPEN", 2)
-    writer = Writer(tmp_path, "t", SCHEMA, form="csv", divided=["name"], tag="x")
+    writer = TableWriter(tmp_path, "t", SCHEMA, file_format="csv", partition_by=["name"], tag="x")
     for name in "abcab":
         writer.write(pa.RecordBatch.from_pylist([{"n": 1, "name": name, "time": None}], schema=SCHEMA))
     names = [Path(part.path).parent.name for part in writer.close()]
@@ -84,7 +84,7 @@ def test_rows_wait_until_they_are_many_bytes(
 ) -> None:
     monkeypatch.setattr(writers, "MOST_HELD", 30_000)
     monkeypatch.setattr(writers, "MOST_HELD_BY_ALL", 50_000)
-    writer, most = Writer(tmp_path, "t", LONG, form="parquet", divided=divided, tag="x"), 0
+    writer, most = TableWriter(tmp_path, "t", LONG, file_format="parquet", partition_by=divided, tag="x"), 0
     for number in range(200):
         writer.write(long_rows(5, "abcdefgh"[number % 8]))
         waiting = [pending.held for pending in writer._files.values()]
@@ -102,7 +102,7 @@ def test_rows_wait_until_they_are_many_bytes(
 
 
 def test_long_payloads_are_not_held_until_there_are_many(tmp_path: Path) -> None:
-    writer = Writer(tmp_path, "t", LONG, form="parquet", divided=[], tag="x")
+    writer = TableWriter(tmp_path, "t", LONG, file_format="parquet", partition_by=[], tag="x")
     begun = pa.total_allocated_bytes()
     for _ in range(12):
         payload = pa.array([bytes(200_000)] * 50, pa.binary())
