@@ -134,7 +134,7 @@ def test_an_occasion_is_the_one_that_rules_know() -> None:
 # the format number
 
 ELSEWHERE = {
-    "mqttpub.capture.types": "Chunk End Missing BadCapture",
+    "mqttpub.capture.types": "Chunk End Missing BadCapture NoKeys",
     "mqttpub.capture.network.ip": "Packet _Part",
     "mqttpub.capture.network.tcp_side": "Segment",
     "mqttpub.capture.protocol.resync": "Found",
