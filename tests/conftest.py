@@ -1,6 +1,8 @@
 """What all tests share: a real broker, and `--update` to rewrite screens."""
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +14,10 @@ from tests.build import brokers as starters
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("stable")
+
+# Where it is forbidden, each process that a test starts compiles all modules of the program anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # What runs the tests may ignore it, as nohup does, and programs leave what is ignored alone.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
