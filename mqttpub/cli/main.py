@@ -12,7 +12,7 @@ from ..common.errors import UserError
 from .registry import COMMANDS, add_screen_flags, load
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Errors of an output that takes no more."""
+"""Error numbers of an output that is full or fails."""
 
 
 class Program(click.Group):
@@ -66,7 +66,7 @@ def main(arguments: list[str] | None = None) -> int:
     except (click.exceptions.Abort, KeyboardInterrupt):
         return _interrupted()
     except (BrokenPipeError, SystemExit):
-        # click ends the program by itself when a pipe closes early.
+        # click exits by itself when a pipe closes early.
         return 141
     except OSError as error:
         if not _is_of_output(error):
@@ -95,7 +95,7 @@ def _complain(message: str, status: int, ctx: click.Context | None = None) -> in
     from ..common.escape import escape
 
     where = ctx.command_path if ctx else "mqttpub"
-    # Where standard error takes nothing either, the exit status is all that is left to say.
+    # If standard error cannot be written either, only the exit status is left.
     with suppress(OSError):
         click.echo(f"{where}: {escape(' '.join(message.split()))}", err=True)
     return status
@@ -109,10 +109,10 @@ def _interrupted() -> int:
 
 def _unwritten(error: OSError) -> int:
     from ..live.failures import Exit
-    from .signals import Endings
+    from .signals import Received
 
-    if Endings.came:
-        # A terminal that hung up takes no output any more, which is not what ended the program.
+    if Received.first:
+        # A terminal that hung up accepts no output, but that is not what ended the program.
         _silence_stdout()
         return _interrupted()
     reason = "standard output is closed" if error.errno == errno.EBADF else error.strerror
@@ -121,7 +121,7 @@ def _unwritten(error: OSError) -> int:
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Whether an error can only be that of an output: it is full, or standard output cannot be written to at all."""
+    """Whether an error can only come from an output: it is full, or standard output is not writable."""
     if error.errno != errno.EBADF:
         return error.errno in FULL
     from fcntl import F_GETFL, fcntl
@@ -136,20 +136,20 @@ def _silence_stdout() -> None:
 
 STDOUT = 1
 CLOSED = {"stdin": os.O_WRONLY, "stdout": os.O_RDONLY, "stderr": os.O_WRONLY}
-"""How /dev/null is opened in place of a closed stream: input and output fail when used, messages are lost."""
+"""How /dev/null is opened for a closed stream: reading input and writing output fail, messages are lost."""
 
 
 def _open_streams() -> None:
-    """Occupy the descriptors that were closed before the program began, for which Python has None.
+    """Open /dev/null for standard streams that were closed before the program started, which are None in Python.
 
-    Otherwise the next file or socket would get the number of a standard stream, and the output
-    of the program could end in it. An output that nobody can read must not pass for written.
+    Otherwise the next file or socket would get the descriptor of a standard stream, and output could end up
+    in it. Output that nobody can read must not count as written.
     """
     for descriptor, (name, mode) in enumerate(CLOSED.items()):
         try:
             os.fstat(descriptor)
         except OSError:
-            # The lowest number that is free is given, which is this one.
+            # open() returns the lowest free descriptor, which is this one.
             os.open(os.devnull, mode)
         if name != "stdin" and getattr(sys, name) is None:
             setattr(sys, name, open(descriptor, "w", closefd=False))  # noqa: SIM115
@@ -171,6 +171,6 @@ def run(arguments: Any = None) -> NoReturn:
         status = _unwritten(error)
     with suppress(OSError):
         sys.stderr.flush()
-    # Everything is closed and written. Taking the interpreter apart would only free memory that the
-    # system takes back anyway, and costs a short run a seventh of its time.
+    # Everything is closed and written. Shutting down the interpreter would only free memory that the system
+    # reclaims anyway, and takes a seventh of a short run.
     os._exit(status)

@@ -1,10 +1,10 @@
-"""Sentences of the program itself, on standard error. It is loaded by commands that read files, so it loads little."""
+"""Messages of the program on standard error; imported by every command, so it imports little."""
 
 import click
 
 
 def note(text: str) -> None:
-    """Say one sentence on stderr."""
+    """Print one sentence on standard error."""
     from ..common.escape import remark
 
     click.echo(f"mqttpub: {remark(text)}", err=True)

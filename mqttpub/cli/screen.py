@@ -1,7 +1,6 @@
-"""Colour and the pager: what decides them, for a whole run.
+"""Colour and the pager, decided once for a whole run.
 
-The flags speak through the environment variables that other programs know as well, so that whatever draws
-has one place to look.
+The flags set the environment variables that other programs use too, so that all drawing code has one place to look.
 """
 
 import os
@@ -20,7 +19,7 @@ COLORS: dict[str, dict[str, str | None]] = {
     "always": {"FORCE_COLOR": "1", "NO_COLOR": None},
     "never": {"NO_COLOR": "1"},
 }
-"""What each value of --color says in the environment."""
+"""Environment variables that each value of --color sets."""
 NO_PAGER: dict[str, str | None] = {"MQTTPUB_PAGER": ""}
 PAGED = "MQTTPUB_PAGED"
 """Environment variable that is set while a pager shows the output."""
@@ -29,7 +28,7 @@ PLAIN_PAGERS = ("", "cat")
 
 
 def screen_flags() -> list[click.Parameter]:
-    """Return the flags of everything that is drawn on a terminal."""
+    """Return the flags of every command that draws on a terminal."""
     return [
         Flag(
             ["--color"], type=click.Choice(tuple(COLORS)), metavar="|".join(COLORS), expose_value=False,
@@ -75,7 +74,7 @@ def _take_no_pager(ctx: click.Context, param: click.Parameter, value: bool) -> N
 
 @contextmanager
 def environment(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables, or remove those whose value is None, until the end of the context."""
+    """Within the context, set environment variables, or remove those whose value is None."""
     before = {name: os.environ.get(name) for name in values}
     _set(values)
     try:
@@ -93,7 +92,7 @@ def _set(values: Mapping[str, str | None]) -> None:
 
 
 def pager(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the shell command of the pager, or None where none is wanted or there is none."""
+    """Return the shell command of the pager, None if it is turned off or none is installed."""
     for name in ("MQTTPUB_PAGER", "PAGER"):
         if name in environ:
             return None if environ[name].strip() in PLAIN_PAGERS else environ[name]
@@ -101,16 +100,16 @@ def pager(environ: Mapping[str, str] = os.environ) -> str | None:
 
 
 def _runs(command: str) -> bool:
-    """Whether the shell finds the program of a pager; what is not a plain command is left to the shell."""
+    """Whether the program of a pager is installed; anything but a plain command is left to the shell."""
     name = command.split()[0]
     return not name.replace("-", "").isalnum() or shutil.which(name) is not None
 
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Send what is written to a terminal through a pager, as git does; `less` leaves at once where it fits the screen.
+    """Send output to a terminal through a pager, as git does; `less` quits at once if it fits on one screen.
 
-    Standard error goes there too where it is a terminal, so that the two do not mix on the screen.
+    Standard error goes through the pager too if it is a terminal, so that the two do not overwrite each other.
     """
     command = pager() if sys.stdout is not None and sys.stdout.isatty() else None
     if command and not _runs(command):
@@ -123,7 +122,7 @@ def paged() -> Iterator[None]:
         return
     from ..view.terminal.style import wants_color
 
-    # The pipe that takes the place of the terminal has neither its width nor its colours.
+    # The pipe that replaces the terminal has neither its width nor its colours.
     values: dict[str, str | None] = {"COLUMNS": str(shutil.get_terminal_size((80, 24)).columns), PAGED: "1"}
     if wants_color(sys.stdout):
         values["FORCE_COLOR"] = "1"
@@ -132,7 +131,7 @@ def paged() -> Iterator[None]:
 
 
 def on_one_screen() -> bool:
-    """Whether somebody reads standard output and standard error together, on a terminal or in a pager."""
+    """Whether standard output and standard error are read together, on a terminal or in a pager."""
     if PAGED in os.environ:
         return os.path.sameopenfile(sys.stdout.fileno(), sys.stderr.fileno())
     return sys.stdout.isatty() and sys.stderr.isatty()

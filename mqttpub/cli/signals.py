@@ -1,6 +1,6 @@
-"""Signals that end the program as Ctrl-C does: the broker gets its DISCONNECT, and what was begun is reported.
+"""Signals that end the program as Ctrl-C does: a DISCONNECT is sent and the outcome so far is reported.
 
-The exit status is that of shells, 128 and the number of the signal.
+The exit status follows the convention of shells: 128 plus the number of the signal.
 """
 
 import signal
@@ -14,22 +14,22 @@ WORDS = {
     signal.SIGTERM: ("terminated", Exit.TERMINATED),
     signal.SIGHUP: ("hung up", Exit.HUNG_UP),
 }
-"""What each of them does to the program, and its exit status."""
+"""For each signal, the word for messages and the exit status."""
 
 
-class Ended(KeyboardInterrupt):
-    """A signal ends the program; it goes the way of an interrupt by the user."""
+class Terminated(KeyboardInterrupt):
+    """Raised by a signal that ends the program; handled like an interrupt by the user."""
 
 
-class Endings:
-    """Which signal came."""
+class Received:
+    """The signal that ends the program."""
 
-    came: signal.Signals | None = None
-    """The first; those after it only hurry the end."""
+    first: signal.Signals | None = None
+    """The first signal received; later ones only cut the shutdown short."""
 
 
 def catch() -> None:
-    """Let the signals raise; what the caller has set to be ignored, as nohup does, stays ignored."""
+    """Make the signals raise Terminated; one that the caller set to be ignored, as nohup does, stays ignored."""
     if signal.getsignal(signal.SIGINT) not in (signal.SIG_IGN, None):
         signal.signal(signal.SIGINT, _end)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -38,17 +38,17 @@ def catch() -> None:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    Endings.came = Endings.came or signal.Signals(number)
-    ended = Ended()
-    if not SHIELD.postpones(ended):
-        raise ended
+    Received.first = Received.first or signal.Signals(number)
+    terminated = Terminated()
+    if not SHIELD.postpones(terminated):
+        raise terminated
 
 
 def word() -> str:
-    """Return what the signal did that came."""
-    return WORDS[Endings.came or signal.SIGINT][0]
+    """Return the word for the received signal."""
+    return WORDS[Received.first or signal.SIGINT][0]
 
 
 def status() -> Exit:
-    """Return the exit status that says which signal came."""
-    return WORDS[Endings.came or signal.SIGINT][1]
+    """Return the exit status for the received signal."""
+    return WORDS[Received.first or signal.SIGINT][1]

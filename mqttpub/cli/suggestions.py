@@ -1,4 +1,4 @@
-"""What to write instead of a command or a flag that does not exist: loaded only once something went wrong."""
+"""Suggestions for unknown commands and flags; imported only after an error."""
 
 import os
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import click
 from .flags.base import Flag
 
 MOST = 2
-"""Names that are suggested at once."""
+"""Maximum number of names suggested."""
 _NO_SUBSCRIBER = "mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
 OTHER_COMMANDS = {
     **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
@@ -19,17 +19,17 @@ OTHER_COMMANDS = {
     "help": "`mqttpub --help` lists the commands, and `mqttpub COMMAND --help` the flags of one",
     "version": "`mqttpub --version` prints the version",
 }
-"""Commands of other programs, and what there is here."""
+"""Commands of other programs, and the equivalent here."""
 OTHER_FLAGS = {
     "-h": "-h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
     "-V": "-V is the MQTT version of a command, as in `mqttpub pub -V 5`; the program's own is `mqttpub --version`",
     "-v": "`mqttpub --version` prints the version",
 }
-"""Flags before the command that mean something else there than people expect."""
+"""Flags that people place before the command, and where they belong."""
 
 
 def sentence(error: click.ClickException) -> str | None:
-    """Return a sentence with what was probably meant; None where there is nothing to add to click's own."""
+    """Return a message that suggests what was probably meant; None to keep the message of click."""
     ctx = getattr(error, "ctx", None)
     name = getattr(error, "command_name", None)
     if name is not None and ctx is not None:
@@ -44,14 +44,14 @@ def sentence(error: click.ClickException) -> str | None:
 def _of_command(name: str, ctx: click.Context) -> str:
     assert isinstance(ctx.command, click.Group)
     if "://" in name:
-        # It may hold a password, so it is not repeated.
+        # The URL may hold a password, so it is not repeated.
         return "give a URL with -L: `mqttpub pub -L URL`"
-    known = f"no command is called '{name}'"
+    known = f"there is no command '{name}'"
     if ctx.parent is None:
         if name in OTHER_COMMANDS:
             return f"{known}: {OTHER_COMMANDS[name]}"
         if os.path.isfile(name):
-            return f"{known}, but a file is: `mqttpub decode {name}` reads it"
+            return f"{known}; `mqttpub decode {name}` reads the file"
     near = get_close_matches(name, ctx.command.list_commands(ctx), MOST)
     return f"{known}{_question(near) if near else f'; `{ctx.command_path} --help` lists them'}"
 
@@ -68,7 +68,7 @@ def _of_option(name: str, ctx: click.Context) -> str:
 
 
 def _commands_with(name: str, ctx: click.Context) -> Iterator[str]:
-    """Yield the commands that have a flag, `pub` first."""
+    """Yield the commands with this flag, `pub` first."""
     assert isinstance(ctx.command, click.Group)
     for command_name in ctx.command.list_commands(ctx):
         command = ctx.command.get_command(ctx, command_name)

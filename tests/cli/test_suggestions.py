@@ -10,20 +10,20 @@ SAID = {
     "--summary f.pcap": "mqttpub: flags come after the command: `mqttpub decode --summary ...`",
     "-h": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
     "-h localhost": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
-    "publish -t x": "mqttpub: no command is called 'publish': `mqttpub pub` publishes",
+    "publish -t x": "mqttpub: there is no command 'publish': `mqttpub pub` publishes",
     "subscribe -t x": (
-        "mqttpub: no command is called 'subscribe': mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
+        "mqttpub: there is no command 'subscribe': mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
     ),
     "help": (
-        "mqttpub: no command is called 'help': `mqttpub --help` lists the commands, "
+        "mqttpub: there is no command 'help': `mqttpub --help` lists the commands, "
         "and `mqttpub COMMAND --help` the flags of one"
     ),
     "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
-    "lnit": "mqttpub: no command is called 'lnit'; did you mean lint?",
-    "xyz": "mqttpub: no command is called 'xyz'; `mqttpub --help` lists them",
-    "/etc/passwd": "mqttpub: no command is called '/etc/passwd', but a file is: `mqttpub decode /etc/passwd` reads it",
-    "encode conect": "mqttpub encode: no command is called 'conect'; did you mean connect or disconnect?",
-    "profile lst": "mqttpub profile: no command is called 'lst'; did you mean list?",
+    "lnit": "mqttpub: there is no command 'lnit'; did you mean lint?",
+    "xyz": "mqttpub: there is no command 'xyz'; `mqttpub --help` lists them",
+    "/etc/passwd": "mqttpub: there is no command '/etc/passwd'; `mqttpub decode /etc/passwd` reads the file",
+    "encode conect": "mqttpub encode: there is no command 'conect'; did you mean connect or disconnect?",
+    "profile lst": "mqttpub profile: there is no command 'lst'; did you mean list?",
     "pub -h": "mqttpub: -h is the host and needs one; help is --help",
     "pub --hots h": "mqttpub pub: there is no flag --hots; did you mean --host or --tls?",
     "pub --passwrd=secret": "mqttpub pub: there is no flag --passwrd; did you mean --password or --key-password?",

@@ -9,14 +9,14 @@ from ..flags.types import U16_NUMBER
 
 
 @click.command(name="broker", context_settings={"help_option_names": ["--help"]})
-@flag("-p", "--port", type=U16_NUMBER, default=1883, show_default=True, help="Port; 0 takes a free one.")
+@flag("-p", "--port", type=U16_NUMBER, default=1883, show_default=True, help="Port; 0 picks a free one.")
 @flag("-A", "--bind", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to listen on.")
-@flag("-q", "--quiet", is_flag=True, help="Do not print what happens.")
+@flag("-q", "--quiet", is_flag=True, help="Do not print events.")
 def command(**given: Any) -> int:
-    """Run a small broker on this machine, to try and to test.
+    """Run a small local broker for experiments and tests.
 
-    It speaks MQTT 3.1, 3.1.1 and 5, listens on loopback only, asks nobody for a password and
-    keeps nothing on disk: it is no broker for production.
+    It supports MQTT 3.1, 3.1.1 and 5, listens on loopback only, requires no password and
+    stores nothing on disk. It is not for production use.
     """
     from ...common.escape import escape
     from ...lab.broker.server import Broker
@@ -31,7 +31,7 @@ def command(**given: Any) -> int:
         raise click.UsageError(str(error)) from None
     except OSError as error:
         raise click.UsageError(f"cannot listen on {given['bind']}:{given['port']}: {error.strerror}") from None
-    click.echo(f"listening on {given['bind']}:{broker.port}, for trying and testing; Ctrl-C ends it")
+    click.echo(f"listening on {given['bind']}:{broker.port}; press Ctrl-C to stop")
     try:
         broker.serve()
     finally:

@@ -11,7 +11,7 @@ def command() -> None:
     """Show the named sets of flags in the configuration file.
 
     The file is ~/.config/mqttpub/config.toml, or in XDG_CONFIG_HOME. A table [profile.NAME]
-    holds flags of commands that connect, by their long names, and --profile NAME takes them.
+    holds flags of commands that connect, by their long names; --profile NAME uses them.
     """
 
 

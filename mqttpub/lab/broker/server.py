@@ -1,4 +1,4 @@
-"""The embedded broker: a small one on the loopback interface, for trying and testing."""
+"""The embedded broker: a small one on loopback, for experiments and tests."""
 
 import contextlib
 import selectors
