@@ -36,6 +36,17 @@ _plain_text = st.characters(
 )
 """Characters that every string may hold: no control, no non-character, no wildcard."""
 
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.text(max_size=8)
+    | st.floats(allow_nan=False, allow_infinity=False),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+"""Any value of JSON, as Python has it."""
+
 
 def integers(size: int) -> SearchStrategy[int]:
     """Return unsigned integers of so many bytes, the ends more often than chance would have them."""

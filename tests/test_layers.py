@@ -37,10 +37,9 @@ ALONE = {"live", "capture", "view", "columns"}
 SCANS = {"capture"}
 NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
 """Layers below that a layer does without: spark stands on columns and capture, its source and sink on live."""
-STANDARD_ONLY = {"wire", "spec", "codec", "traffic", "lint", "capture", "reading"}
+STANDARD_ONLY = {"common", "wire", "spec", "codec", "traffic", "lint", "capture", "reading"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
-    "common": {"click"},
     "live": {"paho"},
     "view": {"rich"},
     "lab": {"paho"},

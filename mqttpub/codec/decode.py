@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..common.words import plural
 from ..spec import structure
 from ..spec.constraints import Law
 from ..spec.declare import Field, Group, Property
@@ -77,13 +78,12 @@ class _Reader:
     def short(self, error: Short, law: Law, path: str, label: str) -> None:
         if self.clipped:
             return
-        left = f"{error.left} byte{'s are' if error.left != 1 else ' is'} left"
+        left = f"{error.left} {plural(error.left, 'byte is', 'bytes are')} left"
         if error.declared:
             self.found(law, path, Span(error.start, error.start + 2), f"{label}: length {error.needed}, but {left}")
         else:
-            plural = "s" if error.needed != 1 else ""
             span = Span(error.start, self.cursor.end)
-            self.found(law, path, span, f"{label} needs {error.needed} byte{plural}, but {left}")
+            self.found(law, path, span, f"{label} needs {error.needed} {plural(error.needed, 'byte')}, but {left}")
 
     def gap(self, parent: Node, name: str, label: str = "not part of any field") -> None:
         """Give what is left of the window to a node of its own; `label` is the field that it is cut from."""
@@ -135,8 +135,7 @@ class _Reader:
         if not span.length:
             return
         if not self.broken:
-            plural = "s are" if span.length != 1 else " is"
-            message = f"{span.length} byte{plural} left over after the last field"
+            message = f"{span.length} {plural(span.length, 'byte is', 'bytes are')} left over after the last field"
             self.found(structure.TRAILING, f"{self.name}.trailing", span, message)
         self.gap(root, "unread" if self.broken else "trailing")
 
@@ -165,8 +164,7 @@ class _Reader:
     def shortest(self, value: int, span: Span, path: str, label: str) -> None:
         needed = len(VARIABLE.write(value))
         if span.length > needed:
-            plural = "s" if needed != 1 else ""
-            message = f"{label} {value} takes {span.length} bytes, but {needed} byte{plural} would do"
+            message = f"{label} {value} takes {span.length} bytes, but {needed} {plural(needed, 'byte')} would do"
             self.found(structure.SHORTEST, path, span, message)
 
     # fields

@@ -1,33 +1,33 @@
-"""Writing a file that is whole or not there, and never in the place of what the user still needs."""
+"""Writing a file whole or not at all, and never over a file that the user still needs."""
 
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
-import click
+from .errors import UserError
 
 FileId = tuple[int, int]
-"""Device and inode: what all names of a file have in common."""
+"""Device and inode, which all names of a file share."""
 
 
 class Kind(NamedTuple):
-    """What is written, and how such a file begins."""
+    """A kind of output file, and the bytes it begins with."""
 
     name: str
+    """With its article: "an HTML page"."""
     begin: bytes
 
 
-PAGE = Kind("page", b"<!doctype html")
-PARQUET = Kind("Parquet file", b"PAR1")
-ARROW = Kind("Arrow stream", b"\xff\xff\xff\xff")
+PAGE = Kind("an HTML page", b"<!doctype html")
+PARQUET = Kind("a Parquet file", b"PAR1")
+ARROW = Kind("an Arrow stream", b"\xff\xff\xff\xff")
 
 
 def file_id(file: str | IO[Any]) -> FileId | None:
-    """Return the identity of a file, which is open or named; None for a device, a pipe, and what is not there."""
+    """Return the identity of a named or open file; None for a device, a pipe or a file that does not exist."""
     with suppress(OSError, ValueError):
         found = os.stat(file if isinstance(file, str) else file.fileno())
         if stat.S_ISREG(found.st_mode):
@@ -36,62 +36,84 @@ def file_id(file: str | IO[Any]) -> FileId | None:
 
 
 def check_place(flag: str, path: str, kind: Kind, inputs: Iterable[FileId | None]) -> None:
-    """Raise UsageError for an output that would take the place of an input, or of a file of another kind."""
+    """Raise UserError if writing `path` would replace an input, or a file of another kind.
+
+    `flag` is the flag that named the output; the message begins with it. `-`, standard output, always passes.
+    """
     if path == "-":
         return
     if os.path.isdir(path):
-        raise click.UsageError(f"{flag}: '{path}' is a directory")
+        raise UserError(f"{flag}: '{path}' is a directory")
     place = file_id(path)
     if place is None:
         return
     if place in inputs:
-        raise click.UsageError(f"{flag}: '{path}' is an input as well; choose another name")
+        raise UserError(f"{flag}: '{path}' is an input as well; choose another name")
     try:
         with open(path, "rb") as file:
             first = file.read(len(kind.begin))
     except OSError as error:
-        raise click.UsageError(f"{flag}: cannot read what '{path}' holds now: {error.strerror}") from None
+        raise UserError(f"{flag}: cannot read the present content of '{path}': {error.strerror}") from None
     if first and first.lower() != kind.begin.lower():
-        raise click.UsageError(f"{flag}: '{path}' exists and is no {kind.name}; remove it, or choose another name")
+        raise UserError(f"{flag}: '{path}' exists and is not {kind.name}; remove it or choose another name")
 
 
 def check_standard_output(inputs: Iterable[FileId | None]) -> None:
-    """Raise UsageError where standard output goes to an input, which would be read while it grows."""
+    """Raise UserError if standard output goes to one of the inputs, which would grow while it is read."""
     place = file_id(sys.stdout)
     if place is not None and place in inputs:
-        raise click.UsageError("standard output goes to a file that is an input as well; choose another one")
+        raise UserError("standard output goes to a file that is an input as well; choose another one")
+
+
+@contextmanager
+def drafted(path: str | os.PathLike[str], draft: str | os.PathLike[str] | None = None) -> Iterator[str]:
+    """Yield the name of a draft to write, which replaces `path` if the block ends without an exception.
+
+    The draft is `draft`, or a name in the folder of `path` that no other file has. After an exception it is removed.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    name = os.fspath(draft) if draft else os.path.join(folder, f".mqttpub-{os.urandom(8).hex()}")
+    try:
+        yield name
+        os.replace(name, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+        raise
+
+
+def replace_whole(path: str | os.PathLike[str], data: bytes, draft: str | os.PathLike[str] | None = None) -> None:
+    """Write a file so that no reader ever finds a part of it, not even after a loss of power; raises OSError.
+
+    With `draft`, the draft of an earlier run that was killed is overwritten instead of left behind.
+    """
+    with drafted(path, draft) as name, open(name, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 @contextmanager
 def replacing(path: str, *, binary: bool = False) -> Iterator[Any]:
-    """Give a file to write that takes the place of `path` once all went well; `-` is standard output."""
-    mode, encoding = ("wb", None) if binary else ("w", "utf-8")
+    """Yield a file that replaces `path` if the block ends without an exception; `-` is standard output.
+
+    Raises UserError if the folder of `path` takes no file.
+    """
+    mode, encoding = ("b", None) if binary else ("", "utf-8")
     if path == "-":
         out = sys.stdout.buffer if binary else sys.stdout
         yield out
         out.flush()
         return
     if os.path.exists(path) and not os.path.isfile(path):
-        # A device or a pipe has no place to be taken.
-        with open(path, mode, encoding=encoding) as out:
+        # A device or a pipe is written to; it cannot be replaced.
+        with open(path, f"w{mode}", encoding=encoding) as out:
             yield out
         return
-    try:
-        folder = os.path.dirname(os.path.abspath(path))
-        handle, name = tempfile.mkstemp(prefix=".mqttpub-", dir=folder)
-    except OSError as error:
-        raise click.UsageError(f"cannot write '{path}': {error.strerror}") from None
-    try:
-        with open(handle, mode, encoding=encoding) as out:
+    with drafted(path) as name:
+        try:
+            out = open(name, f"x{mode}", encoding=encoding)  # noqa: SIM115
+        except OSError as error:
+            raise UserError(f"cannot write '{path}': {error.strerror}") from None
+        with out:
             yield out
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -1,4 +1,4 @@
-"""Memory with an end: what was used longest ago makes room for what is new."""
+"""A cache bounded by weight: the entry used longest ago makes room for new ones."""
 
 from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
@@ -7,23 +7,25 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Table(Generic[K, V]):
-    """Values by key, up to a sum of weights; the entry used longest ago goes first."""
+class WeightedLru(Generic[K, V]):
+    """Values by key, up to a sum of weights; beyond it the entry used longest ago is dropped first."""
 
     __slots__ = ("_entries", "dropped", "limit", "weight")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
+        """The largest sum of weights; a single entry may weigh more."""
         self.weight = 0
-        """Sum over all entries."""
+        """Sum of the weights of all entries."""
         self.dropped = 0
-        """Entries that made room for others."""
+        """Number of entries dropped to make room."""
         self._entries: dict[K, tuple[V, int]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[K]:
+        """Iterate over a copy of the keys, the one used longest ago first."""
         return iter(tuple(self._entries))
 
     def values(self) -> list[V]:
@@ -31,7 +33,7 @@ class Table(Generic[K, V]):
         return [value for value, _ in self._entries.values()]
 
     def get(self, key: K) -> V | None:
-        """Return a value and count it as used now."""
+        """Return the value of a key and mark it as used now; None for an unknown key."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return None
@@ -39,7 +41,7 @@ class Table(Generic[K, V]):
         return entry[0]
 
     def put(self, key: K, value: V, weight: int = 1) -> None:
-        """Keep a value in place of an older one with this key; the newest value always stays."""
+        """Set the value of a key and mark it as used now; it stays even if it alone exceeds the limit."""
         self.pop(key)
         self._entries[key] = value, weight
         self.weight += weight
@@ -48,7 +50,7 @@ class Table(Generic[K, V]):
             self.dropped += 1
 
     def pop(self, key: K) -> V | None:
-        """Return a value and forget it."""
+        """Remove a key and return its value; None for an unknown key."""
         entry = self._entries.pop(key, None)
         if entry is None:
             return None

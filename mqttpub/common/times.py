@@ -1,31 +1,30 @@
-"""Times and durations as people read them: cut to the digits that are shown, never rounded up.
+"""Times and durations as text, always cut to the digits shown and never rounded up.
 
-So a time is that of the tables, whose microseconds are cut, too, and no event seems to come later than it did.
+A cut time equals the one in the tables, whose microseconds are cut too, and no event seems later than it was.
+Times are nanoseconds since 1970 in UTC, durations are nanoseconds.
 """
 
-from datetime import UTC, datetime
-
-SECOND = 1_000_000_000
-"""Nanoseconds."""
+SECOND_NS = 1_000_000_000
+"""Nanoseconds of a second."""
 RELATIVE = 11
 ABSOLUTE = 27
-"""Cells that times take."""
+"""Cells that a time takes on the screen."""
 
 
 class Zero:
-    """Where seconds are counted from, for all views of one capture."""
+    """The time that seconds are counted from, shared by all views of one capture."""
 
-    __slots__ = ("time",)
+    __slots__ = ("time_ns",)
 
     def __init__(self) -> None:
-        self.time: int | None = None
-        """Nanoseconds since 1970; None until the first time was seen."""
+        self.time_ns: int | None = None
+        """None until the first time is shown."""
 
 
 class Clock:
-    """Writes times in seconds since `zero`, or `absolute` as date and time in UTC.
+    """Writes times as seconds since `zero` or, if `absolute`, as date and time in UTC.
 
-    Without a zero of somebody else's, the first time that is written is it.
+    Without a shared zero, the first time written becomes the zero.
     """
 
     def __init__(self, *, absolute: bool = False, zero: Zero | None = None) -> None:
@@ -33,57 +32,66 @@ class Clock:
         self.width = ABSOLUTE if absolute else RELATIVE
         self._zero = Zero() if zero is None else zero
 
-    def show(self, time: int | None) -> str:
-        """Return a time in nanoseconds since 1970, right-aligned; a dash for None.
+    def show(self, time_ns: int | None) -> str:
+        """Return a time right-aligned in `width` cells; a dash for None.
 
-        A long one loses digits behind the point, so that columns stay columns.
+        A time too long for them loses decimals, so that columns stay aligned.
         """
-        text = self.text(time)
+        text = self.text(time_ns)
         if len(text) > self.width:
             text = text[: max(self.width, text.find("."))].removesuffix(".")
         return text.rjust(self.width)
 
-    def text(self, time: int | None) -> str:
-        """Return the same without spaces in front."""
-        if time is None:
+    def text(self, time_ns: int | None) -> str:
+        """Return a time without padding; a dash for None."""
+        if time_ns is None:
             return "-"
-        if self._zero.time is None:
-            self._zero.time = time
-        return iso(time) if self.absolute else seconds(time - self._zero.time)
+        if self._zero.time_ns is None:
+            self._zero.time_ns = time_ns
+        return iso(time_ns) if self.absolute else seconds(time_ns - self._zero.time_ns)
 
 
-def iso(time: int) -> str:
-    """Return a time as ISO 8601 in UTC, with microseconds, or nanoseconds where there are any."""
-    second, rest = divmod(time, SECOND)
-    return f"{whole_second(second)}.{fraction(rest)}Z"
+def iso(time_ns: int, *, digits: int = 0) -> str:
+    """Return a time as ISO 8601 in UTC with 6 or 9 decimals.
+
+    Without `digits` there are 6, or 9 if the time is not a whole number of microseconds.
+    """
+    second, rest_ns = divmod(time_ns, SECOND_NS)
+    return f"{whole_second(second)}.{f'{rest_ns:09d}'[:digits] if digits else fraction(rest_ns)}Z"
+
+
+def iso_of(time_s: float) -> str:
+    """Return a time in seconds since 1970, such as `time.time()`, as ISO 8601 in UTC with six decimals."""
+    return iso(round(time_s * 1_000_000) * 1000, digits=6)
 
 
 def whole_second(second: int) -> str:
-    """Return the date and time of a second since 1970; one that no calendar has stays a number."""
+    """Return date and time of a second since 1970; a second outside the calendar stays a number."""
+    from datetime import UTC, datetime  # loaded on use: most commands show no date
+
     try:
         return datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
     except (ValueError, OverflowError, OSError):
         return str(second)
 
 
-def fraction(rest: int) -> str:
-    """Return the digits behind the point, for nanoseconds of a second."""
-    micro, nano = divmod(rest, 1000)
-    return f"{rest:09d}" if nano else f"{micro:06d}"
+def fraction(rest_ns: int) -> str:
+    """Return the decimals of a second: six, or nine if `rest_ns` is not a whole number of microseconds."""
+    micro, nano = divmod(rest_ns, 1000)
+    return f"{rest_ns:09d}" if nano else f"{micro:06d}"
 
 
-def seconds(nanoseconds: int) -> str:
-    """Return a duration in seconds with six digits behind the point."""
-    sign = "-" if nanoseconds < 0 else ""
-    second, rest = divmod(abs(nanoseconds), SECOND)
-    return f"{sign}{second}.{rest // 1000:06d}"
+def seconds(duration_ns: int, *, digits: int = 6) -> str:
+    """Return a duration in seconds with up to nine decimals."""
+    second, rest_ns = divmod(abs(duration_ns), SECOND_NS)
+    return f"{'-' if duration_ns < 0 else ''}{second}.{f'{rest_ns:09d}'[:digits]}"
 
 
-def duration(nanoseconds: int) -> str:
-    """Return a duration with three digits that count, the others cut: `0.821 ms`, `12.3 ms`, `1.50 s`, `3,600 s`."""
-    sign, size = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    unit, name = (SECOND // 1000, "ms") if size < SECOND else (SECOND, "s")
-    whole, rest = divmod(size, unit)
+def duration(duration_ns: int) -> str:
+    """Return a duration with a unit and three significant digits: `0.821 ms`, `12.3 ms`, `1.50 s`, `3,600 s`."""
+    sign, size_ns = ("-", -duration_ns) if duration_ns < 0 else ("", duration_ns)
+    unit_ns, name = (SECOND_NS // 1000, "ms") if size_ns < SECOND_NS else (SECOND_NS, "s")
+    whole, rest_ns = divmod(size_ns, unit_ns)
     places = max(0, 3 - len(str(whole))) if whole else 3
-    digits = f".{rest * 10**places // unit:0{places}d}" if places else ""
-    return f"{sign}{whole:,}{digits} {name}"
+    decimals = f".{rest_ns * 10**places // unit_ns:0{places}d}" if places else ""
+    return f"{sign}{whole:,}{decimals} {name}"

@@ -2,6 +2,8 @@
 
 from enum import IntEnum
 
+from ..common.words import plural
+
 
 class Exit(IntEnum):
     """Exit status of the program."""
@@ -118,4 +120,4 @@ class PeerFault(Failure):
 def _hex(data: bytes) -> str:
     most = MOST_SHOWN_OF_SECRETS if data[0] >> 4 in WITH_SECRETS else MOST_SHOWN
     rest = len(data) - most
-    return data[:most].hex(" ") + (f" and {rest} more byte{'s' if rest != 1 else ''}" if rest > 0 else "")
+    return data[:most].hex(" ") + (f" and {rest} {plural(rest, 'more byte')}" if rest > 0 else "")

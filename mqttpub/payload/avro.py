@@ -9,7 +9,8 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
-from .formats import library, parsed
+from ..common.strict_json import parse_json
+from .formats import library
 
 _MAX_FLOAT = 3.4028235677973366e38
 """What is below rounds to a float of four bytes, what is not to infinity."""
@@ -33,7 +34,7 @@ class Avro:
 
     def convert(self, data: bytes) -> bytes:
         """Return the Avro body of what JSON describes; raises ValueError with the path of the field."""
-        value = self._shaped(parsed(data), self._schema, "$")
+        value = self._shaped(parse_json(data), self._schema, "$")
         body = BytesIO()
         self._writer(body, self._schema, value)
         return body.getvalue()
@@ -109,7 +110,7 @@ def _schema(path: str, named: dict[str, Any]) -> Any:
 def _json_file(path: str) -> Any:
     try:
         with open(path, "rb") as file:
-            return parsed(file.read())
+            return parse_json(file.read())
     except OSError as error:
         raise ValueError(f"cannot read '{path}': {error.strerror}") from None
     except ValueError as error:

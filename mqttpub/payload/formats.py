@@ -2,12 +2,12 @@
 
 import os
 import re
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from typing import Any
 
+from ..common.strict_json import check_json, parse_json, utf8
 from ..wire.types import MAX_VARIABLE
 
 Converter = Callable[[bytes], bytes]
@@ -16,23 +16,12 @@ Converter = Callable[[bytes], bytes]
 MODULES = {"cbor": "cbor2", "msgpack": "msgpack"}
 """Libraries of the formats that need one but no schema."""
 
-_CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
 _SIZE = r"([0-9]+(?:\.[0-9]+)?)([BKMG]?)B?"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class MissingLibrary(ValueError):
     """A format whose library is not installed."""
-
-
-class NotJson(ValueError):
-    """Text that is not JSON, and where it stops being so."""
-
-    def __init__(self, message: str, text: str = "", pos: int = 0) -> None:
-        self.message = message
-        self.line = text.count("\n", 0, pos) + 1
-        self.column = pos - text.rfind("\n", 0, pos)
-        super().__init__(f"line {self.line}, column {self.column}: {message}")
 
 
 def library(format: str, package: str, module: str = "") -> Any:
@@ -67,15 +56,8 @@ def _binary(data: bytes) -> bytes:
 
 
 def _text(data: bytes) -> bytes:
-    _decoded(data)
+    utf8(data)
     return data
-
-
-def _decoded(data: bytes) -> str:
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        raise ValueError(f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8") from None
 
 
 def _hex(data: bytes) -> bytes:
@@ -99,69 +81,8 @@ def _written(data: bytes, form: str) -> bytes:
 
 def _json(data: bytes) -> bytes:
     """Return JSON as it is; numbers are checked as text, since any length of theirs is JSON."""
-    _loads(_decoded(data), parse_int=str, parse_float=str)
+    check_json(data)
     return data
-
-
-def parsed(data: bytes) -> Any:
-    """Return the value that JSON writes; raises ValueError also where Python would lose something."""
-    return _loads(_decoded(data), parse_float=_finite, object_pairs_hook=_once)
-
-
-def _loads(text: str, **hooks: Any) -> Any:
-    import json
-
-    try:
-        return json.loads(text, parse_constant=_refused, **hooks)
-    except json.JSONDecodeError as error:
-        raise NotJson(_WORDS.get(error.msg, error.msg), text, error.pos) from None
-    except _Constant:
-        found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
-        raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
-    except _Lossy:
-        raise
-    except RecursionError:
-        raise ValueError("the JSON is nested too deeply") from None
-    except ValueError:
-        raise ValueError("a number has too many digits") from None
-
-
-_WORDS = {
-    "Unterminated string starting at": "the string that begins here has no end",
-    "Invalid control character at": "a control character stands in a string",
-    "Invalid \\escape": "there is no such escape",
-    "Invalid \\uXXXX escape": "\\u has four hex digits",
-    "Extra data": "more stands behind the value",
-    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands in front",
-}
-"""What Python's words about JSON say, where they are not plain."""
-
-
-class _Constant(ValueError):
-    """NaN or Infinity, which Python takes for JSON."""
-
-
-class _Lossy(ValueError):
-    """JSON that does not survive in values of Python."""
-
-
-def _refused(word: str) -> Any:
-    raise _Constant(word)
-
-
-def _finite(number: str) -> float:
-    value = float(number)
-    if value in (float("inf"), float("-inf")):
-        raise _Lossy(f"{number} does not fit a double")
-    return value
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise _Lossy(f"'{twice}' is there twice in one object")
-    return members
 
 
 # other writings of JSON
@@ -169,7 +90,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _packed(format: str, function: str, data: bytes) -> bytes:
     dumps: Callable[[Any], bytes] = getattr(library(format, MODULES[format]), function)
-    value = parsed(data)
+    value = parse_json(data)
     try:
         return dumps(value)
     except tuple(_SAID) as error:

@@ -7,7 +7,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .formats import library, parsed
+from ..common.strict_json import parse_json
+from ..common.words import counted
+from .formats import library
 
 _STEP = re.compile(r"Failed to parse (\w+) field: ")
 _PLACE = re.compile(r' at "?\w+((?:\.\w+|\[[^\]]*\])*)"?\.*$', re.MULTILINE)
@@ -31,7 +33,7 @@ class Protobuf:
 
     def convert(self, data: bytes) -> bytes:
         """Return the bytes of the message that JSON describes; raises ValueError with the path of the field."""
-        value = parsed(data)
+        value = parse_json(data)
         _check(self._descriptor, value, "$")
         try:
             message = self._json.ParseDict(value, self._class())
@@ -111,7 +113,7 @@ def _chosen(name: str | None, files: list[Any], path: str) -> str:
     fitting = own if name is None else [each for each in every if each == name or each.endswith(suffix)]
     if name in fitting or len(fitting) == 1:
         return name if name in fitting and name is not None else fitting[0]
-    count = f"{len(fitting) or 'no'} message{'s' if fitting else ''}"
+    count = counted(len(fitting), "message") if fitting else "no message"
     said = f"'{path}' holds {count}, but no name was given" if name is None else f"'{name}' names {count} of '{path}'"
     raise ValueError(f"{said} ({', '.join(fitting or own)})")
 

@@ -34,8 +34,8 @@ class JudgedTraffic:
         """Yield packets in their context, and the other events as they are."""
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
         for event in self._events:
-            if self.zero.time is None:
-                self.zero.time = event.time
+            if self.zero.time_ns is None:
+                self.zero.time_ns = event.time
             if not isinstance(event, PacketSeen):
                 yield from self._other(event)
                 continue

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+from ..common.words import number, share
 from .answers import Row, top, total
 from .markup import NAME, NUMBER, TEXT, folded, table
 from .plots import drawn, heat, lines, ranges
 from .telling import ASKED, ENDS, NAMED, NO_TOPIC, NOBODY, SIDE, Section, Told, about, ranked
-from .wording import Wording, number, share, step
+from .wording import Wording, step
 
 # latency
 

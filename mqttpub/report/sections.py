@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
+from ..common.words import counted, number, share, size
 from ..spec.statements import statement
 from .answers import ACKS, OUTCOMES, REQUESTED, Bins, Fault, Made, Row, dup_rate, total
 from .delays import latency, links
@@ -11,7 +12,7 @@ from .markup import NAME, NUMBER, TEXT, Markup, folded, join, table, tag
 from .plots import bars, drawn, stacked
 from .telling import ENDS, NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranked, side
 from .volumes import overhead, talkers
-from .wording import Wording, counted, number, reason, share, size, step
+from .wording import Wording, reason, step
 
 GROUPS = (
     ("PUBLISH of clients", "client"), ("PUBLISH of servers", "server"), ("acks", "ack"),

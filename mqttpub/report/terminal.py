@@ -83,8 +83,8 @@ def _table(
 
 def headline(summary: "Summary") -> str:
     """Return what there is, and from when to when, in one line."""
+    from ..common.words import counted, size
     from .answers import total
-    from .wording import counted, size
 
     told, span = wording(), summary.span
     connections = sum(row["connections"] for row in summary.connections)
@@ -97,7 +97,7 @@ def headline(summary: "Summary") -> str:
 
 
 def _number(count: int, style: str = "") -> "Segment":
-    from .wording import number
+    from ..common.words import number
 
     return (number(count), style) if count else ("-", "dim")
 
@@ -151,8 +151,8 @@ def _link(row: "Row") -> list["Segment"]:
 
 
 def _rate(row: "Row", side: str) -> "Segment":
+    from ..common.words import share
     from .answers import dup_rate
-    from .wording import share
 
     rate = dup_rate(row, side)
     if rate is None:
@@ -170,8 +170,8 @@ def _topics(summary: "Summary", width: int) -> Iterator["Line"]:
 
 
 def _talkers(heading: str, rows: list["Row"], unknown: str, style: str, width: int) -> Iterator["Line"]:
+    from ..common.words import share
     from .answers import top, total
-    from .wording import share
 
     all, first = total(rows), list(top(rows, "bytes"))[:ROWS]
     if first:
@@ -183,7 +183,7 @@ def _talkers(heading: str, rows: list["Row"], unknown: str, style: str, width: i
 
 
 def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
-    from .wording import counted
+    from ..common.words import counted
 
     if not summary.faults:
         if summary.faults is not None:

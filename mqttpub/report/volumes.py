@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from ..common.words import counted, number, share
 from .answers import Row, top, total
 from .markup import NAME, NUMBER, TEXT, folded, table
 from .plots import bars, drawn
 from .telling import NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranked
-from .wording import counted, number, share
 
 # talkers and bytes
 

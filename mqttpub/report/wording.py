@@ -59,38 +59,12 @@ def cut(text: str, length: int, head: int | None = None) -> str:
     return f"{text[:before]}\u2026{text[len(text) - (kept - before) :]}"
 
 
-def number(value: float) -> str:
-    """Return a number with commas."""
-    return f"{value:,}"
-
-
-def share(part: int, whole: int) -> str:
-    """Return a part in percent; of nothing there is none."""
-    return (
-        "-" if not whole else f"{100 * part / whole:.2f} %" if 0 < part * 100 < whole else f"{100 * part / whole:.1f} %"
-    )
-
-
-def counted(count: int, noun: str) -> str:
-    """Return a number of things."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
 def reason(type: str, code: int, version: str) -> str:
     """Return a Reason Code with its name in the packet of that version."""
     packet = _PACKETS.get(type)
     field = (packet.fields.get("reason_code") or packet.fields.get("reason_codes")) if packet else None
     name = field.meaning(code, Version.named(version)) if field else ""
     return f"0x{code:02x} {'unknown' if not name or name.startswith('reason 0x') else name}"
-
-
-def size(value: float) -> str:
-    """Return bytes with a unit, three digits that count."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if value < 1000:
-            return f"{value:.0f} {unit}" if unit == "bytes" or value >= 100 else f"{value:.3g} {unit}"
-        value /= 1000
-    return f"{value:,.1f} TB"
 
 
 _STEPS = (("d", 86_400_000_000), ("h", 3_600_000_000), ("min", 60_000_000), ("s", 1_000_000), ("ms", 1000))

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
+from ..common.words import plural
 from .versions import Version
 
 SHARE = "$share/"
@@ -267,4 +268,4 @@ def _named(text: str) -> str:
     if text[0] < "\udc80" or text[0] > "\udcff":
         return f"U+{ord(text[0]):04X}"
     shown, more = " ".join(f"{ord(byte) - 0xDC00:02x}" for byte in text[:8]), len(text) - 8
-    return f"{shown} and {more} byte{'s' if more != 1 else ''} more" if more > 0 else shown
+    return f"{shown} and {more} {plural(more, 'byte')} more" if more > 0 else shown

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from ..codec.publish_writer import ALIAS
-from ..common.lru import Table
+from ..common.lru import WeightedLru
 from ..spec.packets import Publish
 from ..spec.versions import Direction
 
@@ -42,8 +42,8 @@ class Aliases:
 
     __slots__ = ("_base", "_table")
 
-    def __init__(self, table: Table[int, str] | None = None, number: int = 0) -> None:
-        self._table: Table[int, str] = Table(MEMORY) if table is None else table
+    def __init__(self, table: WeightedLru[int, str] | None = None, number: int = 0) -> None:
+        self._table: WeightedLru[int, str] = WeightedLru(MEMORY) if table is None else table
         self._base = number * 3
 
     def resolve(self, publish: Publish, direction: Direction | None) -> Topic:

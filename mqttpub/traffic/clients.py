@@ -1,6 +1,6 @@
 """Which client is at the other end of a connection."""
 
-from ..common.lru import Table
+from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Connect
 from ..spec.properties import BY_KEY
@@ -18,7 +18,7 @@ class Clients:
     __slots__ = ("_names",)
 
     def __init__(self) -> None:
-        self._names: Table[int, str] = Table(MEMORY)
+        self._names: WeightedLru[int, str] = WeightedLru(MEMORY)
 
     def packet(self, event: PacketSeen, packet: Packet | None) -> None:
         """Take a packet; only CONNECT and CONNACK say something."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..codec.tree import Finding
-from ..common.lru import Table
+from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Connect, Publish
 from .aliases import MEMORY, Aliases, Topic
@@ -47,8 +47,8 @@ class Conversations:
 
     def __init__(self) -> None:
         self._clients = Clients()
-        self._topics: Table[int, str] = Table(MEMORY)
-        self._aliases: Table[int, Aliases] = Table(MOST_CONNECTIONS)
+        self._topics: WeightedLru[int, str] = WeightedLru(MEMORY)
+        self._aliases: WeightedLru[int, Aliases] = WeightedLru(MOST_CONNECTIONS)
         self._names: tuple[int, str] = (-1, "")
 
     def packet(

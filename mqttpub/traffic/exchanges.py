@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from ..common.lru import Table
+from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from ..spec.versions import Direction, Version
@@ -173,7 +173,7 @@ class Exchanges:
         """Open exchanges that made room for others and are reported nowhere."""
         self._open: dict[int, dict[int, _Open]] = {}
         self._weight = 0
-        self._sessions: Table[str, dict[int, _Open]] = Table(SESSIONS_MEMORY)
+        self._sessions: WeightedLru[str, dict[int, _Open]] = WeightedLru(SESSIONS_MEMORY)
         self._take: dict[type[Packet] | type[None], Callable[[PacketSeen, Any, Topic | None, str], Exchange | None]] = {
             Publish: self._publish,
             **dict.fromkeys(_SUBSCRIBING, self._request),

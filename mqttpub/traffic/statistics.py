@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..common.lru import Table
+from ..common.lru import WeightedLru
 from ..common.quantiles import Latencies
 from ..spec.declare import PACKETS, Packet
 from ..spec.packets import Connack, Connect, Publish
@@ -66,7 +66,7 @@ class Statistics:
         """How connections ended first: the end that closed, and FIN, RST or end."""
         self.remarks = 0
         self._kinds: dict[int, list[int]] = {}
-        self._live: Table[int, Clientele] = Table(MOST_CONNECTIONS)
+        self._live: WeightedLru[int, Clientele] = WeightedLru(MOST_CONNECTIONS)
         self._recent: Clientele | None = None
         self._clients: dict[str, Clientele] = {}
 

@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.common.lru import Table
+from mqttpub.common.lru import WeightedLru
 
 
 def test_what_was_used_longest_ago_makes_room() -> None:
-    table: Table[int, str] = Table(3)
+    table: WeightedLru[int, str] = WeightedLru(3)
     for number in range(3):
         table.put(number, str(number))
     assert table.get(0) == "0"
@@ -19,7 +19,7 @@ def test_what_was_used_longest_ago_makes_room() -> None:
 
 
 def test_a_value_above_the_limit_stays_alone() -> None:
-    table: Table[str, int] = Table(10)
+    table: WeightedLru[str, int] = WeightedLru(10)
     table.put("small", 1, 5)
     table.put("large", 2, 50)
     assert [*table] == ["large"]
@@ -30,7 +30,7 @@ def test_a_value_above_the_limit_stays_alone() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 8))), st.integers(1, 20))
 def test_the_weight_is_that_of_the_entries(puts: list[tuple[int, int]], limit: int) -> None:
-    table: Table[int, int] = Table(limit)
+    table: WeightedLru[int, int] = WeightedLru(limit)
     for key, weight in puts:
         table.put(key, weight, weight)
         assert table.get(key) == weight

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.common.times import Clock, duration, iso, seconds
+from mqttpub.common.times import Clock, duration, iso, iso_of, seconds
 from tests.build.events import START
 
 
@@ -27,6 +27,17 @@ def test_absolute_times_are_utc() -> None:
     assert Clock(absolute=True).show(START) == "2023-09-07T08:12:33.123456Z"
     assert iso(START + 7) == "2023-09-07T08:12:33.123456007Z"
     assert iso(-1) == "1969-12-31T23:59:59.999999999Z"
+
+
+def test_the_number_of_decimals_can_be_fixed() -> None:
+    assert iso(START, digits=9) == "2023-09-07T08:12:33.123456000Z"
+    assert iso(START + 999, digits=6) == "2023-09-07T08:12:33.123456Z"
+    assert seconds(START, digits=9) == f"{START // 10**9}.123456000"
+
+
+def test_seconds_as_a_float_are_rounded_to_microseconds() -> None:
+    assert iso_of(1_694_074_353.123456) == "2023-09-07T08:12:33.123456Z"
+    assert iso_of(0.9999999) == "1970-01-01T00:00:01.000000Z"
 
 
 def test_a_time_that_no_calendar_has_stays_a_number() -> None:

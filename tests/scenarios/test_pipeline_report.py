@@ -152,7 +152,7 @@ def test_what_spark_cannot_answer_is_one_sentence(
         ("none/x.html", "cannot write"),
         ("out/packets/x.html", "is among the tables"),
         ("out/_manifest.json", "is among the tables"),
-        ("text", "exists and is no page"),
+        ("text", "exists and is not an HTML page"),
     ],
 )
 def test_what_a_page_must_not_replace(name: str, told: str, tmp_path: Path, capsys: Any) -> None:

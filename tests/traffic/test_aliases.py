@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.common.lru import Table
+from mqttpub.common.lru import WeightedLru
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction
@@ -55,7 +55,7 @@ def test_without_alias_the_name_stands() -> None:
 
 
 def test_connections_share_a_table_and_no_alias() -> None:
-    table: Table[int, str] = Table(1000)
+    table: WeightedLru[int, str] = WeightedLru(1000)
     one, two = Aliases(table, 1), Aliases(table, 2)
     one.resolve(publish("a", 1), CLIENT)
     assert two.resolve(publish("", 1), CLIENT).name is None
@@ -63,7 +63,7 @@ def test_connections_share_a_table_and_no_alias() -> None:
 
 
 def test_the_memory_has_an_end_and_says_so() -> None:
-    aliases = Aliases(Table(200))
+    aliases = Aliases(WeightedLru(200))
     for number in range(1, 4):
         aliases.resolve(publish(str(number) * 20, number), CLIENT)
     assert aliases.resolve(publish("", 3), CLIENT).name == "3" * 20

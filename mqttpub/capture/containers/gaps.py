@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ...common.words import counted
 from ..types import BadCapture
 from .buffer import Buffer
 
@@ -29,7 +30,7 @@ class Gap(NamedTuple):
     @property
     def sentence(self) -> str:
         """Such as `record 7 claims 4294967295 bytes, where 262144 are possible (486 bytes skipped)`."""
-        return f"{self.message} ({_bytes(self.length)} skipped)" if self.skipped else self.message
+        return f"{self.message} ({counted(self.length, 'byte')} skipped)" if self.skipped else self.message
 
 
 class Gaps:
@@ -63,16 +64,8 @@ class Gaps:
         first, *others = self._named
         sentences = [first.sentence, *(f"offset {each.offset}: {each.sentence}" for each in others)]
         if self._more:
-            sentences.append(f"{self._more:,} more {_word('gap', self._more)} of {_bytes(self._more_bytes)}")
+            sentences.append(f"{counted(self._more, 'more gap')} of {counted(self._more_bytes, 'byte')}")
         return BadCapture("; ".join(sentences), first.offset)
-
-
-def _word(noun: str, count: int) -> str:
-    return noun if count == 1 else f"{noun}s"
-
-
-def _bytes(count: int) -> str:
-    return f"{count:,} {_word('byte', count)}"
 
 
 class Search(ABC):

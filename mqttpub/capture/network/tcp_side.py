@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...common.words import plural
 from ..types import Chunk, End, Flow, Missing, Piece
 from .out_of_order import Stretch, Stretches
 
@@ -203,8 +204,9 @@ class Side:
         if data:
             yield _new(Chunk, (self.flow, self.number, time, record, data))
         if length > len(data):
-            message = f"{_bytes(length - len(data))} cut off by the snap length"
-            yield Missing(self.flow, self.number, time, record, length - len(data), message)
+            cut = length - len(data)
+            message = f"{cut} {plural(cut, 'byte is', 'bytes are')} cut off by the snap length"
+            yield Missing(self.flow, self.number, time, record, cut, message)
 
     def _leave(self, waiting: Waiting) -> Iterator[Piece]:
         """Stop waiting, as nothing is out of order any longer."""
@@ -218,12 +220,8 @@ class Side:
         return self._missing(length, following.time, following.record)
 
     def _missing(self, length: int, time: int | None, record: int) -> Missing:
-        message = f"{_bytes(length)} missing from the capture"
+        message = f"{length} {plural(length, 'byte is', 'bytes are')} missing from the capture"
         return Missing(self.flow, self.number, time, record, length, message)
-
-
-def _bytes(length: int) -> str:
-    return f"{length} bytes are" if length > 1 else "1 byte is"
 
 
 def _signed(difference: int) -> int:

@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, reader
 from ...codec.framing import CONNECT, connect_layout, declared, frame_length
+from ...common.words import plural
 from ...lint.packet.check import lint
 from ...lint.packet.fast import sound
 from ...spec.declare import PACKETS, Field
@@ -200,7 +201,8 @@ class Guess:
         if not self.telling:
             return f"nothing tells the version so far, {chosen} is assumed"
         counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
-        return f"version {chosen} guessed from {_packets(self.packets)}; without an error are {counts}"
+        packets = f"{self.packets} {plural(self.packets, 'packet')}"
+        return f"version {chosen} guessed from {packets}; without an error are {counts}"
 
 
 def _whole(data: bytes) -> bool:
@@ -212,7 +214,3 @@ def _whole(data: bytes) -> bool:
 
 def _errors(data: bytes, version: Version) -> int:
     return sum(each.severity == "error" for each in lint(decode(data, version)))
-
-
-def _packets(count: int) -> str:
-    return "1 packet" if count == 1 else f"{count} packets"

@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ...codec.framing import frame_length
+from ...common.words import counted
 from ...spec.packets import PACKETS, Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Cursor, Overlong, Short
@@ -126,7 +127,7 @@ class Search:
         ended = [chain for chain in self._chains if chain.starts and chain.next == self.seen]
         for chain in ended:
             if chain.aligned or len(chain.starts) > 1:
-                return self._found(chain, f"{_packets(chain)} end with the last byte")
+                return self._found(chain, f"{counted(len(chain.starts), 'packet')} end with the last byte")
         return None
 
     def _scan(self) -> None:
@@ -185,13 +186,14 @@ class Search:
         for aligned in (True, False):
             for chain in self._chains:
                 if chain.aligned == aligned and len(chain.starts) >= self.needed[aligned]:
-                    return self._found(chain, f"{_packets(chain)} follow one another")
+                    return self._found(chain, f"{counted(len(chain.starts), 'packet')} follow one another")
         return None
 
     def _filled(self, end: int) -> Found | None:
         for chain in self._chains:
             if chain.aligned and chain.next == end and chain.starts and end - chain.starts[0] >= LEAST:
-                return self._found(chain, f"{_packets(chain)} and a segment begin and end together")
+                packets = counted(len(chain.starts), "packet")
+                return self._found(chain, f"{packets} and a segment begin and end together")
         return None
 
     def _found(self, chain: Chain, why: str) -> Found:
@@ -260,10 +262,6 @@ def _no_topic(head: bytes) -> bool:
 def _from(start: int, held: Held) -> Held:
     skip = max(0, start - held.offset)
     return held._replace(offset=held.offset + skip, data=held.data[skip:])
-
-
-def _packets(chain: Chain) -> str:
-    return "1 packet" if len(chain.starts) == 1 else f"{len(chain.starts)} packets"
 
 
 @cache

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from ...codec.framing import frame_length
+from ...common.words import counted
 from ...wire.cursor import Overlong
 from .digits import begins_packet
 from .literals import unescape
@@ -114,8 +115,9 @@ class Log:
             yield f"{frames}, of which the TCP payload is read; what spans several needs the capture itself"
         if not self.taken:
             return
-        lines = f"bytes were taken from {_lines(self.taken)} of a log"
-        yield f"{lines}, {_lines(self.passed)} passed over (the first is line {self.first})" if self.passed else lines
+        lines = f"bytes were taken from {counted(self.taken, 'line')} of a log"
+        passed = f", {counted(self.passed, 'line')} passed over (the first is line {self.first})"
+        yield lines + (passed if self.passed else "")
         if self.marked:
             end = "server" if self.swapped else "client"
             yield f"the log is read as that of a {end}: what it sent (TX, send, write, ->) came from the {end}"
@@ -128,10 +130,6 @@ class Log:
             if each.mark and kind in _FROM_CLIENT + _FROM_SERVER:
                 self.swapped = (kind in _FROM_SERVER) == (each.mark == ">")
                 return
-
-
-def _lines(count: int) -> str:
-    return f"{count:,} line{'s' if count != 1 else ''}"
 
 
 def _segment(data: bytes) -> tuple[bytes, str] | None:

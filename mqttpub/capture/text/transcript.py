@@ -12,6 +12,7 @@ from typing import Any, BinaryIO
 
 from ...codec.decode import decode
 from ...codec.framing import CONNECT, frame_length
+from ...common.words import counted
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
@@ -217,7 +218,8 @@ class _Events:
             )
             return
         if shown.masked:
-            message = f"{_bytes(len(shown.masked))} masked in the transcript and read as asterisks"
+            masked = counted(len(shown.masked), "byte is", "bytes are")
+            message = f"{masked} masked in the transcript and read as asterisks"
             yield Remark(self.ends, shown.time, shown.record, shown.direction, message)
         yield PacketSeen(
             self.ends, shown.time, shown.record, shown.data, offset, shown.direction, shown.version, shown.guessed
@@ -228,15 +230,17 @@ def _fault(shown: Shown) -> str:
     """Return why the bytes are no packet whose meaning is sure; empty when they are."""
     missing = shown.length - len(shown.data)
     if missing:
-        return f"{_bytes(missing)} not shown in the transcript, of {shown.length:,}"
+        return f"{counted(missing, 'byte is', 'bytes are')} not shown in the transcript, of {shown.length:,}"
     try:
         length = frame_length(shown.data)
     except Overlong:
         return _OVERLONG
     if length != shown.length:
-        return f"{_bytes(shown.length)} in the transcript where a packet has {length or 'more'}"
+        bytes_are = counted(shown.length, "byte is", "bytes are")
+        return f"{bytes_are} in the transcript where a packet has {length or 'more'}"
     if shown.masked and not _only_values(shown):
-        return f"{_bytes(len(shown.masked))} masked in the transcript, and they may hold more than a value"
+        bytes_are = counted(len(shown.masked), "byte is", "bytes are")
+        return f"{bytes_are} masked in the transcript, and they may hold more than a value"
     return ""
 
 
@@ -245,7 +249,3 @@ def _only_values(shown: Shown) -> bool:
     decoded = decode(shown.data, shown.version, direction=shown.direction)
     secret = (leaf for leaf in decoded.root.leaves() if leaf.kind == "secret")
     return set(shown.masked) <= {at for leaf in secret for at in range(leaf.span.start + leaf.prefix, leaf.span.stop)}
-
-
-def _bytes(count: int) -> str:
-    return "1 byte is" if count == 1 else f"{count:,} bytes are"

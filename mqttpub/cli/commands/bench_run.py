@@ -2,13 +2,13 @@
 
 import threading
 import time
-from collections import Counter
-from math import ceil, exp, floor, log
+from math import ceil
 from typing import Any
 
 import click
 
 from ...codec.publish_writer import PublishWriter
+from ...common.quantiles import Latencies
 from ...live.failures import Exit, Interrupted
 from ...live.net.target import Target
 from ...live.publish.flows import Message
@@ -20,8 +20,6 @@ from ..flags.transport import check
 from ..pub.gate import judge
 from ..pub.request import SOURCES, chosen_format, connection_target, formatted_payload
 
-RESOLUTION = log(1.02)
-"""Latencies are kept in classes that are 2 % wide, so memory does not grow with their number."""
 PERCENTILES = (50, 90, 95, 99, 99.9)
 BARS = 40
 PATIENCE_S = 2.0
@@ -29,36 +27,6 @@ PATIENCE_S = 2.0
 DEFAULT_MESSAGES = 10_000
 DEFAULT_SIZE = 64
 """Bytes of a payload that no flag names."""
-
-
-class Latencies:
-    """Times in classes; percentiles are right to 2 %."""
-
-    def __init__(self) -> None:
-        self.classes: Counter[int] = Counter()
-        self.least = float("inf")
-        self.most = 0.0
-
-    def add(self, seconds: float) -> None:
-        """Take one time."""
-        self.classes[floor(log(max(seconds, 1e-7)) / RESOLUTION)] += 1
-        self.least = min(self.least, seconds)
-        self.most = max(self.most, seconds)
-
-    def merge(self, other: "Latencies") -> None:
-        """Take all times of another, which its thread may still be adding to after a signal."""
-        # dict() copies in one step of the interpreter; to go through the classes takes many.
-        self.classes.update(dict(other.classes))
-        self.least, self.most = min(self.least, other.least), max(self.most, other.most)
-
-    def percentile(self, percent: float) -> float:
-        """Return the time that this part of the messages stayed within."""
-        wanted = ceil(sum(self.classes.values()) * percent / 100)
-        for number in sorted(self.classes):
-            wanted -= self.classes[number]
-            if wanted <= 0:
-                return max(min(exp((number + 1) * RESOLUTION), self.most), self.least)
-        return self.most
 
 
 class Generated:
@@ -125,7 +93,7 @@ class Worker(threading.Thread):
                 self.done += 1
                 self.refused += exchange.refused
                 if exchange.seconds is not None:
-                    self.latencies.add(exchange.seconds)
+                    self.latencies.add(round(exchange.seconds * 1e9))
         except Exception as error:
             # Whatever it is, it ends the program in the main thread: a benchmark that broke must not pass for one done.
             self.failure = error
@@ -206,11 +174,11 @@ def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dic
         "messages": done, "refused": sum(worker.refused for worker in workers), "seconds": round(seconds, 3),
         "messages_per_second": round(done / seconds, 1), "failed_connections": sum(bool(w.failure) for w in workers),
     }  # fmt: skip
-    if latencies.classes:
+    if latencies.count:
         record["latency_us"] = {
-            "min": int(latencies.least * 1e6),
-            **{f"p{percent:g}": int(latencies.percentile(percent) * 1e6) for percent in PERCENTILES},
-            "max": int(latencies.most * 1e6),
+            "min": latencies.least // 1000,
+            **{f"p{percent:g}": latencies.percentile(percent) // 1000 for percent in PERCENTILES},
+            "max": latencies.most // 1000,
         }
     return record
 
@@ -236,16 +204,10 @@ def _print(result: dict[str, Any], workers: list[Worker], given: dict[str, Any])
 
 
 def histogram(latencies: Latencies, rows: int = 12) -> list[str]:
-    """Return a drawing: a row per class of latency, its share as a bar and as a number."""
-    low, high = log(max(latencies.least, 1e-7)), log(max(latencies.most, 1e-7))
-    step = max((high - low) / rows, RESOLUTION)
-    counts = [0] * rows
-    for number, count in latencies.classes.items():
-        at = int((number * RESOLUTION - low) / step)
-        counts[min(max(at, 0), rows - 1)] += count
-    total, most = sum(counts), max(counts)
-    drawn = []
-    for row, count in enumerate(counts, 1):
-        bound = 1000 * exp(low + row * step)
-        drawn.append(f"<= {bound:>10.3f} ms  {'#' * ceil(BARS * count / most):<{BARS}} {100 * count / total:5.1f} %")
-    return drawn
+    """Return a drawing with a row for each class of latency: its upper bound, its share as a bar and in percent."""
+    classes = latencies.histogram(rows)
+    most, total = max(count for _, count in classes), latencies.count
+    return [
+        f"<= {bound_ns / 1e6:>10.3f} ms  {'#' * ceil(BARS * count / most):<{BARS}} {100 * count / total:5.1f} %"
+        for bound_ns, count in classes
+    ]

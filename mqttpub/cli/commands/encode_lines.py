@@ -12,7 +12,7 @@ from ...common.standard_input import standard_input
 def encode_lines(path: str, given: dict[str, Any]) -> int:
     """Print the bytes of every packet in a file of JSON and return their number; raises UsageError with the line."""
     from ...codec.encode import encode
-    from ...payload.formats import NotJson, parsed
+    from ...common.strict_json import NotJson, parse_json
     from ...view.packet.record_json import packet_of
     from .encode import write
 
@@ -20,7 +20,7 @@ def encode_lines(path: str, given: dict[str, Any]) -> int:
     for number, text in documents(_lines(path)):
         count += 1
         try:
-            packet, version = packet_of(parsed(text))
+            packet, version = packet_of(parse_json(text))
             data = encode(packet, version)
         except NotJson as error:
             raise click.UsageError(f"line {number + error.line - 1}, column {error.column}: {error.message}") from None

@@ -306,7 +306,7 @@ def _print_record(result: "PipelineResult", report: "TableReport") -> None:
 
 
 def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
-    from ...report.wording import counted
+    from ...common.words import counted
 
     if result.known:
         note(f"{counted(result.known, 'source')} had been read before")
@@ -416,7 +416,7 @@ class _Progress:
 
     def show(self, stage: "RunStage") -> None:
         """Show a stage and its progress."""
-        from ...view.terminal.progress import size
+        from ...common.words import size
 
         if stage.name != self._name:
             self._name = stage.name

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TextIO
 
 from ...common.escape import escape
+from ...common.words import counted, plural
 from ...lint.coverage import Fared
 from ...reading.judged import JudgedEvent
 from ...reading.selection import Selection
 from ...spec.statements import Statement, statement
 from ...spec.versions import Version
-from ...view.packet.values import plural
 from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
 from ...view.traffic.findings import FindingLines, records
@@ -221,10 +221,10 @@ def summary(
     packets: int, connections: int, selection: Selection, fared: Iterable[Rows], width: int, *, picked: bool = False
 ) -> Iterator[Line]:  # fmt: skip
     """Yield what is said at the end: what was judged and how it ended."""
-    judged = f"{packets:,} packet{'s' if packets != 1 else ''}"
+    judged = counted(packets, "packet")
     if connections > 1:
         judged += f" of {connections:,} connections"
-    counts = [(plural(count, word), word) for word, count in selection.counts.items() if count]
+    counts = [(f"{count} {plural(count, word)}", word) for word, count in selection.counts.items() if count]
     line: Line = [(f"{judged}: ", "")]
     for at, segment in enumerate(counts):
         line += [(", ", "")] if at else []
@@ -244,7 +244,7 @@ def _left_out(selection: Selection) -> str:
     most = selection.left_out.most_common()
     named = [f"{count:,} of {id}" for id, count in most[:MOST_NAMED]]
     if rest := most[MOST_NAMED:]:
-        named.append(f"{sum(count for _, count in rest):,} of {plural(len(rest), 'other statement')}")
+        named.append(f"{sum(count for _, count in rest):,} of {len(rest)} {plural(len(rest), 'other statement')}")
     return f"counted, but not shown: {', '.join(named)}; --limit 0 shows all"
 
 

@@ -14,7 +14,7 @@ place of those with the same name on the command line, null in place of it takes
 from collections.abc import Iterator
 from typing import Any
 
-from ...payload.formats import NotJson, parsed
+from ...common.strict_json import NotJson, parse_json
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PropertyRow
@@ -47,7 +47,7 @@ def message_of(line: bytes, defaults: Publish, number: int, *, version: Version 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:
     try:
-        value = parsed(line)
+        value = parse_json(line)
     except NotJson as error:
         raise BadLine(number, f"column {error.column}", error.message) from None
     except ValueError as error:

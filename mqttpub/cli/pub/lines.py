@@ -164,9 +164,9 @@ def _piece(found: re.Match[bytes], fixed: dict[bytes, bytes | None]) -> bytes:
 
 
 def _iso(now: float) -> bytes:
-    from datetime import UTC, datetime
+    from ...common.times import iso_of
 
-    return datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ").encode()
+    return iso_of(now).encode()
 
 
 class Rate:

@@ -6,6 +6,7 @@ from typing import TextIO
 
 from ...codec.stream import Frame
 from ...codec.tree import Finding
+from ...common.words import plural
 from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
 from ...reading.selection import Selection
@@ -13,7 +14,6 @@ from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...traffic.context import KnownPacket
 from ...traffic.events import Closed, Ends, PacketSeen
-from ...view.packet.values import plural
 from ...view.terminal.style import show
 from ..inspect.findings import OutputOptions, Rows, summary, width_of, writer_of
 from ..notes import note
@@ -72,7 +72,7 @@ class Watch:
             return
         show(summary(self._judge.packets, self._judge.connections, self._selection, fared, width), sys.stderr)
         if self.peer_errors:
-            errors = plural(self.peer_errors, "error")
+            errors = f"{self.peer_errors} {plural(self.peer_errors, 'error')}"
             note(f"the broker broke the protocol: {errors} in what it sent or left undone")
         if self._manner.json:
             self._record(fared)

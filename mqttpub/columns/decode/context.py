@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...common.lru import Table
+from ...common.lru import WeightedLru
 from ..arrow import Mask, Rows, coded, indices, latest, numbers, values
 
 CLIENTS_MEMORY = 16 << 20
@@ -26,8 +26,8 @@ class Memory:
     """
 
     def __init__(self) -> None:
-        self._clients: Table[str, str] = Table(CLIENTS_MEMORY)
-        self._topics: Table[tuple[str, int], str] = Table(TOPICS_MEMORY)
+        self._clients: WeightedLru[str, str] = WeightedLru(CLIENTS_MEMORY)
+        self._topics: WeightedLru[tuple[str, int], str] = WeightedLru(TOPICS_MEMORY)
 
     def client(self, key: str) -> str | None:
         """Return the Client Identifier of a connection, as far as packets told it."""

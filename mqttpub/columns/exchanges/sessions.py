@@ -10,7 +10,7 @@ the server knows nothing of all that.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from ...common.lru import Table
+from ...common.lru import WeightedLru
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
 MEMORY = 32 << 20
@@ -54,7 +54,7 @@ class Sessions:
     """What clients left, by Client Identifier; it can be pickled."""
 
     def __init__(self) -> None:
-        self._table: Table[str, dict[int, Left]] = Table(MEMORY)
+        self._table: WeightedLru[str, dict[int, Left]] = WeightedLru(MEMORY)
 
     def resumed(self, moments: Iterable[Moment]) -> "Course":
         """Return what comes of moments, without taking it for true."""
@@ -76,7 +76,7 @@ class Sessions:
 class Course:
     """One way things may have gone."""
 
-    def __init__(self, table: Table[str, dict[int, Left]]) -> None:
+    def __init__(self, table: WeightedLru[str, dict[int, Left]]) -> None:
         self._table = table
         self.changed: dict[str, dict[int, Left]] = {}
         self.found: dict[int, Left] = {}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...common.words import counted
 from ...spec.constraints import SHARE, Law
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import BY_KEY
@@ -87,7 +88,7 @@ def suback(state: State, packet: Suback, end: End) -> None:
     if len(codes) != exchange.count:
         also = (_EACH,) if len(codes) < exchange.count else ()
         message = (
-            f"SUBACK has {_counted(len(codes), 'code')}, but {exchange} has {_counted(exchange.count, 'Topic Filter')}"
+            f"SUBACK has {counted(len(codes), 'code')}, but {exchange} has {counted(exchange.count, 'Topic Filter')}"
         )
         state.fault(_COUNT, "reason_codes", message, *also)
     for index, (each, code) in enumerate(zip(exchange.filters, codes, strict=False)):
@@ -107,13 +108,9 @@ def unsuback(state: State, packet: Unsuback, end: End) -> None:
     for filter in exchange.filters:
         state.subscriptions.ended(filter, state.number)
     if state.version == Version.V5 and len(packet.reason_codes) != exchange.count:
-        message = f"UNSUBACK has {_counted(len(packet.reason_codes), 'code')}"
-        message = f"{message}, but {exchange} has {_counted(exchange.count, 'Topic Filter')}"
+        message = f"UNSUBACK has {counted(len(packet.reason_codes), 'code')}"
+        message = f"{message}, but {exchange} has {counted(exchange.count, 'Topic Filter')}"
         state.fault(_UNSUBACK_COUNT, "reason_codes", message)
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _request(state: State, packet: Any, end: End, code: int) -> Exchange | None:

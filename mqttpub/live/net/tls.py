@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from ...common.words import counted
 from ..failures import NotConnected
 from .deadline import left
 from .target import Target
@@ -101,8 +102,9 @@ def _validity(certificate: dict[str, Any]) -> str:
     if now < begins:
         return f"not valid before {certificate['notBefore']}"
     days = int(abs(ends - now) // DAY)
-    counted = f"{days} more day{'s' if days != 1 else ''}" if now < ends else f"{days} day{'s' if days != 1 else ''}"
-    return f"valid for {counted}" if now < ends else f"expired {counted} ago"
+    if now < ends:
+        return f"valid for {counted(days, 'more day')}"
+    return f"expired {counted(days, 'day')} ago"
 
 
 # why it failed

@@ -8,6 +8,7 @@ from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
+from ...common.words import counted
 from ...spec.versions import Version
 from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
 from ..net.target import Target
@@ -232,7 +233,7 @@ class Publisher:
             self._journal.doubt(doubtful)
         if again:
             how = "with DUP, the session is there" if present else "anew, the session is gone"
-            self._remark(f"sending {again} unacknowledged message{'s' if again != 1 else ''} again {how}")
+            self._remark(f"sending {counted(again, 'unacknowledged message')} again {how}")
         self._flush(session)
 
     def _reopen(self, present: bool) -> None:

@@ -24,8 +24,8 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ...columns.schema import PACKETS
+from ...common.files import replace_whole
 from ..pipeline.checkpoint import StateError, dumps, load
-from ..pipeline.replacing import replace_whole
 from ..pipeline.sources import HIDDEN, NoSource, Source, examine, expand
 from .capture_reader import READING, Capture, buckets, capture
 from .errors import CaptureError, OptionError, told
@@ -88,12 +88,7 @@ def _broken(path: Path) -> NoReturn:
 
 
 def _write(path: Path, values: list[Any]) -> None:
-    _replace(path, "".join(json.dumps(each) + "\n" for each in values).encode())
-
-
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file as a whole or not at all; several tasks may do so at the same time."""
-    replace_whole(path, data, path.with_name(f"{path.name}.{os.getpid()}-{os.urandom(4).hex()}"))
+    replace_whole(path, "".join(json.dumps(each) + "\n" for each in values).encode())
 
 
 def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:
@@ -244,7 +239,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             if partition.ends:
                 yield from _fitting(made.rest(), wanted)
             else:
-                _replace(self._state(partition, partition.end), dumps(made))
+                replace_whole(self._state(partition, partition.end), dumps(made))
 
     def _state(self, partition: Span, count: int) -> Path:
         return _state_path(self.folder, count, partition.bucket, partition.buckets)

@@ -57,7 +57,7 @@ CLASSES = {
     "mqttpub.columns.reassemble.state": "State _Part",
     "mqttpub.traffic.closings": "Closings",
     "mqttpub.traffic.events": "Closed Ends GapSeen PacketSeen Remark",
-    "mqttpub.common.lru": "Table",
+    "mqttpub.common.lru": "WeightedLru",
     "mqttpub.lint.connection.subscriptions": "Filter Match Subscriptions",
     "mqttpub.lint.connection.loopback": "History Sent",
     "mqttpub.lint.connection.registry": "Fault",

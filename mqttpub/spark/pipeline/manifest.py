@@ -17,9 +17,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
+from ...common.files import replace_whole
 from .checkpoint import StateError, check
 from .job import TableFile, TaskResult
-from .replacing import replace_whole
 from .sources import Source, same_beginning
 
 MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"

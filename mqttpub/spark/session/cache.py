@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from ...common.files import drafted
 from .jvm import Java, NoSpark, find
 from .session import Settings, session
 
@@ -36,18 +37,15 @@ def warm() -> tuple[Path, int]:
     """Make the cache anew and return it with its size in bytes; takes half a minute; raises NoSpark."""
     java = find()
     path = path_of(java)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
     flag = "-XX:AOTCacheOutput" if java.version >= AHEAD_OF_TIME else "-XX:ArchiveClassesAtExit"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        _train((f"{flag}={draft}", "-Xlog:disable"))
-        os.replace(draft, path)
+        with drafted(path) as draft:
+            _train((f"{flag}={draft}", "-Xlog:disable"))
     except FileNotFoundError:
         raise NoSpark(f"Java {java.build} in {java.home} wrote no cache") from None
     except OSError as error:
         raise NoSpark(f"cannot write to {error.filename}: {error.strerror}") from None
-    finally:
-        draft.unlink(missing_ok=True)
     return path, path.stat().st_size
 
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from ...codec.tree import Finding
 from ...common.escape import escape
+from ...common.words import counted
 from ...spec.packets import Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction
 from ...traffic.clients import called
@@ -148,7 +149,7 @@ class _Squeezer:
 
 def left_out(step: Step) -> str:
     """Return how many findings are not shown, or nothing."""
-    return f"... {step.left:,} more finding{'s' if step.left > 1 else ''}" if step.left else ""
+    return f"... {counted(step.left, 'more finding')}" if step.left else ""
 
 
 def name(step: Step) -> str:

@@ -5,6 +5,7 @@ from html import escape as quoted
 
 from ...codec.tree import Decoded, Finding
 from ...common.escape import escape
+from ...common.times import iso, seconds
 from ...traffic.events import PacketSeen
 from .tshark_fields import NONE, PROTOCOL, Shown, shown
 
@@ -52,7 +53,7 @@ def _general(seen: PacketSeen, size: int) -> Iterator[str]:
         ("len", "Packet Length", str(size), f"{size:x}"),
     ]
     if seen.time is not None:
-        facts.append(("timestamp", "Captured Time", iso(seen.time), seconds(seen.time)))
+        facts.append(("timestamp", "Captured Time", iso(seen.time, digits=9), seconds(seen.time, digits=9)))
     yield f'  <proto name="geninfo" pos="0" showname="General information" size="{size}">'
     for name, label, show, value in facts:
         yield f'    <field name="{name}" pos="0" show="{show}" showname="{label}" value="{value}" size="{size}"/>'
@@ -70,19 +71,6 @@ def _ends(seen: PacketSeen) -> Iterator[str]:
     stream = ends.number - 1
     yield f'    <field name="tcp.stream" showname="Stream index: {stream}" size="0" pos="0" show="{stream}"/>'
     yield "  </proto>"
-
-
-def seconds(time: int) -> str:
-    """Return nanoseconds since 1970 as seconds with nine decimals."""
-    return f"{time // 10**9}.{time % 10**9:09}"
-
-
-def iso(time: int) -> str:
-    """Return nanoseconds since 1970 as a date and a time of UTC, nothing of it lost."""
-    from datetime import UTC, datetime
-
-    whole = datetime.fromtimestamp(time // 10**9, UTC)
-    return f"{whole:%Y-%m-%dT%H:%M:%S}.{time % 10**9:09}Z"
 
 
 def _field(field: Shown, indent: str) -> Iterator[str]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator
 from json import dumps
 
 from ...codec.tree import Decoded, Finding
+from ...common.times import seconds
 from ...traffic.events import PacketSeen
-from .pdml import seconds
 from .tshark_fields import NONE, Shown, octets, shown
 
 PROTOCOL_TYPE = 1
@@ -41,7 +41,7 @@ def _packet(decoded: Decoded, seen: PacketSeen | None, secrets: bool) -> Iterato
 def _frame(seen: PacketSeen) -> Iterator[str]:
     yield f'"frame.number": "{seen.record}"' + ("" if seen.time is None else ",")
     if seen.time is not None:
-        yield f'"frame.time_epoch": "{seconds(seen.time)}"'
+        yield f'"frame.time_epoch": "{seconds(seen.time, digits=9)}"'
 
 
 def _layers(decoded: Decoded, secrets: bool) -> Iterator[Iterable[str]]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from ...codec.tree import Decoded, Finding
+from ...common.words import plural
 from ..terminal.cells import Line, measure
 from .layout import Columns, bit_row, byte_row, detail, padded
 from .marks import Marks, Row, sentence, under_bits, under_bytes
 from .outline import Entry, Outline
-from .values import describe, plural
+from .values import describe
 
 _FACTS = ("qos", "packet_id", "reason_code")
 
@@ -30,7 +31,10 @@ def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secr
 def headline(decoded: Decoded, *, width: int = 80) -> Line:
     """Return the line above a dump: direction, packet, its main facts, size and version."""
     facts = [fact for name in _FACTS for fact in _fact(decoded, name)]
-    size = [(plural(len(decoded.data)), "length"), (f"MQTT {decoded.version.label}", "")]
+    size = [
+        (f"{len(decoded.data)} {plural(len(decoded.data), 'byte')}", "length"),
+        (f"MQTT {decoded.version.label}", ""),
+    ]
     line = _spaced([(_mark(decoded) + decoded.name, "type"), *facts, *size])
     return line if measure(line) <= width else _spaced([line[0], *size])
 
@@ -117,4 +121,4 @@ class Sheet:
 
     def left_out(self, count: int) -> Row:
         """Return a row that says how many bytes are not shown."""
-        return [(" " * self.columns.hex, ""), (f"... {plural(count, 'more byte')}", "dim")], True
+        return [(" " * self.columns.hex, ""), (f"... {count} {plural(count, 'more byte')}", "dim")], True

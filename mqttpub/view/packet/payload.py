@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple
+
+from ...common.strict_json import check_json
 
 MAX_JSON = 1 << 20
 """Payloads above this many bytes are not tried as JSON."""
@@ -37,18 +39,11 @@ def classify(data: bytes) -> Recognised:
 def _is_json(text: str) -> bool:
     if text.lstrip(" \t\r\n")[:1] not in ("{", "[", '"'):
         return False
-    import json
-
     try:
-        json.loads(text, parse_int=str, parse_float=str, parse_constant=refuse)
-    except (ValueError, RecursionError):
+        check_json(text)
+    except ValueError:
         return False
     return True
-
-
-def refuse(constant: str) -> NoReturn:
-    """Refuse NaN and Infinity, which Python reads and JSON does not have."""
-    raise ValueError(constant)
 
 
 def pretty(text: str, width: int) -> Iterator[tuple[int, str]]:
@@ -96,47 +91,3 @@ def _sizes(tokens: list[str]) -> dict[int, tuple[int, int]]:
             start, before = opened.pop()
             sizes[start] = (length - before, at)
     return sizes
-
-
-def parsed(text: str) -> Any:
-    """Return the value of JSON text; raises ValueError when a value would not say the same.
-
-    That is so for a name that stands twice, a number out of range, a lone surrogate and
-    nesting that other readers refuse.
-    """
-    import json
-
-    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({name for name, _ in pairs}) < len(pairs):
-            raise ValueError("a name stands twice")
-        return dict(pairs)
-
-    try:
-        value = json.loads(text, object_pairs_hook=members, parse_constant=refuse, parse_float=_float)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
-    _check(value)
-    return value
-
-
-def _float(text: str) -> float:
-    value = float(text)
-    if value in (float("inf"), float("-inf")):
-        raise ValueError(text)
-    return value
-
-
-def _check(value: Any) -> None:
-    level = [value]
-    for _ in range(64):
-        inner: list[Any] = []
-        for each in level:
-            if isinstance(each, dict):
-                inner += [*each, *each.values()]
-            elif isinstance(each, list):
-                inner += each
-            elif isinstance(each, str):
-                each.encode()
-        level = inner
-    if level:
-        raise ValueError("nested too deeply")

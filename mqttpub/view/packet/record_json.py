@@ -5,11 +5,13 @@ from typing import Any
 
 from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Node
+from ...common.strict_json import parse_portable_json
+from ...common.times import iso_of
 from ...wire.span import Span
 from ...wire.types import PAIR
 from ..traffic.verdict import finding_record
 from .masking import clipped, hidden
-from .payload import classify, parsed
+from .payload import classify
 from .values import describe
 
 __all__ = ["dumps", "packet_of", "record"]
@@ -31,12 +33,6 @@ def dumps(record: dict[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
 
 
-def _iso(time: float) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(time, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-
-
 def _place(span: Span, mask: int = 0) -> dict[str, Any]:
     place = {"offset": span.start, "length": span.length}
     return {**place, "mask": mask} if mask else place
@@ -51,7 +47,7 @@ class _Recorder:
     def record(self, time: float | None) -> dict[str, Any]:
         decoded = self.decoded
         return {
-            **({} if time is None else {"time": _iso(time)}),
+            **({} if time is None else {"time": iso_of(time)}),
             "direction": decoded.direction.value if decoded.direction else None,
             "type": decoded.name,
             "version": decoded.version.label,
@@ -125,7 +121,7 @@ def _payload(data: bytes) -> dict[str, Any]:
     kind, text = classify(data)
     if kind == "json":
         try:
-            return {"json": parsed(text)}
+            return {"json": parse_portable_json(text)}
         except ValueError:
             kind = "text"
     return {"base64": _base64(data)} if kind == "binary" else {"text": text}

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 from ...codec.tree import Decoded, Node
 from ...common.escape import escape, remark
+from ...common.words import plural
 from ..terminal.cells import Line, Segment
 from .payload import classify, pretty
 
@@ -29,7 +30,7 @@ _WORDS = {"text": "text", "json": "JSON", "binary": "binary"}
 def describe(node: Node, decoded: Decoded, *, limit: int | None = None, secrets: bool = False, room: int = 80) -> About:
     """Return the words for the value of a leaf; `room` is the width that JSON is laid out for."""
     if node.kind == "gap":
-        size = plural(node.span.length)
+        size = _bytes(node.span.length)
         return _paired([(size if node.label == UNCLAIMED else f"unreadable, {size}", "gap")], [])
     if node.kind == "secret" and not secrets:
         return _masked(node.span.length - node.prefix, limit)
@@ -55,13 +56,12 @@ def pair(name: Node, value: Node | None, decoded: Decoded, limit: int | None) ->
     return About([], size, (*first.below, (0, [("= ", ""), *line]), *more))
 
 
-def plural(count: int, noun: str = "byte") -> str:
-    """Return a count with its noun."""
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _bytes(count: int) -> str:
+    return f"{count} {plural(count, 'byte')}"
 
 
 def _size(count: int) -> Segment:
-    return (plural(count), "length")
+    return (_bytes(count), "length")
 
 
 def _paired(value: Line, aside: Line) -> About:
@@ -86,13 +86,13 @@ def _number(node: Node, decoded: Decoded) -> About:
 def _decimal(value: int, unit: str) -> str:
     if not unit:
         return str(value)
-    return plural(value, unit[:-1]) if unit.endswith("s") and len(unit) > 1 else f"{value} {unit}"
+    return f"{value} {plural(value, unit[:-1])}" if unit.endswith("s") and len(unit) > 1 else f"{value} {unit}"
 
 
 _NOTATION = {
     "id": lambda value, unit: f"{value} (0x{value:04x})",
     "reason": lambda value, unit: f"0x{value:02x}",
-    "length": lambda value, unit: plural(value),
+    "length": lambda value, unit: _bytes(value),
 }
 
 
@@ -138,7 +138,7 @@ def _text(content: bytes, kind: str, aside: Line, limit: int | None) -> About:
 def _body(lines: list[Line], aside: Line, left: int) -> About:
     below = [(0, line) for line in lines]
     if left:
-        below.append((0, [(f"... {left} more byte{'s' if left > 1 else ''}", "dim")]))
+        below.append((0, [(f"... {left} more {plural(left, 'byte')}", "dim")]))
     inline = [*lines[0], ("  ", ""), *aside] if len(below) == len(lines) == 1 else aside if not below else []
     return About(inline, aside, tuple(below))
 

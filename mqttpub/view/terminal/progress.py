@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from ...common.words import size
 from .style import THEME, wants_color
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ INTERVAL = 0.1
 """Seconds between two drawings, and before the first."""
 WINDOW = 2.0
 """Seconds over which the rate is taken."""
-UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 class Counts(NamedTuple):
@@ -106,15 +106,6 @@ class Progress:
             yield f"{share}% of {size(self._total)}", "label"
         elif counts.read_bytes:
             yield f"{size(counts.read_bytes)} read", "label"
-
-
-def size(count: int) -> str:
-    """Return a number of bytes as people say it."""
-    value, unit = float(count), iter(UNITS)
-    name = next(unit)
-    while value >= 1024 and name != UNITS[-1]:
-        value, name = value / 1024, next(unit)
-    return f"{value:.0f} {name}" if name == UNITS[0] else f"{value:.1f} {name}"
 
 
 def fitting(parts: Iterator[tuple[str, str]], width: int) -> "Text":

@@ -5,7 +5,8 @@ from typing import Any
 
 from ...common.escape import escape, json_text
 from ...common.quantiles import Latencies
-from ...common.times import SECOND, duration, iso
+from ...common.times import SECOND_NS, duration, iso
+from ...common.words import counted, number, share
 from ...spec.declare import PACKETS
 from ...spec.versions import Direction, Version
 from ...traffic.statistics import PERCENTILES, Count, Statistics
@@ -34,16 +35,6 @@ def screen(statistics: Statistics, *, width: int = 80) -> Iterator[Line]:
             yield from wrap(line, width)
 
 
-def number(value: float) -> str:
-    """Return a number with commas: `12,345`."""
-    return f"{value:,}"
-
-
-def share(part: int, whole: int) -> str:
-    """Return a part in percent."""
-    return f"{100 * part / whole:.1f} %" if whole else "-"
-
-
 def _heading(text: str) -> Line:
     return [(text, "heading")]
 
@@ -53,33 +44,29 @@ def _overview(statistics: Statistics, width: int) -> Iterator[Line]:
     more = "+" if any(each.others for each in clients) else ""
     yield _heading("Capture")
     yield [
-        (f"  {_many(statistics.connections, 'connection')}", ""),
-        (f", {_many(len(clients), 'client')}{more}", ""),
-        (f", {_many(total.packets, 'packet')}, {_many(total.bytes, 'byte')}", ""),
+        (f"  {counted(statistics.connections, 'connection')}", ""),
+        (f", {counted(len(clients), 'client')}{more}", ""),
+        (f", {counted(total.packets, 'packet')}, {counted(total.bytes, 'byte')}", ""),
     ]
     if statistics.first is not None and statistics.last is not None:
         yield from _pace(statistics.first, statistics.last, total)
     for (direction, how), count in sorted(statistics.closes.items(), key=lambda entry: -entry[1]):
         by = f"closed by the {direction.value} ({how})" if direction else f"closed ({how})"
-        yield [(f"  {_many(count, 'connection')} {'open to the end' if how == 'end' else by}", "")]
+        yield [(f"  {counted(count, 'connection')} {'open to the end' if how == 'end' else by}", "")]
     if statistics.unreadable:
-        yield [(f"  {_many(statistics.unreadable, 'unreadable packet')}", "error")]
+        yield [(f"  {counted(statistics.unreadable, 'unreadable packet')}", "error")]
     for malformed, what in ((False, "the capture lacks bytes"), (True, "what came is no packet")):
         if count := statistics.gaps[malformed]:
-            yield [(f"  {_many(count, 'gap')} where {what}", "error" if malformed else "warning")]
+            yield [(f"  {counted(count, 'gap')} where {what}", "error" if malformed else "warning")]
     if statistics.missing:
-        yield [(f"  {_many(statistics.missing, 'byte')} in gaps", "warning")]
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+        yield [(f"  {counted(statistics.missing, 'byte')} in gaps", "warning")]
 
 
 def _pace(first: int, last: int, total: Count) -> Iterator[Line]:
     spent = last - first
     yield [(f"  {iso(first)} to {iso(last)}", "offset")]
     if spent:
-        rates = f"{total.packets * SECOND / spent:,.1f} packets/s, {total.bytes * SECOND / spent:,.0f} bytes/s"
+        rates = f"{total.packets * SECOND_NS / spent:,.1f} packets/s, {total.bytes * SECOND_NS / spent:,.0f} bytes/s"
         yield [(f"  {duration(spent)}, {rates}", "")]
 
 
@@ -101,7 +88,7 @@ def _packets(statistics: Statistics, width: int) -> Iterator[Line]:
     shares = (f"{version.label} {number(statistics.total(version=version).packets)}" for version in versions)
     yield [(f"  by version: {', '.join(shares)}", "")]
     if unknown := statistics.total(direction=None).packets:
-        yield [(f"  {_many(unknown, 'packet')} of unknown direction", "warning")]
+        yield [(f"  {counted(unknown, 'packet')} of unknown direction", "warning")]
 
 
 def _counts(statistics: Statistics, name: str, qos: int | None, total: Count) -> list[Segment]:
@@ -202,7 +189,7 @@ def _clients(statistics: Statistics, width: int) -> Iterator[Line]:
     rows = [_client(each) for each in clients[:MOST_ROWS]]
     yield from table(columns, rows, width=width, left=2)
     if len(clients) > MOST_ROWS:
-        yield [(f"  ... {_many(len(clients) - MOST_ROWS, 'more client')}", "dim")]
+        yield [(f"  ... {counted(len(clients) - MOST_ROWS, 'more client')}", "dim")]
     yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the part of them that is re-delivery", "dim")]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 
 from ...common.escape import escape, remark
-from ...common.lru import Table
+from ...common.lru import WeightedLru
 from ...common.times import Clock, Zero
 from ...traffic.clients import called
 from ...traffic.context import Known, KnownPacket, ends_of
@@ -33,7 +33,7 @@ class SummaryLines:
         self.client = 12 if width is None or width < _WIDE else 20
         """Cells for the name of the client."""
         self.gap = 1 if width is not None and width < _WIDE else 2
-        self._names: Table[int, str] = Table(_NAMES)
+        self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
 
     def line(self, known: Known) -> Line:
         """Return the line of a packet, a gap, the end of a connection or a remark."""

@@ -42,7 +42,7 @@ from typing import Any
 
 from ...codec.tree import Finding
 from ...common.escape import json_text
-from ...common.times import SECOND, iso, whole_second
+from ...common.times import SECOND_NS, iso, whole_second
 from ...spec.declare import PACKETS, Packet
 from ...spec.packets import (
     Connack,
@@ -106,7 +106,7 @@ class JsonLines:
             stamp = "null"
         else:
             rest = time - self._start
-            if not 0 <= rest < SECOND:
+            if not 0 <= rest < SECOND_NS:
                 rest = self._begin(time)
             # Looking digits up takes a third of the time of formatting them.
             stamp = f"{self._stamp}{_DIGITS[rest // 1_000_000]}{_DIGITS[rest // 1000 % 1000]}"
@@ -129,8 +129,8 @@ class JsonLines:
 
     def _begin(self, time: int) -> int:
         """Remember the text of another second; return the nanoseconds since its beginning."""
-        second, rest = divmod(time, SECOND)
-        self._start, self._stamp = second * SECOND, f'"{whole_second(second)}.'
+        second, rest = divmod(time, SECOND_NS)
+        self._start, self._stamp = second * SECOND_NS, f'"{whole_second(second)}.'
         return rest
 
     def _quoted(self, name: str | None) -> str:

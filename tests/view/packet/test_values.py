@@ -9,7 +9,7 @@ from mqttpub.codec.tree import Decoded
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback
 from mqttpub.spec.versions import Version
-from mqttpub.view.packet.values import About, describe, pair, plural
+from mqttpub.view.packet.values import About, describe, pair
 from mqttpub.view.terminal.cells import Line
 from tests.view.samples import CONNECT, of, publish
 
@@ -180,7 +180,3 @@ def test_pairs() -> None:
     assert rows(pairs("region", "eu")) == ["6 + 2 bytes", '"region" = "eu"']
     assert rows(pairs("a\nb", "c\nd")) == ["3 + 3 bytes", '"a\\n', 'b"', '= "c\\n', 'd"']
     assert rows(pairs("abc", "d", 2)) == ["3 + 1 bytes", '"ab', "... 1 more byte", '= "d"']
-
-
-def test_plural() -> None:
-    assert [plural(count) for count in (0, 1, 2)] == ["0 bytes", "1 byte", "2 bytes"]

@@ -10,7 +10,7 @@ from mqttpub.traffic.events import Event
 from mqttpub.traffic.statistics import Statistics
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.record_json import dumps
-from mqttpub.view.traffic.statistics import record, screen, share
+from mqttpub.view.traffic.statistics import record, screen
 from tests.build.events import (
     CLIENT,
     SERVER,
@@ -73,10 +73,6 @@ def test_many_clients_are_counted_and_not_all_shown() -> None:
 def test_names_of_clients_obey_no_terminal() -> None:
     talk = Talk().client(Connect(client_id="\x1b[2J" * 20))
     check(screen(counted(talk.events), width=80), 80)
-
-
-def test_shares() -> None:
-    assert (share(1, 3), share(1, 0)) == ("33.3 %", "-")
 
 
 @settings(max_examples=15)

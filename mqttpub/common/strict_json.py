@@ -1,0 +1,125 @@
+"""Reading JSON as RFC 8259 defines it, refusing what Python would accept or silently change.
+
+Python's `json` accepts NaN and Infinity, keeps only the last of two members with one name, and turns numbers out
+of range into infinity.
+"""
+
+import re
+from collections import Counter
+from typing import Any
+
+PORTABLE_DEPTH = 64
+"""Levels of nested values that every reader of JSON can be expected to accept."""
+
+_CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
+_MESSAGES = {
+    "Unterminated string starting at": "the string that begins here has no end",
+    "Invalid control character at": "a control character stands in a string",
+    "Invalid \\escape": "there is no such escape",
+    "Invalid \\uXXXX escape": "\\u has four hex digits",
+    "Extra data": "unexpected data after the value",
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands in front",
+}
+"""Plainer words for some messages of Python's parser."""
+
+
+class NotJson(ValueError):
+    """Text that is not JSON; `line` and `column` count from 1 and say where it stops being JSON."""
+
+    def __init__(self, message: str, text: str = "", pos: int = 0) -> None:
+        self.message = message
+        self.line = text.count("\n", 0, pos) + 1
+        self.column = pos - text.rfind("\n", 0, pos)
+        super().__init__(f"line {self.line}, column {self.column}: {message}")
+
+
+class _Constant(ValueError):
+    """NaN or Infinity, which Python's parser accepts."""
+
+
+class _Lossy(ValueError):
+    """JSON that Python values cannot represent."""
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of JSON text; raises NotJson, and ValueError if Python would lose part of the value.
+
+    That is the case for a name that an object has twice, a number that no double holds, an integer with more
+    digits than Python converts, and nesting deeper than Python's stack.
+    """
+    return _loads(utf8(text), parse_float=_finite, object_pairs_hook=_members)
+
+
+def parse_portable_json(text: str | bytes) -> Any:
+    """Return what `parse_json` does; raises ValueError also for JSON that other readers may refuse or change.
+
+    That is the case for a lone surrogate, and for nesting deeper than `PORTABLE_DEPTH`.
+    """
+    value = parse_json(text)
+    level = [value]
+    for _ in range(PORTABLE_DEPTH):
+        inner: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                inner += [*each, *each.values()]
+            elif isinstance(each, list):
+                inner += each
+            elif isinstance(each, str):
+                each.encode()  # raises UnicodeEncodeError, a ValueError, for a lone surrogate
+        level = inner
+    if level:
+        raise ValueError("the JSON is nested too deeply")
+    return value
+
+
+def check_json(text: str | bytes) -> None:
+    """Raise ValueError unless the text is JSON; numbers may have any number of digits."""
+    _loads(utf8(text), parse_int=str, parse_float=str)
+
+
+def utf8(data: str | bytes) -> str:
+    """Return UTF-8 as text; raises ValueError with the offset of the first byte that is not UTF-8."""
+    if isinstance(data, str):
+        return data
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8") from None
+
+
+def _loads(text: str, **hooks: Any) -> Any:
+    import json
+
+    try:
+        return json.loads(text, parse_constant=_refuse, **hooks)
+    except json.JSONDecodeError as error:
+        raise NotJson(_MESSAGES.get(error.msg, error.msg), text, error.pos) from None
+    except _Constant:
+        found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
+        raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
+    except _Lossy:
+        raise
+    except RecursionError:
+        raise ValueError("the JSON is nested too deeply") from None
+    except ValueError:
+        # int() refuses more digits than sys.get_int_max_str_digits().
+        raise ValueError("a number has too many digits") from None
+
+
+def _refuse(word: str) -> Any:
+    raise _Constant(word)
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if value in (float("inf"), float("-inf")):
+        raise _Lossy(f"{digits} does not fit a double")
+    return value
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise _Lossy(f"'{name}' is there twice in one object")
+    return members
