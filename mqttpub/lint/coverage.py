@@ -14,11 +14,10 @@ from ..spec.statements import Statement, statements
 from ..spec.versions import Direction, Version
 from ..traffic.events import PacketSeen
 from ..wire.types import PAIR, STRING
-from .connection import checkable
-from .packet.registry import RULES
 from .packet.specific import ABSENT, LEFT_OVER, LENGTHS
 from .packet.values import demands
 from .packet.view import OF_SERVER
+from .registry import RULES, checkable
 
 Key = tuple[int, str | int]
 """A packet type with the end that sent it (empty when unknown), with an optional field, or with a property."""
@@ -121,8 +120,10 @@ def _laws(version: Version) -> Iterator[tuple[Law, set[Key]]]:
     for law in _EVERY_PACKET:
         yield law, {key for code in range(16) for key in (*_sent(code), (code, _UNREAD))}
     for each in RULES:
-        sides = (each.sender.value,) if each.sender else _KNOWN if each.law == structure.DIRECTION else _SIDES
-        yield each.law, {(kind.code, side) for kind in each.packets for side in sides}
+        if each.cites is None:
+            continue
+        sides = (each.sender.value,) if each.sender else _KNOWN if each.cites == structure.DIRECTION else _SIDES
+        yield each.cites, {(kind.code, side) for kind in each.packets for side in sides}
     for kind, (_, law) in LENGTHS.items():
         yield law, _sent(kind.code)
     for *_, law, _ in LEFT_OVER:

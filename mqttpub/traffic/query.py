@@ -14,7 +14,7 @@ from .aliases import Topic
 from .clients import called
 from .events import Closed, GapSeen, PacketSeen, Remark
 from .exchanges import filters_of
-from .topics import covers
+from .topics import filter_problem, topic_matches
 
 _WORD = re.compile(r'\s*(?:(?P<mark>[,!])|(?P<word>(?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))')
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -205,9 +205,9 @@ def _type(value: str) -> Test:
 
 def _topic(value: str) -> Test:
     pattern = value.split("/")
-    if "#" in pattern[:-1] or any(len(level) > 1 and ("#" in level or "+" in level) for level in pattern) or not value:
+    if filter_problem(value):
         raise ValueError(f"{value!r} is no Topic Filter")
-    return lambda seen: any(covers(pattern, topic.split("/")) for topic in _topics(seen))
+    return lambda seen: any(topic_matches(pattern, topic.split("/")) for topic in _topics(seen))
 
 
 def _topics(seen: Seen) -> tuple[str, ...]:

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.lab.broker.subscriptions import covers as oracle
 from mqttpub.traffic.context import Known, KnownPacket
 from mqttpub.traffic.events import Event, GapSeen
 from mqttpub.traffic.query import Filter
-from mqttpub.traffic.topics import covers
 from tests.build.events import (
     CLIENT,
     Talk,
@@ -22,7 +20,6 @@ from tests.build.events import (
     talks,
     walkthrough,
 )
-from tests.strategies import filters
 
 WRONG = bytes.fromhex("38050001746869")
 """A PUBLISH with DUP and QoS 0."""
@@ -158,12 +155,6 @@ def test_what_is_wrong_is_told_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         Filter.parse(text)
     assert "\n" not in str(caught.value)
-
-
-@given(filters(), st.text(st.sampled_from("ab/$+#"), min_size=1, max_size=8))
-def test_topics_match_as_in_the_broker(pattern: str, topic: str) -> None:
-    levels = pattern.split("/"), topic.split("/")
-    assert covers(*levels) == oracle(*levels)
 
 
 @given(st.text(st.sampled_from('tdq=!, "\\a1topicdup*')))

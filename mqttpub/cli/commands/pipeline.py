@@ -241,14 +241,10 @@ def _partition_columns(given: tuple[str, ...]) -> Iterator[str]:
 
 def _topic_filter(text: str) -> str:
     """Return a Topic Filter; raises UsageError where it breaks the rules of wildcards (5.0: 4.7.1)."""
-    levels = text.split("/")
-    fault = ""
-    if "#" in levels[:-1]:
-        fault = "# is not its last level"
-    elif any(len(level) > 1 and ("#" in level or "+" in level) for level in levels):
-        fault = "a wildcard is a whole level"
-    if fault or not text:
-        raise click.UsageError(f"--topic: '{text}' is not a Topic Filter: {fault or 'it is empty'}")
+    from ...traffic.topics import filter_problem
+
+    if problem := filter_problem(text):
+        raise click.UsageError(f"--topic: '{text}' is not a Topic Filter: {problem}")
     return text
 
 

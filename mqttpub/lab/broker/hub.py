@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from ...spec.packets import Subscription
+from ...traffic.topics import split_shared
 from .limits import LIMITS, Limits
 from .message import Delivery, Message
 from .refusal import FILTER, NO_SUBSCRIBERS, QUOTA, SUCCESS, TOPIC
 from .session import FOREVER, Link, Session
-from .subscriptions import Grant, Grants, Retained, Subscriptions, unshared
+from .subscriptions import Grant, Grants, Retained, Subscriptions
 from .timers import Timers
 
 OnEvent = Callable[[str, str, str], None]
@@ -139,7 +140,7 @@ class Hub:
 
     def send_retained(self, session: Session, wanted: Subscription, qos: int, identifier: int | None) -> None:
         """Send the retained messages that a new subscription matches."""
-        if unshared(wanted.filter)[0]:
+        if split_shared(wanted.filter)[0]:
             return
         for message in self.retained.matching(wanted.filter, self.clock()):
             if not (wanted.no_local and message.publisher == session.client_id):

@@ -3,36 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ...traffic.topics import has_wildcard, split_shared, topic_matches
 from .message import Message
-
-Levels = list[str]
-SHARE = "$share/"
-
-
-def covers(pattern: Levels, topic: Levels) -> bool:
-    """Whether a filter matches a Topic Name, both cut into levels (5.0: 4.7)."""
-    if topic[0].startswith("$") and pattern[0] in ("+", "#"):
-        return False
-    for index, level in enumerate(pattern):
-        if level == "#":
-            return True
-        if index == len(topic) or level not in ("+", topic[index]):
-            return False
-    return len(pattern) == len(topic)
-
-
-def wild(pattern: str) -> bool:
-    """Whether a filter has wildcards."""
-    return "+" in pattern or "#" in pattern
-
-
-def unshared(pattern: str) -> tuple[str, str]:
-    """Cut `$share/NAME/filter` into name and filter; the name of any other filter is empty."""
-    if pattern.startswith(SHARE):
-        name, _, rest = pattern[len(SHARE) :].partition("/")
-        if name and rest:
-            return name, rest
-    return "", pattern
 
 
 class Grant(NamedTuple):
@@ -69,11 +41,11 @@ class Subscriptions:
         self._wild: dict[str, Subscribers] = {}
 
     def _store(self, pattern: str) -> dict[str, Subscribers]:
-        return self._wild if wild(pattern) else self._exact
+        return self._wild if has_wildcard(pattern) else self._exact
 
     def add(self, full: str, grant: Grant) -> bool:
         """Keep a subscription in place of an older one with this filter; return whether there was none."""
-        name, pattern = unshared(full)
+        name, pattern = split_shared(full)
         store = self._store(pattern)
         subscribers = store.get(pattern) or store.setdefault(pattern, Subscribers(pattern))
         group = subscribers.groups.setdefault(name, {})
@@ -83,7 +55,7 @@ class Subscriptions:
 
     def remove(self, full: str, client_id: str) -> bool:
         """End a subscription; return whether there was one."""
-        name, pattern = unshared(full)
+        name, pattern = split_shared(full)
         store = self._store(pattern)
         subscribers = store.get(pattern)
         group = subscribers.groups.get(name, {}) if subscribers else {}
@@ -102,7 +74,7 @@ class Subscriptions:
         if self._wild:
             levels = topic.split("/")
             for subscribers in self._wild.values():
-                if covers(subscribers.levels, levels):
+                if topic_matches(subscribers.levels, levels):
                     yield from subscribers.groups.items()
 
 
@@ -134,9 +106,9 @@ class Retained:
 
     def matching(self, pattern: str, now: float) -> list[Message]:
         """Return what a new subscription gets, in the order of arrival; forget what has expired."""
-        if wild(pattern):
+        if has_wildcard(pattern):
             levels = pattern.split("/")
-            found = [each for each in self._messages.values() if covers(levels, each.topic.split("/"))]
+            found = [each for each in self._messages.values() if topic_matches(levels, each.topic.split("/"))]
         else:
             found = [self._messages[pattern]] if pattern in self._messages else []
         for each in found:

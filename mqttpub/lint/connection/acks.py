@@ -2,10 +2,10 @@
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
 from ...spec.versions import Version
-from .must_close import went_on
-from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, hurried
-from .registry import CLIENT, Occasion, cite, on
-from .state import End, Exchange, State
+from ..registry import TestPoint, cite, rule
+from .must_close import check_server_closed
+from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, check_retry_interval
+from .state import CLIENT, IdentifierInUse, Peer, State
 
 Ack = Puback | Pubrec | Pubrel | Pubcomp
 NOT_FOUND = 0x92
@@ -39,206 +39,206 @@ _ORDER = {
 }
 
 ACKED = {
-    PUBACK: Occasion(_BELONGS[PUBACK], _DEMANDED, _PUBACK, _UNKNOWN, _NO_ANSWER),
-    PUBREC: Occasion(_BELONGS[PUBREC], _DEMANDED, _PUBREC, _UNKNOWN, _NO_ANSWER),
-    PUBREL: Occasion(_BELONGS[PUBREL], _PUBREL, _HELD, _UNKNOWN, _DUP),
-    PUBCOMP: Occasion(_BELONGS[PUBCOMP], _PUBCOMP, _COMPLETE, _RELEASED, _UNKNOWN),
+    PUBACK: TestPoint(_BELONGS[PUBACK], _DEMANDED, _PUBACK, _UNKNOWN, _NO_ANSWER),
+    PUBREC: TestPoint(_BELONGS[PUBREC], _DEMANDED, _PUBREC, _UNKNOWN, _NO_ANSWER),
+    PUBREL: TestPoint(_BELONGS[PUBREL], _PUBREL, _HELD, _UNKNOWN, _DUP),
+    PUBCOMP: TestPoint(_BELONGS[PUBCOMP], _PUBCOMP, _COMPLETE, _RELEASED, _UNKNOWN),
 }
-ACKED_BY_CLIENT = Occasion(_ALL_ANSWERED)
-ORDERED = {code: Occasion(law) for code, law in _ORDER.items()}
-AGAIN = Occasion(_REC_AGAIN)
+ACKED_BY_CLIENT = TestPoint(_ALL_ANSWERED)
+ORDERED = {code: TestPoint(law) for code, law in _ORDER.items()}
+PUBREC_REPEATED = TestPoint(_REC_AGAIN)
 
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOMP"}
 
 
-@on(Puback)
-def puback(state: State, packet: Puback, end: End) -> None:
+@rule(Puback)
+def puback(state: State, packet: Puback, peer: Peer) -> None:
     """PUBACK ends a QoS 1 exchange."""
-    exchange = end.peer.exchanges.get(packet.packet_id)
-    state.counts[ACKED[PUBACK]] += 1
-    if end.peer.in_flight:
-        end.peer.in_flight -= 1
+    exchange = peer.other.in_use.get(packet.packet_id)
+    state.exercised[ACKED[PUBACK]] += 1
+    if peer.other.in_flight:
+        peer.other.in_flight -= 1
     if exchange is None or exchange.awaits != PUBACK:
-        _astray(state, packet, end, exchange)
+        _astray(state, packet, peer, exchange)
         return
-    _finished(state, packet, end.peer, exchange)
-    _in_order(state, packet, end, exchange)
+    _finished(state, packet, peer.other, exchange)
+    _in_order(state, packet, peer, exchange)
 
 
-@on(Pubrec)
-def pubrec(state: State, packet: Pubrec, end: End) -> None:
+@rule(Pubrec)
+def pubrec(state: State, packet: Pubrec, peer: Peer) -> None:
     """PUBREC is the first answer to QoS 2, or the last if it refuses."""
-    exchange = end.peer.exchanges.get(packet.packet_id)
-    state.counts[ACKED[PUBREC]] += 1
+    exchange = peer.other.in_use.get(packet.packet_id)
+    state.exercised[ACKED[PUBREC]] += 1
     refuses = (packet.reason_code or 0) >= 0x80
-    if refuses and end.peer.in_flight:
-        end.peer.in_flight -= 1
+    if refuses and peer.other.in_flight:
+        peer.other.in_flight -= 1
     if exchange is not None and exchange.awaits in (PUBREL, PUBCOMP):
-        _received_again(state, packet, end, exchange)
+        _received_again(state, packet, peer, exchange)
         return
     if exchange is None or exchange.awaits != PUBREC:
-        _astray(state, packet, end, exchange)
+        _astray(state, packet, peer, exchange)
         return
     if refuses:
-        _finished(state, packet, end.peer, exchange)
+        _finished(state, packet, peer.other, exchange)
     else:
-        exchange.awaits, exchange.received = PUBREL, state.number
-    _in_order(state, packet, end, exchange)
+        exchange.awaits, exchange.pubrec_number = PUBREL, state.number
+    _in_order(state, packet, peer, exchange)
 
 
-def _received_again(state: State, packet: Pubrec, end: End, exchange: Exchange) -> None:
-    if not exchange.received:
+def _received_again(state: State, packet: Pubrec, peer: Peer, exchange: IdentifierInUse) -> None:
+    if not exchange.pubrec_number:
         # PUBREL came too early, which was told; this is the PUBREC that it should have waited for.
-        exchange.received = state.number
+        exchange.pubrec_number = state.number
         return
-    if exchange.again:
-        state.counts[AGAIN] += 1
-        exchange.again -= 1
-    elif exchange.request == "PUBLISH" and packet.packet_id not in end.peer.muddled:
+    if exchange.unanswered_repeats:
+        state.exercised[PUBREC_REPEATED] += 1
+        exchange.unanswered_repeats -= 1
+    elif exchange.request == "PUBLISH" and packet.packet_id not in peer.other.ids_reused_early:
         message = f"PUBREC for Packet Identifier {packet.packet_id} comes again, but {exchange} did not"
         state.fault(_UNKNOWN, "packet_id", message)
-    exchange.releases += 1
+    exchange.pubrec_repeats += 1
 
 
-@on(Pubrel)
-def pubrel(state: State, packet: Pubrel, end: End) -> None:
+@rule(Pubrel)
+def pubrel(state: State, packet: Pubrel, peer: Peer) -> None:
     """PUBREL answers PUBREC; on a resumed session it may come first."""
-    exchange = end.exchanges.get(packet.packet_id)
-    state.counts[ACKED[PUBREL]] += 1
+    exchange = peer.in_use.get(packet.packet_id)
+    state.exercised[ACKED[PUBREL]] += 1
     if exchange is None:
-        _released_late(state, packet, end)
+        _released_late(state, packet, peer)
         return
     if exchange.awaits == PUBREL:
         exchange.awaits = PUBCOMP
         _first_release(state, packet, exchange)
-        _released_in_order(state, packet, end, exchange)
+        _released_in_order(state, packet, peer, exchange)
     elif exchange.awaits == PUBCOMP:
-        _released_again(state, packet, end, exchange)
+        _released_again(state, packet, peer, exchange)
     elif exchange.awaits == PUBREC:
-        if packet.packet_id not in end.muddled:
+        if packet.packet_id not in peer.ids_reused_early:
             message = f"PUBREL for Packet Identifier {packet.packet_id}, but {exchange} was not answered by PUBREC yet"
             state.fault(_HELD, "packet_id", message)
         exchange.awaits = PUBCOMP
     else:
-        _astray(state, packet, end, exchange)
+        _astray(state, packet, peer, exchange)
 
 
-def _first_release(state: State, packet: Pubrel, exchange: Exchange) -> None:
+def _first_release(state: State, packet: Pubrel, exchange: IdentifierInUse) -> None:
     if state.version == Version.V31 and packet.dup:
         message = f"pubrel.dup is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
         state.fault(_DUP, "dup", message)
-    exchange.interval = 0
+    exchange.interval_ns = 0
 
 
-def _released_again(state: State, packet: Pubrel, end: End, exchange: Exchange) -> None:
+def _released_again(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
     """Check a second PUBREL, which answers a second PUBREC or is sent again."""
     id = packet.packet_id
-    if exchange.releases:
-        exchange.releases -= 1
-        exchange.again += 1
+    if exchange.pubrec_repeats:
+        exchange.pubrec_repeats -= 1
+        exchange.unanswered_repeats += 1
         return
-    state.counts[NOT_REPEATED] += 1
+    state.exercised[NOT_REPEATED] += 1
     message = f"PUBREL for Packet Identifier {id} is sent again, but on the same connection nothing is sent twice"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
-    if state.version == Version.V31 and not packet.dup and id not in end.muddled:
+    if state.version == Version.V31 and not packet.dup and id not in peer.ids_reused_early:
         state.fault(_DUP, "dup", f"pubrel.dup is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
-    hurried(state, exchange)
-    exchange.again += 1
-    end.muddled.add(id)
+    check_retry_interval(state, exchange)
+    exchange.unanswered_repeats += 1
+    peer.ids_reused_early.add(id)
 
 
-def _released_late(state: State, packet: Pubrel, end: End) -> None:
+def _released_late(state: State, packet: Pubrel, peer: Peer) -> None:
     """Check a PUBREL for what is over or unknown; in a resumed session it may come first."""
     id = packet.packet_id
-    if id in end.refused_ids:
+    if id in peer.refused_ids:
         message = f"PUBREL for Packet Identifier {id}, but PUBREC refused its PUBLISH: nothing follows"
         state.fault(_PUBREL, "packet_id", message)
-    elif state.version == Version.V5 or id not in end.over:
-        _astray(state, packet, end, None)
+    elif state.version == Version.V5 or id not in peer.finished:
+        _astray(state, packet, peer, None)
     if not state.complete and state.version != Version.V5:
-        end.muddled.add(id)
-    end.exchanges[id] = Exchange("PUBREL", state.number, state.time, PUBCOMP, 2)
+        peer.ids_reused_early.add(id)
+    peer.in_use[id] = IdentifierInUse("PUBREL", state.number, state.time_ns, PUBCOMP, 2)
 
 
-@on(Pubcomp)
-def pubcomp(state: State, packet: Pubcomp, end: End) -> None:
+@rule(Pubcomp)
+def pubcomp(state: State, packet: Pubcomp, peer: Peer) -> None:
     """PUBCOMP ends a QoS 2 exchange."""
-    exchange = end.peer.exchanges.get(packet.packet_id)
-    state.counts[ACKED[PUBCOMP]] += 1
-    if end.peer.in_flight:
-        end.peer.in_flight -= 1
+    exchange = peer.other.in_use.get(packet.packet_id)
+    state.exercised[ACKED[PUBCOMP]] += 1
+    if peer.other.in_flight:
+        peer.other.in_flight -= 1
     if exchange is None or exchange.awaits != PUBCOMP:
-        _astray(state, packet, end, exchange)
+        _astray(state, packet, peer, exchange)
         return
-    _finished(state, packet, end.peer, exchange)
+    _finished(state, packet, peer.other, exchange)
 
 
-def _finished(state: State, packet: Ack, sender: End, exchange: Exchange) -> None:
+def _finished(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
     sender.finish(packet.packet_id, exchange)
-    state.counts[NOT_REPEATED] += 1
-    if state.spoiled and sender.side == CLIENT:
-        went_on(state, packet.name, exchange.number)
+    state.exercised[NOT_REPEATED] += 1
+    if state.must_close and sender.side == CLIENT:
+        check_server_closed(state, packet.name, exchange.number)
     if (packet.reason_code or 0) >= 0x80 and packet.code != PUBCOMP:
         sender.refused_ids.add(packet.packet_id)
-        state.counts[AFTER_REFUSAL] += 1
+        state.exercised[AFTER_REFUSAL] += 1
 
 
 # the order of answers
 
 
-def _in_order(state: State, packet: Ack, end: End, exchange: Exchange) -> None:
+def _in_order(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse) -> None:
     """Check that a client acknowledges in the order in which the messages came."""
-    if end.side != CLIENT:
+    if peer.side != CLIENT:
         return
-    state.counts[ACKED_BY_CLIENT] += 1
-    if packet.packet_id in end.peer.muddled:
+    state.exercised[ACKED_BY_CLIENT] += 1
+    if packet.packet_id in peer.other.ids_reused_early:
         return
     code = packet.code
-    state.counts[ORDERED[code]] += 1
-    if exchange.number < end.acked[code]:
+    state.exercised[ORDERED[code]] += 1
+    if exchange.number < peer.last_acked[code]:
         message = f"{packet.name} for Packet Identifier {packet.packet_id} answers packet {exchange.number}"
-        message = f"{message}, but packet {end.acked[code]} was answered before it"
+        message = f"{message}, but packet {peer.last_acked[code]} was answered before it"
         state.fault(_ORDER[code], "packet_id", message)
     else:
-        end.acked[code] = exchange.number
+        peer.last_acked[code] = exchange.number
 
 
-def _released_in_order(state: State, packet: Pubrel, end: End, exchange: Exchange) -> None:
-    if (end.side != CLIENT and state.version != Version.V31) or packet.packet_id in end.muddled:
+def _released_in_order(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
+    if (peer.side != CLIENT and state.version != Version.V31) or packet.packet_id in peer.ids_reused_early:
         return
-    state.counts[ORDERED[PUBREL]] += 1
-    if exchange.received < end.released:
-        message = f"PUBREL for Packet Identifier {packet.packet_id} answers packet {exchange.received}"
-        state.fault(_ORDER[PUBREL], "packet_id", f"{message}, but packet {end.released} was answered before it")
+    state.exercised[ORDERED[PUBREL]] += 1
+    if exchange.pubrec_number < peer.last_released:
+        message = f"PUBREL for Packet Identifier {packet.packet_id} answers packet {exchange.pubrec_number}"
+        state.fault(_ORDER[PUBREL], "packet_id", f"{message}, but packet {peer.last_released} was answered before it")
     else:
-        end.released = exchange.received
+        peer.last_released = exchange.pubrec_number
 
 
 # what belongs to nothing
 
 
-def _astray(state: State, packet: Ack, end: End, exchange: Exchange | None) -> None:
+def _astray(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse | None) -> None:
     """Check an ack that nothing awaits."""
-    sender = end if packet.code == PUBREL else end.peer
+    sender = peer if packet.code == PUBREL else peer.other
     id = packet.packet_id
     told = state.version == Version.V5 and packet.reason_code == NOT_FOUND
-    if (exchange is None and sender.overdue(id)) or id in sender.muddled or told:
+    if (exchange is None and sender.answers_repeat(id)) or id in sender.ids_reused_early or told:
         return
     if exchange is not None and exchange.qos:
         _wrong_type(state, packet, sender, exchange)
-    elif id in sender.over:
+    elif id in sender.finished:
         message = f"{packet.name} for Packet Identifier {id}, but the exchange with it is over"
         state.fault(_UNKNOWN, "packet_id", message)
-    elif state.fresh and id:
+    elif state.new_session and id:
         _stranger(state, packet, sender, exchange)
 
 
-def _stranger(state: State, packet: Ack, sender: End, exchange: Exchange | None) -> None:
+def _stranger(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
     # What follows an ack that nothing awaits is said for PUBREL and PUBCOMP only, and only since 5.0.
-    stray = not any(each.awaits == packet.code for each in sender.exchanges.values())
+    stray = not any(each.awaits == packet.code for each in sender.in_use.values())
     unsaid = stray and (state.version != Version.V5 or packet.code in (PUBACK, PUBREC))
-    only_plain = sender.plain and not sender.over and not any(each.qos for each in sender.exchanges.values())
+    only_plain = sender.qos0_count and not sender.finished and not any(each.qos for each in sender.in_use.values())
     if exchange is not None:
         state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but that belongs to {exchange}")
     elif only_plain:
@@ -249,7 +249,7 @@ def _stranger(state: State, packet: Ack, sender: End, exchange: Exchange | None)
         state.fault(law, "packet_id", f"{what}, but no PUBLISH with it is in flight")
 
 
-def _wrong_type(state: State, packet: Ack, sender: End, exchange: Exchange) -> None:
+def _wrong_type(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
     awaited = _NAMES[exchange.awaits]
     message = f"{packet.name} for Packet Identifier {packet.packet_id}, but {exchange} awaits {awaited}"
     also = _ANSWERS.get(exchange.awaits)

@@ -1,59 +1,57 @@
-"""Topic Aliases: each direction has its own, within what the receiver allowed."""
+"""Topic Aliases: each direction has its own, within what the receiver allowed (5.0: 3.3.2.3.4)."""
 
+from ...codec.publish_writer import ALIAS
+from ...common.lru import WeightedLru
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY
-from .registry import Occasion, cite, on, value_of
-from .state import End, State
+from ...traffic.aliases import Aliases
+from ..registry import TestPoint, cite, rule
+from .state import Peer, State, value_of
 
-_ALIAS = BY_KEY["topic_alias"].id
+MEMORY = 2 << 20
+"""Characters of Topic Names that are remembered for one connection; when some were dropped, no alias is reported."""
 
 _UNSET = cite("3.3.4/alias-unset")
 _NONE = (cite("3.2.2-18"), cite("3.1.2-27"))
 _ABOVE = (cite("3.2.2-17"), cite("3.1.2-26"))
 _ABOVE_ALSO = (cite("3.3.2-9"), cite("3.3.2-11"))
 
-USED = Occasion(_UNSET)
+USED = TestPoint(_UNSET)
 _ACCEPTED = (cite("3.3.2-12"), cite("3.3.2-10"))
-ALIASED = tuple(Occasion(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _ACCEPTED, strict=True))
+ALIASED = tuple(TestPoint(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _ACCEPTED, strict=True))
 
 
-@on(Publish)
-def aliased(state: State, packet: Publish, end: End) -> None:
-    """A Topic Alias is in range, and was set before it stands alone."""
+@rule(Publish)
+def aliased(state: State, packet: Publish, peer: Peer) -> None:
+    """A Topic Alias is in range, and was set before it is used without a Topic Name."""
     state.topic = packet.topic or None
-    alias = value_of(packet.properties, _ALIAS) if packet.properties else None
-    if not alias:
+    if not packet.properties or not value_of(packet.properties, ALIAS):
         return
-    if end.limits.known:
-        _in_range(state, alias, end)
+    if state.aliases is None:
+        state.aliases = Aliases(WeightedLru(MEMORY))
+    topic = state.aliases.resolve(packet, peer.direction)
+    assert topic.alias
+    if peer.limits.known:
+        _in_range(state, topic.alias, peer)
     if packet.topic:
-        _set(end, alias, packet.topic)
         return
-    state.counts[USED] += 1
-    state.topic = end.aliases.get(alias)
-    if alias not in end.aliases and state.complete:
-        message = f"Topic Alias {alias} is without a Topic Name, but the {end.name} did not set it on this connection"
-        state.fault(_UNSET, "properties.topic_alias", message)
-        end.range_kept = False
+    state.exercised[USED] += 1
+    state.topic = topic.name
+    if topic.name is None and not topic.forgotten and state.complete:
+        message = f"Topic Alias {topic.alias} is without a Topic Name, but the {peer.name} did not set it"
+        state.fault(_UNSET, "properties.topic_alias", f"{message} on this connection")
+        peer.aliases_valid = False
 
 
-def _in_range(state: State, alias: int, end: End) -> None:
-    state.counts[ALIASED[end.side]] += 1
-    most, told = end.limits.alias_maximum, f"(packet {end.limits.number})"
-    if alias <= most:
+def _in_range(state: State, alias: int, peer: Peer) -> None:
+    state.exercised[ALIASED[peer.side]] += 1
+    maximum, announced = peer.limits.alias_maximum, f"(packet {peer.limits.number})"
+    if alias <= maximum:
         return
-    end.range_kept = False
-    if most:
-        message = f"Topic Alias is {alias}, but Topic Alias Maximum of the {end.peer.name} is {most} {told}"
-        state.fault(_ABOVE[end.side], "properties.topic_alias", message, _ABOVE_ALSO[end.side])
+    peer.aliases_valid = False
+    if maximum:
+        law = _ABOVE[peer.side]
+        message = f"Topic Alias is {alias}, but Topic Alias Maximum of the {peer.other.name} is {maximum} {announced}"
     else:
-        message = f"Topic Alias is {alias}, but the {end.peer.name} set no Topic Alias Maximum {told}"
-        state.fault(_NONE[end.side], "properties.topic_alias", message, _ABOVE_ALSO[end.side])
-
-
-def _set(end: End, alias: int, topic: str) -> None:
-    """Remember an alias; an empty name stands for one that was not kept."""
-    room = end.alias_room + len(end.aliases.get(alias, ""))
-    kept = topic if len(topic) <= room else ""
-    end.alias_room = room - len(kept)
-    end.aliases[alias] = kept
+        law = _NONE[peer.side]
+        message = f"Topic Alias is {alias}, but the {peer.other.name} set no Topic Alias Maximum {announced}"
+    state.fault(law, "properties.topic_alias", message, _ABOVE_ALSO[peer.side])

@@ -2,16 +2,13 @@
 
 from collections.abc import Iterator
 
-from ...spec.packets import Disconnect
+from ...spec.packets import PACKETS, Connect, Disconnect
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction, Version
-from . import acks as acknowledging
-from . import connect as connecting
-from . import keepalive, loopback
-from . import subscribe as subscribing
-from .publish import PUBACK, PUBCOMP, PUBREC, PUBREL, SUBACK
-from .registry import CLIENT, Occasion, cite, on, value_of
-from .state import PATIENCE, End, Exchange, State
+from ..registry import TestPoint, cite, rule
+from . import acks, connect, keepalive, loopback, subscribe
+from .publish import PUBACK, PUBCOMP, PUBREC, PUBREL
+from .state import CLIENT, PATIENCE_NS, IdentifierInUse, Peer, State, value_of
 
 _EXPIRY_INTERVAL = BY_KEY["session_expiry_interval"].id
 ALIAS_INVALID = 0x94
@@ -26,129 +23,130 @@ _TAKEN_OVER = cite("3.1.4-3")
 _SERVER_CLOSES = cite(v311="3.14.4/close", v31="3.14/close")
 _ANSWERED = cite("3.1.4-5", "3.1.4-4", "3.1/answer")
 
-LEFT = Occasion(_EXPIRY)
-ALIASED = tuple(Occasion(law) for law in _ALIASES)
-CLOSED = tuple(Occasion(law) for law in _CLOSES)
-CLOSED_AFTER_REFUSAL = Occasion(_REFUSED, _ERROR)
-CLOSED_ON_ERROR = Occasion(_ERROR)
-CLOSED_ON_TAKEOVER = Occasion(_TAKEN_OVER)
-CLOSED_BY_SERVER = Occasion(_SERVER_CLOSES)
-QUIET = tuple(Occasion(cite("3.14.4-1", "3.14.4-2")) for _ in Direction)
+EXPIRY_IN_DISCONNECT = TestPoint(_EXPIRY)
+ALIAS_REFUSED = tuple(TestPoint(law) for law in _ALIASES)
+CLOSED = tuple(TestPoint(law) for law in _CLOSES)
+CLOSED_AFTER_REFUSAL = TestPoint(_REFUSED, _ERROR)
+CLOSED_ON_ERROR = TestPoint(_ERROR)
+CLOSED_ON_TAKEOVER = TestPoint(_TAKEN_OVER)
+CLOSED_BY_SERVER = TestPoint(_SERVER_CLOSES)
+SILENT_AFTER_DISCONNECT = tuple(TestPoint(cite("3.14.4-1", "3.14.4-2")) for _ in Direction)
 
 
-@on(Disconnect)
-def disconnected(state: State, packet: Disconnect, end: End) -> None:
+@rule(Disconnect)
+def disconnected(state: State, packet: Disconnect, peer: Peer) -> None:
     """DISCONNECT is the last packet of its sender."""
     code = packet.reason_code or 0
-    if end.leaving is None:
-        end.leaving = state.time
-    if state.over_at is None:
-        state.over_at = state.time
-    end.disconnect, end.reason = state.number, code
-    state.watched[end.side] = True
-    if end.side == CLIENT and state.connect is not None:
-        _expiry(state, packet)
+    if peer.closing_since_ns is None:
+        peer.closing_since_ns = state.time_ns
+    if state.first_disconnect_ns is None:
+        state.first_disconnect_ns = state.time_ns
+    peer.disconnect_number, peer.reason_code = state.number, code
+    state.check_order[peer.side] = True
+    if peer.side == CLIENT and state.connect is not None:
+        _check_expiry(state, packet, state.connect)
     if code == ALIAS_INVALID:
-        _alias_refused(state, end)
+        _check_alias_refused(state, peer)
 
 
-def _expiry(state: State, packet: Disconnect) -> None:
+def _check_expiry(state: State, packet: Disconnect, connected: Connect) -> None:
     given = value_of(packet.properties, _EXPIRY_INTERVAL)
     if given is None:
         return
-    state.counts[LEFT] += 1
-    if given and not value_of(state.connect.properties, _EXPIRY_INTERVAL, 0):
+    state.exercised[EXPIRY_IN_DISCONNECT] += 1
+    if given and not value_of(connected.properties, _EXPIRY_INTERVAL, 0):
         message = f"Session Expiry Interval is {given} s, but CONNECT (packet {state.connect_number}) had none or 0"
         state.fault(_EXPIRY, "properties.session_expiry_interval", message)
 
 
-def _alias_refused(state: State, end: End) -> None:
-    if not state.complete or not end.peer.limits.known:
+def _check_alias_refused(state: State, peer: Peer) -> None:
+    if not state.complete or not peer.other.limits.known:
         return
-    state.counts[ALIASED[end.side]] += 1
-    if end.peer.range_kept:
-        message = f"disconnect.reason_code is 0x94, but every Topic Alias of the {end.peer.name} was allowed and set"
-        state.fault(_ALIASES[end.side], "reason_code", message)
+    state.exercised[ALIAS_REFUSED[peer.side]] += 1
+    if peer.other.aliases_valid:
+        message = f"disconnect.reason_code is 0x94, but every Topic Alias of the {peer.other.name} was allowed and set"
+        state.fault(_ALIASES[peer.side], "reason_code", message)
 
 
-def closed(state: State, end: End | None, how: str) -> None:
-    """Judge what was left undone when an end closed, or when the capture ended (None)."""
-    for each in state.ends:
-        _leaves(state, each, end)
-    if not any(state.judged):
-        loopback.judge(state)
-    whole = end is None or how == "RST"
-    for each in state.ends if whole or end is None else (end,):
-        if not state.judged[each.side]:
-            state.judged[each.side] = True
-            _left_undone(state, each)
-    if end is not None:
-        end.closed = True
+def closed(state: State, closer: Peer | None, how: str) -> None:
+    """Report what was left undone when a peer closed the connection, or when the capture ended (`closer` None)."""
+    for each in state.peers:
+        _check_closing(state, each, closer)
+    if not any(state.end_reported):
+        loopback.check_highest_qos(state)
+    both = closer is None or how == "RST"
+    for each in state.peers:
+        if (both or each is closer) and not state.end_reported[each.side]:
+            state.end_reported[each.side] = True
+            _report_undone(state, each)
+    if closer is not None:
+        closer.closed = True
 
 
-# who has to close
+# who must close
 
 
-def _leaves(state: State, end: End, closer: End | None) -> None:
-    if end.closed or not (end.disconnect or end.refused) or end.leaving is None:
+def _check_closing(state: State, peer: Peer, closer: Peer | None) -> None:
+    if peer.closed or not (peer.disconnect_number or peer.refused_number) or peer.closing_since_ns is None:
         return
-    if end is closer:
-        _left(state, end)
+    if peer is closer:
+        _exercise_closing(state, peer)
         return
-    if state.time is None or state.time - end.leaving < PATIENCE:
+    if state.time_ns is None or state.time_ns - peer.closing_since_ns < PATIENCE_NS:
         return
-    waited = f"{(state.time - end.leaving) / 1e9:.0f} s later"
-    end.leaving = None
-    _left(state, end)
-    if end.refused and not end.disconnect:
-        message = f"{waited} the server has not closed after its refusing CONNACK (packet {end.refused})"
+    waited = f"{(state.time_ns - peer.closing_since_ns) / 1e9:.0f} s later"
+    peer.closing_since_ns = None
+    _exercise_closing(state, peer)
+    if peer.refused_number and not peer.disconnect_number:
+        message = f"{waited} the server has not closed after its refusing CONNACK (packet {peer.refused_number})"
         state.fault(_REFUSED, "", message, _ERROR)
         return
-    message = f"{waited} the {end.name} has not closed after its DISCONNECT (packet {end.disconnect})"
-    also = [_ERROR] if end.reason >= 0x80 else []
-    also += [_TAKEN_OVER] if end.reason == TAKEN_OVER and end.side != CLIENT else []
-    state.fault(_CLOSES[end.side], "", message, *also)
-    if end.side == CLIENT and not end.peer.closed:
-        state.counts[CLOSED_BY_SERVER] += 1
+    message = f"{waited} the {peer.name} has not closed after its DISCONNECT (packet {peer.disconnect_number})"
+    also = [_ERROR] if peer.reason_code >= 0x80 else []
+    also += [_TAKEN_OVER] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
+    state.fault(_CLOSES[peer.side], "", message, *also)
+    if peer.side == CLIENT and not peer.other.closed:
+        state.exercised[CLOSED_BY_SERVER] += 1
         state.fault(_SERVER_CLOSES, "", f"{waited} the server has not closed after the client's DISCONNECT either")
 
 
-def _left(state: State, end: End) -> None:
-    """Count the statements that an end was to close by."""
-    if end.refused and not end.disconnect:
-        state.counts[CLOSED_AFTER_REFUSAL] += 1
+def _exercise_closing(state: State, peer: Peer) -> None:
+    """Count the statements that oblige a peer to close."""
+    if peer.refused_number and not peer.disconnect_number:
+        state.exercised[CLOSED_AFTER_REFUSAL] += 1
         return
-    state.counts[CLOSED[end.side]] += 1
-    state.counts[QUIET[end.side]] += 1
-    if end.reason >= 0x80:
-        state.counts[CLOSED_ON_ERROR] += 1
-    if end.reason == TAKEN_OVER:
-        state.counts[CLOSED_ON_TAKEOVER] += 1
-    if end.side == CLIENT:
-        state.counts[CLOSED_BY_SERVER] += 1
+    state.exercised[CLOSED[peer.side]] += 1
+    state.exercised[SILENT_AFTER_DISCONNECT[peer.side]] += 1
+    if peer.reason_code >= 0x80:
+        state.exercised[CLOSED_ON_ERROR] += 1
+    if peer.reason_code == TAKEN_OVER:
+        state.exercised[CLOSED_ON_TAKEOVER] += 1
+    if peer.side == CLIENT:
+        state.exercised[CLOSED_BY_SERVER] += 1
 
 
-# what was to be answered
+# unanswered packets
 
 
-def _left_undone(state: State, end: End) -> None:
-    if end.side != CLIENT and state.complete and state.connect_number and not state.connack_number and end.packets:
-        state.counts[connecting.ANSWERED] += 1
-        if not end.disconnect:
+def _report_undone(state: State, peer: Peer) -> None:
+    """Report everything that a peer should have answered."""
+    if peer.side != CLIENT and state.complete and state.connect_number and not state.connack_number and peer.packets:
+        state.exercised[connect.CONNECT_ANSWERED] += 1
+        if not peer.disconnect_number:
             state.fault(_ANSWERED, "", "the server answered, but sent no CONNACK")
-    for id, exchange in end.peer.exchanges.items():
-        if exchange.awaits != PUBREL and _neglected(state, end, exchange):
-            _unanswered(state, end, id, exchange)
-    for id, exchange in end.peer.late.items():
-        if exchange.qos and _neglected(state, end, exchange):
+    for id, exchange in peer.other.in_use.items():
+        if exchange.awaits != PUBREL and _is_neglected(state, peer, exchange):
+            _unanswered(state, peer, id, exchange)
+    for id, exchange in peer.other.repeats_due.items():
+        if exchange.qos and _is_neglected(state, peer, exchange):
             _repeat_unanswered(state, id, exchange)
-    for id, exchange in end.exchanges.items():
-        if exchange.awaits == PUBREL and _neglected(state, end, exchange):
-            state.counts[acknowledging.ACKED[PUBREL]] += 1
-            message = f"no PUBREL for Packet Identifier {id} came, but PUBREC (packet {exchange.received}) awaited it"
-            state.fault(_LAWS[PUBREL][0], "", message)
-    for number in _old(state, end):
-        state.counts[keepalive.ANSWERED] += 1
+    for id, exchange in peer.in_use.items():
+        if exchange.awaits == PUBREL and _is_neglected(state, peer, exchange):
+            state.exercised[acks.ACKED[PUBREL]] += 1
+            message = f"no PUBREL for Packet Identifier {id} came, but PUBREC (packet {exchange.pubrec_number})"
+            state.fault(_LAWS[PUBREL][0], "", f"{message} awaited it")
+    for number in _old_pings(state, peer):
+        state.exercised[keepalive.PING_ANSWERED] += 1
         state.fault(_PINGRESP, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
 
 
@@ -162,55 +160,56 @@ _LAWS = {
 }
 _BY_CLIENT = cite("4.5.0-2", "4.5.0-2")
 _AGAIN = {1: cite("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: cite("4.3.3-10", "4.3.3-2")}
-_NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP", SUBACK: "SUBACK"}
 
 
-def _old(state: State, end: End) -> Iterator[int]:
-    last = _last(state, end)
-    for number, time in end.peer.pings:
-        if time is not None and last is not None and last - time >= PATIENCE:
+def _old_pings(state: State, peer: Peer) -> Iterator[int]:
+    """Yield the PINGREQ packets of the other peer that this one had time to answer."""
+    last_ns = _last_ns(state, peer)
+    for number, time_ns in peer.other.pings:
+        if time_ns is not None and last_ns is not None and last_ns - time_ns >= PATIENCE_NS:
             yield number
 
 
-def _last(state: State, end: End) -> int | None:
-    """Return when an end was last heard, before the first DISCONNECT."""
-    if end.last is None or state.over_at is None:
-        return end.last
-    return min(end.last, state.over_at)
+def _last_ns(state: State, peer: Peer) -> int | None:
+    """Return when a peer sent its last packet before the first DISCONNECT."""
+    if peer.last_ns is None or state.first_disconnect_ns is None:
+        return peer.last_ns
+    return min(peer.last_ns, state.first_disconnect_ns)
 
 
-def _neglected(state: State, end: End, exchange: Exchange) -> bool:
-    """Whether an end was heard long after it was asked, or answered what came later and had to keep the order."""
-    if _overtaken(end, exchange):
+def _is_neglected(state: State, peer: Peer, exchange: IdentifierInUse) -> bool:
+    """Whether a peer sent something long after it was asked, or answered later packets that it had to keep in order."""
+    if _is_overtaken(peer, exchange):
         return True
-    last = _last(state, end)
-    return last is not None and exchange.last is not None and last - exchange.last >= PATIENCE
+    last_ns = _last_ns(state, peer)
+    return last_ns is not None and exchange.sent_ns is not None and last_ns - exchange.sent_ns >= PATIENCE_NS
 
 
-def _overtaken(end: End, exchange: Exchange) -> bool:
-    return end.side == CLIENT and exchange.awaits in (PUBACK, PUBREC) and exchange.number < end.acked[exchange.awaits]
+def _is_overtaken(peer: Peer, exchange: IdentifierInUse) -> bool:
+    if peer.side != CLIENT or exchange.awaits not in (PUBACK, PUBREC):
+        return False
+    return exchange.number < peer.last_acked[exchange.awaits]
 
 
-def _unanswered(state: State, end: End, id: int, exchange: Exchange) -> None:
+def _unanswered(state: State, peer: Peer, id: int, exchange: IdentifierInUse) -> None:
     code = exchange.awaits
+    message = f"no {PACKETS[code].name} for Packet Identifier {id} came, but {exchange} awaited it"
     if code not in _LAWS:
-        law = subscribing.unanswered(state, exchange)
-        state.counts[subscribing.SUBACKED if code == SUBACK else subscribing.UNSUBACKED] += 1
-        name = _NAMES.get(code, "UNSUBACK")
-        state.fault(law, "", f"no {name} for Packet Identifier {id} came, but {exchange} awaited it")
+        law = subscribe.law_of_missing_answer(state, exchange)
+        state.exercised[subscribe.ANSWERED[code]] += 1
+        state.fault(law, "", message)
         return
-    state.counts[acknowledging.ACKED[code]] += 1
+    state.exercised[acks.ACKED[code]] += 1
     law, *also = _LAWS[code]
-    if end.side == CLIENT and code != PUBCOMP and state.version != Version.V31:
-        state.counts[acknowledging.ACKED_BY_CLIENT] += 1
+    if peer.side == CLIENT and code != PUBCOMP and state.version != Version.V31:
+        state.exercised[acks.ACKED_BY_CLIENT] += 1
         law, also = _BY_CLIENT, [law, *also]
-    # Who processes messages may take all the time in the world before PUBACK and PUBREC.
-    severity = "" if code == PUBCOMP or _overtaken(end, exchange) else "warning"
-    message = f"no {_NAMES[code]} for Packet Identifier {id} came, but {exchange} awaited it"
+    # A receiver may take as long as it likes to process a message before PUBACK and PUBREC.
+    severity = "" if code == PUBCOMP or _is_overtaken(peer, exchange) else "warning"
     state.fault(law, "", message, *also, severity=severity)
 
 
-def _repeat_unanswered(state: State, id: int, exchange: Exchange) -> None:
-    state.counts[acknowledging.AGAIN] += 1
-    message = f"{exchange} with Packet Identifier {id} was sent again, but answered once only"
+def _repeat_unanswered(state: State, id: int, exchange: IdentifierInUse) -> None:
+    state.exercised[acks.PUBREC_REPEATED] += 1
+    message = f"{exchange} with Packet Identifier {id} was sent again, but answered only once"
     state.fault(_AGAIN[exchange.qos], "", message, severity="warning")

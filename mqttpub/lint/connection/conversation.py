@@ -1,35 +1,35 @@
 """The rules of one connection, packet by packet."""
 
-from collections.abc import Callable
-
 from ...codec.decode import decode
 from ...codec.framing import declared, unknown_level
 from ...codec.tree import Decoded, Finding, finding
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Connect
-from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...wire.span import Span
-from ..packet.view import Reading
-from . import close as closing
-from . import connect as connecting
-from . import keepalive, limits
-from .must_close import MALFORMED, spoil
-from .registry import CHECKS, CLIENT, SEVERITIES, Check, Fault, Tally
-from .state import End, State
+from ..fault import Fault
+from ..packet.view import PacketView
+from ..registry import SEVERITIES, Check, Tally, check_tables
+from . import acks, aliases, auth, close, connect, deliver, keepalive, limits, loopback, publish, subscribe
+from .must_close import MALFORMED, note_server_must_close
+from .state import CLIENT, Peer, State
 
-NOTHING: list[Finding] = []
+RULE_MODULES = (
+    connect, auth, keepalive, publish, acks, limits, aliases, subscribe, deliver, loopback, close,
+)  # fmt: skip
+"""The rules see a packet in this order."""
+
+NO_FINDINGS: list[Finding] = []
 """What most packets have; not to be changed."""
-_NONE: tuple[Check, ...] = ()
-_CLIENT = Direction.CLIENT
-_BY_SIDE = CHECKS
+_CHECKS = check_tables(RULE_MODULES)
+_NO_CHECKS: tuple[Check, ...] = ()
 
 
 class Conversation:
     """The rules of one Network Connection.
 
-    `version` is that of its packets, if it is known before the CONNECT; `complete` says that
-    nothing of it was missed. Times are nanoseconds of any clock.
+    `version` is that of its packets, if it is known before the CONNECT. `complete` says that the capture holds
+    the connection from its first byte. Times are nanoseconds of any clock.
     """
 
     __slots__ = ("_broken", "_state")
@@ -44,60 +44,64 @@ class Conversation:
         return self._state.version
 
     def packet(self, decoded: Decoded, time: int | None = None) -> list[Finding]:
-        """Return what is wrong with the next packet in the light of those before it.
+        """Return the findings that the next packet causes, given those before it.
 
-        What is wrong with it by itself is for `lint.packet`. A packet whose sender is not
-        known, and that either end may send, is taken for a gap.
+        Findings of the packet by itself come from `lint.packet`. If the sender is not known and either end may
+        send the packet, it counts as a gap.
         """
         direction = decoded.direction or _only_sender(decoded)
         if direction is None:
             self.gap(None, None)
             return []
-        self._settle(decoded.version)
-        faults = self._take(decoded.packet, decoded.type, decoded.data, direction, time)
-        return [self._finding(fault, lambda: decoded) for fault in faults]
+        self._set_version(decoded.version)
+        faults = self._run(decoded.packet, decoded.type, decoded.data, direction, time)
+        return [self._finding(fault, decoded) for fault in faults]
 
     def fast(
         self, data: bytes, packet: Packet | None, direction: Direction, time: int | None = None,
         version: Version | None = None,
     ) -> list[Finding]:  # fmt: skip
-        """Do the same for a packet of which only the values were read; it is decoded if it is at fault.
+        """Do the same as `packet` for a packet that was read without places; it is decoded only if a rule is violated.
 
-        `packet` is what `codec.values.values(data, version)` returned. The list is not to be changed.
+        `packet` is what `codec.fast_decode.values(data, version)` returned. Do not change the list.
         """
         kind = type(packet) if packet is not None else self._kind(data, version)
         if version is not None and version is not self._state.version:
-            self._settle(version)
-        faults = self._take(packet, kind, data, direction, time)
+            self._set_version(version)
+        faults = self._run(packet, kind, data, direction, time)
         if not faults:
-            return NOTHING
-        return self._located(faults, lambda: decode(data, self._state.version, direction=direction))
+            return NO_FINDINGS
+        decoded = decode(data, self._state.version, direction=direction)
+        return [self._finding(fault, decoded) for fault in faults]
 
     def _kind(self, data: bytes, version: Version | None) -> type[Packet] | None:
         """Return the type of a packet that could not be read."""
         return declared(data[0] >> 4, version or self._state.version) if data else None
 
     def gap(self, direction: Direction | None, length: int | None) -> None:
-        """Forget what may have changed in bytes that are missing; whose they are and how many makes no difference.
+        """Forget what missing bytes may have changed, whoever sent them.
 
-        To be called before the packets with which the other end reacts to them.
+        Call it before the packets with which the other end reacts to them.
         """
         self._state.forget()
 
     def closed(self, direction: Direction | None, how: str, time: int | None = None) -> list[Finding]:
-        """Return what was left undone when an end closed (`FIN`, `RST`), or when the capture ended (None, `end`)."""
+        """Return findings for what was left undone when an end closed (`FIN`, `RST`) or the capture ended (`end`).
+
+        `direction` is the end that closed, None at the end of the capture.
+        """
         state = self._state
-        state.time = time
+        state.time_ns = time
         state.faults = []
-        closing.closed(state, _end(state, direction) if direction else None, how)
+        close.closed(state, _peer(state, direction) if direction else None, how)
         return [self._finding(fault, None) for fault in state.faults]
 
     @property
     def tally(self) -> Tally:
-        """How often each statement was put to the test, and how often broken, up to now."""
+        """How often each statement was put to the test and violated up to now."""
         exercised: dict[str, int] = {}
-        for occasion, count in self._state.counts.items():
-            for id in dict.fromkeys(occasion.ids(self._state.version)):
+        for point, count in self._state.exercised.items():
+            for id in dict.fromkeys(point.ids(self._state.version)):
                 exercised[id] = exercised.get(id, 0) + count
         for id, count in self._broken.items():
             exercised[id] = max(count, exercised.get(id, 0))
@@ -105,91 +109,79 @@ class Conversation:
 
     # one packet
 
-    def _settle(self, version: Version) -> None:
-        """Take the version of packets, until a CONNECT announces it; what is guessed before may still change."""
-        if not self._state.announced:
+    def _set_version(self, version: Version) -> None:
+        """Follow the version of the packets until a CONNECT announces one; a guess may still change before."""
+        if not self._state.version_announced:
             self._state.version = version
 
-    def _take(
+    def _run(
         self, packet: Packet | None, kind: type[Packet] | None, data: bytes, direction: Direction, time: int | None
     ) -> list[Fault]:
-        # This runs once for each packet of a capture.
+        # This runs once for each packet of a capture, so it takes as few steps as it can.
         state = self._state
-        end = state.client if direction is _CLIENT else state.server
-        side = end.side
+        peer = state.client if direction is Direction.CLIENT else state.server
+        side = peer.side
         state.number += 1
-        state.time, state.data, state.size = time, data, len(data)
-        end.packets += 1
+        state.time_ns, state.data, state.size_bytes = time, data, len(data)
+        peer.packets += 1
         if state.faults:
             state.faults = []
-        if state.watched[side]:
-            connecting.manners(state, packet, kind, end)
+        if state.check_order[side]:
+            connect.check_packet_order(state, packet, kind, peer)
         if packet is None:
-            self._unreadable(kind, end)
+            self._unreadable(kind, peer)
         else:
-            if end.special:
-                limits.special(state, packet, end)
-            for check in _BY_SIDE[side].get(kind, _NONE):  # type: ignore[arg-type]
-                check(state, packet, end)
+            if peer.constrained:
+                limits.check_constrained(state, packet, peer)
+            for check in _CHECKS[side].get(type(packet), _NO_CHECKS):
+                check(state, packet, peer)
         if time is not None:
-            last = state.client.last
-            if last is not None and time - last > state.client.silence:
-                (keepalive.borne if side else keepalive.silent)(state, packet, end)
-            end.last = time
-        # Thousands of conversations may be open, and the packets of some are long.
+            last = state.client.last_ns
+            if last is not None and time - last > state.client.silence_ns:
+                (keepalive.check_server_tolerates_silence if side else keepalive.check_silence)(state, packet, peer)
+            peer.last_ns = time
+        # Thousands of conversations may be open, and some packets are long.
         state.data, state.topic = b"", None
         return state.faults
 
-    def _unreadable(self, kind: type[Packet] | None, end: End) -> None:
+    def _unreadable(self, kind: type[Packet] | None, peer: Peer) -> None:
         state = self._state
-        number, wrong = state.number, kind is Connect and not state.connect_number
+        number, first_connect = state.number, kind is Connect and not state.connect_number
         state.forget()
-        if end.side == CLIENT and not wrong:
-            spoil(state, MALFORMED)
-        if wrong:
+        if peer.side == CLIENT and not first_connect:
+            note_server_must_close(state, MALFORMED)
+        if first_connect:
             state.connect_number = number
-            state.wrong = "it cannot be read"
-            state.announced = unknown_level(state.data) is None
-        if kind is Connack and end.side != CLIENT:
+            state.connect_error = "it cannot be read"
+            state.version_announced = unknown_level(state.data) is None
+        if kind is Connack and peer.side != CLIENT:
             state.connack_number = number
 
     # findings
 
-    def _located(self, faults: list[Fault], decoded: Callable[[], Decoded]) -> list[Finding]:
-        one = decoded()
-        return [self._finding(fault, lambda: one) for fault in faults]
-
-    def _finding(self, fault: Fault, decoded: Callable[[], Decoded] | None) -> Finding:
+    def _finding(self, fault: Fault, decoded: Decoded | None) -> Finding:
+        """Return the finding for a fault, at its place in the packet; without a packet, it is about the connection."""
         version = self._state.version
         id = fault.law.id(version)
         for each in dict.fromkeys((id, *(law.id(version) for law in fault.also))):
             if each:
                 self._broken[each] = self._broken.get(each, 0) + 1
         if decoded is None:
-            made = finding(id, "connection", Span(0, 0), fault.message)
+            found = finding(id, "connection", Span(0, 0), fault.message)
         else:
-            made = _placed(id, fault, decoded())
+            found = PacketView(decoded).located(fault, id)
         if fault.severity:
-            made.severity = max(made.severity, fault.severity, key=SEVERITIES.index)
-        return made
-
-
-def _placed(id: str, fault: Fault, decoded: Decoded) -> Finding:
-    """Return the finding of a fault at its field, or at the packet type where the packet is at fault as a whole."""
-    place = Reading(decoded).at(fault.path or "type")
-    if place is None:
-        return finding(id, decoded.root.name, decoded.root.span, fault.message, reason=statement(id).answer)
-    node = place.node
-    return finding(id, place.path, node.span, fault.message, mask=node.mask, reason=statement(id).answer)
+            found.severity = max(found.severity, fault.severity, key=SEVERITIES.index)
+        return found
 
 
 def _only_sender(decoded: Decoded) -> Direction | None:
-    """Return the one end that may send a packet of this type."""
+    """Return the only end that may send a packet of this type, if there is only one."""
     if decoded.type is None:
         return None
     ends = decoded.type.senders if decoded.version == Version.V5 else decoded.type.senders3
     return next(iter(ends)) if len(ends) == 1 else None
 
 
-def _end(state: State, direction: Direction) -> End:
+def _peer(state: State, direction: Direction) -> Peer:
     return state.client if direction is Direction.CLIENT else state.server

@@ -3,8 +3,8 @@
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction
-from .registry import Occasion, cite, on
-from .state import End, State
+from ..registry import TestPoint, cite, rule
+from .state import Peer, State
 from .subscriptions import LONGEST, MOST, Filter, Match
 
 _IDENTIFIER = BY_KEY["subscription_identifier"].id
@@ -20,30 +20,30 @@ _INCLUDED = cite("3.3.4-3")
 _ALL = cite("3.3.4-4")
 _OWN = cite("3.3.4-5")
 
-DELIVERED = Occasion(_MATCHES, _HIDDEN, _QOS)
-SHARED = Occasion(_SHARED_QOS)
-NOT_RETAINED = Occasion(_LIVE)
-BY_HANDLING = {1: Occasion(_ONLY_NEW), 2: Occasion(_NEVER)}
-IDENTIFIED = Occasion(_INCLUDED, _ALL, _OWN)
+DELIVERED = TestPoint(_MATCHES, _HIDDEN, _QOS)
+SHARED = TestPoint(_SHARED_QOS)
+NOT_RETAINED = TestPoint(_LIVE)
+BY_HANDLING = {1: TestPoint(_ONLY_NEW), 2: TestPoint(_NEVER)}
+IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
 
 
-@on(Publish, sender=Direction.SERVER)
-def delivered(state: State, packet: Publish, end: End) -> None:
+@rule(Publish, sender=Direction.SERVER)
+def delivered(state: State, packet: Publish, peer: Peer) -> None:
     """A message matches a subscription of this connection, and comes as that demands."""
     topic = state.topic
-    if not state.fresh or topic is None or state.subscriptions.full:
+    if not state.new_session or topic is None or state.subscriptions.full:
         return
-    state.counts[DELIVERED] += 1
+    state.exercised[DELIVERED] += 1
     match = state.subscriptions.matching(topic)
     if not match.filters:
         _unwanted(state, topic)
         return
     if match.shared:
-        state.counts[SHARED] += 1
+        state.exercised[SHARED] += 1
     if packet.qos > match.most:
         _too_high(state, packet, match)
     if not packet.retain:
-        state.counts[NOT_RETAINED] += 1
+        state.exercised[NOT_RETAINED] += 1
     elif not packet.dup:
         _retained(state, topic, match.filters)
     if match.identifiers:
@@ -73,11 +73,11 @@ def _retained(state: State, topic: str, matching: tuple[Filter, ...]) -> None:
     counts = state.retained
     if topic not in counts and len(counts) >= MOST:
         return
-    state.counts[NOT_RETAINED] += 1
+    state.exercised[NOT_RETAINED] += 1
     counts[topic] = counts.get(topic, 0) + 1
     handling = set().union(*(each.rows for each in matching))
     for value in handling & BY_HANDLING.keys():
-        state.counts[BY_HANDLING[value]] += 1
+        state.exercised[BY_HANDLING[value]] += 1
     allowed = sum(each.sendings for each in matching)
     if counts[topic] <= allowed:
         return
@@ -91,7 +91,7 @@ def _retained(state: State, topic: str, matching: tuple[Filter, ...]) -> None:
 
 
 def _identified(state: State, packet: Publish, match: Match) -> None:
-    state.counts[IDENTIFIED] += 1
+    state.exercised[IDENTIFIED] += 1
     known = match.identifiers
     given = {value for id, value in packet.properties if id == _IDENTIFIER}
     if not given:

@@ -3,15 +3,15 @@
 Another client may have published the same topic and payload, so nothing here is more than a warning.
 """
 
-from collections import OrderedDict
 from typing import Any
 
 from ...spec.constraints import Law
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES
 from ...spec.versions import Direction
-from .registry import Occasion, cite, on, value_of
-from .state import End, State
+from ..registry import TestPoint, cite, rule
+from .published import MOST, PublishHistory, SentMessage, message_key
+from .state import Peer, State, value_of
 from .subscriptions import Filter, Match
 
 _EXPIRY = BY_KEY["message_expiry_interval"].id
@@ -40,96 +40,49 @@ _REMOVED = cite("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
 _EMPTY = cite("3.3.1-7", "3.3.1-11")
 _NOT_STORED = cite("3.3.1-8", "3.3.1-12")
 
-CAME_BACK = Occasion(_QOS, *_UNCHANGED.values(), _USERS, _USERS_ORDER, _LOCAL)
-AGED = Occasion(_AGED)
-OVERLAPPING = Occasion(_HIGHEST)
-RETAIN_KEPT = Occasion(_KEPT_RETAIN)
-AFTER_END = Occasion(_ENDED, _ENDED_ALSO)
-IN_ORDER = Occasion(_ORDER, _ORDER_ALSO)
-RETAINED = Occasion(_REPLACED, _REPLACED_ALSO, _REMOVED, _NOT_STORED)
-RETAINED_SENT = Occasion(_EMPTY)
+CAME_BACK = TestPoint(_QOS, *_UNCHANGED.values(), _USERS, _USERS_ORDER, _LOCAL)
+AGED = TestPoint(_AGED)
+OVERLAPPING = TestPoint(_HIGHEST)
+RETAIN_KEPT = TestPoint(_KEPT_RETAIN)
+AFTER_END = TestPoint(_ENDED, _ENDED_ALSO)
+IN_ORDER = TestPoint(_ORDER, _ORDER_ALSO)
+RETAINED = TestPoint(_REPLACED, _REPLACED_ALSO, _REMOVED, _NOT_STORED)
+RETAINED_SENT = TestPoint(_EMPTY)
 
-MOST = 1000
-"""Messages of the client that are remembered."""
 LEAST = 4
 """Bytes of a payload that tells a message from others."""
 LARGEST = 4096
 """Bytes of a topic and properties of a message that is remembered."""
 
 
-class Sent:
-    """A message of the client."""
-
-    __slots__ = ("best", "many", "number", "properties", "qos", "retain")
-
-    def __init__(self, packet: Publish, number: int) -> None:
-        self.number = number
-        self.qos = packet.qos
-        self.retain = packet.retain
-        self.properties = packet.properties or ()
-        self.many = False
-        """Whether the same was sent again, so that nobody can tell whose copy a copy is."""
-        self.best = -1
-        """The highest QoS at which it came back."""
-
-
-class History:
-    """The latest messages of the client, by topic and payload."""
-
-    def __init__(self) -> None:
-        self.sent: OrderedDict[tuple[str, int, int], Sent] = OrderedDict()
-        self.last: dict[tuple[str, int], int] = {}
-        """The latest message that came back, by topic and QoS."""
-        self.kept: OrderedDict[str, tuple[int, tuple[str, int, int]]] = OrderedDict()
-        """The client's latest message with RETAIN 1, by topic."""
-
-    def add(self, key: tuple[str, int, int], sent: Sent) -> None:
-        """Remember a message."""
-        if key in self.sent:
-            self.sent[key].many = True
-        else:
-            self.sent[key] = sent
-        if len(self.sent) > MOST:
-            self.sent.popitem(last=False)
-        if sent.retain:
-            self.kept[key[0]] = sent.number, key
-            self.kept.move_to_end(key[0])
-        if len(self.kept) > MOST:
-            self.kept.popitem(last=False)
-
-
-def _key(topic: str, payload: bytes) -> tuple[str, int, int]:
-    return topic, len(payload), hash(payload)
-
-
-@on(Publish, sender=Direction.CLIENT)
-def sent(state: State, packet: Publish, end: End) -> None:
+@rule(Publish, sender=Direction.CLIENT)
+def sent(state: State, packet: Publish, peer: Peer) -> None:
     """Remember what the client may get back."""
     topic = state.topic
-    if topic is None or not state.fresh or packet.dup:
+    if topic is None or not state.new_session or packet.dup:
         return
-    if (state.subscriptions.known or packet.retain) and state.size - len(packet.payload) <= LARGEST:
-        if state.history is None:
-            state.history = History()
-        state.history.add(_key(topic, packet.payload), Sent(packet, state.number))
+    if (state.subscriptions.known or packet.retain) and state.size_bytes - len(packet.payload) <= LARGEST:
+        if state.published is None:
+            state.published = PublishHistory()
+        state.published.add(message_key(topic, packet.payload), SentMessage(packet, state.number))
 
 
-@on(Publish, sender=Direction.SERVER)
-def came(state: State, packet: Publish, end: End) -> None:
+@rule(Publish, sender=Direction.SERVER)
+def came(state: State, packet: Publish, peer: Peer) -> None:
     """Compare what comes with what the client sent."""
-    topic, history = state.topic, state.history
-    if topic is None or not state.fresh or packet.dup or state.subscriptions.full:
+    topic, history = state.topic, state.published
+    if topic is None or not state.new_session or packet.dup or state.subscriptions.full:
         return
     if packet.retain:
         _kept_empty(state, packet, state.subscriptions.matching(topic))
     if history is None:
         return
-    found = history.sent.get(_key(topic, packet.payload))
+    found = history.sent.get(message_key(topic, packet.payload))
     match = state.subscriptions.matching(topic)
-    if found is None or found.many or len(packet.payload) < LEAST or not match.filters:
+    if found is None or found.sent_twice or len(packet.payload) < LEAST or not match.filters:
         return
-    state.counts[CAME_BACK] += 1
-    found.best = max(found.best, packet.qos)
+    state.exercised[CAME_BACK] += 1
+    found.highest_qos = max(found.highest_qos, packet.qos)
     if packet.retain and not any(each.keeps_retain for each in match.filters):
         _retained(state, found, topic, match, history)
         return
@@ -144,7 +97,7 @@ def _warn(state: State, law: Law, path: str, message: str, *also: Law) -> None:
 
 
 def _kept_empty(state: State, packet: Publish, match: Match) -> None:
-    state.counts[RETAINED_SENT] += 1
+    state.exercised[RETAINED_SENT] += 1
     if not packet.payload and not any(each.keeps_retain for each in match.filters):
         _warn(state, _EMPTY, "retain", "publish.retain is 1 with an empty payload, but such a message is not kept")
 
@@ -152,7 +105,7 @@ def _kept_empty(state: State, packet: Publish, match: Match) -> None:
 # properties
 
 
-def _forwarded(state: State, packet: Publish, found: Sent) -> None:
+def _forwarded(state: State, packet: Publish, found: SentMessage) -> None:
     for id, law in _UNCHANGED.items():
         given, was = value_of(packet.properties, id), value_of(found.properties, id)
         if given != was:
@@ -163,7 +116,7 @@ def _forwarded(state: State, packet: Publish, found: Sent) -> None:
     _users(state, packet, found)
     was = value_of(found.properties, _EXPIRY)
     if was is not None:
-        state.counts[AGED] += 1
+        state.exercised[AGED] += 1
         given = value_of(packet.properties, _EXPIRY)
         if given is None or given > was:
             path = "properties" if given is None else "properties.message_expiry_interval"
@@ -171,7 +124,7 @@ def _forwarded(state: State, packet: Publish, found: Sent) -> None:
             _warn(state, _AGED, path, message)
 
 
-def _users(state: State, packet: Publish, found: Sent) -> None:
+def _users(state: State, packet: Publish, found: SentMessage) -> None:
     given = [value for id, value in packet.properties or () if id == _USER]
     was = [value for id, value in found.properties if id == _USER]
     if given == was:
@@ -193,7 +146,7 @@ def _shown(value: Any) -> str:
 # subscriptions
 
 
-def _subscribed(state: State, packet: Publish, found: Sent, match: Match) -> None:
+def _subscribed(state: State, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
         message = f"publish.qos is {packet.qos}, but was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
@@ -201,25 +154,27 @@ def _subscribed(state: State, packet: Publish, found: Sent, match: Match) -> Non
         message = f"the client's own message (packet {found.number}) comes back, but all that matches has No Local"
         _warn(state, _LOCAL, "topic", message)
     if all(each.keeps_retain and not each.drops_retain for each in match.filters):
-        state.counts[RETAIN_KEPT] += 1
+        state.exercised[RETAIN_KEPT] += 1
         if packet.retain != found.retain:
             message = f"publish.retain is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
             _warn(state, _KEPT_RETAIN, "retain", f"{message}, and Retain As Published is 1")
     ended = [each.ended_at for each in match.filters]
     if all(ended):
-        state.counts[AFTER_END] += 1
+        state.exercised[AFTER_END] += 1
         if min(ended) < found.number and max(ended) < found.number:
             message = f"the client's own message (packet {found.number}) comes back, but its subscription"
             _warn(state, _ENDED, "topic", f"{message} ended in packet {max(ended)}", _ENDED_ALSO)
 
 
-def _alone(state: State, packet: Publish, found: Sent, filter: Filter, topic: str, history: History) -> None:
+def _alone(
+    state: State, packet: Publish, found: SentMessage, filter: Filter, topic: str, history: PublishHistory
+) -> None:
     """Compare a copy for the only subscription that matches."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):
         message = f"publish.qos is {packet.qos}, but {found.qos} was published (packet {found.number})"
         _warn(state, _QOS, "qos", f"{message} and {filter.granted} granted")
     key = topic, found.qos
-    state.counts[IN_ORDER] += 1
+    state.exercised[IN_ORDER] += 1
     if found.number < history.last.get(key, 0):
         message = f"the message of packet {found.number} comes after that of packet {history.last[key]}"
         _warn(state, _ORDER, "topic", f"{message}, but was published before it", _ORDER_ALSO)
@@ -227,14 +182,14 @@ def _alone(state: State, packet: Publish, found: Sent, filter: Filter, topic: st
         history.last[key] = found.number
 
 
-def _retained(state: State, found: Sent, topic: str, match: Match, history: History) -> None:
+def _retained(state: State, found: SentMessage, topic: str, match: Match, history: PublishHistory) -> None:
     """Compare a retained message with the last one that the client left for the topic."""
-    if topic not in history.kept:
+    if topic not in history.retained:
         return
-    number, key = history.kept[topic]
+    number, key = history.retained[topic]
     if any(each.first <= max(number, found.number) for each in match.filters):
         return
-    state.counts[RETAINED] += 1
+    state.exercised[RETAINED] += 1
     if history.sent.get(key) is found or (found.number > number and found.retain):
         return
     older = f"the message of packet {found.number} is retained"
@@ -246,17 +201,17 @@ def _retained(state: State, found: Sent, topic: str, match: Match, history: Hist
         _warn(state, _REPLACED, "retain", f"{older}, but packet {number} replaced it", _REPLACED_ALSO)
 
 
-def judge(state: State) -> None:
-    """Judge at the end at which QoS copies of overlapping subscriptions came."""
-    if state.history is None or not state.fresh:
+def check_highest_qos(state: State) -> None:
+    """Check, when the connection ends, at which QoS the copies for overlapping subscriptions came (5.0: 3.3.4-2)."""
+    if state.published is None or not state.new_session:
         return
-    for (topic, _, _), each in state.history.sent.items():
+    for (topic, _, _), each in state.published.sent.items():
         match = state.subscriptions.matching(topic)
         steady = all(one.asked == 0 and not one.changed and not one.ended for one in match.filters)
-        if each.many or each.best < 0 or len(match.filters) < 2 or not steady:
+        if each.sent_twice or each.highest_qos < 0 or len(match.filters) < 2 or not steady:
             continue
-        state.counts[OVERLAPPING] += 1
-        if each.best < min(each.qos, match.most):
-            message = f"the message of packet {each.number} came back at QoS {each.best} at most"
+        state.exercised[OVERLAPPING] += 1
+        if each.highest_qos < min(each.qos, match.most):
+            message = f"the message of packet {each.number} came back at QoS {each.highest_qos} at most"
             message = f"{message}, but was published at {each.qos}, and {match.most} granted"
             _warn(state, _HIGHEST, "", message)

@@ -2,9 +2,9 @@
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.versions import Version
-from .must_close import FLAGS, spoil
-from .registry import CLIENT, Occasion, cite, on
-from .state import End, Exchange, State
+from ..registry import TestPoint, cite, rule
+from .must_close import FLAGS, note_server_must_close
+from .state import CLIENT, IdentifierInUse, Peer, State
 
 PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
 SUBACK, UNSUBACK = 9, 11
@@ -31,111 +31,111 @@ _OLD_DUP = cite(v31="2.1/dup-set")
 _UNIQUE = _FREE[CLIENT]
 
 NEW_PUBLISH = {
-    qos: tuple(Occasion(free, _NEW[qos], _FIRST[qos], *held) for free in _FREE)
+    qos: tuple(TestPoint(free, _NEW[qos], _FIRST[qos], *held) for free in _FREE)
     for qos, held in {1: (_HELD[PUBACK],), 2: (_HELD[PUBREC], _HELD[PUBCOMP])}.items()
 }
-NEW_REQUEST = Occasion(_UNIQUE, _OLD_DUP)
-REPEATED = Occasion(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
-NOT_REPEATED = Occasion(_ONLY_AFTER_RECONNECT)
+NEW_REQUEST = TestPoint(_UNIQUE, _OLD_DUP)
+REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
+NOT_REPEATED = TestPoint(_ONLY_AFTER_RECONNECT)
 """A whole exchange, in which nothing should be sent twice."""
-AFTER_REFUSAL = Occasion(_ENDED, cite("4.3.3-4"))
+AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
 
-@on(Publish)
-def published(state: State, packet: Publish, end: End) -> None:
+@rule(Publish)
+def published(state: State, packet: Publish, peer: Peer) -> None:
     """A message above QoS 0 begins an exchange, or repeats the beginning of one."""
     qos, id = packet.qos, packet.packet_id
     if qos == 0 or qos > 2 or not id:
-        end.plain += 1
+        peer.qos0_count += 1
         return
-    exchange = end.exchanges.get(id)
+    exchange = peer.in_use.get(id)
     if exchange is not None:
         if _repeats(packet, exchange):
             _again(state, packet, exchange)
-            end.muddled.add(id)
+            peer.ids_reused_early.add(id)
             return
-        _taken(state, packet, end, exchange)
+        _taken(state, packet, peer, exchange)
         if exchange.qos:
-            end.in_flight -= 1
+            peer.in_flight -= 1
     elif packet.dup:
-        _late(state, packet, end)
+        _late(state, packet, peer)
         if not state.complete or state.version != Version.V5:
-            end.muddled.add(id)
-    if end.refused_ids and id in end.refused_ids:
-        state.counts[AFTER_REFUSAL] += 1
-        end.refused_ids.discard(id)
-    state.counts[NEW_PUBLISH[qos][end.side]] += 1
-    begun = Exchange("PUBLISH", state.number, state.time, PUBACK if qos == 1 else PUBREC, qos)
+            peer.ids_reused_early.add(id)
+    if peer.refused_ids and id in peer.refused_ids:
+        state.exercised[AFTER_REFUSAL] += 1
+        peer.refused_ids.discard(id)
+    state.exercised[NEW_PUBLISH[qos][peer.side]] += 1
+    begun = IdentifierInUse("PUBLISH", state.number, state.time_ns, PUBACK if qos == 1 else PUBREC, qos)
     if state.version != Version.V5:
-        begun.content = hash((packet.topic, packet.payload))
-        if id in end.late:
-            begun.again = end.late.pop(id).again
-    end.exchanges[id] = begun
-    end.in_flight += 1
+        begun.content_hash = hash((packet.topic, packet.payload))
+        if id in peer.repeats_due:
+            begun.unanswered_repeats = peer.repeats_due.pop(id).unanswered_repeats
+    peer.in_use[id] = begun
+    peer.in_flight += 1
 
 
-def _repeats(packet: Publish, exchange: Exchange) -> bool:
+def _repeats(packet: Publish, exchange: IdentifierInUse) -> bool:
     """Whether a PUBLISH with an identifier in use is the older one, sent again."""
     if exchange.qos != packet.qos:
         return False
-    return packet.dup or (exchange.content != 0 and exchange.content == hash((packet.topic, packet.payload)))
+    return packet.dup or (exchange.content_hash != 0 and exchange.content_hash == hash((packet.topic, packet.payload)))
 
 
-def _again(state: State, packet: Publish, exchange: Exchange) -> None:
-    state.counts[REPEATED] += 1
+def _again(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
+    state.exercised[REPEATED] += 1
     what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
     if exchange.awaits == PUBCOMP:
         state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
         return
-    state.counts[NOT_REPEATED] += 1
+    state.exercised[NOT_REPEATED] += 1
     message = f"{what} (first in packet {exchange.number}), but on the same connection nothing is sent twice"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
         state.fault(_DUP, "dup", f"publish.dup is 0, but this repeats packet {exchange.number}", *also)
-    hurried(state, exchange)
-    exchange.again += 1
+    check_retry_interval(state, exchange)
+    exchange.unanswered_repeats += 1
 
 
-def hurried(state: State, exchange: Exchange) -> None:
+def check_retry_interval(state: State, exchange: IdentifierInUse) -> None:
     """Note a repeat that waited less than the one before it."""
-    if state.time is None or exchange.last is None:
+    if state.time_ns is None or exchange.sent_ns is None:
         return
-    waited = state.time - exchange.last
-    if exchange.interval and waited < exchange.interval * 0.9:
-        message = f"the repeat waited {waited / 1e9:.1f} s, but the one before it {exchange.interval / 1e9:.1f} s"
+    waited = state.time_ns - exchange.sent_ns
+    if exchange.interval_ns and waited < exchange.interval_ns * 0.9:
+        message = f"the repeat waited {waited / 1e9:.1f} s, but the one before it {exchange.interval_ns / 1e9:.1f} s"
         state.fault(_SLOWER, "packet_id", message)
-    exchange.interval, exchange.last = waited, state.time
+    exchange.interval_ns, exchange.sent_ns = waited, state.time_ns
 
 
-def _taken(state: State, packet: Publish, end: End, exchange: Exchange) -> None:
-    if packet.packet_id in end.muddled:
+def _taken(state: State, packet: Publish, peer: Peer, exchange: IdentifierInUse) -> None:
+    if packet.packet_id in peer.ids_reused_early:
         return
     law = _NEW[packet.qos]
     if not exchange.qos or not law.id(state.version):
-        law = _FREE[end.side]
+        law = _FREE[peer.side]
     elif exchange.qos == packet.qos:
         law = _HELD[exchange.awaits]
-    state.fault(law, "packet_id", _in_use(packet.packet_id, exchange), _NEW[packet.qos], _FREE[end.side], _KEEPS_ID)
-    end.muddled.add(packet.packet_id or 0)
+    state.fault(law, "packet_id", _in_use(packet.packet_id, exchange), _NEW[packet.qos], _FREE[peer.side], _KEEPS_ID)
+    peer.ids_reused_early.add(packet.packet_id or 0)
 
 
-def _in_use(id: int | None, exchange: Exchange) -> str:
+def _in_use(id: int | None, exchange: IdentifierInUse) -> str:
     return f"Packet Identifier {id} is in use by {exchange}, but a new request must have another"
 
 
-def _late(state: State, packet: Publish, end: End) -> None:
+def _late(state: State, packet: Publish, peer: Peer) -> None:
     """Check a PUBLISH with DUP 1 that repeats nothing in flight."""
     id = packet.packet_id
     assert id
-    if id in end.refused_ids:
+    if id in peer.refused_ids:
         message = f"PUBLISH with Packet Identifier {id} is sent again, but it was refused and so is over"
         state.fault(_ENDED, "dup", message)
-    elif id in end.over:
-        state.counts[NOT_REPEATED] += 1
+    elif id in peer.finished:
+        state.exercised[NOT_REPEATED] += 1
         message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
         state.fault(_ONLY_AFTER_RECONNECT, "dup", message)
-    elif state.fresh:
+    elif state.new_session:
         message = f"publish.dup is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
         state.fault(_FIRST[packet.qos], "dup", message)
 
@@ -143,47 +143,47 @@ def _late(state: State, packet: Publish, end: End) -> None:
 # SUBSCRIBE and UNSUBSCRIBE take identifiers of the same kind
 
 
-@on(Subscribe, Unsubscribe)
-def requested(state: State, packet: Subscribe | Unsubscribe, end: End) -> None:
+@rule(Subscribe, Unsubscribe)
+def requested(state: State, packet: Subscribe | Unsubscribe, peer: Peer) -> None:
     """A request takes a free identifier, or is sent again (3.1 only)."""
     id, name = packet.packet_id, packet.name
     if not id:
         return
-    exchange = end.exchanges.get(id)
+    exchange = peer.in_use.get(id)
     filters = packet.subscriptions if isinstance(packet, Subscribe) else packet.filters
     content = hash(filters)
     if exchange is not None:
-        if state.version == Version.V31 and exchange.request == name and exchange.content == content:
+        if state.version == Version.V31 and exchange.request == name and exchange.content_hash == content:
             _request_again(state, packet, exchange)
             return
-        if id not in end.muddled:
+        if id not in peer.ids_reused_early:
             state.fault(_UNIQUE, "packet_id", _in_use(id, exchange), _KEEPS_ID)
-            end.muddled.add(id)
+            peer.ids_reused_early.add(id)
         if exchange.qos:
-            end.in_flight -= 1
-        state.held -= exchange.size
-    elif state.version == Version.V31 and packet.dup and state.complete and id not in end.requests_over:
+            peer.in_flight -= 1
+        state.held_bytes -= exchange.size_bytes
+    elif state.version == Version.V31 and packet.dup and state.complete and id not in peer.answered_requests:
         message = f"{name.lower()}.dup is 1, but this is the first {name} with Packet Identifier {id}"
         state.fault(_OLD_DUP, "dup", message)
-    state.counts[NEW_REQUEST] += 1
+    state.exercised[NEW_REQUEST] += 1
     if packet.flags != 2:
-        spoil(state, FLAGS)
-    begun = Exchange(name, state.number, state.time, SUBACK if name == "SUBSCRIBE" else UNSUBACK)
-    begun.content, begun.count = content, len(filters)
-    if state.held + state.size <= MOST_BYTES:
-        begun.filters, begun.size = filters, state.size
-        state.held += state.size
-    end.exchanges[id] = begun
+        note_server_must_close(state, FLAGS)
+    begun = IdentifierInUse(name, state.number, state.time_ns, SUBACK if name == "SUBSCRIBE" else UNSUBACK)
+    begun.content_hash, begun.filter_count = content, len(filters)
+    if state.held_bytes + state.size_bytes <= MOST_BYTES:
+        begun.filters, begun.size_bytes = filters, state.size_bytes
+        state.held_bytes += state.size_bytes
+    peer.in_use[id] = begun
 
 
 MOST_BYTES = 1 << 20
 """Bytes of requests whose filters are remembered until the answer."""
 
 
-def _request_again(state: State, packet: Subscribe | Unsubscribe, exchange: Exchange) -> None:
-    state.counts[REPEATED] += 1
+def _request_again(state: State, packet: Subscribe | Unsubscribe, exchange: IdentifierInUse) -> None:
+    state.exercised[REPEATED] += 1
     if not packet.dup:
         message = f"{packet.name.lower()}.dup is 0, but this repeats packet {exchange.number}"
         state.fault(_DUP, "dup", message, *_DUP_ALSO[:1])
-    hurried(state, exchange)
-    exchange.again += 1
+    check_retry_interval(state, exchange)
+    exchange.unanswered_repeats += 1

@@ -1,18 +1,28 @@
-"""What is known of a connection: its two ends, what each may send, what is in flight."""
+"""What the rules know of one connection: its two peers, what each may send, and what is in flight.
+
+The table in the docstring of this package says which module writes which attribute.
+"""
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...spec.constraints import Law
+from ...spec.packets import Connack, Connect
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction, Version
-from .registry import CLIENT, SERVER, Fault, Occasion, value_of
+from ...traffic.aliases import Aliases
+from ..fault import Fault
+from ..registry import TestPoint
+from .published import PublishHistory
 from .subscriptions import Subscriptions
 
+CLIENT, SERVER = 0, 1
+"""The two sides, as indexes."""
 SECOND = 1_000_000_000
-PATIENCE = 10 * SECOND
-"""How long an end may be at work on an answer before its silence counts as none; the specification sets no time."""
+"""Nanoseconds."""
+PATIENCE_NS = 10 * SECOND
+"""Silence after which a missing answer is reported; the specification sets no time."""
 
 RECEIVE_MAXIMUM = BY_KEY["receive_maximum"].id
 ALIAS_MAXIMUM = BY_KEY["topic_alias_maximum"].id
@@ -24,20 +34,28 @@ IDENTIFIERS = BY_KEY["subscription_identifier_available"].id
 SHARED = BY_KEY["shared_subscription_available"].id
 
 ENDLESS = 1 << 62
-"""Above every size and time."""
+"""Greater than every size in bytes and every time in nanoseconds."""
 
 
-class Limits:
-    """What one end may send, as the other end told; nothing is forbidden as long as nothing is known."""
+def value_of(properties: Any, id: int, absent: Any = None) -> Any:
+    """Return the value of the first property with this identifier."""
+    for number, value in properties or ():
+        if number == id:
+            return value
+    return absent
 
-    __slots__ = ("alias_maximum", "identifiers", "known", "number", "qos", "receive_maximum", "retain", "shared",
-                 "size", "wildcards")  # fmt: skip
+
+class SendLimits:
+    """What one peer may send, as the other announced it in CONNECT or CONNACK; without properties, no limits."""
+
+    __slots__ = ("alias_maximum", "identifiers", "known", "number", "packet_size_bytes", "qos", "receive_maximum",
+                 "retain", "shared", "wildcards")  # fmt: skip
 
     def __init__(self, properties: Any = None, number: int = 0) -> None:
         self.known = number > 0
         self.number = number
-        """The packet that told them."""
-        self.size: int = value_of(properties, PACKET_SIZE) or ENDLESS
+        """The packet that announced them."""
+        self.packet_size_bytes: int = value_of(properties, PACKET_SIZE) or ENDLESS
         self.receive_maximum: int = value_of(properties, RECEIVE_MAXIMUM) or 65535
         self.alias_maximum: int = value_of(properties, ALIAS_MAXIMUM, 0) if self.known else 65535
         self.qos: int = value_of(properties, MAXIMUM_QOS, 2)
@@ -47,34 +65,36 @@ class Limits:
         self.shared: bool = value_of(properties, SHARED, 1) != 0
 
 
-class Exchange:
-    """A Packet Identifier in use: a request, or a message above QoS 0, and what it waits for."""
+class IdentifierInUse:
+    """A Packet Identifier in use, by a request or by a message of QoS 1 or 2, and what it waits for."""
 
-    interval = 0
+    # Class attributes stand for the values that few of them need: there is one for every message, and those
+    # that are set in __init__ are all that most have.
+    interval_ns = 0
     """How long the last repeat waited."""
-    received = 0
-    """The packet with its PUBREC."""
-    again = 0
-    """Repeats that were not answered yet."""
-    releases = 0
-    """Repeats of the PUBREC that were not answered yet."""
-    content = 0
-    """What tells a repeat from another packet, before 5.0."""
+    pubrec_number = 0
+    """The packet that was its PUBREC."""
+    unanswered_repeats = 0
+    """Repeats that have not been answered yet."""
+    pubrec_repeats = 0
+    """Repeats of the PUBREC that have not been answered yet."""
+    content_hash = 0
+    """Tells a repeat from another packet before 5.0."""
     filters: tuple[Any, ...] = ()
-    count = 0
-    """How many codes its answer has."""
-    size = 0
-    """Bytes that its filters take."""
+    filter_count = 0
+    """How many codes the answer must have."""
+    size_bytes = 0
+    """What its filters take in memory."""
 
-    # Most exchanges need no more than these, and there is one for every message.
-    def __init__(self, request: str, number: int, time: int | None, awaits: int, qos: int = 0) -> None:
+    def __init__(self, request: str, number: int, time_ns: int | None, awaits: int, qos: int = 0) -> None:
         self.request = request
+        """Type of the packet that took the identifier."""
         self.number = number
-        """The packet that began it."""
-        self.last = time
+        """That packet."""
+        self.sent_ns = time_ns
         """When it was last sent."""
         self.awaits = awaits
-        """The packet type that is to come next."""
+        """The packet type that must come next."""
         self.qos = qos
         """0 for a request."""
 
@@ -83,21 +103,22 @@ class Exchange:
 
 
 class Identifiers:
-    """A set of Packet Identifiers, small if they are few and never more than 8 KiB."""
+    """A set of Packet Identifiers that never takes more than 8 KiB."""
 
     __slots__ = ("_few", "_many")
     FEW = 128
+    """From here on, a bit for each of the 65,536 identifiers takes less memory than a set."""
 
     def __init__(self) -> None:
         self._few: set[int] | None = None
         self._many: bytearray | None = None
 
     def add(self, id: int) -> None:
-        """Take one in."""
+        """Add an identifier."""
         if self._many is not None:
             self._many[id >> 3] |= 1 << (id & 7)
         elif self._few is None:
-            # Most connections have none, and a set takes memory even when it is empty.
+            # Most connections have none, and even an empty set takes memory.
             self._few = {id}
         else:
             self._few.add(id)
@@ -116,191 +137,201 @@ class Identifiers:
         return self._few is not None or self._many is not None
 
 
-class End:
-    """One end of a connection and what it sent."""
+class Peer:
+    """One end of a connection, and what it sent."""
 
     __slots__ = (
-        "acked", "alias_room", "aliases", "closed", "direction", "disconnect", "exchanges", "in_flight", "keep_alive",
-        "last", "late", "leaving", "limits", "muddled", "name", "over", "packets", "peer", "pings", "plain", "quiet",
-        "range_kept", "reason", "refused", "refused_ids", "released", "requests_over", "several_over", "side",
-        "silence", "special",
+        "aliases_valid", "answered_multiple", "answered_requests", "closed", "closing_since_ns", "constrained",
+        "direction", "disconnect_number", "finished", "ids_reused_early", "in_flight", "in_use", "keep_alive_s",
+        "last_acked", "last_ns", "last_released", "limits", "name", "other", "packets", "pings", "qos0_count",
+        "reason_code", "refused_ids", "refused_number", "repeats_due", "side", "silence_ns", "silence_reported",
     )  # fmt: skip
 
-    peer: "End"
+    other: "Peer"
 
     def __init__(self, direction: Direction) -> None:
         self.direction = direction
         self.name = direction.value
         self.side = CLIENT if direction is Direction.CLIENT else SERVER
-        self.limits = Limits()
-        self.special = False
-        """Whether the other end told something that binds each of its packets."""
+        self.limits = SendLimits()
+        self.constrained = False
+        """Whether each of its packets must be checked against a Maximum Packet Size or Request Problem Information."""
         self.packets = 0
-        self.last: int | None = None
+        self.last_ns: int | None = None
         """When it last sent a packet."""
-        self.keep_alive = 0
-        self.silence = ENDLESS
-        """Nanoseconds that it may be silent."""
-        self.quiet = False
-        """Whether its silence was already reported."""
-        self.disconnect = 0
-        """The packet in which it sent DISCONNECT."""
-        self.reason = 0
-        """The reason code of its DISCONNECT or of its refusing CONNACK."""
-        self.refused = 0
-        """The packet in which it sent a CONNACK that refuses."""
-        self.leaving: int | None = None
-        """When it sent what obliges it to close."""
+        self.keep_alive_s = 0
+        self.silence_ns = ENDLESS
+        """How long it may be silent: 1.5 times Keep Alive."""
+        self.silence_reported = False
+        self.disconnect_number = 0
+        """Its DISCONNECT packet."""
+        self.reason_code = 0
+        """Reason Code of its DISCONNECT or of its refusing CONNACK."""
+        self.refused_number = 0
+        """Its CONNACK packet that refused the connection."""
+        self.closing_since_ns: int | None = None
+        """When it sent the packet after which it must close."""
         self.closed = False
         self.forget()
 
     def forget(self) -> None:
-        """Forget what may have changed in bytes that nobody saw."""
-        self.exchanges: dict[int, Exchange] = {}
-        """What it began and what is not over, by Packet Identifier."""
-        self.over = Identifiers()
-        """Identifiers of its messages that are over."""
-        self.requests_over = Identifiers()
+        """Forget all that unseen bytes may have changed."""
+        self.in_use: dict[int, IdentifierInUse] = {}
+        """Its requests and messages in progress, by Packet Identifier."""
+        self.finished = Identifiers()
+        """Identifiers of its messages whose exchange is complete."""
+        self.answered_requests = Identifiers()
         """Identifiers of its SUBSCRIBE and UNSUBSCRIBE packets that were answered."""
-        self.several_over = Identifiers()
-        """Those that had several filters."""
+        self.answered_multiple = Identifiers()
+        """Those of them that had more than one filter."""
         self.refused_ids: set[int] = set()
-        """Identifiers of messages that were refused."""
-        self.late: dict[int, Exchange] = {}
-        """Exchanges that are over, but of which repeats were not answered yet."""
-        self.muddled: set[int] = set()
-        """Identifiers that were used again before their time, so that nobody can tell whose answer an answer is."""
+        """Identifiers of its messages that were refused."""
+        self.repeats_due: dict[int, IdentifierInUse] = {}
+        """Complete exchanges with repeats that were not answered yet."""
+        self.ids_reused_early: set[int] = set()
+        """Identifiers that were used again before their exchange was complete, so that acks are ambiguous."""
         self.in_flight = 0
-        """Its messages above QoS 0 that are not acknowledged."""
-        self.plain = 0
+        """Its messages of QoS 1 and 2 that were not acknowledged yet."""
+        self.qos0_count = 0
         """Its messages of QoS 0."""
-        self.acked = [0] * 8
+        self.last_acked = [0] * 8
         """For each type of ack that it sent, the latest packet acknowledged."""
-        self.released = 0
-        """The latest PUBREC that it answered."""
-        self.aliases: dict[int, str] = {}
-        self.alias_room = 1 << 20
-        """Characters of topics that may still be remembered for aliases."""
-        self.range_kept = True
+        self.last_released = 0
+        """The latest PUBREC that it answered with PUBREL."""
+        self.aliases_valid = True
         """Whether every Topic Alias that it sent was in range and set."""
         self.pings: list[tuple[int, int | None]] = []
-        """PINGREQ packets without an answer, by packet and time."""
-        self.last = None
+        """Its PINGREQ packets without an answer: packet, time in nanoseconds."""
+        self.last_ns = None
 
-    def finish(self, id: int, exchange: Exchange) -> None:
-        """End an exchange that this end began."""
-        del self.exchanges[id]
-        if exchange.again:
-            self.late[id] = exchange
+    def finish(self, id: int, exchange: IdentifierInUse) -> None:
+        """End an exchange that this peer began."""
+        del self.in_use[id]
+        if exchange.unanswered_repeats:
+            self.repeats_due[id] = exchange
         if exchange.qos:
-            self.over.add(id)
+            self.finished.add(id)
             return
-        self.requests_over.add(id)
-        if exchange.count > 1:
-            self.several_over.add(id)
+        self.answered_requests.add(id)
+        if exchange.filter_count > 1:
+            self.answered_multiple.add(id)
 
-    def overdue(self, id: int) -> bool:
-        """Whether one more answer for this identifier was due, because its request was repeated."""
-        exchange = self.late.get(id)
+    def answers_repeat(self, id: int) -> bool:
+        """Whether one more answer with this identifier was due because its request was repeated; counts it."""
+        exchange = self.repeats_due.get(id)
         if exchange is None:
             return False
-        exchange.again -= 1
-        if not exchange.again:
-            del self.late[id]
+        exchange.unanswered_repeats -= 1
+        if not exchange.unanswered_repeats:
+            del self.repeats_due[id]
         return True
+
+
+class MustClose(NamedTuple):
+    """A packet of the client after which the server must close."""
+
+    law: Law
+    number: int
 
 
 class State:
     """One connection as its rules see it."""
 
     __slots__ = (
-        "announced", "client", "complete", "connack", "connack_number", "connack_time", "connect", "connect_number",
-        "counts", "data", "early", "ends", "faults", "fresh", "greeting", "held", "history", "judged",
-        "keep_alive_told", "method", "number", "over_at", "pending", "problem_information", "renewing", "retained",
-        "server", "size", "spoiled", "subscriptions", "time", "topic", "version", "watched", "wrong",
+        "aliases", "auth_method", "check_order", "client", "complete", "connack", "connack_number", "connack_time_ns",
+        "connect", "connect_error", "connect_number", "data", "early_packets", "end_reported", "exercised", "faults",
+        "first_disconnect_ns", "held_bytes", "must_close", "new_session", "number", "only_auth_sent", "peers",
+        "pending_limits", "problem_information", "published", "reauthenticating", "retained", "server",
+        "server_keep_alive", "size_bytes", "subscriptions", "time_ns", "topic", "version", "version_announced",
     )  # fmt: skip
 
     def __init__(self, version: Version, *, complete: bool) -> None:
         self.version = version
-        self.announced = False
+        self.version_announced = False
         """Whether a CONNECT announced the version, so that it is final."""
-        self.client = End(Direction.CLIENT)
-        self.server = End(Direction.SERVER)
-        self.client.peer, self.server.peer = self.server, self.client
-        self.ends = (self.client, self.server)
+        self.client = Peer(Direction.CLIENT)
+        self.server = Peer(Direction.SERVER)
+        self.client.other, self.server.other = self.server, self.client
+        self.peers = (self.client, self.server)
         self.complete = complete
-        """Whether nothing was missed since the connection was opened."""
-        self.fresh = False
-        """Whether nothing was missed, and the session began with this connection."""
+        """Whether everything since the connection was opened was seen."""
+        self.new_session = False
+        """Whether everything was seen, and the session began with this connection."""
         self.number = 0
         """The current packet, counted from 1 over both directions."""
-        self.time: int | None = None
-        self.size = 0
+        self.time_ns: int | None = None
+        """When the current packet was seen."""
+        self.size_bytes = 0
+        """Size of the current packet."""
         self.data: Any = b""
-        """The bytes of the current packet."""
+        """Bytes of the current packet."""
         self.topic: str | None = None
-        """The topic of the current PUBLISH, with its alias resolved; None when nothing tells it."""
-        self.connect: Any = None
+        """Topic of the current PUBLISH with its alias resolved; None if it is unknown."""
+        self.connect: Connect | None = None
+        """The first CONNECT, without what no rule compares later."""
         self.connect_number = 0
-        self.wrong = ""
-        """What is wrong with CONNECT by itself."""
-        self.connack: Any = None
-        """The CONNACK that accepted the connection."""
+        self.connect_error = ""
+        """The first error of that CONNECT by itself."""
+        self.connack: Connack | None = None
+        """The CONNACK that accepted the connection, without its properties."""
         self.connack_number = 0
-        self.connack_time: int | None = None
-        self.greeting = True
+        """The first CONNACK, whether it accepts or refuses."""
+        self.connack_time_ns: int | None = None
+        self.only_auth_sent = True
         """Whether the server has sent nothing but AUTH."""
-        self.watched = [complete, complete]
-        """For each side, whether its next packet is more than routine."""
-        self.early = 0
-        """Packets of the client between CONNECT and CONNACK."""
-        self.pending: Limits | None = None
-        """Limits of which a client that did not wait for CONNACK may not know yet."""
-        self.keep_alive_told = False
-        """Whether Keep Alive is the server's."""
-        self.method: str | None = None
+        self.check_order = [complete, complete]
+        """For each side, whether the order of its next packet needs a check (around CONNACK and after DISCONNECT)."""
+        self.early_packets = 0
+        """Packets that the client sent between CONNECT and CONNACK."""
+        self.pending_limits: SendLimits | None = None
+        """Limits that a client that did not wait for CONNACK may not know yet."""
+        self.server_keep_alive = False
+        """Whether the server replaced Keep Alive."""
+        self.auth_method: str | None = None
         """The Authentication Method of CONNECT."""
-        self.renewing = False
-        """Whether a re-authentication is under way."""
+        self.reauthenticating = False
         self.problem_information = True
-        self.spoiled: Any = None
-        """The packet of the client after which the server has to close."""
+        self.must_close: MustClose | None = None
+        """The packet of the client after which the server must close."""
         self.subscriptions = Subscriptions()
-        self.history: Any = None
+        self.aliases: Aliases | None = None
+        """Topic Aliases of both directions; None until one is used."""
+        self.published: PublishHistory | None = None
         """What the client published, if it may get it back."""
         self.retained: dict[str, int] = {}
         """How often a message with RETAIN 1 came, by topic."""
-        self.held = 0
-        """Bytes of the filters that unanswered requests hold."""
-        self.over_at: int | None = None
-        """When the first DISCONNECT was sent."""
-        self.judged = [False, False]
+        self.held_bytes = 0
+        """Bytes of the filters of unanswered requests."""
+        self.first_disconnect_ns: int | None = None
+        self.end_reported = [False, False]
         """For each side, whether what it left undone was reported."""
         self.faults: list[Fault] = []
-        self.counts: defaultdict[Occasion, int] = defaultdict(int)
+        """Faults of the current packet."""
+        self.exercised: defaultdict[TestPoint, int] = defaultdict(int)
+        """How often each test point occurred."""
 
     def __del__(self) -> None:
-        # Each end knows the other. Without that circle the memory of a connection is free as soon as it is over.
-        # What comes out of a file that is broken may have no ends.
+        # The peers refer to each other. Without that cycle the memory of a connection is free as soon as it ends.
+        # A state that was read from a broken file may have no peers.
         with suppress(AttributeError):
-            del self.client.peer, self.server.peer
+            del self.client.other, self.server.other
 
     def fault(self, law: Law, path: str, message: str, *also: Law, severity: str = "") -> None:
-        """Note that a rule is broken, if this version has it."""
+        """Report a violation, if the version of this connection has the statement."""
         if law.id(self.version):
-            self.faults.append(Fault(law, path, message, also, severity))
+            self.faults.append(Fault(path, message, law, also, severity))
 
     def forget(self) -> None:
-        """Forget all that may have changed in bytes that nobody saw."""
-        self.complete = self.fresh = False
-        for end in self.ends:
-            end.forget()
-            end.range_kept = False
-        self.held = 0
-        self.history = None
+        """Forget all that unseen bytes may have changed."""
+        self.complete = self.new_session = False
+        for peer in self.peers:
+            peer.forget()
+            peer.aliases_valid = False
+        self.held_bytes = 0
+        self.aliases = self.published = None
         if not self.connack_number and self.version == Version.V5:
-            # A Server Keep Alive may be among what was missed.
-            self.client.silence = ENDLESS
-        if self.pending:
-            self.client.limits, self.pending = self.pending, None
-            self.client.special = self.client.limits.size != ENDLESS
+            # The CONNACK that was missed may hold a Server Keep Alive.
+            self.client.silence_ns = ENDLESS
+        if self.pending_limits:
+            self.client.limits, self.pending_limits = self.pending_limits, None
+            self.client.constrained = self.client.limits.packet_size_bytes != ENDLESS

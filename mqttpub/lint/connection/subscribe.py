@@ -1,4 +1,4 @@
-"""SUBSCRIBE and UNSUBSCRIBE: what a server supports, and the answers."""
+"""SUBSCRIBE and UNSUBSCRIBE: what a server supports, and the answers (5.0: 3.8 to 3.11)."""
 
 from typing import Any
 
@@ -7,18 +7,17 @@ from ...spec.constraints import SHARE, Law
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction, Version
-from .must_close import went_on
+from ...traffic.topics import has_wildcard
+from ..registry import TestPoint, cite, rule
+from .must_close import check_server_closed
 from .publish import SUBACK, UNSUBACK
-from .registry import Occasion, cite, on, value_of
-from .state import End, Exchange, State
+from .state import IdentifierInUse, Peer, State, value_of
 
 _IDENTIFIER = BY_KEY["subscription_identifier"].id
 
 _BELONGS = cite("2.2.1-6", "2.3.1-7", "3.11/id")
-_SUBACK_BELONGS = cite("3.8.4-2", "3.8.4-2", "3.9/id")
-_UNSUBACK_BELONGS = cite("3.10.4-5", "3.10.4-4", "3.11/id")
-_ONE_SUBACK = cite("3.8.4-5", "3.8.4-4")
-_ONE_UNSUBACK = cite("3.10.4-6", "3.10.4-6")
+_SAME_ID = {SUBACK: cite("3.8.4-2", "3.8.4-2", "3.9/id"), UNSUBACK: cite("3.10.4-5", "3.10.4-4", "3.11/id")}
+_ONE_ANSWER = {SUBACK: cite("3.8.4-5", "3.8.4-4"), UNSUBACK: cite("3.10.4-6", "3.10.4-6")}
 _UNASKED = cite("3.13/unasked", "3.13/unasked", "4.2/which")
 _COUNT = cite("3.8.4-6", "3.8.4-5", "3.9/count")
 _EACH = cite("3.8.4-7", "3.8.4-5")
@@ -30,67 +29,64 @@ _SHARED = cite("3.2.2.3.13/shared")
 _ANSWER = {SUBACK: cite("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: cite("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
 _NOTHING_DELETED = cite("3.10.4-5", "3.10.4-5")
 
-SUBACKED = Occasion(_ANSWER[SUBACK], _BELONGS, _SUBACK_BELONGS, _COUNT, _EACH, _GRANTED, _UNASKED)
-SEVERAL = {SUBACK: Occasion(_ONE_SUBACK), UNSUBACK: Occasion(_ONE_UNSUBACK)}
-UNSUBACKED = Occasion(_ANSWER[UNSUBACK], _BELONGS, _UNSUBACK_BELONGS, _NOTHING_DELETED, _UNSUBACK_COUNT, _UNASKED)
-WITH_WILDCARD = Occasion(_WILDCARDS)
-WITH_IDENTIFIER = Occasion(_IDENTIFIERS)
-SHARING = Occasion(_SHARED)
+ANSWERED = {
+    SUBACK: TestPoint(_ANSWER[SUBACK], _BELONGS, _SAME_ID[SUBACK], _COUNT, _EACH, _GRANTED, _UNASKED),
+    UNSUBACK: TestPoint(_ANSWER[UNSUBACK], _BELONGS, _SAME_ID[UNSUBACK], _NOTHING_DELETED, _UNSUBACK_COUNT, _UNASKED),
+}
+SEVERAL_FILTERS = {code: TestPoint(law) for code, law in _ONE_ANSWER.items()}
+WITH_WILDCARD = TestPoint(_WILDCARDS)
+WITH_IDENTIFIER = TestPoint(_IDENTIFIERS)
+SHARED = TestPoint(_SHARED)
+_REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 
 
-@on(Subscribe, sender=Direction.CLIENT)
-def subscribed(state: State, packet: Subscribe, end: End) -> None:
+@rule(Subscribe, sender=Direction.CLIENT)
+def subscribed(state: State, packet: Subscribe, peer: Peer) -> None:
     """SUBSCRIBE asks only for what the server supports."""
     identifier = value_of(packet.properties, _IDENTIFIER)
-    if end.limits.known and state.version == Version.V5:
-        _supported(state, packet, end, identifier)
+    if peer.limits.known and state.version == Version.V5:
+        _check_supported(state, packet, peer, identifier)
     for each in packet.subscriptions:
         state.subscriptions.ask(each, identifier, state.number)
 
 
-def _supported(state: State, packet: Subscribe, end: End, identifier: int | None) -> None:
-    limits = end.limits
-    told = f"(packet {limits.number})"
+def _check_supported(state: State, packet: Subscribe, peer: Peer, identifier: int | None) -> None:
+    limits = peer.limits
+    announced = f"(packet {limits.number})"
     if identifier is not None:
-        state.counts[WITH_IDENTIFIER] += 1
+        state.exercised[WITH_IDENTIFIER] += 1
         if not limits.identifiers:
-            message = f"Subscription Identifier is there, but Subscription Identifier Available is 0 {told}"
-            state.fault(_IDENTIFIERS, "properties.subscription_identifier", message)
+            message = "SUBSCRIBE has a Subscription Identifier, but Subscription Identifier Available is 0"
+            state.fault(_IDENTIFIERS, "properties.subscription_identifier", f"{message} {announced}")
     for index, each in enumerate(packet.subscriptions):
         path = f"subscriptions.{index}.filter"
-        if set(each.filter) & {"+", "#"}:
-            state.counts[WITH_WILDCARD] += 1
+        if has_wildcard(each.filter):
+            state.exercised[WITH_WILDCARD] += 1
             if not limits.wildcards:
-                message = f"subscribe.{path} has a wildcard, but Wildcard Subscription Available is 0 {told}"
+                message = f"subscribe.{path} has a wildcard, but Wildcard Subscription Available is 0 {announced}"
                 state.fault(_WILDCARDS, path, message)
         if each.filter.startswith(SHARE):
-            state.counts[SHARING] += 1
+            state.exercised[SHARED] += 1
             if not limits.shared:
-                message = f"subscribe.{path} is shared, but Shared Subscription Available is 0 {told}"
+                message = f"subscribe.{path} is shared, but Shared Subscription Available is 0 {announced}"
                 state.fault(_SHARED, path, message)
 
 
-@on(Unsubscribe, sender=Direction.CLIENT)
-def unsubscribed(state: State, packet: Unsubscribe, end: End) -> None:
-    """UNSUBSCRIBE ends subscriptions, from its answer on."""
+@rule(Unsubscribe, sender=Direction.CLIENT)
+def unsubscribed(state: State, packet: Unsubscribe, peer: Peer) -> None:
+    """UNSUBSCRIBE ends subscriptions; its answer says from when on."""
     for filter in packet.filters:
         state.subscriptions.end(filter)
 
 
-@on(Suback, sender=Direction.SERVER)
-def suback(state: State, packet: Suback, end: End) -> None:
+@rule(Suback, sender=Direction.SERVER)
+def suback(state: State, packet: Suback, peer: Peer) -> None:
     """SUBACK belongs to a SUBSCRIBE and has a code for each of its filters."""
-    exchange = _request(state, packet, end, SUBACK)
+    exchange = _request(state, packet, peer)
     if exchange is None:
         return
-    state.counts[SUBACKED] += 1
     codes = packet.reason_codes
-    if len(codes) != exchange.count:
-        also = (_EACH,) if len(codes) < exchange.count else ()
-        message = (
-            f"SUBACK has {counted(len(codes), 'code')}, but {exchange} has {counted(exchange.count, 'Topic Filter')}"
-        )
-        state.fault(_COUNT, "reason_codes", message, *also)
+    _check_count(state, packet, exchange, _COUNT, *((_EACH,) if len(codes) < exchange.filter_count else ()))
     for index, (each, code) in enumerate(zip(exchange.filters, codes, strict=False)):
         if code in (1, 2) and code > each.qos:
             message = f"suback.reason_codes.{index} grants QoS {code}, but {exchange} asked for {each.qos}"
@@ -98,66 +94,71 @@ def suback(state: State, packet: Suback, end: End) -> None:
         state.subscriptions.grant(each.filter, code)
 
 
-@on(Unsuback, sender=Direction.SERVER)
-def unsuback(state: State, packet: Unsuback, end: End) -> None:
+@rule(Unsuback, sender=Direction.SERVER)
+def unsuback(state: State, packet: Unsuback, peer: Peer) -> None:
     """UNSUBACK belongs to an UNSUBSCRIBE and, since 5.0, has a code for each of its filters."""
-    exchange = _request(state, packet, end, UNSUBACK)
+    exchange = _request(state, packet, peer)
     if exchange is None:
         return
-    state.counts[UNSUBACKED] += 1
     for filter in exchange.filters:
         state.subscriptions.ended(filter, state.number)
-    if state.version == Version.V5 and len(packet.reason_codes) != exchange.count:
-        message = f"UNSUBACK has {counted(len(packet.reason_codes), 'code')}"
-        message = f"{message}, but {exchange} has {counted(exchange.count, 'Topic Filter')}"
-        state.fault(_UNSUBACK_COUNT, "reason_codes", message)
+    if state.version == Version.V5:
+        _check_count(state, packet, exchange, _UNSUBACK_COUNT)
 
 
-def _request(state: State, packet: Any, end: End, code: int) -> Exchange | None:
-    """Return the request that an answer belongs to; its wait is over."""
-    id = packet.packet_id
-    exchange = end.peer.exchanges.get(id)
+def _check_count(state: State, packet: Suback | Unsuback, exchange: IdentifierInUse, law: Law, *also: Law) -> None:
+    codes = len(packet.reason_codes)
+    if codes != exchange.filter_count:
+        message = f"{packet.name} has {counted(codes, 'code')}, but {exchange} has"
+        state.fault(law, "reason_codes", f"{message} {counted(exchange.filter_count, 'Topic Filter')}", *also)
+
+
+def _request(state: State, packet: Any, peer: Peer) -> IdentifierInUse | None:
+    """Return the request that a SUBACK or UNSUBACK belongs to, which is now answered; report one without a request."""
+    id, code = packet.packet_id, packet.code
+    exchange = peer.other.in_use.get(id)
     if exchange is not None and exchange.awaits == code:
-        end.peer.finish(id, exchange)
-        if state.spoiled:
-            went_on(state, packet.name, exchange.number)
-        state.held -= exchange.size
-        if exchange.count > 1:
-            state.counts[SEVERAL[code]] += 1
+        peer.other.finish(id, exchange)
+        if state.must_close:
+            check_server_closed(state, packet.name, exchange.number)
+        state.held_bytes -= exchange.size_bytes
+        state.exercised[ANSWERED[code]] += 1
+        if exchange.filter_count > 1:
+            state.exercised[SEVERAL_FILTERS[code]] += 1
         return exchange
-    if id in end.peer.muddled or (exchange is None and end.peer.overdue(id)):
+    if id in peer.other.ids_reused_early or (exchange is None and peer.other.answers_repeat(id)):
         return None
-    if exchange is None and id in end.peer.requests_over:
-        _twice(state, packet, end, code)
+    if exchange is None and id in peer.other.answered_requests:
+        _answered_twice(state, packet, peer)
     elif state.complete and id:
-        _astray(state, packet, end, exchange, code)
+        _unrequested(state, packet, peer, exchange)
     return None
 
 
-def _twice(state: State, packet: Any, end: End, code: int) -> None:
-    several = _ONE_SUBACK if code == SUBACK else _ONE_UNSUBACK
-    law = several if packet.packet_id in end.peer.several_over and several.id(state.version) else _UNASKED
+def _answered_twice(state: State, packet: Any, peer: Peer) -> None:
+    one_answer = _ONE_ANSWER[packet.code]
+    several = packet.packet_id in peer.other.answered_multiple and one_answer.id(state.version)
     message = f"{packet.name} for Packet Identifier {packet.packet_id} comes again, but its request was answered"
-    state.fault(law, "packet_id", message)
+    state.fault(one_answer if several else _UNASKED, "packet_id", message)
 
 
-def _astray(state: State, packet: Any, end: End, exchange: Exchange | None, code: int) -> None:
-    asked = "SUBSCRIBE" if code == SUBACK else "UNSUBSCRIBE"
+def _unrequested(state: State, packet: Any, peer: Peer, exchange: IdentifierInUse | None) -> None:
+    code = packet.code
     message = f"{packet.name} for Packet Identifier {packet.packet_id}"
     if exchange is not None:
         state.fault(_BELONGS, "packet_id", f"{message}, but that belongs to {exchange}")
-    elif any(each.awaits == code for each in end.peer.exchanges.values()):
-        law = _SUBACK_BELONGS if code == SUBACK else _UNSUBACK_BELONGS
-        state.fault(law, "packet_id", f"{message}, but the {asked} in flight has another", _BELONGS)
+    elif any(each.awaits == code for each in peer.other.in_use.values()):
+        message = f"{message}, but the {_REQUESTS[code]} in flight has another"
+        state.fault(_SAME_ID[code], "packet_id", message, _BELONGS)
     else:
-        law = _UNASKED if state.version != Version.V31 else (_SUBACK_BELONGS if code == SUBACK else _UNSUBACK_BELONGS)
-        # Before 5.0 nothing is said of it.
+        law = _UNASKED if state.version != Version.V31 else _SAME_ID[code]
+        # Before 5.0 the text says nothing about it.
         severity = "" if state.version == Version.V5 else "warning"
-        state.fault(law, "packet_id", f"{message}, but no {asked} awaits it", severity=severity)
+        state.fault(law, "packet_id", f"{message}, but no {_REQUESTS[code]} awaits it", severity=severity)
 
 
-def unanswered(state: State, exchange: Exchange) -> Law:
-    """Return the statement that a request without an answer breaks."""
-    if exchange.awaits == UNSUBACK and not any(state.subscriptions.had(each) for each in exchange.filters):
+def law_of_missing_answer(state: State, exchange: IdentifierInUse) -> Law:
+    """Return the statement that a request without an answer violates."""
+    if exchange.awaits == UNSUBACK and not any(state.subscriptions.existed(each) for each in exchange.filters):
         return _NOTHING_DELETED if state.version != Version.V31 else _ANSWER[UNSUBACK]
     return _ANSWER[exchange.awaits]

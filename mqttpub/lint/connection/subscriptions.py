@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ...spec.constraints import SHARE
-from ...traffic.topics import covers
+from ...traffic.topics import has_wildcard, split_shared, topic_matches
 
 MOST = 10_000
 """Filters, and topics with what they match, that are remembered; with more, nothing is said about what matches."""
@@ -24,8 +23,9 @@ class Filter:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.shared = text.startswith(SHARE)
-        self.levels = (text[len(SHARE) :].partition("/")[2] if self.shared else text).split("/")
+        share, plain = split_shared(text)
+        self.shared = bool(share)
+        self.levels = plain.split("/")
         self.qos = 0
         """The highest QoS asked for."""
         self.granted = -1
@@ -127,7 +127,7 @@ class Subscriptions:
             return None
         self._room -= len(text)
         each = self._filters[text] = Filter(text)
-        if set(each.levels) & {"+", "#"}:
+        if has_wildcard(text):
             self._wild.append(each)
         else:
             self._exact.setdefault("/".join(each.levels), []).append(each)
@@ -155,7 +155,7 @@ class Subscriptions:
         if each and each.ended:
             each.ended_at = number
 
-    def had(self, filter: str) -> bool:
+    def existed(self, filter: str) -> bool:
         """Whether there was a subscription with this filter."""
         return filter in self._filters and self._filters[filter].granted >= 0
 
@@ -170,7 +170,7 @@ class Subscriptions:
 
     def _compared(self, topic: str) -> Match:
         levels = topic.split("/")
-        wild = (each for each in self._wild if covers(each.levels, levels))
+        wild = (each for each in self._wild if topic_matches(each.levels, levels))
         filters = tuple(each for each in (*self._exact.get(topic, ()), *wild) if each.live)
         most = max((each.most for each in filters), default=0)
         named = frozenset[int]().union(*(each.identifiers for each in filters))
@@ -180,5 +180,5 @@ class Subscriptions:
         """Whether filters match a topic only if its $ is taken for any character."""
         levels = topic.split("/")
         return topic.startswith("$") and any(
-            each.live and covers(each.levels, ["", *levels[1:]]) for each in self._wild
+            each.live and topic_matches(each.levels, ["", *levels[1:]]) for each in self._wild
         )

@@ -5,7 +5,7 @@ from ...spec.versions import Direction
 from .rules import broken
 from .specific import refined
 from .values import judged
-from .view import Reading
+from .view import PacketView
 
 
 def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
@@ -15,12 +15,12 @@ def lint(decoded: Decoded, direction: Direction | None = None) -> list[Finding]:
     and the packet does not carry it. One fault gives one finding, with the most specific
     statement; `reason` is the Reason Code of the answer, where 5.0 names one.
     """
-    reading = Reading(decoded, direction)
-    ruled = list(broken(reading))
+    packet = PacketView(decoded, direction)
+    ruled = list(broken(packet))
     replaced = {found.path for rule, found in ruled if rule.instead}
-    found = [each for each in judged(reading) if each.path not in replaced]
+    found = [each for each in judged(packet) if each.path not in replaced]
     found.extend(each for _, each in ruled)
-    found = [*refined(reading), *(each for each in found if each.span.start < reading.sure)]
-    if reading.shared is not None:
-        found = [each for each in found if each.span.start < reading.shared]
+    found = [*refined(packet), *(each for each in found if each.span.start < packet.sure)]
+    if packet.shared is not None:
+        found = [each for each in found if each.span.start < packet.shared]
     return sorted(found, key=lambda each: (each.span.start, each.span.stop, -each.mask))

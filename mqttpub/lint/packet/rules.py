@@ -1,6 +1,6 @@
 """Rules across the fields of one packet, each with the statements that make it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 from ...codec.decode import decode
@@ -12,32 +12,33 @@ from ...spec.packets import Auth, Connack, Connect, Disconnect, Puback, Publish,
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
 from ...wire.span import Span
-from .registry import RULES, Check, Rule, rule
-from .view import Fault, Place, Reading
+from ..fault import Fault, Place
+from ..registry import RULES, Rule, rule
+from .view import PacketView
 
 
-def broken(packet: Reading) -> Iterator[tuple[Rule, Finding]]:
+def broken(packet: PacketView) -> Iterator[tuple[Rule, Finding]]:
     """Yield every rule that a packet breaks, with the finding."""
     if packet.decoded.type is None:
         return
     for each in _rules(packet.decoded.code, packet.version):
         if each.sender in (None, packet.direction):
             for fault in each.check(packet):
-                found = packet.finding(each.law, fault)
+                found = packet.finding(fault._replace(law=each.cites))
                 found.severity = each.severity or found.severity
                 yield each, found
 
 
 @cache
 def _rules(code: int, version: Version) -> tuple[Rule, ...]:
-    return tuple(each for each in RULES if PACKETS[code] in each.packets and each.law.id(version))
+    return tuple(each for each in RULES if each.cites and PACKETS[code] in each.packets and each.cites.id(version))
 
 
 # every packet
 
 
-@rule(tuple(PACKETS.values()), structure.DIRECTION)
-def wrong_sender(packet: Reading) -> Iterator[Fault]:
+@rule(*PACKETS.values(), cites=structure.DIRECTION)
+def wrong_sender(packet: PacketView) -> Iterator[Fault]:
     """A packet comes from an end that never sends it."""
     kind, place = packet.decoded.type, packet.at("type")
     assert kind
@@ -45,6 +46,8 @@ def wrong_sender(packet: Reading) -> Iterator[Fault]:
     if packet.direction and packet.direction not in ends and place:
         yield Fault(place, f"{kind.name} is from the {packet.direction.value}, but only the other end sends it")
 
+
+PacketCheck = Callable[[PacketView], Iterator[Fault]]
 
 _FLAGGED = (Publish, Pubrel, Subscribe, Unsubscribe)
 _FLAGLESS = tuple(kind for kind in PACKETS.values() if kind not in (*_FLAGGED, Auth))
@@ -55,8 +58,8 @@ _OLD_FLAGS = (
 )
 
 
-def _old_flag(mask: int, word: str) -> Check:
-    def check(packet: Reading) -> Iterator[Fault]:
+def _old_flag(mask: int, word: str) -> PacketCheck:
+    def check(packet: PacketView) -> Iterator[Fault]:
         place = packet.at("flags")
         if place and (value := place.node.value & mask):
             bits = value // (mask & -mask)
@@ -66,22 +69,22 @@ def _old_flag(mask: int, word: str) -> Check:
 
 
 for _mask, _law, _word in _OLD_FLAGS:
-    rule(_FLAGLESS, _law, instead=True)(_old_flag(_mask, _word))
+    rule(*_FLAGLESS, cites=_law, instead=True)(_old_flag(_mask, _word))
 
 
 # CONNECT
 
 
-@rule(Connect, Law(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
-def bridge_level(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
+def bridge_level(packet: PacketView) -> Iterator[Fault]:
     """Mosquitto's bridges set bit 7 of the level, a private mark."""
     level = packet.value("protocol_level")
     if level in (Version.V31 | 0x80, Version.V311 | 0x80):
         yield packet.fault("protocol_level", f"is 0x{level:02x}, the mark of a bridge, but must be {level & 0x7F}")
 
 
-@rule(Connect, Law("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
-def unknown_level(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
+def unknown_level(packet: PacketView) -> Iterator[Fault]:
     """A level that no version has, so that it is not known which one the client wants."""
     place = packet.at("protocol_level")
     if place and Version.of_level(place.node.value) is None:
@@ -89,58 +92,58 @@ def unknown_level(packet: Reading) -> Iterator[Fault]:
         yield Fault(place, f"{label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
 
 
-@rule(Connect, Law("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
-def will_qos_alone(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
+def will_qos_alone(packet: PacketView) -> Iterator[Fault]:
     """Will QoS without a will."""
     if packet.value("will_flag") is False and (qos := packet.value("will_qos")):
         yield packet.fault("will_qos", f"is {qos}, but will_flag is 0")
 
 
-@rule(Connect, Law("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
-def will_retain_alone(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
+def will_retain_alone(packet: PacketView) -> Iterator[Fault]:
     """Will Retain without a will."""
     if packet.value("will_flag") is False and packet.value("will_retain"):
         yield packet.fault("will_retain", "is 1, but will_flag is 0")
 
 
-@rule(Connect, Law(v311="3.1.2-22", v31="2.2/password-alone"))
-def password_alone(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law(v311="3.1.2-22", v31="2.2/password-alone"))
+def password_alone(packet: PacketView) -> Iterator[Fault]:
     """A password without a user name, which 5.0 allows."""
     if packet.value("password_flag") and packet.value("username_flag") is False:
         yield packet.fault("password_flag", "is 1, but username_flag is 0")
 
 
-def _missing(flag: str, field: str, label: str) -> Check:
-    def check(packet: Reading) -> Iterator[Fault]:
+def _missing(flag: str, field: str, label: str) -> PacketCheck:
+    def check(packet: PacketView) -> Iterator[Fault]:
         if packet.whole and packet.value(flag) and packet.value(field) is None:
             yield packet.fault(flag, f"is 1, but the packet ends before the {label}")
 
     return check
 
 
-rule(Connect, Law(v31="2.2/user-flag"))(_missing("username_flag", "username", "User Name"))
-rule(Connect, Law(v31="2.2/password-flag"))(_missing("password_flag", "password", "Password"))
+rule(Connect, cites=Law(v31="2.2/user-flag"))(_missing("username_flag", "username", "User Name"))
+rule(Connect, cites=Law(v31="2.2/password-flag"))(_missing("password_flag", "password", "Password"))
 
 
-@rule(Connect, Law(v31="3.1/twelve"))
-def long_credentials(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law(v31="3.1/twelve"))
+def long_credentials(packet: PacketView) -> Iterator[Fault]:
     """3.1 recommends at most 12 characters for user name and password."""
     for path in ("username", "password"):
         place = packet.at(path)
         if place and len(place.node.value) > 12:
             message = f"{place.node.label} has {len(place.node.value)} characters, but at most 12 are recommended"
-            yield Fault(place, message, place.text)
+            yield Fault(place, message, span=place.text)
 
 
-@rule(Connect, Law(v311="3.1.3-7"))
-def nameless_session(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law(v311="3.1.3-7"))
+def nameless_session(packet: PacketView) -> Iterator[Fault]:
     """An empty client id asks for a session that outlives the connection."""
     if packet.value("client_id") == "" and packet.value("clean_start") is False:
         yield packet.fault("client_id", "is empty, but clean_start is 0")
 
 
-@rule(Connect, Law("3.1.2.11.10/method"))
-def data_without_method(packet: Reading) -> Iterator[Fault]:
+@rule(Connect, cites=Law("3.1.2.11.10/method"))
+def data_without_method(packet: PacketView) -> Iterator[Fault]:
     """Authentication Data without a method."""
     if packet.whole and "authentication_method" not in packet.properties:
         for place in packet.properties.get("authentication_data", [])[:1]:
@@ -150,15 +153,15 @@ def data_without_method(packet: Reading) -> Iterator[Fault]:
 # CONNACK, DISCONNECT, AUTH
 
 
-@rule(Connack, Law("3.2.2-6", "3.2.2-4"))
-def refused_session(packet: Reading) -> Iterator[Fault]:
+@rule(Connack, cites=Law("3.2.2-6", "3.2.2-4"))
+def refused_session(packet: PacketView) -> Iterator[Fault]:
     """Session Present beside a refusal."""
     if packet.value("session_present") and (code := packet.value("reason_code")):
         yield packet.fault("session_present", f"is 1, but reason_code is 0x{code:02x}")
 
 
-@rule((Connack, Disconnect), Law("4.11/server-reference"))
-def needless_reference(packet: Reading) -> Iterator[Fault]:
+@rule(Connack, Disconnect, cites=Law("4.11/server-reference"))
+def needless_reference(packet: PacketView) -> Iterator[Fault]:
     """A Server Reference, but no redirection."""
     code = packet.value("reason_code")
     for place in packet.properties.get("server_reference", [])[:1]:
@@ -169,9 +172,9 @@ def needless_reference(packet: Reading) -> Iterator[Fault]:
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
 
 
-@rule(Disconnect, Law("3.14.2-1"))
-@rule(Auth, Law("3.15.2-1"))
-def code_of_other_end(packet: Reading) -> Iterator[Fault]:
+@rule(Disconnect, cites=Law("3.14.2-1"))
+@rule(Auth, cites=Law("3.15.2-1"))
+def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
     """A Reason Code that only the other end may send; one that is left out is 0x00."""
     place, code = packet.at("reason_code"), packet.value("reason_code")
     implied = place is None and packet.whole
@@ -184,15 +187,15 @@ def code_of_other_end(packet: Reading) -> Iterator[Fault]:
         yield Fault(place, f"{packet.decoded.root.name}.reason_code {says}")
 
 
-@rule(Disconnect, Law("3.14.2-2"), sender=Direction.SERVER)
-def expiry_from_server(packet: Reading) -> Iterator[Fault]:
+@rule(Disconnect, cites=Law("3.14.2-2"), sender=Direction.SERVER)
+def expiry_from_server(packet: PacketView) -> Iterator[Fault]:
     """A server does not change the Session Expiry Interval."""
     for place in packet.properties.get("session_expiry_interval", [])[:1]:
         yield Fault(place, "Session Expiry Interval is there, but a server sends none in DISCONNECT")
 
 
-@rule(Auth, Law("3.15.2.2.2/method"))
-def auth_without_method(packet: Reading) -> Iterator[Fault]:
+@rule(Auth, cites=Law("3.15.2.2.2/method"))
+def auth_without_method(packet: PacketView) -> Iterator[Fault]:
     """AUTH names the method, except in its shortest form, which 3.15.2.1 allows."""
     place = packet.at("properties") or packet.at("reason_code")
     if packet.whole and place and "authentication_method" not in packet.properties:
@@ -202,15 +205,15 @@ def auth_without_method(packet: Reading) -> Iterator[Fault]:
 # PUBLISH and its acks
 
 
-@rule(Publish, Law("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
-def dup_without_qos(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, cites=Law("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
+def dup_without_qos(packet: PacketView) -> Iterator[Fault]:
     """QoS 0 is never delivered again."""
     if packet.value("dup") and packet.value("qos") == 0:
         yield packet.fault("dup", "is 1, but qos is 0")
 
 
-@rule(Publish, Law("2.2.1-2"))
-def stray_id(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, cites=Law("2.2.1-2"))
+def stray_id(packet: PacketView) -> Iterator[Fault]:
     """Properties that begin with an impossible length or number would make sense behind a Packet Identifier."""
     topic, data = packet.at("topic"), packet.decoded.data
     odd = [law.id(packet.version) for law in (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN)]
@@ -222,26 +225,27 @@ def stray_id(packet: Reading) -> Iterator[Fault]:
         span = Span(topic.node.span.stop, topic.node.span.stop + 2)
         path = topic.path.replace("topic", "packet_id")
         message = f"all reads well with Packet Identifier {other.packet.packet_id} here, but qos is 0"
-        yield Fault(Place(path, topic.node), message, span)
+        yield Fault(Place(path, topic.node), message, span=span)
 
 
-@rule(Publish, Law("3.3.2.1/empty"))
-def nameless_message(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, cites=Law("3.3.2.1/empty"))
+def nameless_message(packet: PacketView) -> Iterator[Fault]:
     """Neither a Topic Name nor a Topic Alias."""
     if packet.whole and packet.value("topic") == "" and "topic_alias" not in packet.properties:
         yield packet.fault("topic", "is empty, but there is no Topic Alias")
 
 
-@rule(Publish, Law("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)
-def server_topic(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, cites=Law("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)
+def server_topic(packet: PacketView) -> Iterator[Fault]:
     """Topics that begin with $ are the server's own."""
-    if (packet.value("topic") or "").startswith("$"):
+    place = packet.at("topic")
+    if place and place.node.value.startswith("$"):
         fault = packet.fault("topic", "begins with $, but is from the client")
-        yield fault._replace(span=fault.place.part("$", (0, 1)))
+        yield fault._replace(span=place.part("$", (0, 1)))
 
 
-@rule(Publish, Law("3.3.4-6"), sender=Direction.CLIENT)
-def subscription_from_client(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, cites=Law("3.3.4-6"), sender=Direction.CLIENT)
+def subscription_from_client(packet: PacketView) -> Iterator[Fault]:
     """Only a server says which subscriptions a message matched."""
     for place in packet.properties.get("subscription_identifier", []):
         yield Fault(place, "Subscription Identifier is in a PUBLISH from the client, but only a server sends it")
@@ -250,8 +254,8 @@ def subscription_from_client(packet: Reading) -> Iterator[Fault]:
 _UTF8 = WellFormed(Law("3.3.2.3.2/utf8"))
 
 
-@rule((Publish, Connect), _UTF8.law)
-def payload_no_text(packet: Reading) -> Iterator[Fault]:
+@rule(Publish, Connect, cites=_UTF8.law)
+def payload_no_text(packet: PacketView) -> Iterator[Fault]:
     """The payload is not the text that the Payload Format Indicator says it is."""
     in_will = packet.decoded.type is Connect
     place = packet.at("will.payload" if in_will else "payload")
@@ -262,12 +266,12 @@ def payload_no_text(packet: Reading) -> Iterator[Fault]:
     text = place.node.value.decode("utf-8", "surrogateescape")
     if within := _UTF8.at(text):
         says = f"{place.path} {_UTF8.broken(text)}, but payload_format_indicator is 1"
-        yield Fault(place, says, place.part(text, within))
+        yield Fault(place, says, span=place.part(text, within))
 
 
-@rule(Puback, Law("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
-@rule(Pubrec, Law("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
-def subscribers_unknown(packet: Reading) -> Iterator[Fault]:
+@rule(Puback, cites=Law("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
+@rule(Pubrec, cites=Law("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
+def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
     """Only a server knows that nobody subscribes; the text says so, the table of codes does not."""
     if packet.value("reason_code") == 0x10:
         yield packet.fault("reason_code", "is 0x10 No matching subscribers from the client, but only a server sends it")
@@ -276,8 +280,8 @@ def subscribers_unknown(packet: Reading) -> Iterator[Fault]:
 # SUBSCRIBE
 
 
-@rule(Subscribe, Law("3.8.3-4"))
-def shared_no_local(packet: Reading) -> Iterator[Fault]:
+@rule(Subscribe, cites=Law("3.8.3-4"))
+def shared_no_local(packet: PacketView) -> Iterator[Fault]:
     """No Local on a shared subscription."""
     listed = packet.at("subscriptions")
     for node in listed.node.children if listed else ():

@@ -9,94 +9,97 @@ from ...spec.declare import Packet
 from ...spec.packets import Connack, Disconnect, Pingreq, Pingresp, Puback, Pubcomp, Pubrec, Pubrel, Unsuback
 from ...wire.cursor import Cursor, Short
 from ...wire.types import BINARY
-from .view import Fault, Reading
+from ..fault import Fault
+from ..registry import cite
+from .view import PacketView
 
 LENGTHS: dict[type[Packet], tuple[int, Law]] = {
-    Connack: (2, Law(v311="3.2.1/length", v31="3.2/length")),
-    Puback: (2, Law(v311="3.4.1/length", v31="3.4/length")),
-    Pubrec: (2, Law(v311="3.5.1/length", v31="3.5/length")),
-    Pubrel: (2, Law(v311="3.6.1/length", v31="3.6/length")),
-    Pubcomp: (2, Law(v311="3.7.1/length", v31="3.7/length")),
-    Unsuback: (2, Law(v311="3.11.1/length", v31="3.11/length")),
-    Pingreq: (0, Law(v311="3.12.1/length", v31="3.12/length")),
-    Pingresp: (0, Law(v311="3.13.1/length", v31="3.13/length")),
-    Disconnect: (0, Law(v311="3.14.1/length", v31="3.14/length")),
+    Connack: (2, cite(v311="3.2.1/length", v31="3.2/length")),
+    Puback: (2, cite(v311="3.4.1/length", v31="3.4/length")),
+    Pubrec: (2, cite(v311="3.5.1/length", v31="3.5/length")),
+    Pubrel: (2, cite(v311="3.6.1/length", v31="3.6/length")),
+    Pubcomp: (2, cite(v311="3.7.1/length", v31="3.7/length")),
+    Unsuback: (2, cite(v311="3.11.1/length", v31="3.11/length")),
+    Pingreq: (0, cite(v311="3.12.1/length", v31="3.12/length")),
+    Pingresp: (0, cite(v311="3.13.1/length", v31="3.13/length")),
+    Disconnect: (0, cite(v311="3.14.1/length", v31="3.14/length")),
 }
 """Remaining Lengths that never change; before 5.0, these packets have no field that could."""
 
-_WILL = Law("3.1.2-9", "3.1.2-9", "2.2/will-present")
-_ID = Law(v311="2.3.1-1", v31="2.4/present")
+_WILL = cite("3.1.2-9", "3.1.2-9", "2.2/will-present")
+_ID = cite(v311="2.3.1-1", v31="2.4/present")
 ABSENT = {
-    "connect.client_id": Law("3.1.3-3", "3.1.3-3"),
+    "connect.client_id": cite("3.1.3-3", "3.1.3-3"),
     "connect.will.properties": _WILL,
     "connect.will.topic": _WILL,
     "connect.will.payload": _WILL,
-    "connect.username": Law("3.1.2-17", "3.1.2-19"),
-    "connect.password": Law("3.1.2-19", "3.1.2-21"),
-    "publish.topic": Law("3.3.2-1", "3.3.2-1", "3.3/topic"),
+    "connect.username": cite("3.1.2-17", "3.1.2-19"),
+    "connect.password": cite("3.1.2-19", "3.1.2-21"),
+    "publish.topic": cite("3.3.2-1", "3.3.2-1", "3.3/topic"),
     "publish.packet_id": _ID,
     "subscribe.packet_id": _ID,
     "unsubscribe.packet_id": _ID,
-    "suback.packet_id": Law(v31="2.4/present"),
+    "suback.packet_id": cite(v31="2.4/present"),
 }
 """Statements that a field is there, broken when the packet ends before its first byte."""
 
 LEFT_OVER = (
-    (1, ("username_flag",), Law("3.1.2-16", "3.1.2-18"), "a User Name"),
-    (1, ("password_flag",), Law("3.1.2-18", "3.1.2-20"), "a Password"),
-    (2, ("username_flag", "password_flag"), Law("3.1.2-16", "3.1.2-18"), "a User Name and a Password"),
-    (2, ("will_flag",), Law(v311="3.1.2-11"), "as many fields as a will has"),
+    (1, ("username_flag",), cite("3.1.2-16", "3.1.2-18"), "a User Name"),
+    (1, ("password_flag",), cite("3.1.2-18", "3.1.2-20"), "a Password"),
+    (2, ("username_flag", "password_flag"), cite("3.1.2-16", "3.1.2-18"), "a User Name and a Password"),
+    (2, ("will_flag",), cite(v311="3.1.2-11"), "as many fields as a will has"),
 )
 """Fields at the end of CONNECT that no flag announced: how many, flags that are 0, statement, words."""
 
 
-def refined(reading: Reading) -> Iterator[Finding]:
+def refined(packet: PacketView) -> Iterator[Finding]:
     """Yield the decoder's findings; one that a statement describes better is cited by that one."""
-    found = reading.decoded.findings
-    if wrong := _wrong_length(reading):
+    found = packet.decoded.findings
+    if wrong := _wrong_length(packet):
         yield wrong
-        blurred = {law.id(reading.version) for law in (structure.SHORT, structure.TRAILING)}
+        blurred = {law.id(packet.version) for law in (structure.SHORT, structure.TRAILING)}
         found = [each for each in found if each.statement not in blurred]
     for each in found:
-        yield _left_over(reading, each) or _absent(reading, each) or each
+        yield _left_over(packet, each) or _absent(packet, each) or each
 
 
-def _wrong_length(reading: Reading) -> Finding | None:
+def _wrong_length(packet: PacketView) -> Finding | None:
     """Return the finding of a fixed Remaining Length; what follows from a wrong one is no other fault."""
-    place = reading.at("remaining_length")
-    given = LENGTHS.get(reading.decoded.type) if reading.decoded.type else None
+    place = packet.at("remaining_length")
+    given = LENGTHS.get(packet.decoded.type) if packet.decoded.type else None
     if not given or not place:
         return None
     length, law = given
-    if place.node.value == length or not law.id(reading.version):
+    if place.node.value == length or not law.id(packet.version):
         return None
-    return reading.finding(law, Fault(place, f"Remaining Length is {place.node.value}, but must be {length}"))
+    message = f"Remaining Length is {place.node.value}, but must be {length}"
+    return packet.finding(Fault(place, message, law))
 
 
-def _absent(reading: Reading, found: Finding) -> Finding | None:
+def _absent(packet: PacketView, found: Finding) -> Finding | None:
     law = ABSENT.get(found.path, Law())
-    return _cited(law.id(reading.version), found) if not found.span.length else None
+    return _cited(law.id(packet.version), found) if not found.span.length else None
 
 
-def _left_over(reading: Reading, found: Finding) -> Finding | None:
-    length = reading.at("remaining_length")
+def _left_over(packet: PacketView, found: Finding) -> Finding | None:
+    length = packet.at("remaining_length")
     if found.path != "connect.trailing" or not length:
         return None
     if found.span.start >= length.node.span.stop + length.node.value:
         return None
-    count = _fields_in(reading, found)
+    count = _fields_in(packet, found)
     for fields, flags, law, words in LEFT_OVER:
-        id = law.id(reading.version)
-        if id and fields == count and not any(reading.value(flag) for flag in flags):
+        id = law.id(packet.version)
+        if id and fields == count and not any(packet.value(flag) for flag in flags):
             listed = " and ".join(flags)
             message = f"{found.span.length} bytes are left over that read as {words}, but {listed} is 0"
             return _cited(id, found, message)
     return None
 
 
-def _fields_in(reading: Reading, found: Finding) -> int:
+def _fields_in(packet: PacketView, found: Finding) -> int:
     """Return how many values with a length fill the bytes at fault; 0 when they do not."""
-    cursor, count = Cursor(reading.decoded.data, *found.span), 0
+    cursor, count = Cursor(packet.decoded.data, *found.span), 0
     try:
         while cursor.pos < cursor.end:
             BINARY.read(cursor)

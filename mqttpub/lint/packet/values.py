@@ -17,21 +17,22 @@ from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ...wire.span import Span
 from ...wire.types import PAIR
-from .view import Fault, Place, Reading
+from ..fault import Fault, Place
+from .view import PacketView
 
 
-def judged(reading: Reading) -> Iterator[Finding]:
+def judged(packet: PacketView) -> Iterator[Finding]:
     """Yield a finding for each value that breaks a limit of its row."""
-    for place in _fields(reading.decoded.root, reading.decoded.root.name):
+    for place in _fields(packet.decoded.root, packet.decoded.root.name):
         field = place.node.field
         assert field
         limits = field.each if field.shape == "list" else field.limits
         label = place.path if place.node.mask else place.node.label
-        yield from _value(reading, place, label, limits)
-    yield from _empty_lists(reading)
-    for where, index in reading.lists:
+        yield from _value(packet, place, label, limits)
+    yield from _empty_lists(packet)
+    for where, index in packet.lists:
         for places in index.values():
-            yield from _property(reading, where, places)
+            yield from _property(packet, where, places)
 
 
 def _fields(node: Node, path: str) -> Iterator[Place]:
@@ -43,43 +44,44 @@ def _fields(node: Node, path: str) -> Iterator[Place]:
             yield from _fields(child, own)
 
 
-def _empty_lists(reading: Reading) -> Iterator[Finding]:
-    decoded = reading.decoded
+def _empty_lists(packet: PacketView) -> Iterator[Finding]:
+    decoded = packet.decoded
     for field in decoded.packet.layout if decoded.packet else ():
         if field.shape != "list" or getattr(decoded.packet, field.key):
             continue
-        for limit in demands(field.limits, reading.version, text=False):
+        for limit in demands(field.limits, packet.version, text=False):
             wanted = field.item.__name__ if isinstance(field.item, type) else field.label
             end = max((node.span.stop for node in decoded.root.children if node.kind != "gap"), default=0)
             place = Place(f"{decoded.root.name}.{field.key}", Node(field.key, Span(end, end)))
-            yield reading.finding(limit.law, Fault(place, f"{decoded.name} has no {wanted}, but must have 1 or more"))
+            message = f"{decoded.name} has no {wanted}, but must have 1 or more"
+            yield packet.finding(Fault(place, message, limit.law))
 
 
-def _property(reading: Reading, where: str, places: list[Place]) -> Iterator[Finding]:
+def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[Finding]:
     row = places[0].node.row
     assert row
     if where not in row.packets:
         holder = "the will" if where == WILL else where
         for place in places:
-            fault = Fault(place, f"{row.label} is in {holder}, where it is not allowed")
-            yield reading.finding(structure.PROPERTY_PLACE, fault)
+            message = f"{row.label} is in {holder}, where it is not allowed"
+            yield packet.finding(Fault(place, message, structure.PROPERTY_PLACE))
         return
     if len(places) > 1 and where not in row.repeatable:
-        fault = Fault(places[1], f"{row.label} is there {len(places)} times, but may be there once")
-        yield reading.finding(structure.PROPERTY_TWICE, fault)
+        message = f"{row.label} is there {len(places)} times, but may be there once"
+        yield packet.finding(Fault(places[1], message, structure.PROPERTY_TWICE))
     for path, node in places:
         for part in node.children[1:]:
             own, label = (f"{path}.{part.name}", f"{row.label} {part.name}") if row.type is PAIR else (path, row.label)
             if part.row:
-                yield from _value(reading, Place(own, part), label, row.limits)
+                yield from _value(packet, Place(own, part), label, row.limits)
 
 
-def _value(reading: Reading, place: Place, label: str, limits: tuple[Limit, ...]) -> Iterator[Finding]:
+def _value(packet: PacketView, place: Place, label: str, limits: tuple[Limit, ...]) -> Iterator[Finding]:
     node = place.node
-    for limit in demands(limits, reading.version, text=isinstance(node.value, str)):
-        says = _broken(limit, node.value, node.field, reading.version)
+    for limit in demands(limits, packet.version, text=isinstance(node.value, str)):
+        says = _broken(limit, node.value, node.field, packet.version)
         if says:
-            yield reading.finding(limit.law, Fault(place, f"{label} {says}", _span(place, limit)))
+            yield packet.finding(Fault(place, f"{label} {says}", limit.law, span=_span(place, limit)))
 
 
 @cache

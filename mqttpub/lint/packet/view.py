@@ -1,6 +1,6 @@
 """One packet as the rules see it: nodes by name, properties by name, and the way to a finding."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...codec.tree import Decoded, Finding, Node, finding
 from ...spec import structure
@@ -9,45 +9,13 @@ from ...spec.packets import Connect
 from ...spec.properties import WILL
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
-from ...wire.span import Span
+from ..fault import Fault, Place
 
 OF_SERVER = {"MQTT5-2.2.1-3": "MQTT5-2.2.1-4"}
 """Statements that bind the client, and those that say the same of the server."""
 
 
-class Place(NamedTuple):
-    """A node and its dotted path."""
-
-    path: str
-    node: Node
-
-    @property
-    def text(self) -> Span:
-        """The bytes of a string or of binary data without its length."""
-        return Span(self.node.span.start + self.node.prefix, self.node.span.stop)
-
-    def part(self, value: str | bytes, within: tuple[int, int]) -> Span:
-        """The bytes of some characters of a string, or of its binary data."""
-        ends = within if isinstance(value, bytes) else (_size(value[:at]) for at in within)
-        return Span(*ends).shifted(self.text.start)
-
-
-def _size(text: str) -> int:
-    return len(text.encode("utf-8", "surrogateescape"))
-
-
-class Fault(NamedTuple):
-    """What is wrong at a place, before a statement is cited for it."""
-
-    place: Place
-    message: str
-    span: Span | None = None
-    """The bytes at fault, where they are not those of the node."""
-    mask: int | None = None
-    """The bits at fault, where they are not those of the node."""
-
-
-class Reading:
+class PacketView:
     """A decoded packet and the end that sent it, if that is known."""
 
     def __init__(self, decoded: Decoded, direction: Direction | None = None) -> None:
@@ -84,14 +52,24 @@ class Reading:
         assert place
         return Fault(place, f"{place.path} {says}")
 
-    def finding(self, law: Law, fault: Fault) -> Finding:
-        """Return the finding of a fault, with the statement that this version has for it."""
-        id, (path, node) = law.id(self.version), fault.place
-        if self.direction is Direction.SERVER:
-            id = OF_SERVER.get(id, id)
-        span = node.span if fault.span is None else fault.span
-        mask = node.mask if fault.mask is None else fault.mask
-        return finding(id, path, span, fault.message, mask=mask, reason=statement(id).answer)
+    def finding(self, fault: Fault) -> Finding:
+        """Return the finding for a fault of this packet by itself; cites the statement of the packet's version."""
+        id = fault.law.id(self.version)
+        return self.located(fault, OF_SERVER.get(id, id) if self.direction is Direction.SERVER else id)
+
+    def located(self, fault: Fault, id: str) -> Finding:
+        """Return the finding for a fault under this statement.
+
+        A fault of the packet as a whole is placed at the packet type; one whose field was cut off covers the packet.
+        """
+        place = fault.place if isinstance(fault.place, Place) else self.at(fault.place or "type")
+        reason = statement(id).answer
+        if place is None:
+            root = self.decoded.root
+            return finding(id, root.name, root.span, fault.message, reason=reason)
+        span = place.node.span if fault.span is None else fault.span
+        mask = place.node.mask if fault.mask is None else fault.mask
+        return finding(id, place.path, span, fault.message, mask=mask, reason=reason)
 
     def _shared(self) -> int | None:
         level = self.value("protocol_level") if self.decoded.type is Connect else None

@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ... import __version__
-from ...lint.connection.registry import OCCASIONS, Occasion
+from ...lint.registry import TEST_POINTS, TestPoint
 from ...spec.constraints import Law
 
 FORMAT = 6
@@ -55,14 +55,14 @@ CLASSES = {
     "mqttpub.columns.exchanges.pair": "Pairing",
     "mqttpub.columns.exchanges.sessions": "Left Sessions",
     "mqttpub.columns.reassemble.state": "State _Part",
+    "mqttpub.traffic.aliases": "Aliases",
     "mqttpub.traffic.closings": "Closings",
     "mqttpub.traffic.events": "Closed Ends GapSeen PacketSeen Remark",
     "mqttpub.common.lru": "WeightedLru",
     "mqttpub.lint.connection.subscriptions": "Filter Match Subscriptions",
-    "mqttpub.lint.connection.loopback": "History Sent",
-    "mqttpub.lint.connection.registry": "Fault",
-    "mqttpub.lint.connection.must_close": "Spoiled",
-    "mqttpub.lint.connection.state": "End Exchange Identifiers Limits State",
+    "mqttpub.lint.connection.published": "PublishHistory SentMessage",
+    "mqttpub.lint.fault": "Fault",
+    "mqttpub.lint.connection.state": "IdentifierInUse Identifiers MustClose Peer SendLimits State",
     "mqttpub.lint.connection.conversation": "Conversation",
     "mqttpub.lint.judge": "Judge",
     "mqttpub.spark.formats.capture_reader": "Capture",
@@ -78,7 +78,7 @@ CLASSES = {
     "builtins": "int",
     "collections": "Counter OrderedDict defaultdict deque",
     "functools": "partial",
-    __name__: "_array _bound _column _occasion _pattern",
+    __name__: "_array _bound _column _test_point _pattern",
 }
 """All that a state may name, by modules."""
 BOUND = {("Connection", "connect"), ("Undecided", "_slot"), ("Undecided", "_ignored")}
@@ -183,7 +183,7 @@ def _shown(*words: Any) -> str:
 def _reducers() -> Any:
     """Return how objects are taken apart that a plain pickle would call a function of others for."""
     reducers: dict[Any, Callable[[Any], Any]] = {
-        **dispatch_table, np.ndarray: _array_parts, MethodType: _bound_parts, Occasion: _occasion_parts,
+        **dispatch_table, np.ndarray: _array_parts, MethodType: _bound_parts, TestPoint: _test_point_parts,
         re.Pattern: lambda pattern: (_pattern, (pattern.pattern, pattern.flags)),
     }  # fmt: skip
     reducers |= dict.fromkeys(_kinds(pa.Array), _column_parts)
@@ -230,17 +230,17 @@ def _bound(owner: Any, name: str) -> Any:
     return getattr(owner, name)
 
 
-def _occasion_parts(occasion: Occasion) -> tuple[Any, ...]:
-    return _occasion, (occasion.laws, _same(occasion.laws).index(occasion))
+def _test_point_parts(point: TestPoint) -> tuple[Any, ...]:
+    return _test_point, (point.laws, _same(point.laws).index(point))
 
 
-def _occasion(laws: tuple[Law, ...], place: int) -> Occasion:
-    """Return an occasion that there is, as rules know it by itself and not by what it says."""
+def _test_point(laws: tuple[Law, ...], place: int) -> TestPoint:
+    """Return an point that there is, as rules know it by itself and not by what it says."""
     return _same(laws)[place]
 
 
-def _same(laws: tuple[Law, ...]) -> list[Occasion]:
-    return [each for each in OCCASIONS if each.laws == laws]
+def _same(laws: tuple[Law, ...]) -> list[TestPoint]:
+    return [each for each in TEST_POINTS if each.laws == laws]
 
 
 def _pattern(pattern: bytes, flags: int) -> re.Pattern[bytes]:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ...traffic.topics import covers
+from ...traffic.topics import topic_matches
 
 PAYLOADS = ("keep", "hash", "drop")
 _BEGIN = {"packets": "time", "findings": "time", "exchanges": "begin", "connections": "begin"}
@@ -74,4 +74,4 @@ def _hashed(column: pa.Array) -> pa.Array:
 def matcher(filters: Iterable[str]) -> Callable[[str | None], bool]:
     """Return a function that says whether a topic matches one of the Topic Filters (5.0: 4.7)."""
     patterns = [each.split("/") for each in filters]
-    return lambda topic: topic is not None and any(covers(pattern, topic.split("/")) for pattern in patterns)
+    return lambda topic: topic is not None and any(topic_matches(pattern, topic.split("/")) for pattern in patterns)

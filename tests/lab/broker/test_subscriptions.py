@@ -1,52 +1,17 @@
 """Topic Filters, subscriptions and retained messages."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.lab.broker.message import Message
-from mqttpub.lab.broker.subscriptions import Grant, Retained, Subscriptions, covers, unshared
+from mqttpub.lab.broker.subscriptions import Grant, Retained, Subscriptions
 from tests.lab.peer import props
-
-MATCHES = [
-    ("a/b", "a/b", True),
-    ("a/b", "a/c", False),
-    ("a/b", "a/b/", False),
-    ("a/b", "A/b", False),
-    ("#", "a/b", True),
-    ("#", "/", True),
-    ("a/#", "a", True),
-    ("a/#", "a/", True),
-    ("a/#", "a/b/c", True),
-    ("a/#", "ab", False),
-    ("a/+", "a", False),
-    ("a/+", "a/", True),
-    ("a/+", "a/b", True),
-    ("a/+", "a/b/c", False),
-    ("+", "a", True),
-    ("+", "/a", False),
-    ("+/+", "/a", True),
-    ("/+", "/a", True),
-    ("+/b/#", "a/b", True),
-    ("+/b/#", "a/c/b", False),
-    ("#", "$SYS/a", False),
-    ("+/a", "$SYS/a", False),
-    ("+", "$SYS", False),
-    ("$SYS/#", "$SYS/a", True),
-    ("$SYS/+", "$SYS/a", True),
-    ("a/+", "a/$b", True),
-    ("a/#", "a/$b", True),
-    ("e\u0301", "\u00e9", False),
-    ("a/\ufeffb", "a/b", False),
-]
-"""Filter, topic, whether they match (5.0: 4.7)."""
+from tests.traffic.test_topics import FILTERS, MATCHES, NAMES, by_expression
 
 
 @pytest.mark.parametrize(("pattern", "topic", "expected"), MATCHES)
 def test_a_filter_matches(pattern: str, topic: str, expected: bool) -> None:
-    assert covers(pattern.split("/"), topic.split("/")) is expected
     subscriptions = Subscriptions()
     subscriptions.add(pattern, Grant("c", 0))
     assert bool(list(subscriptions.matching(topic))) is expected
@@ -55,22 +20,7 @@ def test_a_filter_matches(pattern: str, topic: str, expected: bool) -> None:
     assert bool(kept.matching(pattern, 0)) is expected
 
 
-def by_expression(pattern: str, topic: str) -> bool:
-    """Match by a regular expression, as a second opinion."""
-    if topic.startswith("$") and pattern[0] in "+#":
-        return False
-    levels = [{"+": "[^/]*", "#": ".*"}.get(level, re.escape(level)) for level in pattern.split("/")]
-    text = "/".join(levels)
-    return bool(re.fullmatch(text, topic) or (levels[-1] == ".*" and re.fullmatch("/".join(levels[:-1]), topic)))
-
-
-NAMES = st.lists(st.sampled_from(["", "a", "b", "$x"]), min_size=1, max_size=5).map("/".join).filter(bool)
-PATTERNS = st.tuples(
-    st.lists(st.sampled_from(["", "a", "b", "$x", "+"]), max_size=4), st.sampled_from(["", "a", "+", "#"])
-).map(lambda parts: "/".join([*parts[0], parts[1]]))
-
-
-@given(st.lists(PATTERNS.filter(bool), max_size=8), NAMES)
+@given(st.lists(FILTERS, max_size=8), NAMES)
 def test_matching_is_what_an_expression_says(patterns: list[str], topic: str) -> None:
     subscriptions = Subscriptions()
     for index, pattern in enumerate(patterns):
@@ -81,28 +31,6 @@ def test_matching_is_what_an_expression_says(patterns: list[str], topic: str) ->
         assert subscriptions.remove(pattern, str(index))
     assert not subscriptions._exact
     assert not subscriptions._wild
-
-
-def test_matching_takes_time_for_each_level_only_once() -> None:
-    pattern, topic = "+/" * 30_000 + "b", "a/" * 30_000 + "a"
-    assert not covers(pattern.split("/"), topic.split("/"))
-
-
-@pytest.mark.parametrize(
-    ("full", "cut"),
-    [
-        ("a/b", ("", "a/b")),
-        ("$share/g/a/b", ("g", "a/b")),
-        ("$share/g/#", ("g", "#")),
-        ("$share/g//", ("g", "/")),
-        ("$share/g", ("", "$share/g")),
-        ("$share//a", ("", "$share//a")),
-        ("$share/g/", ("", "$share/g/")),
-        ("$shared/g/a", ("", "$shared/g/a")),
-    ],
-)
-def test_a_share_name_is_cut_off(full: str, cut: tuple[str, str]) -> None:
-    assert unshared(full) == cut
 
 
 def test_a_subscription_replaces_the_one_with_the_same_filter() -> None:

@@ -10,10 +10,11 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.fast_decode import values
 from mqttpub.lint.connection import Conversation
-from mqttpub.lint.connection.connect import _ordinary
-from mqttpub.lint.connection.registry import CHECKS
+from mqttpub.lint.connection.connect import is_ordinary
+from mqttpub.lint.connection.conversation import RULE_MODULES
 from mqttpub.lint.connection.state import Identifiers
 from mqttpub.lint.packet.check import lint
+from mqttpub.lint.registry import check_tables
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY
@@ -73,7 +74,7 @@ def test_a_message_names_the_packet_before() -> None:
 
 
 def test_the_order_of_the_checks_of_a_message() -> None:
-    names = [[check.__name__ for check in side[Publish]] for side in CHECKS]
+    names = [[check.__name__ for check in side[Publish]] for side in check_tables(RULE_MODULES)]
     assert names == [
         ["published", "within", "aliased", "sent"],
         ["published", "within", "aliased", "delivered", "came"],
@@ -116,18 +117,18 @@ def test_memory_has_bounds() -> None:
 
 @given(st.data(), versions, st.booleans())
 @settings(max_examples=30)
-def test_an_ordinary_connect_has_no_error(data: st.DataObject, version: Version, valid: bool) -> None:
+def test_anis_ordinary_connect_has_no_error(data: st.DataObject, version: Version, valid: bool) -> None:
     packet = data.draw(packets(version, valid, direction=Direction.CLIENT if valid else None, code=Connect.code))
     raw = encode(packet, version) + data.draw(st.sampled_from((b"", b"\0")))
     read = values(raw, version)
-    if isinstance(read, Connect) and _ordinary(read, version, len(raw)):
+    if isinstance(read, Connect) and is_ordinary(read, version, len(raw)):
         assert [each for each in lint(decode(raw, version)) if each.severity == "error"] == []
 
 
-def test_most_connects_are_ordinary() -> None:
+def test_most_connects_areis_ordinary() -> None:
     for version in Version:
         for more in ({}, {"username": "me"}, {"username": "me", "password": b"\0"}):
             raw = encode(Connect(client_id="a", **more), version)
             read = values(raw, version)
             assert isinstance(read, Connect)
-            assert _ordinary(read, version, len(raw))
+            assert is_ordinary(read, version, len(raw))

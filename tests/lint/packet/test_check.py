@@ -13,11 +13,10 @@ import mqttpub
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded
-from mqttpub.lint.connection.registry import cite
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.registry import RULES
 from mqttpub.lint.packet.specific import ABSENT, LEFT_OVER, LENGTHS
 from mqttpub.lint.packet.view import OF_SERVER
+from mqttpub.lint.registry import RULES, cite
 from mqttpub.spec import structure
 from mqttpub.spec.constraints import Law
 from mqttpub.spec.declare import PACKETS, Group, Packet, Property
@@ -80,7 +79,7 @@ def laws() -> Iterator[Law]:
     yield from table_laws()
     yield from (each for each in vars(structure).values() if isinstance(each, Law))
     yield from (limit.law for limit in structure.STRINGS)
-    yield from (each.law for each in RULES)
+    yield from (each.cites for each in RULES if each.cites)
     yield from (law for _, law in LENGTHS.values())
     yield from ABSENT.values()
     yield from (row[2] for row in LEFT_OVER)

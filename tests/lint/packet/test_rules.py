@@ -1,16 +1,11 @@
 """Rules across the fields of a packet."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from mqttpub.codec.decode import decode
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.registry import RULES, Rule, rule
 from mqttpub.lint.packet.rules import broken
-from mqttpub.lint.packet.view import Fault, Reading
-from mqttpub.spec.constraints import Law
-from mqttpub.spec.packets import Pingreq
+from mqttpub.lint.packet.view import PacketView
 from mqttpub.spec.versions import Version
 from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
 
@@ -197,24 +192,6 @@ def test_absence_is_not_judged_where_the_packet_was_not_read_to_its_end() -> Non
     ]  # fmt: skip
 
 
-def test_a_rule_is_declared_with_its_packets_and_statements(monkeypatch: pytest.MonkeyPatch) -> None:
-    declared: list[Rule] = []
-    monkeypatch.setattr("mqttpub.lint.packet.registry.RULES", declared)
-
-    @rule(Pingreq, Law("3.12.4-1"), severity="note")
-    def never(packet: Reading) -> Iterator[Fault]:
-        """Nothing."""
-        yield from ()
-
-    assert declared == [Rule((Pingreq,), Law("3.12.4-1"), never, None, "note", False)]
-
-
-def test_every_rule_is_about_something() -> None:
-    for each in RULES:
-        assert each.packets
-        assert any(each.law)
-
-
 def test_a_type_that_the_version_lacks_breaks_no_rule() -> None:
-    assert list(broken(Reading(decode(b"\xf0\x00", Version.V311)))) == []
+    assert list(broken(PacketView(decode(b"\xf0\x00", Version.V311)))) == []
     assert len(lint(decode(b"\xf0\x00", Version.V311))) == 1

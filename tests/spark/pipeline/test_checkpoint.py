@@ -27,7 +27,7 @@ from mqttpub.capture.protocol.demux import Streams
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.exchanges.pair import Pairing
 from mqttpub.columns.reassemble.state import State
-from mqttpub.lint.connection.registry import OCCASIONS
+from mqttpub.lint.registry import TEST_POINTS
 from mqttpub.spark.pipeline import checkpoint as saved
 from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, load, loads
 from mqttpub.spark.pipeline.reading import SourceReader
@@ -127,8 +127,8 @@ def test_arrays_and_columns() -> None:
     assert all(one.equals(other) for one, other in zip(again(columns), columns, strict=True))
 
 
-def test_an_occasion_is_the_one_that_rules_know() -> None:
-    assert all(one is other for one, other in zip(again(OCCASIONS), OCCASIONS, strict=True))
+def test_an_test_point_is_the_one_that_rules_know() -> None:
+    assert all(one is other for one, other in zip(again(TEST_POINTS), TEST_POINTS, strict=True))
 
 
 # the format number
@@ -144,7 +144,8 @@ ELSEWHERE = {
     "mqttpub.columns.findings": "Found",
     "mqttpub.columns.exchanges.pair": "Close _Exchanges",
     "mqttpub.columns.exchanges.sessions": "Course Moment",
-    "mqttpub.lint.connection.registry": "Occasion Tally",
+    "mqttpub.lint.fault": "Place",
+    "mqttpub.traffic.aliases": "Topic",
     "mqttpub.spark.formats.capture_reader": "CaptureReader FilteringReader Share UnseenError",
     "mqttpub.spark.pipeline.reading": "SourceFrames",
     "mqttpub.spark.pipeline.tables": "TableFiles",
@@ -319,7 +320,7 @@ def test_names_are_shown_as_a_terminal_may_have_them() -> None:
         (Armed(saved._array, "i8", b"123"), r"it is broken \(ValueError\)"),
         (Armed(saved._array, "nonsense", b""), r"it is broken \(TypeError\)"),
         (Armed(saved._column, b"nonsense"), r"it is broken \(ArrowInvalid\)"),
-        (Armed(saved._occasion, (), 0), r"it is broken \(IndexError\)"),
+        (Armed(saved._test_point, (), 0), r"it is broken \(IndexError\)"),
         (Armed(Counter, 3), r"it is broken \(TypeError\)"),
     ],
 )
