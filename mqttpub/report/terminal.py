@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..common.errors import UserError
 from ..common.files import PAGE, check_place, file_id, replacing
-from ..view.terminal.show import Show
+from ..view.packet.show import Show
 
 if TYPE_CHECKING:
     from ..view.terminal.cells import Line, Segment

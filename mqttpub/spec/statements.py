@@ -10,6 +10,18 @@ from typing import NamedTuple
 
 from .versions import Version
 
+CLASSES = {
+    "A": "one packet shows it",
+    "A~": "one packet hints at it",
+    "B": "one connection shows it",
+    "B*": "one connection shows it when provoked",
+    "BL": "shown by subscribing to what one publishes",
+    "C2": "needs a second connection",
+    "C": "cannot be seen from outside",
+}
+"""Classes of statements: what it takes to see a violation."""
+PARTIES = {"c": "the client", "s": "the server", "cs": "both ends"}
+"""Whom a statement binds."""
 _VERSIONS = {version.prefix: version.label for version in sorted(Version, reverse=True)}
 
 

@@ -132,8 +132,8 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...common.files import PAGE, check_place, file_id
     from ...reading.follow import JudgedTraffic
     from ...reading.input import AllEvents, short_names
+    from ...view.packet.show import screen_width
     from ...view.terminal.reading_bar import ReadingBar
-    from ...view.terminal.show import screen_width
 
     progress = ReadingBar(inputs)
     stack.callback(progress.close)
@@ -174,7 +174,7 @@ class TextDump:
     """Shows the packets of texts byte for byte; a lone packet of unknown version in both versions."""
 
     def __init__(self, request: DecodeRequest) -> None:
-        from ...view.terminal.show import Show
+        from ...view.packet.show import Show
 
         self.request = request
         self.show = Show(secrets=request.secrets, full=request.full)
@@ -225,7 +225,7 @@ class TextDump:
         if self.request.json:
             self._records(shown, known=not event.guessed or (alone and not readings[1:]))
         elif shown[1:]:
-            from ...view.terminal.side_by_side import side_by_side
+            from ...view.packet.side_by_side import side_by_side
 
             side_by_side(self.show, shown)
         else:

@@ -167,7 +167,7 @@ def write(data: bytes, version: Version, given: dict[str, Any]) -> int:
     """Print the bytes of a packet as the output options say."""
     if given["inspect"]:
         from ...codec.decode import decode
-        from ...view.terminal.show import Show
+        from ...view.packet.show import Show
 
         Show(secrets=given["show_secrets"], full=given["full"]).packet(decode(data, version), judge=True)
         return 0

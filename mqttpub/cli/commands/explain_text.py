@@ -12,21 +12,11 @@ from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS
 from ...spec.properties import PROPERTIES, PropertyRow
 from ...spec.reason_codes import CONNECT_RETURN_CODES, REASONS, SUBACK_RETURN_CODES, Codes, Reason
-from ...spec.statements import Statement, find, statement
+from ...spec.statements import CLASSES, PARTIES, Statement, find, statement
 from ...spec.versions import Version
-from ...view.terminal.show import Show, screen_width
+from ...view.packet.show import Show, screen_width
 
 Line = list[tuple[str, str]]
-CLASSES = {
-    "A": "one packet shows it",
-    "A~": "one packet hints at it",
-    "B": "one connection shows it",
-    "B*": "one connection shows it when provoked",
-    "BL": "shown by subscribing to what one publishes",
-    "C2": "needs a second connection",
-    "C": "cannot be seen from outside",
-}
-WHO = {"c": "the client", "s": "the server", "cs": "both ends"}
 
 
 def explain(word: str, *, as_json: bool) -> int:
@@ -260,8 +250,8 @@ def _reason_senders(row: Reason) -> str:
     for packet, ends in senders_of(row).items():
         by_ends.setdefault(ends, []).append(packet)
     if len(by_ends) == 1:
-        return WHO[next(iter(by_ends))] + (", before 5.0" if row in RETURN_CODES else "")
-    return "; ".join(f"{WHO[ends]} in {', '.join(names)}" for ends, names in by_ends.items())
+        return PARTIES[next(iter(by_ends))] + (", before 5.0" if row in RETURN_CODES else "")
+    return "; ".join(f"{PARTIES[ends]} in {', '.join(names)}" for ends, names in by_ends.items())
 
 
 def senders_of(row: Reason) -> dict[str, str]:
@@ -294,7 +284,7 @@ def _named_field_text(named: NamedField) -> Iterator[Line]:
 def _statement_text(row: Statement) -> Iterator[Line]:
     yield [(row.id, row.severity), (f"  MQTT {row.version}  section {row.section}", "dim")]
     yield [(row.text, "")]
-    yield [("binds     ", "label"), (WHO[row.who], "")]
+    yield [("binds     ", "label"), (PARTIES[row.who], "")]
     yield [("severity  ", "label"), (row.severity, row.severity)]
     yield [("checked   ", "label"), (f"class {row.klass}: {CLASSES[row.klass]}", "")]
     if row.equivalents:

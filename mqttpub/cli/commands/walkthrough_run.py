@@ -17,7 +17,7 @@ from ...spec.packets import Connect, Publish
 from ...spec.properties import BY_KEY
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
-from ...view.terminal.show import Show
+from ...view.packet.show import Show
 
 TOPIC = "request"
 PROPERTIES = (

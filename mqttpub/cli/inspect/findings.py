@@ -10,12 +10,11 @@ from ...common.words import counted, plural
 from ...lint.coverage import Fared
 from ...reading.judged import JudgedEvent
 from ...reading.selection import Selection
-from ...spec.statements import Statement, statement
+from ...spec.statements import CLASSES, PARTIES, Statement, statement
 from ...spec.versions import Version
 from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
 from ...view.traffic.findings import FindingLines, records
-from ..commands.explain_text import CLASSES, WHO
 
 MOST_NAMED = 5
 """Statements of which it is said how many findings were not shown; the others are summed up."""
@@ -207,7 +206,7 @@ class SarifOut:
 
 def described(row: Statement) -> str:
     """Tell what it takes to see a statement broken, and whom it binds."""
-    return f"class {row.klass}: {CLASSES[row.klass]}; binds {WHO[row.who]}"
+    return f"class {row.klass}: {CLASSES[row.klass]}; binds {PARTIES[row.who]}"
 
 
 def explained(id: str, width: int) -> Iterator[Line]:
@@ -250,7 +249,7 @@ def _left_out(selection: Selection) -> str:
 
 def width_of(stream: TextIO) -> int:
     """Return the columns of a terminal, or those of a pipe."""
-    from ...view.terminal.show import WIDTH_OF_A_PIPE, screen_width
+    from ...view.packet.show import WIDTH_OF_A_PIPE, screen_width
 
     if stream is sys.stdout or not stream.isatty():
         return screen_width()

@@ -123,7 +123,7 @@ def dump(events: "Iterable[Known]", options: ViewOptions) -> None:
 def _dump(events: "Iterable[Known]", options: ViewOptions) -> None:
     from ...common.times import Clock
     from ...traffic.context import KnownPacket
-    from ...view.terminal.show import Show
+    from ...view.packet.show import Show
     from ...view.traffic.summary import told
 
     screen = Show(secrets=options.secrets, full=options.full)

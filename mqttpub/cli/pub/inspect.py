@@ -11,7 +11,7 @@ from ...codec.stream import Frame
 from ...codec.tree import Decoded, Finding
 from ...lint.packet.check import lint
 from ...spec.versions import Direction, Version
-from ...view.terminal.show import Show
+from ...view.packet.show import Show
 
 ACKS = {"PUBACK", "PUBREC", "PUBCOMP"}
 MAX_WAITING = 1000

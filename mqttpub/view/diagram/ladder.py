@@ -8,8 +8,8 @@ from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import Known
 from ..packet.marks import sentence
-from ..terminal.cells import Line, cells, measure
-from ..traffic.facts import Fact, clip, fit
+from ..terminal.cells import Line, cells, clip, measure
+from ..traffic.facts import Fact, fit
 from .steps import Step, left_out, name, steps
 
 NARROWEST = 60

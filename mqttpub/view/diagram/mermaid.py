@@ -7,7 +7,7 @@ from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import Known
-from ..traffic.facts import clip
+from ..terminal.cells import clip
 from .steps import Step, left_out, name, steps
 
 MOST_TEXT = 45_000

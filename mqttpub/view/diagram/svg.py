@@ -7,8 +7,8 @@ from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import Known
-from ..terminal.cells import Line, wrap
-from ..traffic.facts import Fact, clip, fit
+from ..terminal.cells import Line, clip, wrap
+from ..traffic.facts import Fact, fit
 from .steps import Step, left_out, name, steps
 
 MOST_STEPS = 2000

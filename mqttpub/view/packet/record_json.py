@@ -9,10 +9,10 @@ from ...common.strict_json import parse_portable_json
 from ...common.times import iso_of
 from ...wire.span import Span
 from ...wire.types import PAIR
-from ..traffic.verdict import finding_record
 from .masking import clipped, hidden
 from .payload import classify
 from .values import describe
+from .verdict import finding_record
 
 __all__ = ["dumps", "packet_of", "record"]
 

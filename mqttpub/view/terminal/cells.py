@@ -88,3 +88,19 @@ def _pieces(word: str, room: int, width: int) -> Iterator[tuple[str, int]]:
             start, used, room = at, 0, width
         used += size
     yield word[start:], used
+
+
+def clip(text: str, room: int) -> str:
+    """Return a text in at most `room` cells, ending with how many characters are left out: `sensors/a...+12`."""
+    if reach(text, room) <= room:
+        return text
+    for kept in range(min(room, len(text)), -1, -1):
+        mark = f"...+{len(text) - kept}"
+        if cells(text[:kept]) + len(mark) <= room:
+            return text[:kept] + mark
+    return "." * max(room, 0)
+
+
+def reach(text: str, most: int) -> int:
+    """Return the cells of a text, or just some number above `most` when it is far longer."""
+    return most + 1 if len(text) > 4 * most + 64 else cells(text)

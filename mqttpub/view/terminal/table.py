@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..traffic.facts import clip
-from .cells import Line, Segment, cells
+from .cells import Line, Segment, cells, clip
 
 
 def table(

@@ -9,8 +9,8 @@ from ...spec.declare import PACKETS
 from ...traffic.clients import called
 from ...traffic.exchanges import Exchange, Leg
 from ...traffic.statistics import kind_of
-from ..terminal.cells import Line, measure, wrap
-from .facts import Fact, clip, fit, reach, reason_fact, reason_name, topic_facts
+from ..terminal.cells import Line, clip, measure, reach, wrap
+from .facts import Fact, fit, reason_fact, reason_name, topic_facts
 
 NARROWEST = 60
 WIDE = 100

@@ -26,7 +26,7 @@ from ...spec.versions import Version
 from ...traffic.aliases import Topic
 from ...traffic.context import KnownPacket
 from ..packet.payload import classify
-from ..terminal.cells import Line, cells
+from ..terminal.cells import Line, cells, clip, reach
 
 LONGEST = 120
 """Bytes of a payload that are shown at most."""
@@ -66,22 +66,6 @@ def fit(given: Iterable[Fact], room: int | None, gap: int = 2) -> Line:
     shown = list(given) if room is None else _fitting(list(given), room, gap)
     line = [segment for fact in shown for segment in ((" " * gap, ""), (fact.text, fact.style))]
     return line[1:]
-
-
-def clip(text: str, room: int) -> str:
-    """Return a text in at most `room` cells, ending with how many characters are left out: `sensors/a...+12`."""
-    if reach(text, room) <= room:
-        return text
-    for kept in range(min(room, len(text)), -1, -1):
-        mark = f"...+{len(text) - kept}"
-        if cells(text[:kept]) + len(mark) <= room:
-            return text[:kept] + mark
-    return "." * max(room, 0)
-
-
-def reach(text: str, most: int) -> int:
-    """Return the cells of a text, or just some number above `most` when it is far longer."""
-    return most + 1 if len(text) > 4 * most + 64 else cells(text)
 
 
 def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:

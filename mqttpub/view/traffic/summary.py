@@ -9,9 +9,9 @@ from ...common.times import Clock, Zero
 from ...traffic.clients import called
 from ...traffic.context import Known, KnownPacket, ends_of
 from ...traffic.events import Closed, GapSeen, Remark
-from ..terminal.cells import Line, measure
-from .facts import Fact, clip, facts, fit, name_of, reach
-from .verdict import verdict, worst
+from ..packet.verdict import verdict, worst
+from ..terminal.cells import Line, clip, measure, reach
+from .facts import Fact, facts, fit, name_of
 
 NARROWEST = 60
 _WIDE = 100

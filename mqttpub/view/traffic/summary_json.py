@@ -62,8 +62,8 @@ from ...traffic.aliases import Topic
 from ...traffic.context import Known, KnownPacket, ends_of
 from ...traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
+from ..packet.verdict import finding_record, verdict, worst
 from .facts import name_of, reason_name
-from .verdict import finding_record, verdict, worst
 
 MOST_REMEMBERED = 10_000
 """Topics, and connections, whose JSON text is remembered."""

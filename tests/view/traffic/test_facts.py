@@ -23,8 +23,8 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import KnownPacket
-from mqttpub.view.terminal.cells import cells, measure
-from mqttpub.view.traffic.facts import Fact, clip, facts, fit, name_of, preview, reason_fact
+from mqttpub.view.terminal.cells import cells, clip, measure
+from mqttpub.view.traffic.facts import Fact, facts, fit, name_of, preview, reason_fact
 from tests.build.events import Talk, known
 
 

@@ -1,7 +1,7 @@
 """The verdict of a packet."""
 
 from mqttpub.codec.tree import Finding
-from mqttpub.view.traffic.verdict import finding_record, verdict, worst
+from mqttpub.view.packet.verdict import finding_record, verdict, worst
 from mqttpub.wire.span import Span
 
 

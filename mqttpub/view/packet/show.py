@@ -7,9 +7,9 @@ from typing import Any
 
 from ...codec.tree import Decoded
 from ...lint.packet.check import lint
-from ..packet.dump import annotate, headline
-from .cells import wrap
-from .style import show
+from ..terminal.cells import wrap
+from ..terminal.style import show
+from .dump import annotate, headline
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""

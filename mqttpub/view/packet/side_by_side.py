@@ -4,8 +4,8 @@ from itertools import zip_longest
 from typing import Any
 
 from ...codec.tree import Decoded
-from ..packet.dump import annotate, headline
-from .cells import measure
+from ..terminal.cells import measure
+from .dump import annotate, headline
 from .show import Show
 
 NARROWEST = 60
