@@ -15,7 +15,7 @@ from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from .connection import Conversation
 from .gaps import wrong
 from .packet.check import lint
-from .packet.fast import sound
+from .packet.fast import is_clean
 
 MOST_CONNECTIONS = 2048
 """Connections that are judged at the same time; the oldest makes room."""
@@ -135,7 +135,7 @@ class Judge:
         if packet.topic in topics and not packet.properties:
             qos = packet.qos
             return (not packet.dup) if not qos else bool(qos < 3 and packet.packet_id)
-        if not sound(packet, version, direction):
+        if not is_clean(packet, version, direction):
             return False
         # Those that begin with $ are right from the server only.
         if packet.topic and packet.topic[0] != "$" and len(packet.topic) <= LONGEST_TOPIC:

@@ -6,7 +6,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.fast_decode import values
 from mqttpub.lint.judge import Judge
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.fast import sound
+from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Ends, PacketSeen
@@ -107,4 +107,4 @@ def test_the_judge_says_it_of_a_topic_that_was_right_from_the_server() -> None:
 def test_what_is_worth_a_warning_is_not_sound(text: str) -> None:
     packet = values(case(text, Version.V5).data, Version.V5)
     assert isinstance(packet, Publish)
-    assert not sound(packet, Version.V5, Direction.CLIENT)
+    assert not is_clean(packet, Version.V5, Direction.CLIENT)

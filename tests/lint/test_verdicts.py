@@ -18,7 +18,7 @@ from mqttpub.codec.tree import Decoded, Finding
 from mqttpub.lint.connection import Conversation
 from mqttpub.lint.judge import Judge
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.fast import sound
+from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statements
 from mqttpub.spec.versions import Direction, Version
@@ -72,7 +72,7 @@ class Verdicts:
 def unsound(decoded: Decoded, found: list[Finding]) -> Iterator[str]:
     """Yield a word where the quick look calls a packet sound that is not."""
     packet = decoded.packet
-    if packet and not decoded.findings and sound(packet, decoded.version, decoded.direction):
+    if packet and not decoded.findings and is_clean(packet, decoded.version, decoded.direction):
         yield from (f"is called sound, but {each!r}" for each in found if each.severity != "note")
 
 

@@ -9,7 +9,7 @@ from ...codec.fast_decode import Irregular, reader
 from ...codec.framing import CONNECT, connect_layout, declared, frame_length
 from ...common.words import plural
 from ...lint.packet.check import lint
-from ...lint.packet.fast import sound
+from ...lint.packet.fast import is_clean
 from ...spec.declare import PACKETS, Field
 from ...spec.packets import Publish
 from ...spec.versions import Direction, Version
@@ -86,7 +86,7 @@ def _clean(data: bytes, version: Version, longest: int) -> bool:
         packet = reader(code, version)(data, data[0], _header_size(data), len(data))
     except (Short, Overlong, Irregular):
         return False
-    if sound(packet, version):
+    if is_clean(packet, version):
         return True
     return len(data) <= longest and not any(each.severity == "error" for each in lint(decode(data, version)))
 

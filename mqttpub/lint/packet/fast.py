@@ -10,7 +10,7 @@ from ...spec.properties import BY_KEY, PROPERTIES
 from ...spec.versions import Direction, Version
 
 
-def sound(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
+def is_clean(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
     """Return True only for a packet in which `lint` finds no error and no warning.
 
     The packet was built, or was read from bytes that the decoder had no finding for. False

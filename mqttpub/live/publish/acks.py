@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...codec.fast_decode import Irregular, reader
-from ...lint.packet.fast import sound
+from ...lint.packet.fast import is_clean
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Pubrec
 from ...spec.properties import BY_KEY
@@ -42,7 +42,7 @@ def read(data: bytes, version: Version) -> Packet:
         packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
     except (Irregular, IndexError):
         return _judged(data, version)
-    return packet if sound(packet, version, Direction.SERVER) else _judged(data, version)
+    return packet if is_clean(packet, version, Direction.SERVER) else _judged(data, version)
 
 
 def _header(data: bytes) -> int:

@@ -6,16 +6,13 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ...codec.decode import decode
-from ...codec.encode import encode
 from ...codec.publish_writer import PublishWriter
-from ...lint.packet.check import lint
-from ...lint.packet.fast import sound
+from ...lint.gate import check_packet
 from ...live.publish.flows import Message
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES, PropertyRow
-from ...spec.versions import Direction, Version
+from ...spec.versions import Version
 from ...wire.types import PAIR
 from .errors import OptionError
 from .options import Options, property_value
@@ -69,18 +66,10 @@ class Writers:
             packet_id=1 if kind.qos else None,
         )  # fmt: skip
         try:
-            if not sound(packet, self.version, Direction.CLIENT):
-                self._judge(packet)
+            check_packet(packet, self.version)
             return PublishWriter(packet, self.version)
         except ValueError as error:
             raise Unfit(str(error)) from None
-
-    def _judge(self, packet: Publish) -> None:
-        decoded = decode(encode(packet, self.version), self.version, direction=Direction.CLIENT)
-        for finding in lint(decoded, Direction.CLIENT):
-            if finding.severity == "error":
-                cited = f" ({finding.statement})" if finding.statement else ""
-                raise Unfit(f"{finding.message}{cited}")
 
     def message(self, kind: Kind, payload: bytes, token: Any, row: str | None) -> Message:
         """Return the message of a row, which is named `row` in it; raises Unfit."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from ...codec.encode import encode
 from ...lint.packet.check import lint
-from ...lint.packet.fast import sound
+from ...lint.packet.fast import is_clean
 from ...live.failures import ConnectionRefused, Failure, PeerFault, Refused
 from ...live.net.target import Target
 from ...live.publish.acks import read
@@ -38,7 +38,7 @@ class Wishes(NamedTuple):
 
 def checked(subscribe: Subscribe) -> Subscribe:
     """Return a SUBSCRIBE in which nothing is wrong; raises OptionError with the reason."""
-    if not sound(subscribe, Version.V5):
+    if not is_clean(subscribe, Version.V5):
         from ...codec.decode import decode
 
         for finding in lint(decode(encode(subscribe, Version.V5), Version.V5)):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.fast import sound
+from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish, Suback, Will
 from mqttpub.spec.versions import Direction, Version
@@ -29,7 +29,7 @@ def errors(packet: Packet, version: Version) -> list[str]:
 @given(st.data(), st.sampled_from(Version), st.booleans())
 def test_sound_packets_have_no_error(data: st.DataObject, version: Version, valid: bool) -> None:
     packet = data.draw(packets(version, valid=valid))
-    if sound(packet, version):
+    if is_clean(packet, version):
         assert errors(packet, version) == []
 
 
@@ -46,7 +46,7 @@ SOUND = [
 
 @pytest.mark.parametrize("packet", SOUND, ids=repr)
 def test_the_common_packets_need_no_full_look(packet: Packet) -> None:
-    assert sound(packet, Version.V5)
+    assert is_clean(packet, Version.V5)
 
 
 UNSOUND = [
@@ -86,4 +86,4 @@ UNSOUND = [
 
 @pytest.mark.parametrize("packet", UNSOUND, ids=repr)
 def test_what_may_be_wrong_gets_the_full_look(packet: Packet) -> None:
-    assert not sound(packet, Version.V5)
+    assert not is_clean(packet, Version.V5)
