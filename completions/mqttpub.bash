@@ -24,11 +24,11 @@ _mqttpub() {
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
         case "$try" in
-            'pub'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion') command=$try ;;
+            'pub'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
         esac
     done
     case "$command" in
-        '') options='--version --color --no-pager --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion' ;;
+        '') options='--version --color --no-pager --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion help' ;;
         'pub') options='-t --topic -m --message --payload -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --color --no-pager --help-all --help' words='' ;;
         'encode') options='--format -d --inspect --show-secrets --full --json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
         'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full --color --no-pager --help' words='' ;;
@@ -57,6 +57,7 @@ _mqttpub() {
         'profile list') options='--help' words='' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
+        'help') options='--color --no-pager --help' words='publish bulk migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub explain bench walkthrough broker profile help' ;;
     esac
     case "$command $previous" in
         ' --color') values='auto always never' ;;
@@ -422,6 +423,7 @@ _mqttpub() {
         'broker --color') values='auto always never' ;;
         'profile --color') values='auto always never' ;;
         'completion --color') values='auto always never' ;;
+        'help --color') values='auto always never' ;;
     esac
     COMPREPLY=()
     if [[ $values == =files ]]; then

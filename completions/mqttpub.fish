@@ -12,7 +12,7 @@ function __mqttpub_at
 end
 
 complete -c mqttpub -f
-complete -c mqttpub -n '__mqttpub_at' -f -a 'pub encode decode lint explain pipeline bench walkthrough broker profile completion'
+complete -c mqttpub -n '__mqttpub_at' -f -a 'pub encode decode lint explain pipeline bench walkthrough broker profile completion help'
 complete -c mqttpub -n '__mqttpub_at' -l version -d 'Show the version and exit.'
 complete -c mqttpub -n '__mqttpub_at' -l color -x -a 'auto always never' -d 'Colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'
 complete -c mqttpub -n '__mqttpub_at' -l no-pager -d 'Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]'
@@ -572,3 +572,7 @@ complete -c mqttpub -n '__mqttpub_at completion' -f -a 'bash zsh fish'
 complete -c mqttpub -n '__mqttpub_at completion' -l color -x -a 'auto always never' -d 'Colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'
 complete -c mqttpub -n '__mqttpub_at completion' -l no-pager -d 'Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]'
 complete -c mqttpub -n '__mqttpub_at completion' -l help -d 'Show this message and exit.'
+complete -c mqttpub -n '__mqttpub_at help' -f -a 'publish bulk migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub explain bench walkthrough broker profile help'
+complete -c mqttpub -n '__mqttpub_at help' -l color -x -a 'auto always never' -d 'Colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'
+complete -c mqttpub -n '__mqttpub_at help' -l no-pager -d 'Do not show long output through a pager. [pager: MQTTPUB_PAGER, PAGER or less]'
+complete -c mqttpub -n '__mqttpub_at help' -l help -d 'Show this message and exit.'

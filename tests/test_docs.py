@@ -1,4 +1,4 @@
-"""README.md shows what the program does: every screen in it is run and compared; `--update` rewrites them."""
+"""README.md and the guides show what the program does: each of their screens is run; `--update` rewrites them."""
 
 import re
 from pathlib import Path
@@ -7,28 +7,28 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from mqttpub.cli.commands.help import TOPICS
 from mqttpub.cli.main import program
-from mqttpub.cli.registry import COMMANDS
-from tests.screens import ROOT, comparable, parse, run, written
+from mqttpub.cli.registry import COMMANDS, load
+from tests.documents import DOCUMENTS, GUIDES, README, ROOT, between, blocks, guide, replace_between, section
+from tests.screens import comparable, parse, run, written
 
-README = ROOT / "README.md"
-BLOCK = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
-
-
-def blocks() -> list[str]:
-    """Return the blocks of README.md that hold screens."""
-    return BLOCK.findall(README.read_text())
+LONGEST_README = 350
+SCREENS = [(path, number) for path in DOCUMENTS for number in range(len(blocks(path.read_text(), "console")))]
+LINK = re.compile(r"\]\(([^)#]+)\)")
+GUIDE_TABLE = "guides"
+STATUS_ROW = re.compile(r"^\| [\d, ]+ \|.*$", re.MULTILINE)
 
 
 @pytest.mark.broker
-@pytest.mark.parametrize("number", range(len(blocks())))
-def test_the_screens_of_the_readme(number: int, mosquitto: int, tmp_path: Path, update: bool) -> None:
-    block = blocks()[number]
+@pytest.mark.parametrize(("path", "number"), SCREENS, ids=[f"{path.stem}-{number}" for path, number in SCREENS])
+def test_the_screens_are_as_written(path: Path, number: int, mosquitto: int, tmp_path: Path, update: bool) -> None:
+    block = blocks(path.read_text(), "console")[number]
     expected = parse(block)
     shown = [run(screen.command, port=mosquitto, folder=tmp_path) for screen in expected]
     if update:
         text = "".join(written(new if changed(old, new) else old) for old, new in zip(expected, shown, strict=True))
-        README.write_text(README.read_text().replace(f"```console\n{block}```", f"```console\n{text}```", 1))
+        path.write_text(path.read_text().replace(f"```console\n{block}```", f"```console\n{text}```", 1))
         return
     for old, new in zip(expected, shown, strict=True):
         assert (comparable(new.output), new.status) == (comparable(old.output), old.status), new.command
@@ -45,11 +45,41 @@ def test_the_commands_that_the_readme_promises() -> None:
     assert (ROOT / ".ci" / "run").read_text().rstrip().endswith("bash tests/run")
 
 
+def test_the_readme_is_short() -> None:
+    assert len(README.read_text().splitlines()) <= LONGEST_README
+
+
+def test_the_readme_lists_the_guides_as_help_does(update: bool) -> None:
+    rows = [f"| [{name}](mqttpub/guides/{name}.md) | {about} |" for name, about in TOPICS.items()]
+    table = "\n".join(["| guide | about |", "| --- | --- |", *rows, ""])
+    if update:
+        replace_between(README, GUIDE_TABLE, table)
+    assert between(README, GUIDE_TABLE) == table
+    assert {path.stem for path in GUIDES.glob("*")} == set(TOPICS)
+
+
+def test_the_readme_has_the_exit_statuses_of_the_guide() -> None:
+    every = guide("exit-status").read_text().partition("\n## ")[0]
+    assert STATUS_ROW.findall(section(README, "Exit status")) == STATUS_ROW.findall(every)
+    assert len(STATUS_ROW.findall(every)) > 10
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_links_lead_to_files(path: Path) -> None:
+    for target in LINK.findall(path.read_text()):
+        assert "://" in target or (path.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
+def test_a_document_begins_with_its_title(path: Path) -> None:
+    assert re.match(r"# [^\n]+\n\n", path.read_text())
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_for_itself_and_each_option(name: str) -> None:
     result = CliRunner().invoke(program, [name, "--help"], prog_name="mqttpub")
     assert result.exit_code == 0
     assert f"mqttpub {name}" in result.output
-    assert name in README.read_text()
-    for param in program.get_command(None, name).params:  # type: ignore[arg-type, union-attr]
+    assert any(f"mqttpub {name}" in path.read_text() for path in DOCUMENTS)
+    for param in load(name).params:
         assert isinstance(param, click.Argument) or param.help, f"{name} {param.name} has no help"

@@ -16,6 +16,7 @@ COMMANDS = {
     "broker": "Run a small local broker for experiments.",
     "profile": "Show the named sets of flags in the configuration file.",
     "completion": "Print the completion script of a shell.",
+    "help": "Show a guide, or all flags of a command.",
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
 

@@ -1,12 +1,12 @@
 """Suggestions for unknown commands and flags; imported only after an error."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
 import click
 
-from .flags.base import Flag
+from .flags.base import Flag, has_short_help
 
 MOST = 2
 """Maximum number of names suggested."""
@@ -16,7 +16,6 @@ OTHER_COMMANDS = {
     **dict.fromkeys(("sub", "subscribe", "mosquitto_sub"), _NO_SUBSCRIBER),
     **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}, and mosquitto_rr waits for a response"),
     **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
-    "help": "`mqttpub --help` lists the commands, and `mqttpub COMMAND --help` the flags of one",
     "version": "`mqttpub --version` prints the version",
 }
 """Commands of other programs, and the equivalent here."""
@@ -52,8 +51,7 @@ def _of_command(name: str, ctx: click.Context) -> str:
             return f"{known}: {OTHER_COMMANDS[name]}"
         if os.path.isfile(name):
             return f"{known}; `mqttpub decode {name}` reads the file"
-    near = get_close_matches(name, ctx.command.list_commands(ctx), MOST)
-    return f"{known}{_question(near) if near else f'; `{ctx.command_path} --help` lists them'}"
+    return known + suggestion(name, ctx.command.list_commands(ctx), f"{ctx.command_path} --help")
 
 
 def _of_option(name: str, ctx: click.Context) -> str:
@@ -63,8 +61,8 @@ def _of_option(name: str, ctx: click.Context) -> str:
             return OTHER_FLAGS[name]
         if command := next(_commands_with(name, ctx), None):
             return f"flags come after the command: `mqttpub {command} {name} ...`"
-    near = get_close_matches(name, _shown(ctx.command), MOST)
-    return known + (_question(near) if near else f"; `{ctx.command_path} --help` lists them")
+    every = "--help-all" if has_short_help(ctx.command) else "--help"
+    return known + suggestion(name, _shown(ctx.command), f"{ctx.command_path} {every}")
 
 
 def _commands_with(name: str, ctx: click.Context) -> Iterator[str]:
@@ -81,5 +79,7 @@ def _shown(command: click.Command) -> list[str]:
     return [name for each in options for name in (each.shown() if isinstance(each, Flag) else each.opts)]
 
 
-def _question(near: list[str]) -> str:
-    return f"; did you mean {' or '.join(near)}?"
+def suggestion(name: str, known: Iterable[str], listing: str) -> str:
+    """Return the end of a sentence about an unknown name: similar names, or else the command that lists all."""
+    near = get_close_matches(name, known, MOST)
+    return f"; did you mean {' or '.join(near)}?" if near else f"; `{listing}` lists them"

@@ -245,7 +245,7 @@ def documentation() -> str:
 
 
 def _documented(name: str) -> Iterator[str]:
-    yield from (f"#### {name}", "", ABOUT[name], "", "| column | type | meaning |", "| --- | --- | --- |")
+    yield from (f"## {name}", "", ABOUT[name], "", "| column | type | meaning |", "| --- | --- | --- |")
     for column in TABLES[name]:
         kind = type_name(column.type)
         # Angle brackets would be taken for HTML.

@@ -14,10 +14,6 @@ SAID = {
     "subscribe -t x": (
         "mqttpub: there is no command 'subscribe': mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
     ),
-    "help": (
-        "mqttpub: there is no command 'help': `mqttpub --help` lists the commands, "
-        "and `mqttpub COMMAND --help` the flags of one"
-    ),
     "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
     "lnit": "mqttpub: there is no command 'lnit'; did you mean lint?",
     "xyz": "mqttpub: there is no command 'xyz'; `mqttpub --help` lists them",
@@ -28,7 +24,7 @@ SAID = {
     "pub --hots h": "mqttpub pub: there is no flag --hots; did you mean --host or --tls?",
     "pub --passwrd=secret": "mqttpub pub: there is no flag --passwrd; did you mean --password or --key-password?",
     "decode --sumary": "mqttpub decode: there is no flag --sumary; did you mean --summary?",
-    "pub -Z": "mqttpub pub: there is no flag -Z; `mqttpub pub --help` lists them",
+    "pub -Z": "mqttpub pub: there is no flag -Z; `mqttpub pub --help-all` lists them",
     "pub -h mqtt://me:secret@h -t a -m x": "mqttpub pub: --host: give a URL with -L",
     "pub -h localhost:1883 -t a -m x": "mqttpub pub: --host: give a port with -p: -h localhost -p 1883",
 }

@@ -74,7 +74,7 @@ def test_types_come_from_the_declarations() -> None:
 def test_documentation_has_a_line_for_each_column() -> None:
     text = documentation()
     for name, columns in TABLES.items():
-        assert f"#### {name}\n\n{ABOUT[name]}\n" in text
+        assert f"## {name}\n\n{ABOUT[name]}\n" in text
         for column in columns:
             assert f"| {column.name} | " in text
     assert "| time | timestamp (us, UTC) | When that record was captured; null when nothing tells it |" in text

@@ -71,6 +71,7 @@ def test_the_wheel_has_the_modules_that_spark_looks_for(wheel: Path) -> None:
     assert tops == {"mqttpub", "pyspark_mqtt", "pyspark_mqtt_capture"}
     assert not (wheel / "mqttpub/spark/found").exists()
     assert (wheel / "mqttpub/spec/data/statements-5.0.tsv").exists()
+    assert (wheel / "mqttpub/guides/publish.md").exists()
 
 
 @pytest.mark.long

@@ -1,7 +1,7 @@
 """The main journeys on a real Spark, with one session for all of them.
 
 These few are in every run of the tests, all others that start Spark only where `long` is asked for. Among them
-are the questions of README.md on the capture that ships; `--update` rewrites their answers.
+are the questions of the pipeline guide on the capture that ships; `--update` rewrites their answers.
 """
 
 import contextlib
@@ -30,21 +30,21 @@ from tests.build.fleet import capture as fleet
 from tests.build.fleet import rotated
 from tests.build.known_captures import Truth
 from tests.build.morning import FLEET, TOPIC_ALIAS, capture
+from tests.documents import ROOT, guide
 from tests.paths import MORNING
-from tests.screens import ROOT
 from tests.spark.broker_clients import listening, publish
 from tests.spark.formats.test_capture_source import Rotation, expected, found, known
 from tests.spark.running import collect, one_by_one, piped, tables
 
 __all__ = ["known"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-README = ROOT / "README.md"
-QUESTION = re.compile(r"#### (?P<asked>[^\n]+\?)\n.*?```sql\n(?P<sql>.*?)```\n\n```text\n(?P<screen>.*?)```", re.DOTALL)
+PIPELINE = guide("pipeline")
+QUESTION = re.compile(r"### (?P<asked>[^\n]+\?)\n.*?```sql\n(?P<sql>.*?)```\n\n```text\n(?P<screen>.*?)```", re.DOTALL)
 
 
 def questions() -> list[re.Match[str]]:
-    """Return the questions of README.md, each with its SQL and the screen of the answer."""
-    return list(QUESTION.finditer(README.read_text()))
+    """Return the questions of the pipeline guide, each with its SQL and the screen of the answer."""
+    return list(QUESTION.finditer(PIPELINE.read_text()))
 
 
 class Morning(NamedTuple):
@@ -115,7 +115,7 @@ def test_a_resumed_run_goes_on_where_the_one_before_ended(spark: Any, tmp_path: 
     assert tables(tmp_path / "out") == without_spark(*files, out=tmp_path / "once")
 
 
-# the questions of README.md
+# the questions of the pipeline guide
 
 
 def answer(spark: Any, sql: str) -> str:
@@ -140,8 +140,8 @@ def test_an_answer(number: int, asked: Any, update: bool) -> None:
     shown = answer(asked, question["sql"])
     if update:
         start, end = question.span("screen")
-        text = README.read_text()
-        README.write_text(text[:start] + shown + text[end:])
+        text = PIPELINE.read_text()
+        PIPELINE.write_text(text[:start] + shown + text[end:])
         return
     assert shown == question["screen"]
 
@@ -180,7 +180,7 @@ def sizes_of(row: Any, *, first: bool) -> tuple[int, int]:
 
 
 def test_the_path_of_the_capture_is_that_of_the_readme() -> None:
-    assert f" {MORNING.relative_to(ROOT)} " in README.read_text()
+    assert f" {MORNING.relative_to(ROOT)} " in PIPELINE.read_text()
 
 
 # the sources and the sink

@@ -1,11 +1,10 @@
-"""What README.md says about tables and Spark is run, and its tables are compared with what the program has."""
+"""What the guides say about tables and Spark is run, and their tables are compared with what the program has."""
 
 import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -17,9 +16,9 @@ from mqttpub.columns.schema import documentation
 from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
 from mqttpub.spark.formats import publish as publish_sink
 from tests.build.brokers import Restricted
-from tests.screens import ROOT
+from tests.documents import ROOT, between, blocks, guide, replace_between, section
 
-README = ROOT / "README.md"
+PIPELINE, SPARK, CLUSTERS, TABLES = map(guide, ("pipeline", "spark", "clusters", "tables"))
 LONGEST = 600
 """Seconds that a line may take on a busy machine."""
 SECONDS = re.compile(r"\d+\.\d s:")
@@ -34,32 +33,6 @@ with session(Settings("local[2]")) as spark:
         exec(text, names)
 """
 INSTALLED = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
-
-
-def section(title: str) -> str:
-    """Return a section of README.md with all below it."""
-    head = re.search(rf"^(#+) {re.escape(title)}\n", README.read_text(), re.MULTILINE)
-    assert head
-    rest = README.read_text()[head.end() :]
-    end = re.search(rf"^#{{1,{len(head[1])}}} ", re.sub(r"```.*?```", blank, rest, flags=re.DOTALL), re.MULTILINE)
-    return rest[: end.start()] if end else rest
-
-
-def blank(block: re.Match[str]) -> str:
-    return " " * len(block[0])
-
-
-def blocks(title: str, *languages: str) -> list[tuple[str, str]]:
-    """Return the blocks of a section with their languages."""
-    found = re.findall(r"^```(\w+)\n(.*?)^```$", section(title), re.MULTILINE | re.DOTALL)
-    return [(language, text) for language, text in found if language in languages]
-
-
-def between(name: str) -> str:
-    """Return what stands between two markers."""
-    text = README.read_text()
-    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
-    return text[text.index(begin) + len(begin) : text.index(end)]
 
 
 def names(table: str, *, kind: str = "") -> set[str]:
@@ -77,13 +50,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_columns_are_those_of_the_schema(update: bool) -> None:
     if update:
-        old, new = between("columns"), documentation()
-        README.write_text(README.read_text().replace(f"begin -->\n{old}<!-- columns", f"begin -->\n{new}<!-- columns"))
-    assert between("columns") == documentation()
+        replace_between(TABLES, "columns", documentation())
+    assert between(TABLES, "columns") == documentation()
 
 
 def test_the_flags_are_those_of_the_program() -> None:
-    table = section("Run it")
+    table = section(PIPELINE, "Run it")
     told = {name.split()[0] for name in names(table) if name.startswith("--")}
     command = program.get_command(None, "pipeline")  # type: ignore[arg-type]
     assert command
@@ -100,13 +72,13 @@ def test_the_flags_are_those_of_the_program() -> None:
     ],
 )
 def test_the_options_are_those_of_the_formats(format: str, uses: dict[str, frozenset[str]]) -> None:
-    table = between(f"options of {format}")
+    table = between(SPARK, f"options of {format}")
     for use, options in uses.items():
         assert names(table, kind="both") | names(table, kind=use) == options
 
 
 def test_an_option_for_both_is_not_for_one() -> None:
-    table = between("options of mqtt")
+    table = between(SPARK, "options of mqtt")
     assert names(table, kind="both") == publish_sink.OPTIONS & subscribe.OPTIONS - {"qos"}
 
 
@@ -119,7 +91,7 @@ def test_nothing_but_python_is_needed(tmp_path: Path) -> None:
     programs.mkdir()
     # A link to the program itself, as one to a virtual environment would lead there.
     (programs / "python3").symlink_to(Path(sys.base_prefix, "bin", "python3"))
-    (line, screen) = (text for _, text in blocks("Tables and Spark", "sh", "text")[:2])
+    line, screen = blocks(PIPELINE.read_text(), "sh", "text")[:2]
     command = ["env", "-i", f"PATH={programs}", f"HOME={tmp_path}", "/bin/bash", "-c", line]
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, timeout=LONGEST, check=False)
     assert done.returncode == 0, done.stderr
@@ -129,14 +101,14 @@ def test_nothing_but_python_is_needed(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_the_lines_that_resume(folder: Path) -> None:
-    (_, lines), (_, screen) = blocks("Run it", "sh", "text")
+    lines, screen = blocks(section(PIPELINE, "Run it"), "sh", "text")
     done = ran(lines, folder)
     assert SECONDS.sub("", done) == SECONDS.sub("", screen)
 
 
 @pytest.mark.long
 def test_the_report_and_its_summary(folder: Path) -> None:
-    (_, lines), (_, screen) = blocks("The report", "sh", "text")
+    lines, screen = blocks(section(PIPELINE, "The report"), "sh", "text")
     assert SECONDS.sub("", ran(lines, folder)) == SECONDS.sub("", screen)
     assert "</html>" in (folder / "morning.html").read_text()
 
@@ -165,11 +137,12 @@ def python(texts: list[str], folder: Path) -> str:
 @pytest.mark.long
 @pytest.mark.broker
 def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
-    (_, install), *_ = blocks("Tables and Spark", "sh")
+    install, *_ = blocks(PIPELINE.read_text(), "sh")
     ran(install.rpartition(".venv/bin/")[2], folder)
-    ((_, others),) = blocks("Read the tables", "sh")
+    (others,) = blocks(section(PIPELINE, "Read the tables"), "sh")
     ran(others, folder)
-    texts = [text.replace("1883", str(spark_broker.port)) for _, text in blocks("Tables and Spark", "python")]
+    snippets = [text for path in (PIPELINE, SPARK) for text in blocks(path.read_text(), "python")]
+    texts = [text.replace("1883", str(spark_broker.port)) for text in snippets]
     shown = python([*texts, "print('all', packets.count())"], folder)
     for words in (
         "|  CONNECT|   49|",
@@ -186,13 +159,15 @@ def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
 @pytest.mark.long
 def test_what_the_manifest_names_is_what_is_there(folder: Path) -> None:
     ran("mqttpub pipeline tests/captures --out tables --partition-by type", folder)
-    snippet = next(text for _, text in blocks("Read the tables", "python") if "_manifest" in text)
+    snippet = next(text for text in blocks(section(PIPELINE, "Read the tables"), "python") if "_manifest" in text)
     check = "print(packets.count(), spark.read.parquet('tables/packets').count(), 'type' in packets.columns)"
     assert python(["", snippet, check], folder) == "86 86 True\n"
 
 
-def test_each_block_of_the_section_is_run_by_some_test() -> None:
-    """Whoever adds a block decides how it is tested."""
-    count: Callable[[str], int] = lambda title: len(blocks(title, "sh", "text", "sql"))  # noqa: E731
-    counted = {title: count(title) for title in ("Run it", "Read the tables", "Five questions", "On a cluster")}
-    assert counted == {"Run it": 2, "Read the tables": 1, "Five questions": 10, "On a cluster": 4}
+def test_each_block_is_run_by_some_test() -> None:
+    """A new block needs a test, or a place among those that were run by hand."""
+    titles = ("Run it", "The report", "Read the tables", "Five questions")
+    counted = {title: len(blocks(section(PIPELINE, title), "sh", "text", "sql")) for title in titles}
+    assert counted == {"Run it": 2, "The report": 2, "Read the tables": 1, "Five questions": 10}
+    others = {path.stem: len(blocks(path.read_text(), "sh", "text", "sql")) for path in (PIPELINE, SPARK, CLUSTERS)}
+    assert others == {"pipeline": 2 + sum(counted.values()), "spark": 0, "clusters": 4}

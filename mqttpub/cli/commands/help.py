@@ -1,0 +1,102 @@
+"""`mqttpub help`: the guides, and all flags of a command."""
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from ..flags.base import Command
+from ..registry import COMMANDS, load
+from ..screen import paged, show_full_help
+
+TOPICS = {
+    "publish": "payloads, properties, the will, users, TLS, URLs, profiles, a broker to try things",
+    "bulk": "many messages, rate, reconnecting, the outbox, `bench`",
+    "migrate": "coming from mosquitto_pub and MQTTX",
+    "exit-status": "what each exit status means",
+    "decode": "hex, logs, captures, views, filters, colour and pager",
+    "lint": "checking captures against the specification; `explain`",
+    "encode": "building any packet",
+    "pipeline": "tables and a report from the captures of a fleet; five questions in SQL",
+    "tables": "the columns of the tables",
+    "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",
+    "clusters": "standalone, Spark Connect, YARN, Kubernetes",
+    "flags": "all flags of `pub`",
+    "completion": "shell completion and man pages",
+}
+"""The guides in the order of their list; `guides/NAME.md` is the text of each."""
+
+
+class TopicType(click.ParamType[str]):
+    """The name of a guide or a command."""
+
+    name = "topic"
+    suggestions = (*TOPICS, *(name for name in COMMANDS if name not in TOPICS))
+
+
+@click.command(
+    name="help", cls=Command, examples=("mqttpub help", "mqttpub help exit-status", "mqttpub help encode publish")
+)
+@click.argument("topic", nargs=-1, type=TopicType())
+@click.pass_context
+def command(ctx: click.Context, topic: tuple[str, ...]) -> int:
+    """Show a guide, or all flags of a command.
+
+    TOPIC is the name of a guide or of a command; if it is both, the flags follow the guide.
+    Without TOPIC, list the guides.
+    """
+    name = " ".join(topic).lower()
+    found = _command(ctx, name.split()) if name and name.split()[0] in COMMANDS else None
+    if name and name not in TOPICS and found is None:
+        raise click.UsageError(_unknown(name))
+    with paged():
+        if not name:
+            _show(_overview())
+        elif name in TOPICS:
+            _show(guide(name) + "\n## All flags\n" * bool(found))
+        if found:
+            show_full_help(found)
+    return 0
+
+
+def guide(name: str) -> str:
+    """Return the text of a guide, in which links to other guides are the commands that show them."""
+    import re
+    from importlib.resources import files
+
+    text = files("mqttpub").joinpath("guides", f"{name}.md").read_text("utf-8")
+    text = re.sub(r"<!--.*?-->\n", "", text)
+    return re.sub(r"\[[^]]+\]\(([a-z-]+)\.md\)", r"`mqttpub help \1`", text)
+
+
+def _overview() -> str:
+    rows = "\n".join(f"| {name} | {about} |" for name, about in TOPICS.items())
+    return (
+        f"# Guides\n\n| guide | about |\n| --- | --- |\n{rows}\n\n`mqttpub help GUIDE` shows one, "
+        "`mqttpub help COMMAND` all flags of a command, `mqttpub explain` the words of MQTT.\n"
+    )
+
+
+def _show(text: str) -> None:
+    from ...view.terminal.markdown import show_markdown
+
+    show_markdown(text, sys.stdout)
+
+
+def _command(ctx: click.Context, words: Iterable[str]) -> click.Context | None:
+    """Return the context of a command and its subcommands; None if there is no such command."""
+    first, *others = words
+    found = click.Context(load(first), info_name=first, parent=ctx.parent)
+    for word in others:
+        group = found.command
+        inner = group.get_command(found, word) if isinstance(group, click.Group) else None
+        if inner is None:
+            return None
+        found = click.Context(inner, info_name=word, parent=found)
+    return found
+
+
+def _unknown(name: str) -> str:
+    from ..suggestions import suggestion
+
+    return f"there is no guide or command '{name}'{suggestion(name, TopicType.suggestions, 'mqttpub help')}"
