@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..traffic.closings import Closings
-from ..traffic.events import Closed, Ends, GapSeen
+from ..traffic.events import Closed, Endpoints, GapSeen
 from .arrow import Rows, encoded, numbers
 from .decode.decode import key
 from .exchanges.handshakes import integers
@@ -34,7 +34,7 @@ class Connections:
         self._closings: Closings[str] = Closings()
 
     def add(
-        self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Ends], str] = key
+        self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Endpoints], str] = key
     ) -> pa.RecordBatch:
         """Take rows of `packets`, and what is no packet from `frames`; return the connections that are over.
 

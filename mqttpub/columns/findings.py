@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..codec.tree import Finding
 from ..lint.judge import Judge
 from ..spec.versions import Direction, Version
-from ..traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
+from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..wire.types import readable
 from .arrow import numbers, replaced
 from .decode.decode import key
@@ -38,7 +38,7 @@ class Judging:
         self._judge = Judge()
 
     def add(
-        self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Ends], str] = key,
+        self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Endpoints], str] = key,
         client: Callable[[str], str | None] = lambda key: None,
     ) -> pa.RecordBatch:  # fmt: skip
         """Return what is wrong with frames; `packets` are their rows.
@@ -108,7 +108,7 @@ def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
 # rows
 
 
-Whose = Callable[[Ends], tuple[str, str | None]]
+Whose = Callable[[Endpoints], tuple[str, str | None]]
 """Gives the key of a connection and its Client Identifier."""
 
 

@@ -30,7 +30,7 @@ _EVERY_PACKET = (structure.SHORT, structure.TRAILING, structure.LENGTH, structur
 _PROPERTY_LISTS = (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN, structure.PROPERTY_PLACE)
 
 
-class Fared(NamedTuple):
+class StatementResult(NamedTuple):
     """How one statement fared."""
 
     statement: Statement
@@ -82,7 +82,7 @@ class Coverage:
         for id, _ in packet.will.properties if isinstance(packet, Connect) and packet.will else ():
             counts[code, f"{WILL}.{id}"] += 1
 
-    def rows(self, version: Version, exercised: Counter[str], broken: Counter[str]) -> Iterator[Fared]:
+    def rows(self, version: Version, exercised: Counter[str], broken: Counter[str]) -> Iterator[StatementResult]:
         """Yield every statement of a version that can be checked or was broken, in the order of the text.
 
         `exercised` and `broken` are what conversations tell of themselves, `broken` with the
@@ -95,7 +95,7 @@ class Coverage:
             if keys is None and row.id not in together and not broken[row.id]:
                 continue
             tested = sum(sent[key] for key in keys or ()) + exercised[row.id]
-            yield Fared(row, max(tested, broken[row.id]), broken[row.id])
+            yield StatementResult(row, max(tested, broken[row.id]), broken[row.id])
 
 
 @cache

@@ -7,9 +7,9 @@ from ..codec.tree import Finding
 from ..common.times import Zero
 from ..lint.judge import Judge
 from ..traffic.closings import Closings
-from ..traffic.context import Conversations, Known, KnownPacket
-from ..traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
-from ..traffic.query import Filter
+from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
+from ..traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from ..traffic.query import PacketFilter
 
 
 class JudgedTraffic:
@@ -19,7 +19,7 @@ class JudgedTraffic:
     an error, and `packets` how many packets there were among them.
     """
 
-    def __init__(self, events: Iterable[Event], picked: Filter | None = None) -> None:
+    def __init__(self, events: Iterable[Event], picked: PacketFilter | None = None) -> None:
         self.judge = Judge()
         self.errors = False
         self.packets = 0
@@ -27,10 +27,10 @@ class JudgedTraffic:
         """The time of the first event, picked or not."""
         self._events = events
         self._picked = picked
-        self._conversations = Conversations()
+        self._conversations = ContextTracker()
         self._open = OpenConnections()
 
-    def __iter__(self) -> Iterator[Known]:
+    def __iter__(self) -> Iterator[TrafficItem]:
         """Yield packets in their context, and the other events as they are."""
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
         for event in self._events:
@@ -48,7 +48,7 @@ class JudgedTraffic:
             self.packets += 1
             yield whole
 
-    def _other(self, event: GapSeen | Closed | Remark) -> Iterator[Known]:
+    def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
         findings = self.judge.event(event)
         client = self._conversations.name(event.ends)
         ended = self._open.ended(event)
@@ -58,7 +58,7 @@ class JudgedTraffic:
         if ended and isinstance(event, Closed) and event.how != "RST":
             self._conversations.end(event.ends)
 
-    def _with_findings(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[Known]:
+    def _with_findings(self, event: GapSeen | Closed | Remark, findings: Iterable[Finding]) -> Iterator[TrafficItem]:
         yield event
         self.errors = self.errors or (isinstance(event, GapSeen) and event.malformed) or is_bad(findings)
         for each in findings:
@@ -75,7 +75,7 @@ class OpenConnections:
     """The connections that have not ended."""
 
     def __init__(self) -> None:
-        self._open: dict[int, Ends] = {}
+        self._open: dict[int, Endpoints] = {}
         self._closings: Closings[int] = Closings()
 
     def ended(self, event: Event) -> bool:
@@ -88,25 +88,25 @@ class OpenConnections:
             self._open[number] = event.ends
         return False
 
-    def left(self) -> Iterator[Ends]:
+    def left(self) -> Iterator[Endpoints]:
         """Yield the ends of each connection that is still open."""
         yield from self._open.values()
 
 
-def packets_of(events: Iterable[Known]) -> Iterator[KnownPacket]:
+def packets_of(events: Iterable[TrafficItem]) -> Iterator[PacketInContext]:
     """Yield the packets among events."""
-    return (known for known in events if isinstance(known, KnownPacket))
+    return (known for known in events if isinstance(known, PacketInContext))
 
 
-def by_connection(events: Iterable[Known], most: int) -> Iterator[Known]:
+def by_connection(events: Iterable[TrafficItem], most: int) -> Iterator[TrafficItem]:
     """Yield the events of each connection together, in the order in which the connections begin.
 
     Only the first `most` events are held and sorted; those after them keep their order.
     """
-    held: dict[int, list[Known]] = {}
+    held: dict[int, list[TrafficItem]] = {}
     rest = iter(events)
     for known in islice(rest, most):
-        ends = known.event.ends if isinstance(known, KnownPacket) else known.ends
+        ends = known.event.ends if isinstance(known, PacketInContext) else known.ends
         held.setdefault(ends.number, []).append(known)
     for number in sorted(held):
         yield from held.pop(number)

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from ..codec.decode import decode
 from ..codec.tree import Decoded, Finding
-from ..lint.coverage import Coverage, Fared
+from ..lint.coverage import Coverage, StatementResult
 from ..lint.judge import MOST_CONNECTIONS, Judge
 from ..spec.versions import Version
-from ..traffic.context import Conversations, KnownPacket
+from ..traffic.context import ContextTracker, PacketInContext
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from .located import Location
 
@@ -38,18 +38,18 @@ class EventJudge:
         self.connections = 0
         self._judge = Judge(tally=True)
         self._coverage = Coverage()
-        self._conversations = Conversations()
+        self._conversations = ContextTracker()
         self._numbers: dict[int, int] = {}
         """The number of packets of each connection so far."""
 
-    def packet(self, event: PacketSeen) -> KnownPacket:
+    def packet(self, event: PacketSeen) -> PacketInContext:
         """Return a packet in the context of its connection, with its findings."""
         packet, findings = self._judge.packet(event)
         self._coverage.packet(event, packet)
         self._count(event)
         return self._conversations.packet(event, packet, findings)
 
-    def judged(self, known: KnownPacket, findings: Sequence[Finding], location: Location) -> JudgedEvent:
+    def judged(self, known: PacketInContext, findings: Sequence[Finding], location: Location) -> JudgedEvent:
         """Return the packet that `packet` returned last, with some of its findings."""
         event, _, topic, client, _ = known
         decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
@@ -70,7 +70,7 @@ class EventJudge:
             return JudgedEvent(event, found, version, client=client, location=location)
         return None
 
-    def end(self) -> Iterator[tuple[Version, list[Fared]]]:
+    def end(self) -> Iterator[tuple[Version, list[StatementResult]]]:
         """Yield each version that was spoken with the result of every statement that can be checked."""
         judge = self._judge
         judge.finish()

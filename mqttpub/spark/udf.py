@@ -11,7 +11,7 @@ from ..columns.decode.decode import decode
 from ..columns.reassemble.frames import NO_TIME, UNKNOWN, Frames
 from ..columns.schema import PACKETS
 from ..spec.versions import Version
-from ..traffic.events import Ends
+from ..traffic.events import Endpoints
 from .formats.errors import OptionError
 from .formats.schema import arrow_schema, fitted, spark_schema
 
@@ -76,5 +76,5 @@ def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
         view, start, end, time=np.full(count, NO_TIME, np.int64), record=np.zeros(count, np.int64),
         connection=np.zeros(count, np.int32), direction=np.full(count, UNKNOWN, np.uint8),
         offset=np.zeros(count, np.int64), version=versions, guessed=np.zeros(count, np.bool_),
-        connections=[Ends(1, "", "")], others=[],
+        connections=[Endpoints(1, "", "")], others=[],
     )  # fmt: skip

@@ -4,7 +4,7 @@ from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Connect
 from ..spec.properties import BY_KEY
-from .events import Ends, PacketSeen
+from .events import Endpoints, PacketSeen
 
 MEMORY = 4 << 20
 """Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
@@ -30,15 +30,15 @@ class Clients:
         if name:
             self._names.put(event.ends.number, name, len(name) + _ENTRY)
 
-    def name(self, ends: Ends) -> str:
+    def name(self, ends: Endpoints) -> str:
         """Return the Client Identifier; empty when no packet told it."""
         return self._names.get(ends.number) or ""
 
-    def end(self, ends: Ends) -> None:
+    def end(self, ends: Endpoints) -> None:
         """Forget a connection."""
         self._names.pop(ends.number)
 
 
-def called(client: str, ends: Ends) -> str:
+def called(client: str, ends: Endpoints) -> str:
     """Return what to call the client: its identifier, else its address, else the number of the connection."""
     return client or ends.client or f"connection {ends.number}"

@@ -9,7 +9,7 @@ from ..spec.declare import Packet
 from ..spec.packets import Connack, Connect, Publish
 from .aliases import MEMORY, Aliases, Topic
 from .clients import Clients
-from .events import Closed, Ends, GapSeen, PacketSeen, Remark
+from .events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 
 MOST_CONNECTIONS = 65_536
 """Connections whose aliases are told apart at the same time."""
@@ -17,7 +17,7 @@ MOST_CONNECTIONS = 65_536
 _new = tuple.__new__
 
 
-class KnownPacket(NamedTuple):
+class PacketInContext(NamedTuple):
     """A control packet in its conversation."""
 
     event: PacketSeen
@@ -31,16 +31,16 @@ class KnownPacket(NamedTuple):
     """What is wrong with it; None when nobody looked."""
 
 
-Known = KnownPacket | GapSeen | Closed | Remark
+TrafficItem = PacketInContext | GapSeen | Closed | Remark
 """What the views show: packets with what is known about them, and the other events as they are."""
 
 
-def ends_of(known: Known) -> Ends:
+def ends_of(known: TrafficItem) -> Endpoints:
     """Return the connection that a packet or another event is of."""
-    return known.event.ends if isinstance(known, KnownPacket) else known.ends
+    return known.event.ends if isinstance(known, PacketInContext) else known.ends
 
 
-class Conversations:
+class ContextTracker:
     """Follows many connections, to know the client and the topic of each packet."""
 
     __slots__ = ("_aliases", "_clients", "_names", "_topics")
@@ -53,7 +53,7 @@ class Conversations:
 
     def packet(
         self, event: PacketSeen, packet: Packet | None, findings: Sequence[Finding] | None = None
-    ) -> KnownPacket:
+    ) -> PacketInContext:
         """Return a packet with what is known about it; to be called for every packet, in order."""
         ends, topic = event.ends, None
         if isinstance(packet, Publish):
@@ -66,13 +66,13 @@ class Conversations:
             self._names = (-1, "")
         if self._names[0] != ends.number:
             self._names = (ends.number, self._clients.name(ends))
-        return _new(KnownPacket, (event, packet, topic, self._names[1], findings))
+        return _new(PacketInContext, (event, packet, topic, self._names[1], findings))
 
-    def name(self, ends: Ends) -> str:
+    def name(self, ends: Endpoints) -> str:
         """Return the Client Identifier of a connection; empty when no packet told it."""
         return self._clients.name(ends)
 
-    def end(self, ends: Ends) -> None:
+    def end(self, ends: Endpoints) -> None:
         """Forget a connection of which nothing more will come."""
         self._clients.end(ends)
         self._aliases.pop(ends.number)

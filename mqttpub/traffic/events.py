@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..spec.versions import Direction, Version
 
 
-class Ends(NamedTuple):
+class Endpoints(NamedTuple):
     """The two ends of a Network Connection."""
 
     number: int
@@ -20,7 +20,7 @@ class Ends(NamedTuple):
 class PacketSeen(NamedTuple):
     """A whole control packet."""
 
-    ends: Ends
+    ends: Endpoints
     time: int | None
     """Nanoseconds since 1970, of the record that completed the packet; None when nothing tells it."""
     record: int
@@ -37,7 +37,7 @@ class PacketSeen(NamedTuple):
 class GapSeen(NamedTuple):
     """Bytes that are missing or are no packet."""
 
-    ends: Ends
+    ends: Endpoints
     time: int | None
     record: int
     offset: int
@@ -56,7 +56,7 @@ class GapSeen(NamedTuple):
 class Closed(NamedTuple):
     """An end closed its side, or reset the connection, or the capture ended."""
 
-    ends: Ends
+    ends: Endpoints
     time: int | None
     record: int
     direction: Direction | None
@@ -68,7 +68,7 @@ class Closed(NamedTuple):
 class Remark(NamedTuple):
     """Something worth knowing about a connection: a guessed version, a WebSocket upgrade, TLS."""
 
-    ends: Ends
+    ends: Endpoints
     time: int | None
     record: int
     direction: Direction | None

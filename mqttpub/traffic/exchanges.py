@@ -8,7 +8,7 @@ from ..spec.declare import Packet
 from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .events import Ends, PacketSeen
+from .events import Endpoints, PacketSeen
 
 MEMORY = 48 << 20
 """About how many bytes open exchanges take; the oldest make room."""
@@ -22,7 +22,7 @@ _ENTRY, _LEG = 800, 160
 _new = tuple.__new__
 
 
-class Leg(NamedTuple):
+class HandshakePacket(NamedTuple):
     """One packet of an exchange."""
 
     name: str
@@ -38,7 +38,7 @@ class Leg(NamedTuple):
 class Exchange(NamedTuple):
     """A message, or a request, and all that was sent to settle it."""
 
-    ends: Ends
+    ends: Endpoints
     sender: Direction | None
     """The end that sent the PUBLISH, SUBSCRIBE or UNSUBSCRIBE."""
     packet_id: int | None
@@ -51,7 +51,7 @@ class Exchange(NamedTuple):
     """Topic Filters of SUBSCRIBE and UNSUBSCRIBE."""
     size: int | None
     """Bytes of the payload; None when no PUBLISH was seen."""
-    legs: tuple[Leg, ...]
+    legs: tuple[HandshakePacket, ...]
     """In the order in which they came; a resumed exchange begins with the first leg on the new connection."""
     more: int
     """Legs beyond those, not kept one by one."""
@@ -98,7 +98,7 @@ class _Open:
         self.topic: Topic | None = None
         self.filters: tuple[str, ...] = ()
         self.size: int | None = None
-        self.legs: list[Leg] = []
+        self.legs: list[HandshakePacket] = []
         self.more = 0
         self.dups = 0
         self.resumed = False
@@ -118,7 +118,7 @@ class _Open:
             self.more += 1
         else:
             self.weight += _LEG
-        self.legs.append(_new(Leg, (packet.name, event.time, event.record, reason, dup)))
+        self.legs.append(_new(HandshakePacket, (packet.name, event.time, event.record, reason, dup)))
         return reason
 
     def ended(self, outcome: str) -> Exchange:
@@ -191,7 +191,7 @@ class Exchanges:
         take = self._take.get(type(packet))
         return take(event, packet, topic, client) if take else None
 
-    def finish(self, ends: Ends) -> Iterator[Exchange]:
+    def finish(self, ends: Endpoints) -> Iterator[Exchange]:
         """Yield what a connection leaves unfinished, in the order in which it began."""
         left = self._open.pop(ends.number, {})
         self._weight -= sum(each.weight for each in left.values())
@@ -225,7 +225,7 @@ class Exchanges:
         begun.wants = _QOS1 if packet.qos == 1 else _QOS2
 
     def _sent(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange:
-        leg = _new(Leg, ("PUBLISH", event.time, event.record, None, packet.dup))
+        leg = _new(HandshakePacket, ("PUBLISH", event.time, event.record, None, packet.dup))
         return _new(
             Exchange,
             (

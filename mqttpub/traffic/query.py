@@ -39,7 +39,7 @@ EVENTS = {"gap": GapSeen, "remark": Remark, "closed": Closed}
 SEVERITIES = ("error", "warning", "note")
 
 
-class Filter:
+class PacketFilter:
     """Picks packets by terms.
 
     | term | is true for |
@@ -75,7 +75,7 @@ class Filter:
         self._groups = groups
 
     @classmethod
-    def parse(cls, text: str) -> "Filter":
+    def parse(cls, text: str) -> "PacketFilter":
         """Return the filter that a text describes; raises ValueError with the place of what is wrong."""
         return cls(text, tuple(_groups(_Words(text))))
 

@@ -12,7 +12,7 @@ from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .events import Closed, GapSeen, PacketSeen, Remark
 from .exchanges import Exchange
-from .volume import SIDES, Clientele, Traffic
+from .volume import SIDES, ClientTotals, Traffic
 
 MOST_CONNECTIONS = 10_000
 """Connections that are counted one by one at the same time."""
@@ -66,9 +66,9 @@ class Statistics:
         """How connections ended first: the end that closed, and FIN, RST or end."""
         self.remarks = 0
         self._kinds: dict[int, list[int]] = {}
-        self._live: WeightedLru[int, Clientele] = WeightedLru(MOST_CONNECTIONS)
-        self._recent: Clientele | None = None
-        self._clients: dict[str, Clientele] = {}
+        self._live: WeightedLru[int, ClientTotals] = WeightedLru(MOST_CONNECTIONS)
+        self._recent: ClientTotals | None = None
+        self._clients: dict[str, ClientTotals] = {}
 
     def packet(self, event: PacketSeen, packet: Packet | None, topic: Topic | None = None, client: str = "") -> None:
         """Count a packet; `topic` and `client` as Conversations tells them."""
@@ -148,7 +148,7 @@ class Statistics:
             "all other packets": self.total().bytes - publish - acks,
         }
 
-    def clients(self) -> list[Clientele]:
+    def clients(self) -> list[ClientTotals]:
         """Return the clients, those with most packets first."""
         merged = {name: each.copy() for name, each in self._clients.items()}
         for connection in self._live.values():
@@ -172,12 +172,12 @@ class Statistics:
         elif time < self.first:
             self.first = time
 
-    def _connection(self, event: PacketSeen | Closed, client: str) -> Clientele:
+    def _connection(self, event: PacketSeen | Closed, client: str) -> ClientTotals:
         found = self._recent
         if found is None or found.number != event.ends.number:
             found = self._live.get(event.ends.number)
             if found is None:
-                found = Clientele(event.ends)
+                found = ClientTotals(event.ends)
                 self._make_room()
                 self._live.put(event.ends.number, found)
             self._recent = found
@@ -192,7 +192,7 @@ class Statistics:
                 self.traffic.forget(gone)
                 _merge(self._clients, gone)
 
-    def _other(self, packet: Any, version: Version, connection: Clientele) -> None:
+    def _other(self, packet: Any, version: Version, connection: ClientTotals) -> None:
         codes = getattr(packet, "reason_codes", None)
         if codes is None:
             code = getattr(packet, "reason_code", None)
@@ -215,7 +215,7 @@ def _kind(key: int) -> Kind:
     return Kind(type, _ENDS[key >> 16], Version(key >> 8 & 0xFF), qos)
 
 
-def _merge(clients: dict[str, Clientele], connection: Clientele) -> None:
+def _merge(clients: dict[str, ClientTotals], connection: ClientTotals) -> None:
     name = connection.name
     if name not in clients and len(clients) >= MOST_CLIENTS:
         name = OTHERS

@@ -5,7 +5,7 @@ from ..spec.properties import BY_KEY
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .clients import called
-from .events import Ends, PacketSeen
+from .events import Endpoints, PacketSeen
 
 LONGEST_NAME = 256
 """Characters of a Client Identifier that are kept."""
@@ -17,7 +17,7 @@ SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
 _MAXIMUM = BY_KEY["topic_alias_maximum"].id
 
 
-class Clientele:
+class ClientTotals:
     """What is counted of one connection or, added up, of one client."""
 
     __slots__ = (
@@ -25,7 +25,7 @@ class Clientele:
         "publishes", "told", "topics",
     )  # fmt: skip
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: Endpoints) -> None:
         self.number = ends.number
         self.ends = ends
         """Of the last connection."""
@@ -68,7 +68,7 @@ class Clientele:
         limit = next((value for id, value in packet.properties if id == _MAXIMUM), 0)
         self.limits[SIDES[Direction.SERVER if isinstance(packet, Connect) else Direction.CLIENT]] = limit
 
-    def add(self, other: "Clientele") -> None:
+    def add(self, other: "ClientTotals") -> None:
         """Add what was counted of another connection of the same client."""
         self.number, self.ends = other.number, other.ends
         self.connections += other.connections
@@ -77,9 +77,9 @@ class Clientele:
         self.publishes = [sum(pair) for pair in zip(self.publishes, other.publishes, strict=True)]
         self.dups = [sum(pair) for pair in zip(self.dups, other.dups, strict=True)]
 
-    def copy(self, *, others: bool = False) -> "Clientele":
+    def copy(self, *, others: bool = False) -> "ClientTotals":
         """Return the counts alone, as the beginning of a sum."""
-        made = Clientele(self.ends)
+        made = ClientTotals(self.ends)
         made.connections = 0
         made.client, made.others = self.client, others or self.others
         made.add(self)
@@ -114,7 +114,7 @@ class Traffic:
         self._remembered = 0
 
     def publish(
-        self, event: PacketSeen, packet: Publish, topic: Topic | None, connection: Clientele, side: int
+        self, event: PacketSeen, packet: Publish, topic: Topic | None, connection: ClientTotals, side: int
     ) -> None:
         """Count one PUBLISH."""
         data, name = event.data, packet.topic
@@ -134,13 +134,13 @@ class Traffic:
         if event.version == Version.V5:
             self._alias(topic or Topic(name), text - 2, connection, side)
 
-    def forget(self, connection: Clientele) -> None:
+    def forget(self, connection: ClientTotals) -> None:
         """Forget the Topic Names of a connection."""
         for topics in connection.topics:
             self._remembered -= len(topics)
             topics.clear()
 
-    def _alias(self, topic: Topic, length: int, connection: Clientele, side: int) -> None:
+    def _alias(self, topic: Topic, length: int, connection: ClientTotals, side: int) -> None:
         if topic.alias is None:
             self._repeated(hash(topic.name), length, connection, side)
         elif topic.sets or topic.alias == 0:
@@ -152,7 +152,7 @@ class Traffic:
             else:
                 self.saved += len(topic.name.encode("utf-8", "surrogateescape")) - ALIAS_SIZE
 
-    def _repeated(self, key: int, length: int, connection: Clientele, side: int) -> None:
+    def _repeated(self, key: int, length: int, connection: ClientTotals, side: int) -> None:
         topics = connection.topics[side]
         entry = topics.get(key)
         if entry is None:
@@ -164,7 +164,7 @@ class Traffic:
         self.savable += gained
         self.allowed += gained * entry[1]
 
-    def _first(self, key: int, connection: Clientele, side: int) -> None:
+    def _first(self, key: int, connection: ClientTotals, side: int) -> None:
         """Remember a Topic Name; the first packet with an alias costs the property."""
         if self._remembered >= MOST_TOPICS:
             self.full = True

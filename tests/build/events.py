@@ -26,8 +26,8 @@ from mqttpub.spec.packets import (
 )
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.closings import Closings
-from mqttpub.traffic.context import Conversations, Known
-from mqttpub.traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.context import ContextTracker, TrafficItem
+from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from mqttpub.traffic.exchanges import Exchange, Exchanges
 from mqttpub.traffic.statistics import Statistics
 from tests.strategies import encoded, versions
@@ -43,7 +43,7 @@ class Talk:
     """A connection; each call says the next thing on it, some time after the last."""
 
     def __init__(self, number: int = 1, version: Version = Version.V5, *, time: int = START, record: int = 0) -> None:
-        self.ends = Ends(number, f"10.0.0.{number}:5000{number % 10}", "10.0.0.99:1883")
+        self.ends = Endpoints(number, f"10.0.0.{number}:5000{number % 10}", "10.0.0.99:1883")
         self.version = version
         self.time: int | None = time
         self.record = record
@@ -98,9 +98,9 @@ class Talk:
             self.time += after
 
 
-def known(events: Iterable[Event], findings: Sequence[Finding] | None = ()) -> Iterator[Known]:
+def known(events: Iterable[Event], findings: Sequence[Finding] | None = ()) -> Iterator[TrafficItem]:
     """Yield events as the views take them."""
-    conversations = Conversations()
+    conversations = ContextTracker()
     for event in events:
         if isinstance(event, PacketSeen):
             yield conversations.packet(event, values(event.data, event.version), findings)
@@ -108,9 +108,9 @@ def known(events: Iterable[Event], findings: Sequence[Finding] | None = ()) -> I
             yield event
 
 
-def linted(events: Iterable[Event]) -> Iterator[Known]:
+def linted(events: Iterable[Event]) -> Iterator[TrafficItem]:
     """Yield events as the views take them, with what is wrong with each packet by itself."""
-    conversations = Conversations()
+    conversations = ContextTracker()
     for event in events:
         if isinstance(event, PacketSeen):
             decoded = decode(event.data, event.version)
@@ -121,9 +121,9 @@ def linted(events: Iterable[Event]) -> Iterator[Known]:
 
 def exchanged(events: Iterable[Event]) -> list[Exchange]:
     """Return the exchanges of a conversation, those that are left over at the end of each connection."""
-    conversations, exchanges, found = Conversations(), Exchanges(), []
+    conversations, exchanges, found = ContextTracker(), Exchanges(), []
     closings: Closings[int] = Closings()
-    live: dict[int, Ends] = {}
+    live: dict[int, Endpoints] = {}
     for event in events:
         live[event.ends.number] = event.ends
         if isinstance(event, PacketSeen):
@@ -139,7 +139,7 @@ def exchanged(events: Iterable[Event]) -> list[Exchange]:
 
 def counted(events: Iterable[Event]) -> Statistics:
     """Return the statistics of a conversation."""
-    conversations, exchanges, statistics = Conversations(), Exchanges(), Statistics()
+    conversations, exchanges, statistics = ContextTracker(), Exchanges(), Statistics()
     for event in events:
         if isinstance(event, PacketSeen):
             told = conversations.packet(event, values(event.data, event.version))

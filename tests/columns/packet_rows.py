@@ -17,12 +17,12 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.context import Conversations
-from mqttpub.traffic.events import Ends, Event, PacketSeen
+from mqttpub.traffic.context import ContextTracker
+from mqttpub.traffic.events import Endpoints, Event, PacketSeen
 from tests.build.events import START
 from tests.strategies import encoded, versions
 
-ENDS = [Ends(number, f"10.0.0.{number}:5000{number}", "10.0.0.99:1883") for number in (1, 2, 3)]
+ENDS = [Endpoints(number, f"10.0.0.{number}:5000{number}", "10.0.0.99:1883") for number in (1, 2, 3)]
 SECRET = b"\x16"
 """Identifier of Authentication Data, whose value no table holds."""
 
@@ -90,13 +90,13 @@ def shuffled(frames: Frames) -> Frames:
 
 def truth(events: Iterable[Event]) -> Iterator[dict[str, Any]]:
     """Yield rows of `packets` as the scalar codec and Conversations tell them, one packet after the other."""
-    conversations = Conversations()
+    conversations = ContextTracker()
     for event in events:
         if isinstance(event, PacketSeen):
             yield _row(event, conversations)
 
 
-def _row(event: PacketSeen, conversations: Conversations) -> dict[str, Any]:
+def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
     decoded = decode(event.data, event.version)
     known = conversations.packet(event, decoded.packet)
     row = dict.fromkeys(PACKETS.names)

@@ -13,7 +13,7 @@ from mqttpub.codec.fast_decode import values
 from mqttpub.codec.tree import Decoded, Finding
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.clients import called
-from mqttpub.traffic.context import Known, KnownPacket
+from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
 from mqttpub.traffic.exchanges import Exchanges
 from mqttpub.traffic.statistics import Statistics
@@ -150,7 +150,7 @@ def packets_in(events: Iterable[Event]) -> Counter[tuple[int, int, bytes]]:
     return Counter((each.ends.number, each.offset, each.data) for each in events if isinstance(each, PacketSeen))
 
 
-def decoded_of(known: KnownPacket) -> Decoded:
+def decoded_of(known: PacketInContext) -> Decoded:
     """Return the tree of a packet, with the findings that are known."""
     event = known.event
     decoded = decode(event.data, event.version, direction=event.direction, offset=event.offset)
@@ -158,7 +158,7 @@ def decoded_of(known: KnownPacket) -> Decoded:
     return decoded
 
 
-def check_views(known: Sequence[Known]) -> None:
+def check_views(known: Sequence[TrafficItem]) -> None:
     """Every view of a conversation can be drawn, and holds nothing that it should not."""
     summary, lines = SummaryLines(width=WIDTH), JsonLines()
     check_lines(map(summary.line, known), WIDTH)
@@ -170,7 +170,7 @@ def check_views(known: Sequence[Known]) -> None:
     Xml.fromstring("\n".join(ladder_svg(known)))
     assert all(line.isprintable() for line in mermaid(known))
     _check_exchanges(known)
-    trees = [(decoded_of(each), each.event) for each in known if isinstance(each, KnownPacket)]
+    trees = [(decoded_of(each), each.event) for each in known if isinstance(each, PacketInContext)]
     for decoded, _ in trees:
         check_findings(decoded.findings, len(decoded.data))
         check_lines(annotate(decoded, width=WIDTH), WIDTH)
@@ -179,11 +179,11 @@ def check_views(known: Sequence[Known]) -> None:
     _check_page(known)
 
 
-def _check_exchanges(known: Sequence[Known]) -> None:
+def _check_exchanges(known: Sequence[TrafficItem]) -> None:
     exchanges, statistics, drawn = Exchanges(), Statistics(), ExchangeLines(width=WIDTH)
     ended = []
     for each in known:
-        if isinstance(each, KnownPacket):
+        if isinstance(each, PacketInContext):
             statistics.packet(*each[:4])
             if exchange := exchanges.packet(each.event, each.packet, each.topic, each.client):
                 ended.append(exchange)
@@ -199,11 +199,11 @@ def _check_exchanges(known: Sequence[Known]) -> None:
     json.dumps(counts(statistics), allow_nan=False)
 
 
-def _check_page(known: Sequence[Known]) -> None:
+def _check_page(known: Sequence[TrafficItem]) -> None:
     out = io.StringIO()
     page = Page(out, "x")
     for each in known:
-        if isinstance(each, KnownPacket):
+        if isinstance(each, PacketInContext):
             event, _, topic, client, _ = each
             named = topic.name if topic and topic.name else None
             page.packet(event, decoded_of(each), client=called(client, event.ends), topic=named)

@@ -28,9 +28,9 @@ from mqttpub.lint.judge import Judge
 from mqttpub.lint.packet.check import lint
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.context import KnownPacket
-from mqttpub.traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
-from mqttpub.traffic.query import Filter
+from mqttpub.traffic.context import PacketInContext
+from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.query import PacketFilter
 from tests.build.websocket import upgraded
 from tests.fuzz.draw import Draw, bytewise, cut, pieces, records, steps
 from tests.fuzz.oracles import (
@@ -64,7 +64,7 @@ def packet(data: bytes) -> None:
     if len(raw) <= MOST_SHOWN:
         check_shown(decoded)
     if version and len(raw) > 1:
-        _, found = Judge().packet(PacketSeen(Ends(1, "c", "s"), 0, 1, raw, 0, direction, version, False))
+        _, found = Judge().packet(PacketSeen(Endpoints(1, "c", "s"), 0, 1, raw, 0, direction, version, False))
         check_findings(found, len(raw))
 
 
@@ -99,7 +99,7 @@ def talk(data: bytes) -> None:
     events: list[Event] = []
     offsets: dict[tuple[int, Direction | None], int] = {}
     for number, (choice, raw) in enumerate(steps(draw), 1):
-        ends = Ends(1 + (choice >> 5 & 1), "10.0.0.1:50000", "10.0.0.2:1883" if choice & 64 else "")
+        ends = Endpoints(1 + (choice >> 5 & 1), "10.0.0.1:50000", "10.0.0.2:1883" if choice & 64 else "")
         direction, kind = DIRECTIONS[min(choice & 3, 2)], choice >> 2 & 7
         time = None if choice & 128 else number * 10**9
         at = offsets.get((ends.number, direction), 0)
@@ -260,17 +260,17 @@ def transcript(data: bytes) -> None:
 def picked(data: bytes) -> None:
     """The language of --filter."""
     with suppress(ValueError):
-        made = Filter.parse(data.decode("utf-8", "surrogateescape"))
+        made = PacketFilter.parse(data.decode("utf-8", "surrogateescape"))
         for known in _sample():
             made.matches(*known)
 
 
 @cache
-def _sample() -> list[KnownPacket]:
-    ends = Ends(1, "10.0.0.1:50000", "10.0.0.2:1883")
+def _sample() -> list[PacketInContext]:
+    ends = Endpoints(1, "10.0.0.1:50000", "10.0.0.2:1883")
     raws = [bytes.fromhex(each) for each in ("100d00044d5154540502003c000000", "30050001740061", "c000", "4002000a")]
     events: list[Event] = [PacketSeen(ends, 1, 1, raw, 0, Direction.CLIENT, Version.V5, False) for raw in raws]
-    return [known for known in JudgedTraffic(events) if isinstance(known, KnownPacket)]
+    return [known for known in JudgedTraffic(events) if isinstance(known, PacketInContext)]
 
 
 # the program

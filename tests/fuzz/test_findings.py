@@ -18,7 +18,7 @@ from mqttpub.lint.connection.state import State
 from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Closed, Ends, PacketSeen
+from mqttpub.traffic.events import Closed, Endpoints, PacketSeen
 from tests.build.frames import SYN
 from tests.build.websocket import request
 from tests.checks import steps
@@ -42,7 +42,7 @@ def kept(action: Callable[[], object]) -> int:
 
 
 def seen(number: int, data: bytes, offset: int = 0) -> PacketSeen:
-    return PacketSeen(Ends(number, f"c:{number}", "s:1883"), number, number, data, offset, CLIENT, V5, False)
+    return PacketSeen(Endpoints(number, f"c:{number}", "s:1883"), number, number, data, offset, CLIENT, V5, False)
 
 
 # memory of the rules of a conversation
@@ -57,8 +57,8 @@ def test_the_memory_of_a_conversation_is_free_as_soon_as_it_is_over() -> None:
     try:
         assert any(isinstance(each, State) for each in gc.get_objects())
         for direction in Direction:
-            judge.event(Closed(Ends(1, "c:1", "s:1883"), 2, 2, direction, "FIN"))
-        judge.event(Closed(Ends(1, "c:1", "s:1883"), 2, 2, None, "end"))
+            judge.event(Closed(Endpoints(1, "c:1", "s:1883"), 2, 2, direction, "FIN"))
+        judge.event(Closed(Endpoints(1, "c:1", "s:1883"), 2, 2, None, "end"))
         assert not any(isinstance(each, State) for each in gc.get_objects())
     finally:
         gc.enable()

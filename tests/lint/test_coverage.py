@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.lint.connection import checkable
-from mqttpub.lint.coverage import Coverage, Fared, concerned
+from mqttpub.lint.coverage import Coverage, StatementResult, concerned
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connect, Publish, Will
 from mqttpub.spec.statements import statements
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, PacketSeen
+from mqttpub.traffic.events import Endpoints, PacketSeen
 from tests.strategies import encoded, packets, versions
 
 ALWAYS_KEPT = {
@@ -28,11 +28,11 @@ ALWAYS_KEPT = {
 def fared(
     packet: Packet | None, version: Version = Version.V5, direction: Direction | None = Direction.CLIENT,
     data: bytes = b"",
-) -> dict[str, Fared]:  # fmt: skip
+) -> dict[str, StatementResult]:  # fmt: skip
     """Return how statements fared when one packet came."""
     coverage = Coverage()
     data = data or encode(packet or Publish(topic="a"), version)
-    coverage.packet(PacketSeen(Ends(1, "", ""), None, 0, data, 0, direction, version, False), packet)
+    coverage.packet(PacketSeen(Endpoints(1, "", ""), None, 0, data, 0, direction, version, False), packet)
     return {row.statement.label: row for row in coverage.rows(version, Counter(), Counter())}
 
 
@@ -57,7 +57,9 @@ def test_whatever_lint_finds_was_put_to_the_test(given: tuple[Version, bytes]) -
     decoded = decode(data, version, direction=Direction.CLIENT)
     found = {each.statement for each in lint(decoded)}
     coverage, broken = Coverage(), Counter(found)
-    coverage.packet(PacketSeen(Ends(1, "", ""), None, 0, data, 0, decoded.direction, version, False), decoded.packet)
+    coverage.packet(
+        PacketSeen(Endpoints(1, "", ""), None, 0, data, 0, decoded.direction, version, False), decoded.packet
+    )
     rows = {row.statement.id: row for row in coverage.rows(version, Counter(), broken)}
     assert found <= set(rows)
     for id in found:
@@ -109,6 +111,6 @@ def test_versions_are_those_that_came() -> None:
     coverage = Coverage()
     for version in (Version.V31, Version.V5, Version.V31):
         coverage.packet(
-            PacketSeen(Ends(1, "", ""), None, 0, b"\xc0\0", 0, Direction.CLIENT, version, False), None
+            PacketSeen(Endpoints(1, "", ""), None, 0, b"\xc0\0", 0, Direction.CLIENT, version, False), None
         )  # fmt: skip
     assert coverage.versions == [Version.V5, Version.V31]

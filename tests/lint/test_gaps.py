@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.lint.gaps import wrong
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, GapSeen
+from mqttpub.traffic.events import Endpoints, GapSeen
 
 ENDLESS = "Remaining Length does not end at its fourth byte; nothing behind it is read"
 ONE = "closed 1 byte into a packet"
@@ -30,7 +30,7 @@ CUT = "the connection was closed 7 bytes into a PUBLISH of 12 bytes"
 def test_the_finding_stands_at_what_is_to_blame(
     data: str, length: int | None, message: str, expected: tuple[object, ...]
 ) -> None:
-    gap = GapSeen(Ends(1, "", ""), None, 1, 0, Direction.CLIENT, length, bytes.fromhex(data), message, True)
+    gap = GapSeen(Endpoints(1, "", ""), None, 1, 0, Direction.CLIENT, length, bytes.fromhex(data), message, True)
     found = wrong(gap, Version.V5)
     assert (found.statement, found.path, tuple(found.span), found.message) == expected
     assert found.severity == "error"

@@ -13,7 +13,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Closed, Ends, GapSeen, PacketSeen
+from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen
 from tests.strategies import encoded, versions
 
 C, S = Direction.CLIENT, Direction.SERVER
@@ -24,12 +24,12 @@ def seen(
 ) -> PacketSeen:
     """Return the event of a packet of MQTT 5.0."""
     data = packet if isinstance(packet, bytes) else encode(packet, Version.V5)
-    return PacketSeen(Ends(connection, "", ""), 0, record, data, offset, direction, Version.V5, False)
+    return PacketSeen(Endpoints(connection, "", ""), 0, record, data, offset, direction, Version.V5, False)
 
 
 def closed(direction: Direction | None, how: str = "FIN") -> Closed:
     """Return the event of an end that closes."""
-    return Closed(Ends(1, "", ""), 0, 9, direction, how)
+    return Closed(Endpoints(1, "", ""), 0, 9, direction, how)
 
 
 OPEN = (seen(Connect(client_id="c")), seen(Connack(), S))
@@ -93,7 +93,7 @@ def test_bytes_that_are_no_packet_break_a_statement_of_the_version() -> None:
     judge = Judge(tally=True)
     judge.packet(OPEN[0]._replace(version=Version.V311, data=encode(Connect(client_id="c"), Version.V311)))
     message = "Remaining Length does not end at its fourth byte; nothing behind it is read"
-    gap = GapSeen(Ends(1, "", ""), 0, 3, 14, C, None, bytes.fromhex("30ffffffff7f"), message, True)
+    gap = GapSeen(Endpoints(1, "", ""), 0, 3, 14, C, None, bytes.fromhex("30ffffffff7f"), message, True)
     assert judge.event(gap) == ()
     found = judge.unread(gap)
     assert (found.severity, found.statement, tuple(found.span)) == ("error", "MQTT311-2.2.3/length", (1, 5))
@@ -145,7 +145,7 @@ def test_a_remaining_length_that_is_wrong_is_found(data: str, statement: str) ->
 
 def begun(event: PacketSeen, number: int = 1) -> PacketSeen:
     """Return a packet of a connection whose beginning was captured."""
-    return event._replace(ends=Ends(number, "", "", True))
+    return event._replace(ends=Endpoints(number, "", "", True))
 
 
 PING, PINGED = seen(b"\xc0\0"), seen(b"\xd0\0", S)

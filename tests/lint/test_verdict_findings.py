@@ -9,7 +9,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, PacketSeen
+from mqttpub.traffic.events import Endpoints, PacketSeen
 from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows
 
 FAULTS = rows("""
@@ -88,7 +88,7 @@ QUICKLY = [
 @pytest.mark.parametrize(("label", "text", "direction"), QUICKLY, ids=str)
 def test_the_judge_says_what_lint_says(label: str, text: str, direction: Direction) -> None:
     made = case(text, Version.V5)
-    event = PacketSeen(Ends(1, "", ""), None, 0, made.data, 0, direction, Version.V5, False)
+    event = PacketSeen(Endpoints(1, "", ""), None, 0, made.data, 0, direction, Version.V5, False)
     _, found = Judge().packet(event)
     assert [(each.statement, each.span, each.mask) for each in found] == [(f"MQTT5-{label}", *made.marks[0])]
 
@@ -97,7 +97,9 @@ def test_the_judge_says_it_of_a_topic_that_was_right_from_the_server() -> None:
     data = case("30 r s'$SYS' p()", Version.V5).data
     judge = Judge()
     said = {
-        direction: len(judge.packet(PacketSeen(Ends(1, "", ""), None, 0, data, 0, direction, Version.V5, False))[1])
+        direction: len(
+            judge.packet(PacketSeen(Endpoints(1, "", ""), None, 0, data, 0, direction, Version.V5, False))[1]
+        )
         for direction in (Direction.SERVER, Direction.CLIENT)
     }
     assert said == {Direction.SERVER: 0, Direction.CLIENT: 1}

@@ -22,7 +22,7 @@ from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statements
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, PacketSeen
+from mqttpub.traffic.events import Endpoints, PacketSeen
 from mqttpub.wire.cursor import Overlong
 from mqttpub.wire.span import Span
 from tests.lint import ways as ways
@@ -84,7 +84,7 @@ def otherwise_judged(decoded: Decoded, found: list[Finding]) -> Iterator[str]:
     except Overlong:
         return
     version, direction = decoded.version, decoded.direction
-    _, by_judge = Judge().packet(PacketSeen(Ends(1, "", ""), None, 0, decoded.data, 0, direction, version, False))
+    _, by_judge = Judge().packet(PacketSeen(Endpoints(1, "", ""), None, 0, decoded.data, 0, direction, version, False))
     together = Conversation(version, complete=isinstance(decoded.packet, Connect)).packet(decoded)
     if sorted(map(repr, by_judge)) != sorted(map(repr, [*found, *together])):
         yield f"is judged otherwise: {by_judge}"

@@ -18,7 +18,7 @@ from mqttpub.reading.text import file_events
 from mqttpub.reading.version import MOST_HELD, MOST_SETTLED, settle
 from mqttpub.spec.packets import Connect, Pingreq, Puback, Publish, Pubrel, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, Event, PacketSeen
+from mqttpub.traffic.events import Endpoints, Event, PacketSeen
 from tests.cli.faulty import C, S, capture
 
 V31, V311, V5 = Version.V31, Version.V311, Version.V5
@@ -208,7 +208,7 @@ def test_a_single_packet_leads_with_the_reading_without_an_error() -> None:
 
 
 def seen(data: bytes, number: int = 1, *, version: Version = V5, guessed: bool = True) -> PacketSeen:
-    return PacketSeen(Ends(number, "", ""), None, 0, data, 0, None, version, guessed)
+    return PacketSeen(Endpoints(number, "", ""), None, 0, data, 0, None, version, guessed)
 
 
 def test_no_more_is_held_than_needed() -> None:

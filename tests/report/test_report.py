@@ -30,7 +30,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.properties import BY_KEY, PROPERTIES
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.query import Filter
+from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.statistics import PERCENTILES
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
@@ -97,7 +97,7 @@ def test_the_filter_of_an_example_is_one(type: str) -> None:
     packet = {**dict.fromkeys(("direction", "packet_id", "topic_alias", "qos", "reason_code")), "type": type}
     example = Example("a.pcap", 7, 0, 1, "client", type, "", "", packet)
     terms = " ".join(_terms(example))
-    assert Filter.parse(terms)
+    assert PacketFilter.parse(terms)
     assert ("type=" in terms) == (type == "PUBLISH")
 
 

@@ -15,8 +15,8 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connack, Connect, Publish, Unsuback, Unsubscribe
 from mqttpub.spec.versions import Direction
-from mqttpub.traffic.context import Conversations
-from mqttpub.traffic.events import Ends, Event, PacketSeen, Remark
+from mqttpub.traffic.context import ContextTracker
+from mqttpub.traffic.events import Endpoints, Event, PacketSeen, Remark
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.traffic.summary import SummaryLines
 from tests.build.pcap import PORT, Segment, pcap
@@ -97,14 +97,14 @@ def values(shown: Dissected, name: str) -> list[str]:
 
 def topics(packets: list[PacketSeen]) -> list[str]:
     """Return the topics that we find in packets."""
-    following = Conversations()
+    following = ContextTracker()
     known = [following.packet(each, decode(each.data, each.version).packet) for each in packets]
     return [each.topic.text for each in known if each.topic]
 
 
 def seen(data: bytes, direction: Direction = C) -> PacketSeen:
     """Return a packet as reading a capture gives it."""
-    return PacketSeen(Ends(1, "10.0.0.1:1", "10.0.0.2:1883"), None, 1, data, 0, direction, V5, False)
+    return PacketSeen(Endpoints(1, "10.0.0.1:1", "10.0.0.2:1883"), None, 1, data, 0, direction, V5, False)
 
 
 def message(topic: str, **more: object) -> Publish:
@@ -256,7 +256,7 @@ NASTY = "a\x1b]0;title\x07\u202eb"
 
 def test_w11_what_a_peer_sends_is_escaped(wireshark: Wireshark) -> None:
     packet = Publish(topic=NASTY)
-    known = Conversations().packet(seen(data_of(packet)), packet)
+    known = ContextTracker().packet(seen(data_of(packet)), packet)
     for width in (None, 80):
         line = plain([SummaryLines(width=width).line(known)])
         assert "a\\x1b]0;title\\x07\\u202eb" in line
@@ -267,7 +267,7 @@ def test_w11_what_a_peer_sends_is_escaped(wireshark: Wireshark) -> None:
 
 def test_w12_what_is_unsubscribed_is_in_the_summary(wireshark: Wireshark) -> None:
     packet = Unsubscribe(packet_id=7, filters=("first/+", "second/#"))
-    known = Conversations().packet(seen(data_of(packet)), packet)
+    known = ContextTracker().packet(seen(data_of(packet)), packet)
     line = plain([SummaryLines(width=None).line(known)])
     assert "first/+" in line
     assert "second/#" in line

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.diagram.mermaid import mermaid
@@ -38,4 +38,4 @@ def test_every_view_holds(events: list[Event], width: int) -> None:
 
 
 def _record(each: object) -> object:
-    return each.event.record if isinstance(each, KnownPacket) else getattr(each, "record", None)
+    return each.event.record if isinstance(each, PacketInContext) else getattr(each, "record", None)

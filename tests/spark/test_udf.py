@@ -10,7 +10,7 @@ from mqttpub.spark.formats.errors import OptionError
 from mqttpub.spark.udf import PACKET, TOO_SHORT, decode_mqtt, structs
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
-from mqttpub.traffic.events import Ends, PacketSeen
+from mqttpub.traffic.events import Endpoints, PacketSeen
 from tests.columns.packet_rows import truth
 from tests.strategies import encoded
 
@@ -34,7 +34,7 @@ def _check(row: dict[str, Any], data: bytes, version: Version) -> None:
     if len(data) < 2:
         assert row["error"] == TOO_SHORT
         return
-    event = PacketSeen(Ends(1, "", ""), None, 0, data, 0, None, version, False)
+    event = PacketSeen(Endpoints(1, "", ""), None, 0, data, 0, None, version, False)
     (wanted,) = truth([event])
     assert row == {name: wanted[name] for name in PACKET.names}
 

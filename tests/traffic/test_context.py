@@ -3,13 +3,13 @@
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Pingreq, Publish
 from mqttpub.traffic.aliases import Topic
-from mqttpub.traffic.context import Conversations, KnownPacket
+from mqttpub.traffic.context import ContextTracker, PacketInContext
 from tests.build.events import ALIAS, Talk, aliased, known
 
 
-def told(talk: Talk) -> list[KnownPacket]:
+def told(talk: Talk) -> list[PacketInContext]:
     """Return the packets of a conversation."""
-    return [each for each in known(talk.events) if isinstance(each, KnownPacket)]
+    return [each for each in known(talk.events) if isinstance(each, PacketInContext)]
 
 
 def test_topics_are_those_of_each_direction() -> None:
@@ -33,14 +33,14 @@ def test_packets_of_two_connections_may_alternate() -> None:
         talk.client(Publish(topic=f"t{talk.ends.number}", properties=(Property(ALIAS, 1),)))
         talk.client(Publish(topic="", properties=(Property(ALIAS, 1),)))
     mixed = [event for pair in zip(one.events, two.events, strict=True) for event in pair]
-    found = [each for each in known(mixed) if isinstance(each, KnownPacket)]
+    found = [each for each in known(mixed) if isinstance(each, PacketInContext)]
     assert [each.client for each in found] == ["a", "b"] * 3
     assert [each.topic.name for each in found if each.topic] == ["t1", "t2"] * 2
 
 
 def test_a_connection_can_be_forgotten() -> None:
     talk = Talk().client(Connect(client_id="a"), Publish(topic="t", properties=(Property(ALIAS, 1),)))
-    conversations = Conversations()
+    conversations = ContextTracker()
     for each in told(talk):
         conversations.packet(each.event, each.packet)
     assert conversations.name(talk.ends) == "a"

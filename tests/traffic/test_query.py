@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.traffic.context import Known, KnownPacket
+from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Event, GapSeen
-from mqttpub.traffic.query import Filter
+from mqttpub.traffic.query import PacketFilter
 from tests.build.events import (
     CLIENT,
     Talk,
@@ -27,16 +27,16 @@ WRONG = bytes.fromhex("38050001746869")
 
 def picked(text: str, events: list[Event]) -> list[str]:
     """Return the types of the packets that a filter picks, and GAP and so on."""
-    chosen = Filter.parse(text)
+    chosen = PacketFilter.parse(text)
     return [_word(each) for each in linted(events) if _matches(chosen, each)]
 
 
-def _matches(chosen: Filter, each: Known) -> bool:
-    return chosen.matches(*each) if isinstance(each, KnownPacket) else chosen.matches(each)
+def _matches(chosen: PacketFilter, each: TrafficItem) -> bool:
+    return chosen.matches(*each) if isinstance(each, PacketInContext) else chosen.matches(each)
 
 
-def _word(each: Known) -> str:
-    return type(each.packet).__name__ if isinstance(each, KnownPacket) else type(each).__name__
+def _word(each: TrafficItem) -> str:
+    return type(each.packet).__name__ if isinstance(each, PacketInContext) else type(each).__name__
 
 
 WALK = walkthrough().events
@@ -115,7 +115,7 @@ def test_payloads_are_searched(text: str, expected: list[int]) -> None:
         Publish(topic="", payload=b"\xff21.5"), Publish(topic="hot"), Pingreq(),
     ]  # fmt: skip
     seen = list(linted(Talk().client(*packets).events))
-    assert [index for index, each in enumerate(seen) if _matches(Filter.parse(text), each)] == expected
+    assert [index for index, each in enumerate(seen) if _matches(PacketFilter.parse(text), each)] == expected
 
 
 def test_quotation_marks_keep_a_value_together() -> None:
@@ -153,14 +153,14 @@ def test_quotation_marks_keep_a_value_together() -> None:
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
-        Filter.parse(text)
+        PacketFilter.parse(text)
     assert "\n" not in str(caught.value)
 
 
 @given(st.text(st.sampled_from('tdq=!, "\\a1topicdup*')))
 def test_any_text_is_a_filter_or_is_told_to_be_none(text: str) -> None:
     try:
-        chosen = Filter.parse(text)
+        chosen = PacketFilter.parse(text)
     except ValueError as error:
         place = re.match(r"character (\d+): ", str(error))
         assert place
@@ -172,7 +172,7 @@ def test_any_text_is_a_filter_or_is_told_to_be_none(text: str) -> None:
 @settings(max_examples=15)
 @given(talks(), st.sampled_from(("topic=a/#", "id=1", "dup", "reason=0", "client=c*", "finding", "connection=1")))
 def test_a_term_and_its_contrary_share_all_packets(events: list[Event], term: str) -> None:
-    yes, no = Filter.parse(term), Filter.parse(f"!{term}")
+    yes, no = PacketFilter.parse(term), PacketFilter.parse(f"!{term}")
     assert all(_matches(yes, each) != _matches(no, each) for each in linted(events))
 
 
@@ -180,4 +180,4 @@ def test_a_gap_has_no_topic() -> None:
     (gap,) = Talk().gap(CLIENT, 5, "gone").events
     assert isinstance(gap, GapSeen)
     for term in ("type=PUBLISH", "topic=#", "id=1", "qos=0", "dup", "reason=0", "version=5", "payload=*", "alias=1"):
-        assert not Filter.parse(term).matches(gap)
+        assert not PacketFilter.parse(term).matches(gap)

@@ -8,11 +8,11 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.reading.judged import JudgedEvent
 from mqttpub.reading.located import Location
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Closed, Ends, PacketSeen
+from mqttpub.traffic.events import Closed, Endpoints, PacketSeen
 from mqttpub.wire.span import Span
 from tests.strategies import encoded, versions
 
-ENDS = Ends(3, "10.0.0.1:50000", "10.0.0.2:1883")
+ENDS = Endpoints(3, "10.0.0.1:50000", "10.0.0.2:1883")
 CAPTURE = Location("a.pcap")
 LOCATIONS = [Location(), Location("a b.pcap", 100), Location("t.hex", 0, 3), Location("/x/r.bin", 7, 0, 4)]
 TIME = 1_700_000_000_123_456_000

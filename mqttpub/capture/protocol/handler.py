@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from ...spec.versions import Version
-from ...traffic.events import Ends, Event
+from ...traffic.events import Endpoints, Event
 from ..types import Flow
 
 MOST_TOGETHER = 32 << 20
@@ -164,12 +164,12 @@ class Ignored(Over):
         return ()
 
 
-def ends_of(flow: Flow, client: int | None, *, begun: bool = False) -> Ends:
+def ends_of(flow: Flow, client: int | None, *, begun: bool = False) -> Endpoints:
     """Return the ends of a flow; without names when it is not known which side is the client.
 
     `begun` says that the beginning of what the flow carries was captured, whether or not that of the flow was.
     """
     begun = begun or flow.opened
     if client is None:
-        return Ends(flow.number, "", "", begun)
-    return Ends(flow.number, flow.ends[client], flow.ends[1 - client], begun)
+        return Endpoints(flow.number, "", "", begun)
+    return Endpoints(flow.number, flow.ends[client], flow.ends[1 - client], begun)

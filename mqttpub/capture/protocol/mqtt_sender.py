@@ -5,7 +5,7 @@ from typing import Any
 
 from ...codec.framing import CONNACK, CONNECT, answer_form, connect_layout, connect_version, declared, frame_length
 from ...spec.versions import Direction, Version
-from ...traffic.events import Ends, Event, GapSeen, PacketSeen
+from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ...wire.cursor import Overlong
 from .evidence import VERSIONS
 from .handler import UNCOUNTED, Held
@@ -75,7 +75,7 @@ class Sender:
     )  # fmt: skip
 
     def __init__(self, side: int, max_packet: int, told: Callable[[Version, int], None], held: Held) -> None:
-        self.ends = Ends(0, "", "")
+        self.ends = Endpoints(0, "", "")
         self.direction: Direction | None = None
         self.version = Version.V5
         self.guessed = True

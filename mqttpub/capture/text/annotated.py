@@ -4,7 +4,7 @@ import re
 from typing import NamedTuple
 
 from ...spec.versions import Direction, Version
-from ...traffic.events import Ends
+from ...traffic.events import Endpoints
 
 _HEADLINE = re.compile(
     r"(?:([<>]) )?([A-Z]+|TYPE [0-9]++)(?:  .*?)?  ([0-9]{1,9}) bytes?  MQTT (3\.1|3\.1\.1|5\.0)(?:  .*)?\s*$"
@@ -32,7 +32,7 @@ class Shown(NamedTuple):
     length: int
     """Bytes that it has."""
     guessed: bool = False
-    ends: Ends | None = None
+    ends: Endpoints | None = None
     """Its connection, where that is told."""
     record: int = 0
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from ...codec.framing import CONNECT, answer_form, connect_layout, connect_version
 from ...codec.stream import LostSync, Stream
 from ...spec.versions import Direction, Version
-from ...traffic.events import Ends, Event, GapSeen, PacketSeen
+from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ..protocol.evidence import only_sender
 from .source import Piece
 
@@ -23,7 +23,7 @@ def packets_from_text(
     version have the newest one until `reading.version` settles it. With `cut`, what is left at the end of a piece
     comes as a packet too, with all of its bytes; otherwise as a gap.
     """
-    ends, seen, given, asked = Ends(1, "", ""), False, version, False
+    ends, seen, given, asked = Endpoints(1, "", ""), False, version, False
     for piece in pieces:
         sender = MARKS.get(piece.mark) or direction
         stream = Stream(sender)
@@ -51,7 +51,7 @@ def packets_from_text(
 
 
 def _packet(
-    ends: Ends, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
+    ends: Endpoints, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
 ) -> PacketSeen:
     announced = connect_version(data) if data[0] >> 4 == CONNECT else version
     known = announced or connect_layout(data) or Version.V5

@@ -14,7 +14,7 @@ from ...codec.decode import decode
 from ...codec.framing import CONNECT, frame_length
 from ...common.words import counted
 from ...spec.versions import Direction, Version
-from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
 from .annotated import Block, Shown, headline, is_row
 from .source import BadText
@@ -153,11 +153,11 @@ class _Record:
         malformed = members.get("malformed") is True
         return GapSeen(*begun, self._whole("offset") or 0, direction, self._whole("length"), b"", message, malformed)
 
-    def _ends(self) -> Ends | None:
+    def _ends(self) -> Endpoints | None:
         number = self._whole("connection")
         if number is None:
             return None
-        return Ends(number, str(self.members.get("address") or ""), str(self.members.get("server") or ""))
+        return Endpoints(number, str(self.members.get("address") or ""), str(self.members.get("server") or ""))
 
     def _whole(self, name: str) -> int | None:
         value = self.members.get(name)
@@ -193,7 +193,7 @@ class _Events:
     """Gives packets their connection and their place."""
 
     def __init__(self) -> None:
-        self.ends = Ends(1, "", "")
+        self.ends = Endpoints(1, "", "")
         self.any = False
         self.next: dict[Direction | None, int] = {}
         """Where the next packet of each direction begins."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...reading.input import AllEvents, AnyInput
     from ...spec.versions import Version
     from ...traffic.events import PacketSeen
-    from ...traffic.query import Filter
+    from ...traffic.query import PacketFilter
 
 view_flags = together(
     *(
@@ -58,7 +58,7 @@ class DecodeRequest:
     """None shows every packet byte for byte."""
     path: str
     """The file that the view writes; empty for a view on standard output."""
-    filter: "Filter | None"
+    filter: "PacketFilter | None"
     json: bool
     secrets: bool
     full: bool
@@ -94,19 +94,19 @@ def command(**given: Any) -> int:
     return decode(request)
 
 
-def filter_of(terms: Sequence[str], client: str | None = None) -> "Filter | None":
+def filter_of(terms: Sequence[str], client: str | None = None) -> "PacketFilter | None":
     """Return the filter that --filter and --follow make together, None for neither; raises UsageError."""
     if not terms and client is None:
         return None
-    from ...traffic.query import Filter
+    from ...traffic.query import PacketFilter
 
     for text in terms:
         try:
-            Filter.parse(text)
+            PacketFilter.parse(text)
         except ValueError as error:
             raise click.UsageError(f"--filter: {error}") from None
     quoted = [] if client is None else ['client="{}"'.format(client.replace("\\", "\\\\").replace('"', '\\"'))]
-    return Filter.parse(" ".join([*terms, *quoted]))
+    return PacketFilter.parse(" ".join([*terms, *quoted]))
 
 
 def decode(request: DecodeRequest) -> int:

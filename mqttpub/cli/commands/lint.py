@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ...reading.judged import JudgedEvent
     from ...reading.located import LocatedInput
     from ...traffic.events import Event, PacketSeen
-    from ...traffic.query import Filter
+    from ...traffic.query import PacketFilter
     from ...view.terminal.cells import Line
     from ..inspect.findings import Rows
 
@@ -65,7 +65,7 @@ class LintRequest:
     select: tuple[str, ...]
     ignore: tuple[str, ...]
     severity: str
-    filter: "Filter | None"
+    filter: "PacketFilter | None"
     limit: int | None
     """Findings of one statement to show; None shows all."""
     explain: bool

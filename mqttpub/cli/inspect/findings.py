@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol, TextIO
 
 from ...common.escape import escape
 from ...common.words import counted, plural
-from ...lint.coverage import Fared
+from ...lint.coverage import StatementResult
 from ...reading.judged import JudgedEvent
 from ...reading.selection import Selection
 from ...spec.statements import CLASSES, PARTIES, Statement, statement
@@ -19,7 +19,7 @@ from ...view.traffic.findings import FindingLines, records
 MOST_NAMED = 5
 """Statements of which it is said how many findings were not shown; the others are summed up."""
 _INDENT = "       "
-Rows = tuple[Version, list[Fared]]
+Rows = tuple[Version, list[StatementResult]]
 
 
 class Writer(Protocol):
@@ -105,7 +105,7 @@ class Screen:
                 if among:
                     self._block([[(f"MQTT {version.label}, {word}", "heading")], *self._listed(among)])
 
-    def _listed(self, rows: list[Fared]) -> Iterator[Line]:
+    def _listed(self, rows: list[StatementResult]) -> Iterator[Line]:
         ids = max(len(row.statement.id) for row in rows)
         counts = [_counted(row) for row in rows]
         digits = max(map(len, counts))
@@ -125,7 +125,7 @@ class Screen:
         self._begun = True
 
 
-def _counted(row: Fared) -> str:
+def _counted(row: StatementResult) -> str:
     if row.broken:
         return f"{row.broken} of {row.exercised}"
     return str(row.exercised) if row.exercised else ""

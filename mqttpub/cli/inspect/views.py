@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ...codec.tree import Decoded
     from ...common.files import Kind
     from ...common.times import Clock
-    from ...traffic.context import Known, KnownPacket
+    from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Exchange
 
@@ -80,7 +80,7 @@ class View:
 class EventView(View):
     """A view of events: packets in context, gaps, ends of connections."""
 
-    draw: "Callable[[Iterable[Known], ViewOptions], None]"
+    draw: "Callable[[Iterable[TrafficItem], ViewOptions], None]"
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def chosen_view(given: dict[str, Any]) -> View | None:
 # every packet, byte for byte
 
 
-def dump(events: "Iterable[Known]", options: ViewOptions) -> None:
+def dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Show every packet with all its bytes, or print a JSON record per packet and other event."""
     if options.json:
         _print(_records(events, options))
@@ -120,27 +120,27 @@ def dump(events: "Iterable[Known]", options: ViewOptions) -> None:
         _dump(events, options)
 
 
-def _dump(events: "Iterable[Known]", options: ViewOptions) -> None:
+def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...common.times import Clock
-    from ...traffic.context import KnownPacket
+    from ...traffic.context import PacketInContext
     from ...view.packet.show import Show
     from ...view.traffic.summary import told
 
     screen = Show(secrets=options.secrets, full=options.full)
     clock, connection = Clock(absolute=options.absolute, zero=options.zero), 0
     for known in events:
-        event = known.event if isinstance(known, KnownPacket) else known
+        event = known.event if isinstance(known, PacketInContext) else known
         if event.ends.number != connection:
             connection = event.ends.number
             if event.ends.client or event.ends.server:
                 screen.remark(f"connection {connection}: {event.ends.client} to {event.ends.server}")
-        if isinstance(known, KnownPacket):
+        if isinstance(known, PacketInContext):
             screen.packet(_decoded(known), time=_place(known, clock))
         else:
             screen.remark(told(known)[1])
 
 
-def _decoded(known: "KnownPacket") -> "Decoded":
+def _decoded(known: "PacketInContext") -> "Decoded":
     """Return the tree of a packet with the findings of its connection."""
     from ...codec.decode import decode
 
@@ -150,7 +150,7 @@ def _decoded(known: "KnownPacket") -> "Decoded":
     return decoded
 
 
-def _place(known: "KnownPacket", clock: "Clock") -> str:
+def _place(known: "PacketInContext", clock: "Clock") -> str:
     from ...common.escape import escape
 
     event = known.event
@@ -163,14 +163,14 @@ def _place(known: "KnownPacket", clock: "Clock") -> str:
     return ", ".join(parts)
 
 
-def _records(events: "Iterable[Known]", options: ViewOptions) -> Iterator[str]:
-    from ...traffic.context import KnownPacket
+def _records(events: "Iterable[TrafficItem]", options: ViewOptions) -> Iterator[str]:
+    from ...traffic.context import PacketInContext
     from ...view.packet.record_json import dumps, record
     from ...view.traffic.summary_json import JsonLines
 
     others = JsonLines()
     for known in events:
-        if not isinstance(known, KnownPacket):
+        if not isinstance(known, PacketInContext):
             yield others.line(known)
             continue
         event = known.event
@@ -179,7 +179,7 @@ def _records(events: "Iterable[Known]", options: ViewOptions) -> Iterator[str]:
         yield dumps({**entry, **_context(known)})
 
 
-def _context(known: "KnownPacket") -> dict[str, Any]:
+def _context(known: "PacketInContext") -> dict[str, Any]:
     from ...common.escape import json_text
 
     event, topic = known.event, known.topic
@@ -198,7 +198,7 @@ def _context(known: "KnownPacket") -> dict[str, Any]:
 # lines
 
 
-def summary(events: "Iterable[Known]", options: ViewOptions) -> None:
+def summary(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Show one line per packet."""
     if options.json:
         from ...view.traffic.summary_json import JsonLines, with_files
@@ -212,7 +212,7 @@ def summary(events: "Iterable[Known]", options: ViewOptions) -> None:
     show(map(line, events) if not options.file_of else with_headings(events, options.file_of, line), sys.stdout)
 
 
-def flows(events: "Iterable[Known]", options: ViewOptions) -> None:
+def flows(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Show one line per QoS exchange: its packets, times, re-deliveries and outcome."""
     from ...view.traffic.exchanges import ExchangeLines, exchange_record
 
@@ -228,16 +228,16 @@ def flows(events: "Iterable[Known]", options: ViewOptions) -> None:
     show((line for each in found for line in lines.lines(each)), sys.stdout)
 
 
-def stats(events: "Iterable[Known]", options: ViewOptions) -> None:
+def stats(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Show counts, sizes, overhead, latencies and re-deliveries."""
-    from ...traffic.context import KnownPacket
+    from ...traffic.context import PacketInContext
     from ...traffic.statistics import Statistics
     from ...view.traffic.statistics import record, screen
 
     statistics = Statistics()
 
-    def count(known: "Known") -> None:
-        if isinstance(known, KnownPacket):
+    def count(known: "TrafficItem") -> None:
+        if isinstance(known, PacketInContext):
             statistics.packet(*known[:4])
         else:
             statistics.event(known)
@@ -255,17 +255,17 @@ def stats(events: "Iterable[Known]", options: ViewOptions) -> None:
 
 
 def exchanges_of(
-    events: "Iterable[Known]", each: "Callable[[Known], None]" = lambda known: None
+    events: "Iterable[TrafficItem]", each: "Callable[[TrafficItem], None]" = lambda known: None
 ) -> "Iterator[Exchange]":
     """Yield exchanges as they end, and at last those that did not; `each` is called with every event first."""
     from ...reading.follow import OpenConnections
-    from ...traffic.context import KnownPacket
+    from ...traffic.context import PacketInContext
     from ...traffic.exchanges import Exchanges
 
     exchanges, still_open = Exchanges(), OpenConnections()
     for known in events:
         each(known)
-        if isinstance(known, KnownPacket):
+        if isinstance(known, PacketInContext):
             event, packet, topic, client, _ = known
             still_open.ended(event)
             if ended := exchanges.packet(event, packet, topic, client):
@@ -279,7 +279,7 @@ def exchanges_of(
 # the sequence diagram
 
 
-def ladder(events: "Iterable[Known]", options: ViewOptions) -> None:
+def ladder(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Draw the sequence diagram on the screen."""
     from ...reading.follow import by_connection
     from ...view.diagram.ladder import ladder as drawn
@@ -295,7 +295,7 @@ def ladder(events: "Iterable[Known]", options: ViewOptions) -> None:
     show(lines, sys.stdout)
 
 
-def svg(events: "Iterable[Known]", options: ViewOptions) -> None:
+def svg(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the sequence diagram as SVG."""
     from ...reading.follow import by_connection
     from ...view.diagram.svg import ladder_svg
@@ -303,7 +303,7 @@ def svg(events: "Iterable[Known]", options: ViewOptions) -> None:
     _print(ladder_svg(by_connection(events, MOST_HELD), absolute=options.absolute, zero=options.zero))
 
 
-def mermaid(events: "Iterable[Known]", options: ViewOptions) -> None:
+def mermaid(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the sequence diagram as Mermaid."""
     from ...reading.follow import by_connection
     from ...view.diagram.mermaid import mermaid as drawn
@@ -322,18 +322,18 @@ def _has_box_characters() -> bool:
 # for other programs
 
 
-def page(events: "Iterable[Known]", options: ViewOptions) -> None:
+def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the page to `options.path`, complete or not at all."""
     from ...common.files import replacing
     from ...traffic.clients import called
-    from ...traffic.context import KnownPacket
+    from ...traffic.context import PacketInContext
     from ...traffic.events import Closed, GapSeen
     from ...view.page.page import Page
 
     with replacing(options.path) as out:
         page = Page(out, options.title, secrets=options.secrets, file_of=options.file_of)
         for known in events:
-            if isinstance(known, KnownPacket):
+            if isinstance(known, PacketInContext):
                 event, _, topic, client, _ = known
                 name = topic.name if topic else None
                 page.packet(event, _decoded(known), client=called(client, event.ends), topic=name)
@@ -346,21 +346,21 @@ def page(events: "Iterable[Known]", options: ViewOptions) -> None:
         page.close()
 
 
-def pdml(events: "Iterable[Known]", options: ViewOptions) -> None:
+def pdml(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write PDML as tshark does."""
     from ...view.export.pdml import pdml as written
 
     _print(written(_decoded_packets(events), secrets=options.secrets, source=options.title))
 
 
-def tshark_json(events: "Iterable[Known]", options: ViewOptions) -> None:
+def tshark_json(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write JSON as `tshark -T json -x` does."""
     from ...view.export.tshark_json import tshark_json as written
 
     _print(written(_decoded_packets(events), secrets=options.secrets))
 
 
-def _decoded_packets(events: "Iterable[Known]") -> "Iterator[tuple[Decoded, PacketSeen | None]]":
+def _decoded_packets(events: "Iterable[TrafficItem]") -> "Iterator[tuple[Decoded, PacketSeen | None]]":
     from ...reading.follow import packets_of
 
     return ((_decoded(known), known.event) for known in packets_of(events))

@@ -12,8 +12,8 @@ from ...reading.located import Location
 from ...reading.selection import Selection
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
-from ...traffic.context import KnownPacket
-from ...traffic.events import Closed, Ends, PacketSeen
+from ...traffic.context import PacketInContext
+from ...traffic.events import Closed, Endpoints, PacketSeen
 from ...view.terminal.style import show
 from ..inspect.findings import OutputOptions, Rows, summary, width_of, writer_of
 from ..notes import note
@@ -34,7 +34,7 @@ class Watch:
         self._writer = writer_of(manner, self._stream)
         self._judge = EventJudge()
         self._selection = Selection()
-        self._ends = Ends(1, "", "")
+        self._ends = Endpoints(1, "", "")
         self._last: int | None = None
         self._ended = False
 
@@ -77,7 +77,7 @@ class Watch:
         if self._manner.json:
             self._record(fared)
 
-    def _take(self, now: float, frame: Frame) -> KnownPacket:
+    def _take(self, now: float, frame: Frame) -> PacketInContext:
         time = self._last = int(now * 1_000_000) * 1000
         if not self._judge.packets:
             self._writer.begin(time)

@@ -33,7 +33,7 @@ from ...spec.declare import PACKETS as TYPES
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from ...traffic.closings import Closings
-from ...traffic.events import Closed, Ends
+from ...traffic.events import Closed, Endpoints
 from ..arrow import Rows, coded, encoded, numbers
 from ..decode.decode import key
 from ..reassemble.frames import NO_TIME, NONE, Frames, LastRows
@@ -75,7 +75,7 @@ class Close(NamedTuple):
     """Behind the packets of this record; LATER behind all."""
 
 
-def closes(frames: Frames, closings: Closings[str], name: Callable[[Ends], str] = key) -> list[Close]:
+def closes(frames: Frames, closings: Closings[str], name: Callable[[Endpoints], str] = key) -> list[Close]:
     """Return which connections came to their end with frames; `name` gives the keys of connections.
 
     `closings` knows of those before.

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ...capture.protocol.mqtt_sender import Sender
 from ...spec.versions import Direction
-from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ..scan.records import Integers, Records
 from .frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
 from .framing import Framed, Framing, Run
@@ -20,7 +20,7 @@ class Batch(Frames):
     """Frames, and names of their connections that are the same in whatever parts a capture is read."""
 
     names: dict[int, str] = field(default_factory=dict)
-    """By the number in Ends, also for those that `others` are about."""
+    """By the number in Endpoints, also for those that `others` are about."""
     before: int = 0
     """Records of the sources in front of this one, which `record` counts, too."""
 
@@ -30,7 +30,7 @@ class Batch(Frames):
         return [self.names[ends.number] for ends in self.connections]
 
 
-_Kind = tuple[Ends, Direction | None, int, bool]
+_Kind = tuple[Endpoints, Direction | None, int, bool]
 """What packets have in common: connection, direction, version, and whether that is guessed."""
 
 
@@ -160,7 +160,7 @@ class Assembly:
 
     def _whose(self, kind: Integers) -> dict[str, Any]:
         """Return all that Batch has of connections."""
-        numbers: dict[Ends, int] = {}
+        numbers: dict[Endpoints, int] = {}
         columns = [[each[index] for each in self._kinds] + self._senders[index::4] for index in range(4)]
         columns[0] = [numbers.setdefault(each, len(numbers)) for each in columns[0]]
         columns[1] = [CLIENT if each is Direction.CLIENT else SERVER if each else UNKNOWN for each in columns[1]]

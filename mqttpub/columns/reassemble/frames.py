@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...traffic.events import Closed, Ends, GapSeen, Remark
+from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""
@@ -43,7 +43,7 @@ class Frames:
     """Value of spec.terms.Version."""
     guessed: NDArray[np.bool_]
     """Whether the version rests on evidence other than the CONNECT of its connection."""
-    connections: list[Ends]
+    connections: list[Endpoints]
     others: list[GapSeen | Closed | Remark]
     """What is no packet, in order."""
 
@@ -62,11 +62,11 @@ class LastRows:
         for index, each in enumerate(frames.connections):
             self._indices.setdefault(each.number, []).append(index)
 
-    def indices(self, ends: Ends) -> list[int]:
+    def indices(self, ends: Endpoints) -> list[int]:
         """Return where a connection is among those of the frames; its ends may have got their names later."""
         return self._indices.get(ends.number, [])
 
-    def of(self, ends: Ends, side: int | None = None) -> int:
+    def of(self, ends: Endpoints, side: int | None = None) -> int:
         """Return the row of the last packet of an end, or of any end; NONE where there is none."""
         rows = self._rows[self.indices(ends)]
         return int((rows if side is None else rows[:, side]).max(initial=NONE))
@@ -83,8 +83,8 @@ def of_events(events: Any) -> Frames:
 
     sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
     buffer, rows = bytearray(), []
-    numbers: dict[Ends, int] = {}
-    connections: list[Ends] = []
+    numbers: dict[Endpoints, int] = {}
+    connections: list[Endpoints] = []
     others: list[GapSeen | Closed | Remark] = []
     for event in events:
         if not isinstance(event, PacketSeen):

@@ -5,7 +5,7 @@ from ...spec.properties import BY_KEY
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .state import Peer, State
-from .subscriptions import LONGEST, MOST, Filter, Match
+from .subscriptions import LONGEST, MOST, Match, SubscribedFilter
 
 _IDENTIFIER = BY_KEY["subscription_identifier"].id
 
@@ -66,7 +66,7 @@ def _too_high(state: State, packet: Publish, match: Match) -> None:
     state.fault(law, "qos", message, *also)
 
 
-def _retained(state: State, topic: str, matching: tuple[Filter, ...]) -> None:
+def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) -> None:
     """Check that RETAIN 1 comes no more often than subscriptions asked for retained messages."""
     if any(each.keeps_retain for each in matching) or len(topic) > LONGEST:
         return

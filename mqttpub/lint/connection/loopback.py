@@ -12,7 +12,7 @@ from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .published import MOST, PublishHistory, SentMessage, message_key
 from .state import Peer, State, value_of
-from .subscriptions import Filter, Match
+from .subscriptions import Match, SubscribedFilter
 
 _EXPIRY = BY_KEY["message_expiry_interval"].id
 _USER = BY_KEY["user_property"].id
@@ -167,7 +167,7 @@ def _subscribed(state: State, packet: Publish, found: SentMessage, match: Match)
 
 
 def _alone(
-    state: State, packet: Publish, found: SentMessage, filter: Filter, topic: str, history: PublishHistory
+    state: State, packet: Publish, found: SentMessage, filter: SubscribedFilter, topic: str, history: PublishHistory
 ) -> None:
     """Compare a copy for the only subscription that matches."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):

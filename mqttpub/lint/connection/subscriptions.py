@@ -14,7 +14,7 @@ LONGEST = 200
 FAILED = 0x80
 
 
-class Filter:
+class SubscribedFilter:
     """A Topic Filter that the client subscribed with, and all that this allows the server."""
 
     __slots__ = ("asked", "changed", "drops_retain", "ended", "ended_at", "first", "granted", "identifiers",
@@ -68,7 +68,7 @@ class Filter:
 class Match(NamedTuple):
     """What matches one topic."""
 
-    filters: tuple[Filter, ...]
+    filters: tuple[SubscribedFilter, ...]
     most: int
     """The highest QoS at which the server may deliver."""
     shared: bool
@@ -83,9 +83,9 @@ class Subscriptions:
     def __init__(self) -> None:
         self.full = False
         """Whether there were too many, so that nothing is certain any more."""
-        self._filters: dict[str, Filter] = {}
-        self._exact: dict[str, list[Filter]] = {}
-        self._wild: list[Filter] = []
+        self._filters: dict[str, SubscribedFilter] = {}
+        self._exact: dict[str, list[SubscribedFilter]] = {}
+        self._wild: list[SubscribedFilter] = []
         self._room = MOST_CHARACTERS
         self._matches: dict[str, Match] = {}
 
@@ -121,12 +121,12 @@ class Subscriptions:
         if identifier is not None:
             each.identifiers.add(identifier)
 
-    def _new(self, text: str) -> Filter | None:
+    def _new(self, text: str) -> SubscribedFilter | None:
         """Return a new filter, or None when there is no room for it."""
         if len(self._filters) >= MOST or len(self._wild) >= MOST_WILD or len(text) > self._room:
             return None
         self._room -= len(text)
-        each = self._filters[text] = Filter(text)
+        each = self._filters[text] = SubscribedFilter(text)
         if has_wildcard(text):
             self._wild.append(each)
         else:

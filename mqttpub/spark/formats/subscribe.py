@@ -28,7 +28,7 @@ from ...spec.declare import Property
 from ...spec.packets import Subscribe, Subscription
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
-from ...traffic.events import Ends
+from ...traffic.events import Endpoints
 from .errors import OptionError, SpoolError, told
 from .options import CONNECTION, Options, target
 from .schema import arrow_schema, check, fitted
@@ -258,5 +258,5 @@ def _frames(messages: list[Entry]) -> Frames:
         time=np.array([each.time for each in messages], np.int64), record=np.zeros(count, np.int64),
         connection=np.zeros(count, np.int32), direction=np.full(count, SERVER, np.uint8), offset=start,
         version=np.full(count, Version.V5, np.uint8), guessed=np.zeros(count, np.bool_),
-        connections=[Ends(1, "", "")], others=[],
+        connections=[Endpoints(1, "", "")], others=[],
     )  # fmt: skip

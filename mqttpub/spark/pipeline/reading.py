@@ -19,7 +19,7 @@ from ...columns.reassemble.state import State
 from ...columns.scan.records import Records, reader, records
 from ...reading.input import LOOK
 from ...reading.text import check_is_text, file_events
-from ...traffic.events import Closed, Ends, GapSeen, Remark
+from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from .shuffle import LAST, Step, hash_slot
 from .sources import Source
 
@@ -48,7 +48,7 @@ class SourceFrames(NamedTuple):
         """The key of each of `frames.connections`."""
         return [self.name(each) for each in self.frames.connections]
 
-    def name(self, ends: Ends) -> str:
+    def name(self, ends: Endpoints) -> str:
         """Return the key of a connection."""
         return self.names[ends.number]
 

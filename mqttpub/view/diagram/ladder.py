@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ...common.escape import escape
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
-from ...traffic.context import Known
+from ...traffic.context import TrafficItem
 from ..packet.marks import sentence
 from ..terminal.cells import Line, cells, clip, measure
 from ..traffic.facts import Fact, fit
@@ -31,7 +31,7 @@ ASCII = Strokes("|", "-", ">", "<", "~", "x")
 
 
 def ladder(
-    events: Iterable[Known],
+    events: Iterable[TrafficItem],
     *,
     width: int = 80,
     absolute: bool = False,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
-from ...traffic.context import Known
+from ...traffic.context import TrafficItem
 from ..terminal.cells import clip
 from .steps import Step, left_out, name, steps
 
@@ -19,7 +19,7 @@ _ARROWS = {"packet": "->>", "closed": "-x", "more": "-->>"}
 
 
 def mermaid(
-    events: Iterable[Known], *, absolute: bool = False, squeeze: bool = True, zero: Zero | None = None
+    events: Iterable[TrafficItem], *, absolute: bool = False, squeeze: bool = True, zero: Zero | None = None
 ) -> Iterator[str]:
     """Yield the lines of a `sequenceDiagram`; when it grows too long the last one says how much is left out."""
     clock, seen, size, left = Clock(absolute=absolute, zero=zero), set[int](), 0, 0

@@ -10,8 +10,8 @@ from ...common.words import counted
 from ...spec.packets import Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction
 from ...traffic.clients import called
-from ...traffic.context import Known, KnownPacket
-from ...traffic.events import Ends
+from ...traffic.context import PacketInContext, TrafficItem
+from ...traffic.events import Endpoints
 from ..traffic.facts import Fact, facts, name_of
 from ..traffic.summary import told
 
@@ -27,7 +27,7 @@ class Step(NamedTuple):
 
     kind: str
     """`packet`, `gap`, `closed`, `remark` or, for what was squeezed, `more`."""
-    ends: Ends
+    ends: Endpoints
     client: str
     """Client Identifier or address, not escaped."""
     time: int | None
@@ -45,19 +45,19 @@ class Step(NamedTuple):
     """Bytes."""
 
 
-def steps(events: Iterable[Known], *, squeeze: bool = True) -> Iterator[Step]:
+def steps(events: Iterable[TrafficItem], *, squeeze: bool = True) -> Iterator[Step]:
     """Yield the steps of events; of long repeats the first, how many there were, and the last."""
     squeezer = _Squeezer()
     names: dict[int, str] = {}
     for known in events:
-        step = _packet(known) if isinstance(known, KnownPacket) else _event(known, names)
+        step = _packet(known) if isinstance(known, PacketInContext) else _event(known, names)
         if step.kind == "packet":
             names = {step.ends.number: step.client}
         yield from squeezer.take(step) if squeeze else (step,)
     yield from squeezer.flush()
 
 
-def _packet(known: KnownPacket) -> Step:
+def _packet(known: PacketInContext) -> Step:
     event, found = known.event, known.findings or ()
     key = None
     if isinstance(known.packet, _SQUEEZED) and not known.findings:
@@ -70,8 +70,8 @@ def _packet(known: KnownPacket) -> Step:
     )  # fmt: skip
 
 
-def _event(event: Known, names: dict[int, str]) -> Step:
-    assert not isinstance(event, KnownPacket)
+def _event(event: TrafficItem, names: dict[int, str]) -> Step:
+    assert not isinstance(event, PacketInContext)
     word, text, style = told(event)
     name = names.get(event.ends.number) or called("", event.ends)
     kind = {"GAP": "gap", "NOTE": "remark"}.get(word, "closed")

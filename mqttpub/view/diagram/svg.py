@@ -6,7 +6,7 @@ from html import escape as entities
 from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
-from ...traffic.context import Known
+from ...traffic.context import TrafficItem
 from ..terminal.cells import Line, clip, wrap
 from ..traffic.facts import Fact, fit
 from .steps import Step, left_out, name, steps
@@ -40,7 +40,7 @@ _CLASSES = {
 
 
 def ladder_svg(
-    events: Iterable[Known],
+    events: Iterable[TrafficItem],
     *,
     absolute: bool = False,
     squeeze: bool = True,

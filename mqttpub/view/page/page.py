@@ -13,7 +13,7 @@ from ...spec.packets import Connect, Publish, Subscribe, Unsubscribe
 from ...spec.properties import BY_KEY
 from ...spec.statements import statement, statements
 from ...spec.versions import Direction, Version
-from ...traffic.events import Closed, Ends, Event, GapSeen, PacketSeen, Remark
+from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
 from ...traffic.query import EVENTS, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
@@ -237,7 +237,7 @@ class _Block:
             self.size += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
         return number
 
-    def connection(self, ends: Ends, client: str) -> None:
+    def connection(self, ends: Endpoints, client: str) -> None:
         """Note whose connection it is, once in each block."""
         known = self.ends.get(ends.number)
         if known is None:

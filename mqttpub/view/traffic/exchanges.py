@@ -7,7 +7,7 @@ from ...common.escape import escape, json_text
 from ...common.times import Clock, Zero, duration, iso
 from ...spec.declare import PACKETS
 from ...traffic.clients import called
-from ...traffic.exchanges import Exchange, Leg
+from ...traffic.exchanges import Exchange, HandshakePacket
 from ...traffic.statistics import kind_of
 from ..terminal.cells import Line, clip, measure, reach, wrap
 from .facts import Fact, fit, reason_fact, reason_name, topic_facts
@@ -117,7 +117,7 @@ def _legs(exchange: Exchange) -> Iterator[Line]:
         yield [(f"in {duration(exchange.duration)}", "number")]
 
 
-def _named(exchange: Exchange, leg: Leg) -> Iterator[Fact]:
+def _named(exchange: Exchange, leg: HandshakePacket) -> Iterator[Fact]:
     yield Fact(leg.name, "type")
     if leg.dup:
         yield Fact("DUP", "warning")
@@ -126,7 +126,7 @@ def _named(exchange: Exchange, leg: Leg) -> Iterator[Fact]:
         yield fact if fact.style == "error" else fact._replace(text=fact.text[:4])
 
 
-def _leg(exchange: Exchange, leg: Leg, before: Leg) -> Iterator[Fact]:
+def _leg(exchange: Exchange, leg: HandshakePacket, before: HandshakePacket) -> Iterator[Fact]:
     yield from _named(exchange, leg)
     if leg.time is not None and before.time is not None:
         yield Fact(f"{'+' if leg.time >= before.time else ''}{duration(leg.time - before.time)}", "number")
@@ -162,7 +162,7 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def _leg_record(exchange: Exchange, leg: Leg) -> dict[str, Any]:
+def _leg_record(exchange: Exchange, leg: HandshakePacket) -> dict[str, Any]:
     return {
         "type": leg.name,
         "time": _time(leg.time),
@@ -173,7 +173,7 @@ def _leg_record(exchange: Exchange, leg: Leg) -> dict[str, Any]:
     }
 
 
-def _reason(exchange: Exchange, leg: Leg) -> str | None:
+def _reason(exchange: Exchange, leg: HandshakePacket) -> str | None:
     return None if leg.reason is None else reason_name(_PACKETS[leg.name], leg.reason, exchange.version)
 
 

@@ -24,7 +24,7 @@ from ...spec.packets import (
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
 from ...traffic.aliases import Topic
-from ...traffic.context import KnownPacket
+from ...traffic.context import PacketInContext
 from ..packet.payload import classify
 from ..terminal.cells import Line, cells, clip, reach
 
@@ -52,7 +52,7 @@ def name_of(data: bytes) -> str:
     return PACKETS[code].name if code in PACKETS else f"TYPE {code}"
 
 
-def facts(known: KnownPacket) -> list[Fact]:
+def facts(known: PacketInContext) -> list[Fact]:
     """Return what one line says of a packet, the most important first."""
     packet = known.packet
     if packet is None:
@@ -134,7 +134,7 @@ def _id(packet: Any) -> Fact:
     return Fact(f"id {packet.packet_id}", "id")
 
 
-def _publish(known: KnownPacket, packet: Publish) -> _Told:
+def _publish(known: PacketInContext, packet: Publish) -> _Told:
     if packet.packet_id is not None:
         yield _id(packet)
     yield Fact(f"QoS {packet.qos}", "flag")
@@ -171,7 +171,7 @@ def preview(payload: bytes) -> str:
     return f"{head.hex(' ')}{end}" if what.kind == "binary" else f'"{escape(text)}' + (end or '"')
 
 
-def _connect(known: KnownPacket, packet: Connect) -> _Told:
+def _connect(known: PacketInContext, packet: Connect) -> _Told:
     yield Fact(escape(packet.client_id) or '""', "text", bends=True)
     yield Fact(f"MQTT {known.event.version.label}", "type")
     if packet.clean_start:
@@ -184,7 +184,7 @@ def _connect(known: KnownPacket, packet: Connect) -> _Told:
         yield Fact(escape(packet.will.topic), "topic", bends=True)
 
 
-def _connack(known: KnownPacket, packet: Connack) -> _Told:
+def _connack(known: PacketInContext, packet: Connack) -> _Told:
     yield from _reason(known, packet)
     if packet.session_present:
         yield Fact("session present", "flag")
@@ -193,14 +193,14 @@ def _connack(known: KnownPacket, packet: Connack) -> _Told:
             yield Fact(f"client {escape(value)}", "text", bends=True)
 
 
-def _ack(known: KnownPacket, packet: Any) -> _Told:
+def _ack(known: PacketInContext, packet: Any) -> _Told:
     yield _id(packet)
     if known.event.version == Version.V31 and getattr(packet, "dup", False):
         yield Fact("DUP", "warning")
     yield from _reason(known, packet)
 
 
-def _reason(known: KnownPacket, packet: Any) -> _Told:
+def _reason(known: PacketInContext, packet: Any) -> _Told:
     if packet.reason_code is not None:
         yield reason_fact(packet, packet.reason_code, known.event.version)
     for id, value in packet.properties or ():
@@ -222,33 +222,33 @@ def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> F
     return Fact(f"0x{code:02x} {shown}", "error" if refused else "reason")
 
 
-def _subscribe(known: KnownPacket, packet: Subscribe) -> _Told:
+def _subscribe(known: PacketInContext, packet: Subscribe) -> _Told:
     yield _id(packet)
     yield from _old_dup(known, packet)
     for each in packet.subscriptions:
         yield Fact(f"QoS {each.qos} {escape(each.filter)}", "topic", bends=True)
 
 
-def _unsubscribe(known: KnownPacket, packet: Unsubscribe) -> _Told:
+def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Told:
     yield _id(packet)
     yield from _old_dup(known, packet)
     for each in packet.filters:
         yield Fact(escape(each) or '""', "topic", bends=True)
 
 
-def _old_dup(known: KnownPacket, packet: Any) -> _Told:
+def _old_dup(known: PacketInContext, packet: Any) -> _Told:
     if known.event.version == Version.V31 and packet.dup:
         yield Fact("DUP", "warning")
 
 
-def _answers(known: KnownPacket, packet: Suback | Unsuback) -> _Told:
+def _answers(known: PacketInContext, packet: Suback | Unsuback) -> _Told:
     yield _id(packet)
     for code in packet.reason_codes:
         fact = reason_fact(packet, code, known.event.version)
         yield fact if fact.style == "error" or len(packet.reason_codes) == 1 else fact._replace(text=fact.text[:4])
 
 
-_TELL: dict[type[Packet], Callable[[KnownPacket, Any], _Told]] = {
+_TELL: dict[type[Packet], Callable[[PacketInContext, Any], _Told]] = {
     Publish: _publish,
     Connect: _connect,
     Connack: _connack,

@@ -10,7 +10,7 @@ from ...common.words import counted, number, share
 from ...spec.declare import PACKETS
 from ...spec.versions import Direction, Version
 from ...traffic.statistics import PERCENTILES, Count, Statistics
-from ...traffic.volume import Clientele
+from ...traffic.volume import ClientTotals
 from ..terminal.cells import Line, Segment, wrap
 from ..terminal.table import table
 from .facts import reason_name
@@ -193,7 +193,7 @@ def _clients(statistics: Statistics, width: int) -> Iterator[Line]:
     yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the part of them that is re-delivery", "dim")]
 
 
-def _client(each: Clientele) -> list[Segment]:
+def _client(each: ClientTotals) -> list[Segment]:
     name = "all others" if each.others else escape(each.client) or "?"
     address = "" if each.others else escape(each.ends.client)
     counts = (each.connections, each.packets, each.bytes)
@@ -283,7 +283,7 @@ def record(statistics: Statistics) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _client_record(each: Clientele) -> dict[str, Any]:
+def _client_record(each: ClientTotals) -> dict[str, Any]:
     return {
         "client": None if each.others else json_text(each.client) or None,
         "others": each.others,

@@ -7,7 +7,7 @@ from ...common.escape import escape, remark
 from ...common.lru import WeightedLru
 from ...common.times import Clock, Zero
 from ...traffic.clients import called
-from ...traffic.context import Known, KnownPacket, ends_of
+from ...traffic.context import PacketInContext, TrafficItem, ends_of
 from ...traffic.events import Closed, GapSeen, Remark
 from ..packet.verdict import verdict, worst
 from ..terminal.cells import Line, clip, measure, reach
@@ -35,11 +35,11 @@ class SummaryLines:
         self.gap = 1 if width is not None and width < _WIDE else 2
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
 
-    def line(self, known: Known) -> Line:
+    def line(self, known: TrafficItem) -> Line:
         """Return the line of a packet, a gap, the end of a connection or a remark."""
-        return self._packet(known) if isinstance(known, KnownPacket) else self._event(known)
+        return self._packet(known) if isinstance(known, PacketInContext) else self._event(known)
 
-    def _packet(self, known: KnownPacket) -> Line:
+    def _packet(self, known: PacketInContext) -> Line:
         event = known.event
         if known.client and self._names.get(event.ends.number) != known.client:
             self._names.put(event.ends.number, known.client, len(known.client) + 100)
@@ -57,8 +57,8 @@ class SummaryLines:
         line.append((word.ljust(_WIDEST_TYPE), style))
         return self._filled(line, [Fact(text, style, bends=True)], [])
 
-    def _start(self, known: Known, client: str) -> Line:
-        event = known.event if isinstance(known, KnownPacket) else known
+    def _start(self, known: TrafficItem, client: str) -> Line:
+        event = known.event if isinstance(known, PacketInContext) else known
         name = escape(called(client, event.ends))
         name = name if self.width is None else clip(name, self.client)
         return [
@@ -81,7 +81,7 @@ class SummaryLines:
 
 
 def with_headings(
-    events: Iterable[Known], file_of: Callable[[int], str], line: Callable[[Known], Line]
+    events: Iterable[TrafficItem], file_of: Callable[[int], str], line: Callable[[TrafficItem], Line]
 ) -> Iterator[Line]:
     """Yield the lines of events, and the name of a file before the first one that is from it."""
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
@@ -89,11 +89,11 @@ def with_headings(
         yield from map(line, known)
 
 
-def mark(known: Known) -> str:
+def mark(known: TrafficItem) -> str:
     """Return `>` for what the client sent, `<` for the server, `*` for a remark of ours."""
     if isinstance(known, Remark):
         return "*"
-    direction = known.event.direction if isinstance(known, KnownPacket) else known.direction
+    direction = known.event.direction if isinstance(known, PacketInContext) else known.direction
     return direction.mark if direction else "*" if isinstance(known, Closed) else "-"
 
 

@@ -59,8 +59,8 @@ from ...spec.packets import (
 )
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Topic
-from ...traffic.context import Known, KnownPacket, ends_of
-from ...traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
+from ...traffic.context import PacketInContext, TrafficItem, ends_of
+from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
 from ..packet.verdict import finding_record, verdict, worst
 from .facts import name_of, reason_name
@@ -86,15 +86,15 @@ class JsonLines:
         self._start = _NEVER
         self._stamp = ""
 
-    def line(self, known: Known) -> str:
+    def line(self, known: TrafficItem) -> str:
         """Return the line of a packet or of another event."""
-        return self.packet(*known) if isinstance(known, KnownPacket) else self._event(known)
+        return self.packet(*known) if isinstance(known, PacketInContext) else self._event(known)
 
     def packet(
         self, event: PacketSeen, packet: Packet | None, topic: Topic | None = None, client: str = "",
         findings: Sequence[Finding] | None = None,
     ) -> str:  # fmt: skip
-        """Return the line of a packet; the arguments are the parts of a KnownPacket."""
+        """Return the line of a packet; the arguments are the parts of a PacketInContext."""
         ends, time, record, data, _, direction, version, guessed = event
         head = self._heads.get(ends.number)
         if head is None or head[0] is not client or head[1] is not version or head[2] is not guessed:
@@ -144,7 +144,7 @@ class JsonLines:
             self._topics[name] = text
         return text
 
-    def _head(self, ends: Ends, client: str, version: Version, guessed: bool) -> _Heads:
+    def _head(self, ends: Endpoints, client: str, version: Version, guessed: bool) -> _Heads:
         """Return what the lines of a connection have in common, and remember it."""
         label = f',"version":"{version.label}"{_GUESSED if guessed else ""}'
         about = _ends(ends, client)
@@ -205,7 +205,7 @@ class JsonLines:
         return ',"unreadable":true'
 
 
-def with_files(events: Iterable[Known], file_of: Callable[[int], str]) -> Iterator[str]:
+def with_files(events: Iterable[TrafficItem], file_of: Callable[[int], str]) -> Iterator[str]:
     """Yield the lines of events, each with the file that it is from."""
     line = JsonLines().line
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
@@ -238,7 +238,7 @@ def _kind(first: int) -> str:
 _KINDS = tuple(_kind(first) for first in range(256))
 
 
-def _ends(ends: Ends, client: str) -> str:
+def _ends(ends: Endpoints, client: str) -> str:
     name = string(client) if client else "null"
     addresses = f'"address":{dumps(ends.client or None)},"server":{dumps(ends.server or None)}'
     return f'"connection":{ends.number},"client":{name},{addresses}'

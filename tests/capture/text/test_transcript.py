@@ -16,7 +16,7 @@ from mqttpub.capture.text.transcript import events, is_transcript
 from mqttpub.codec.decode import decode
 from mqttpub.codec.framing import frame_length
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, Event, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.events import Endpoints, Event, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.dump import headline as shown_headline
 from mqttpub.view.packet.masking import hidden
@@ -27,7 +27,7 @@ from tests.strategies import encoded
 
 PUBLISH = bytes.fromhex("300600016100 6869")
 CONNECT = bytes.fromhex("101a 00044d515454 05 c2 003c 00 0001 63 0002 6d65 0006 736563726574")
-FIRST = Ends(1, "", "")
+FIRST = Endpoints(1, "", "")
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 
 

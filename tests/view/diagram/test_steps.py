@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.tree import Finding
 from mqttpub.spec.packets import Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.diagram.mermaid import mermaid
@@ -81,7 +81,7 @@ def test_packets_with_findings_are_never_hidden() -> None:
 
 def test_many_findings_are_cut_and_counted() -> None:
     (packet,) = known(Talk().client(Pingreq()).events)
-    assert isinstance(packet, KnownPacket)
+    assert isinstance(packet, PacketInContext)
     found = Finding("error", "pingreq", Span(0, 1), "is wrong", "A")
     many = [packet._replace(findings=[found] * 30)]
     (step,) = steps(many)

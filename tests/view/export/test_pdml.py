@@ -12,15 +12,15 @@ from mqttpub.codec.tree import Decoded
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, PacketSeen
+from mqttpub.traffic.events import Endpoints, PacketSeen
 from mqttpub.view.export.pdml import packet, pdml
 from mqttpub.view.export.tshark_fields import shown
 from tests.view.samples import BROKEN, CONNECT, SUBSCRIBE, laws, of, wires
 
-ENDS = Ends(3, "10.0.0.1:50000", "10.0.0.2:1883")
+ENDS = Endpoints(3, "10.0.0.1:50000", "10.0.0.2:1883")
 
 
-def seen(data: bytes, time: int | None = 1_700_000_000_123_456_789, ends: Ends = ENDS) -> PacketSeen:
+def seen(data: bytes, time: int | None = 1_700_000_000_123_456_789, ends: Endpoints = ENDS) -> PacketSeen:
     """Return a packet of a capture, from the server."""
     return PacketSeen(ends, time, 12, data, 0, Direction.SERVER, Version.V5, False)
 
@@ -147,5 +147,5 @@ def test_findings_are_expert_fields() -> None:
 
 def test_what_nothing_tells_is_left_out() -> None:
     data = encode(Connect(client_id="c"), Version.V5)
-    lines = list(packet(decode(data), seen(data, time=None, ends=Ends(1, "", ""))))
+    lines = list(packet(decode(data), seen(data, time=None, ends=Endpoints(1, "", ""))))
     assert [line for line in lines if "timestamp" in line or '"tcp' in line] == []

@@ -13,7 +13,7 @@ from mqttpub.reading.judged import JudgedEvent
 from mqttpub.reading.located import Location
 from mqttpub.spec.statements import Statement, statement
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Ends, GapSeen
+from mqttpub.traffic.events import Endpoints, GapSeen
 from mqttpub.view.export.sarif import Sarif, uri
 from mqttpub.wire.span import Span
 from tests.view.finding_cases import DUP, WRONG, case, ending
@@ -141,7 +141,7 @@ def test_what_is_no_file_has_no_place_in_one() -> None:
 
 
 def test_bytes_that_are_not_mqtt_have_a_rule() -> None:
-    gap = GapSeen(Ends(1, "", ""), None, 1, 0, Direction.CLIENT, None, b"\x81", "no \x1b frame", True)
+    gap = GapSeen(Endpoints(1, "", ""), None, 1, 0, Direction.CLIENT, None, b"\x81", "no \x1b frame", True)
     finding = Finding("error", "subscribe", Span(0, 1), gap.message, "MQTT5-6.0.0/frames")
     only = run(JudgedEvent(gap, [finding], Version.V5))
     assert [rule["id"] for rule in only["tool"]["driver"]["rules"]] == ["MQTT5-6.0.0/frames"]

@@ -13,7 +13,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.common.times import duration, seconds
 from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Closed, Ends, GapSeen, Remark
+from mqttpub.traffic.events import Closed, Endpoints, GapSeen, Remark
 from mqttpub.view.page import page
 from mqttpub.view.page.page import Page
 from tests.browser import browser as browser
@@ -54,7 +54,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for n in range(999)
         ]
         packets.append(sent(bytes.fromhex("38050001746869")))
-        ends = Ends(1, "10.0.0.20:50000", "10.0.0.2:1883")
+        ends = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
         for number, packet in enumerate(islice(cycle(packets), MANY)):
             topic = getattr(packet.packet, "topic", None)
             page.packet(seen(packet, time=10**18 + number * 10**6, ends=ends), packet, topic=topic)
@@ -64,7 +64,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _small(out: TextIO) -> None:
     page = Page(out, "small <b>capture</b>")
-    ends = [Ends(1, "10.0.0.20:50000", "10.0.0.2:1883"), Ends(2, "10.0.0.21:50001", "10.0.0.2:1883")]
+    ends = [Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883"), Endpoints(2, "10.0.0.21:50001", "10.0.0.2:1883")]
     moments = iter(range(10**18, 10**18 + 10**9, 1_250_000))
 
     def put(end: int, direction: Direction, packet: Any) -> None:

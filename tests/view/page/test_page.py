@@ -19,16 +19,16 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.spec.packets import PACKETS, Puback, Publish
 from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.traffic.events import Closed, Ends, GapSeen, PacketSeen, Remark
+from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.masking import hidden
 from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, Page, _asset
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
 
-ENDS = Ends(1, "10.0.0.20:50000", "10.0.0.2:1883")
+ENDS = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
 HOSTILE = '</script><script>alert(1)</script><!--<img src=x onerror=alert(1)>{{script}}\u202e\x1b[31m"\\'
 
 
-def seen(decoded: Decoded, *, time: int | None = 1_767_225_600_000_000_001, ends: Ends = ENDS) -> PacketSeen:
+def seen(decoded: Decoded, *, time: int | None = 1_767_225_600_000_000_001, ends: Endpoints = ENDS) -> PacketSeen:
     """Return the event of a packet."""
     return PacketSeen(ends, time, 7, decoded.data, decoded.offset, decoded.direction, decoded.version, False)
 
@@ -161,7 +161,7 @@ def test_hostile_text_adds_no_element() -> None:
 def test_gaps_remarks_and_names_of_ends_add_no_element() -> None:
     out = io.StringIO()
     page = Page(out, "t", secrets=True)
-    ends = Ends(1, HOSTILE, HOSTILE)
+    ends = Endpoints(1, HOSTILE, HOSTILE)
     page.gap(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True), client=HOSTILE)
     page.remark(Remark(ends, 1, 1, None, HOSTILE), client=HOSTILE)
     page.closed(Closed(ends, 1, 1, None, HOSTILE), client=HOSTILE)

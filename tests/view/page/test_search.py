@@ -20,9 +20,9 @@ from mqttpub.spec.packets import (
     Will,
 )
 from mqttpub.spec.versions import Version
-from mqttpub.traffic.context import Known, KnownPacket
+from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Event
-from mqttpub.traffic.query import Filter
+from mqttpub.traffic.query import PacketFilter
 from tests.browser import browser as browser
 from tests.build.events import CLIENT, SERVER, Talk, linted
 
@@ -159,19 +159,19 @@ WORDS: dict[str, list[int]] = {
 
 
 def _picked(query: str) -> list[int]:
-    chosen = Filter.parse(query)
+    chosen = PacketFilter.parse(query)
     return [index for index, each in enumerate(KNOWN) if _matches(chosen, each)]
 
 
-def _matches(chosen: Filter, each: Known) -> bool:
-    if isinstance(each, KnownPacket):
+def _matches(chosen: PacketFilter, each: TrafficItem) -> bool:
+    if isinstance(each, PacketInContext):
         return chosen.matches(*each)
     return chosen.matches(each, client="hmi*(2)")  # what --filter knows of the connection by then
 
 
 def _refusal(query: str) -> str:
     with pytest.raises(ValueError, match="character") as caught:
-        Filter.parse(query)
+        PacketFilter.parse(query)
     return str(caught.value)
 
 

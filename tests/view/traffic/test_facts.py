@@ -22,7 +22,7 @@ from mqttpub.spec.packets import (
     Will,
 )
 from mqttpub.spec.versions import Version
-from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.context import PacketInContext
 from mqttpub.view.terminal.cells import cells, clip, measure
 from mqttpub.view.traffic.facts import Fact, facts, fit, name_of, preview, reason_fact
 from tests.build.events import Talk, known
@@ -31,7 +31,7 @@ from tests.build.events import Talk, known
 def told(packet: Packet | bytes, version: Version = Version.V5) -> str:
     """Return the facts of a packet as text."""
     (each,) = known(Talk(version=version).client(packet).events)
-    assert isinstance(each, KnownPacket)
+    assert isinstance(each, PacketInContext)
     return "  ".join(fact.text for fact in facts(each))
 
 

@@ -24,7 +24,7 @@ from mqttpub.spec.packets import (
     Will,
 )
 from mqttpub.spec.versions import Version
-from mqttpub.traffic.context import KnownPacket
+from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event, GapSeen, PacketSeen
 from mqttpub.view.traffic import summary_json
 from mqttpub.view.traffic.facts import name_of
@@ -150,7 +150,7 @@ def test_findings() -> None:
 
 def test_many_findings_are_cut_and_counted() -> None:
     (packet,) = known(Talk().client(Pingreq()).events)
-    assert isinstance(packet, KnownPacket)
+    assert isinstance(packet, PacketInContext)
     found = json.loads(JsonLines().line(packet._replace(findings=[FINDING] * 130)))
     assert (len(found["findings"]), found["findings_left_out"]) == (100, 30)
 
@@ -215,16 +215,16 @@ def test_every_line_is_an_object_that_tells_the_values(events: list[Event]) -> N
         assert line.isascii()
         assert line.isprintable()
         found = json.loads(line)
-        event = each.event if isinstance(each, KnownPacket) else each
+        event = each.event if isinstance(each, PacketInContext) else each
         assert (found["record"], found["connection"]) == (event.record, event.ends.number)
         assert found["time"] == (None if event.time is None else iso(event.time))
-        if isinstance(each, KnownPacket):
+        if isinstance(each, PacketInContext):
             compare_values(found, each)
         elif isinstance(each, GapSeen):
             assert found["length"] == each.length
 
 
-def compare_values(found: dict[str, Any], each: KnownPacket) -> None:
+def compare_values(found: dict[str, Any], each: PacketInContext) -> None:
     """Check an object against the values of its packet."""
     packet = each.packet
     assert (found["type"], found["length"]) == (name_of(each.event.data), len(each.event.data))
