@@ -205,7 +205,7 @@ LAYOUTS = {
     3: "825849be6ec34e82",
     4: "7bde99d4182c705c",
     5: "a7b9d0ebee23f816",
-    6: "a2c357ae977407fd",
+    6: "db1aafec2a0354d0",
 }
 
 
