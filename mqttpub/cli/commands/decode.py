@@ -132,8 +132,8 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...common.files import PAGE, check_place, file_id
     from ...reading.follow import JudgedTraffic
     from ...reading.input import AllEvents, short_names
-    from ...view.packet.show import screen_width
     from ...view.terminal.reading_bar import ReadingBar
+    from ...view.terminal.width import screen_width
 
     progress = ReadingBar(inputs)
     stack.callback(progress.close)

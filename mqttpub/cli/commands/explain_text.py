@@ -14,7 +14,8 @@ from ...spec.properties import PROPERTIES, PropertyRow
 from ...spec.reason_codes import CONNECT_RETURN_CODES, REASONS, SUBACK_RETURN_CODES, Codes, Reason
 from ...spec.statements import CLASSES, PARTIES, Statement, find, statement
 from ...spec.versions import Version
-from ...view.packet.show import Show, screen_width
+from ...view.packet.show import Show
+from ...view.terminal.width import screen_width
 
 Line = list[tuple[str, str]]
 

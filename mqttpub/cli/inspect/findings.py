@@ -249,7 +249,7 @@ def _left_out(selection: Selection) -> str:
 
 def width_of(stream: TextIO) -> int:
     """Return the columns of a terminal, or those of a pipe."""
-    from ...view.packet.show import WIDTH_OF_A_PIPE, screen_width
+    from ...view.terminal.width import WIDTH_OF_A_PIPE, screen_width
 
     if stream is sys.stdout or not stream.isatty():
         return screen_width()

@@ -1,6 +1,5 @@
 """Packets on the screen: the annotated dump, in colour on a terminal."""
 
-import shutil
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -9,11 +8,11 @@ from ...codec.tree import Decoded
 from ...lint.packet.check import lint
 from ..terminal.cells import wrap
 from ..terminal.style import show
+from ..terminal.width import screen_width
 from .dump import annotate, headline
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
-WIDTH_OF_A_PIPE = 80
 
 
 class Show:
@@ -52,17 +51,3 @@ class Show:
         """Show lines of styled text."""
         self.begun = True
         show(lines, sys.stdout)
-
-
-def screen_width() -> int:
-    """Return the columns to draw in: the terminal's, or 80 for a pipe."""
-    if not sys.stdout.isatty():
-        return int(_columns() or WIDTH_OF_A_PIPE)
-    return max(60, shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns)
-
-
-def _columns() -> int:
-    import os
-
-    given = os.environ.get("COLUMNS", "")
-    return max(60, int(given)) if given.isdigit() else 0

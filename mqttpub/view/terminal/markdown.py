@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
-from .show import screen_width
 from .style import wants_color
+from .width import screen_width
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
