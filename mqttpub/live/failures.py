@@ -102,6 +102,10 @@ WITH_SECRETS = (0x2, 0xF)
 """Types of the packets from a server that can hold Authentication Data: CONNACK and AUTH."""
 
 
+class OutOfOrder(ValueError):
+    """An acknowledgement that cannot come now; a session turns it into a PeerFault."""
+
+
 class PeerFault(Failure):
     """The broker broke the protocol; the text ends with the first bytes of what it sent.
 

@@ -85,11 +85,14 @@ class Guard:
                 "Request Problem Information is 0 (MQTT5-3.1.2-29)", data,
             )  # fmt: skip
 
-    def publish(self, packet: Publish, unanswered: int, data: bytes) -> None:
-        """Check a PUBLISH; `unanswered` is how many of QoS 1 and 2, with it, we have not acknowledged."""
+    def receive_maximum(self, unanswered: int, data: bytes) -> None:
+        """Check the number of QoS 1 and 2 messages that are not acknowledged; `data` is the last of them."""
         if unanswered > self._receive_maximum:
-            said = f"the broker sent more than our Receive Maximum of {self._receive_maximum} (MQTT5-3.3.4-9)"
-            raise PeerFault(said, data, RECEIVE_MAXIMUM_EXCEEDED)
+            fault = f"the broker sent more than our Receive Maximum of {self._receive_maximum} (MQTT5-3.3.4-9)"
+            raise PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
+
+    def topic_alias(self, packet: Publish, data: bytes) -> None:
+        """Check the Topic Alias of a PUBLISH, and remember one that it sets."""
         alias = next((value for id, value in packet.properties or () if id == ALIAS), None)
         if alias is None:
             return

@@ -1,71 +1,123 @@
-"""One connection from CONNECT to DISCONNECT, driven by one loop without threads."""
+"""One connection from CONNECT to DISCONNECT, driven by one loop without threads.
+
+The session owns the loop and every packet in and out. What arrives for the publish flows goes to the `sender`
+(acknowledgements) and the `receiver` (messages); what these put out is written at the end of each step.
+"""
 
 import selectors
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from ..codec.encode import encode
 from ..codec.framing import RETURN_CODES
 from ..spec.declare import Packet
-from ..spec.packets import Auth, Connack, Disconnect, Pingreq, Pingresp, Publish, Suback
+from ..spec.packets import (
+    Auth,
+    Connack,
+    Disconnect,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Suback,
+    Subscribe,
+    Unsubscribe,
+)  # fmt: skip
 from ..spec.versions import Version
-from .failures import MALFORMED, ConnectionRefused, Lost, NoConnack, NotConnected, PeerFault, Refused, Unanswered
+from .failures import (
+    MALFORMED,
+    ConnectionRefused,
+    Lost,
+    NoConnack,
+    NotConnected,
+    OutOfOrder,
+    PeerFault,
+    Refused,
+    Unanswered,
+)  # fmt: skip
 from .guard import Guard
 from .net.client import Client
 from .net.dial import half_close
 from .net.target import Target
-from .publish.acks import acknowledgement, read, reason_text
-from .publish.flows import ALL_SENT, PUBACK, PUBCOMP, PUBREC, Receiver, Sender, Violation
+from .packets import acknowledgement, read, reason_text
+from .receive import Receiver
 from .tap import Observer, Tap, buffering
 
-LINGER = 2.0
-"""Seconds to wait for the broker to close after DISCONNECT."""
+LINGER_S = 2.0
+"""How long to wait for the broker to close after DISCONNECT."""
 CLOSED = "the broker closed the connection before {}"
-"""Said of a close and of a reset alike: which of them comes is a matter of timing."""
+"""Used for a close and for a reset: which of the two is seen is a matter of timing."""
+ALL_SENT = "all was sent"
+"""What is awaited where no packet is."""
 QUIET_S = 0.02
-"""How long nothing may happen on the connection before an observer shows what it has gathered."""
-HOUSEKEEPING = 0.5
-"""Seconds between looks at the keep alive."""
+"""How long the connection must be quiet before an observer shows what it has gathered."""
+HOUSEKEEPING_S = 0.5
+"""The interval between checks of the keep alive."""
 OTHER_VERSION = (1, 0x84)
-"""Codes that say that the broker does not speak the version."""
-ACKS = frozenset((PUBACK, PUBREC, PUBCOMP))
+"""Codes that mean that the broker does not support the version."""
+ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
 OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0))
 """Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
 
 
-class Session:
-    """A connection: it carries what `sender` and `receiver` put out, and brings them what comes.
+class AckHandler(Protocol):
+    """The sender's half of the publish flows, as far as a session has to know it."""
 
-    It connects where its `with` block begins. `timeout` is how many seconds may pass without
-    progress. Every method raises a Failure that says what was awaited or refused.
+    unconfirmed: bool
+    """Whether the last message was one that nothing acknowledges."""
+
+    @property
+    def awaited(self) -> str:
+        """The acknowledgement that the broker owes first, in words; empty for none."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the broker has answered for every message, so that no end of the connection leaves one in doubt."""
+
+    def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str) -> bool:
+        """Take an acknowledgement; return whether it brings a message forward. Raises OutOfOrder."""
+
+    def take_output(self) -> bytes:
+        """Return the packets to write, and forget them."""
+
+
+class Session:
+    """A connection, open from the beginning of its `with` block.
+
+    `sender` is None for a session that publishes nothing. `timeout_s` is how many seconds may pass
+    without progress. Every method raises a Failure that says what was awaited or refused.
     """
 
     def __init__(
-        self, target: Target, sender: Sender, *, timeout: float = 30.0, observer: Observer | None = None
-    ) -> None:
+        self, target: Target, sender: AckHandler | None = None, *, receiver: Receiver | None = None,
+        timeout_s: float = 30.0, observer: Observer | None = None,
+    ) -> None:  # fmt: skip
         self.target = target
-        self.timeout = timeout
+        self.timeout_s = timeout_s
         self.sender = sender
-        self.receiver = Receiver(target.version)
+        self.receiver = receiver or Receiver(target.version)
         self.connack: Connack | None = None
-        self.codes: list[int] = []
-        """Codes of the last SUBACK."""
+        self._suback_codes: list[int] = []
+        """Codes of the SUBACK packets since the last SUBSCRIBE."""
         self._buffering = buffering(observer)
         self._guard = Guard(target.connect, target.version)
-        self._client = Client(target, observer, timeout, self._guard.packet_limit)
+        self._client = Client(target, observer, timeout_s, self._guard.packet_limit)
         self._tap: Tap
         self._selector = selectors.DefaultSelector()
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
-        self._progress = self._kept = time.monotonic()
+        self._progress_s = self._kept_s = time.monotonic()
         self._closing = False
         self._mute = False
-        """Whether no answers are sent any more, because the connection is lost."""
-        self._answered = False
+        """Whether nothing is sent any more, because the connection is lost."""
+        self._pinged = False
+        """Whether a PINGRESP has come since the last probe."""
         self._farewell: Refused | None = None
-        """Why the broker closes, where that blames nothing that we sent."""
+        """Why the broker closes, where that blames nothing that the client sent."""
 
     def __enter__(self) -> Self:
         if self._buffering:
@@ -75,14 +127,14 @@ class Session:
             self._tap = self._client.establish()
             self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
         except BaseException as error:
-            # The block will not begin, so nobody else ends what has begun.
+            # The block will not begin, so its end will not clean up.
             if self._client.tap:
                 self._tap = self._client.tap
                 self.__exit__(type(error), error, None)
             else:
                 self._selector.close()
             raise
-        self._progress = self._kept = time.monotonic()
+        self._progress_s = self._kept_s = time.monotonic()
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -91,48 +143,20 @@ class Session:
         finally:
             self.abort()
 
-    def _part(self, error: BaseException | None) -> None:
-        """Tell the broker why its connection ends: with a Reason Code for its fault, or that a signal came."""
-        if isinstance(error, PeerFault):
-            if error.code and self.target.version == Version.V5:
-                self._leave(Disconnect(reason_code=error.code), self._tap.drain)
-        elif error is not None and not isinstance(error, Exception):
-            self._leave(self.target.disconnect, self._pump_all)
-
-    def _leave(self, disconnect: Disconnect, take: Callable[[], object]) -> None:
-        from .parting import leave
-
-        if not self._closing:
-            self._closing = True
-            leave(self._tap, encode(disconnect, self.target.version), self.timeout, take)
-
-    def _pump_all(self) -> None:
-        self._pump(ALL_SENT)
-
-    def _await_end(self) -> None:
-        until = time.monotonic() + min(LINGER, self.timeout)
-        while not self._tap.ended and time.monotonic() < until:
-            self._wait(until - time.monotonic(), None)
-            self._pump(ALL_SENT)
-
-    # what a publisher does with it
-
-    def describe(self) -> list[str]:
-        """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
-        return self._client.describe()
+    # the life of a connection
 
     def open(self) -> Connack:
-        """Wait for CONNACK and return it; raises NotConnected where none comes, or no MQTT is spoken."""
+        """Wait for CONNACK and return it; raises NotConnected where none comes, or the peer does not speak MQTT."""
         try:
             return self._await_connack()
         except (PeerFault, Unanswered) as failure:
             from .net.errors import no_connack, no_mqtt
 
-            if said := no_mqtt(self._tap, self.target, self.timeout):
-                raise NotConnected(said) from failure
+            if explained := no_mqtt(self._tap, self.target, self.timeout_s):
+                raise NotConnected(explained) from failure
             if isinstance(failure, PeerFault):
                 raise
-            raise NoConnack(no_connack(self._tap, self.target, self.timeout)) from failure
+            raise NoConnack(no_connack(self._tap, self.target, self.timeout_s)) from failure
 
     def _await_connack(self) -> Connack:
         while True:
@@ -142,84 +166,45 @@ class Session:
             if self._tap.ended:
                 raise Lost(CLOSED.format("CONNACK"))
             if self._tap.first:
-                self._judge_first()
+                self._check_first_bytes()
 
-    def _judge_first(self) -> None:
+    def _check_first_bytes(self) -> None:
         """Raise the failure where what came first cannot become a CONNACK: the rest would show nothing more."""
         from .net.errors import begins_wrong, no_mqtt
 
-        if said := no_mqtt(self._tap, self.target, self.timeout):
-            raise NotConnected(said)
+        if explained := no_mqtt(self._tap, self.target, self.timeout_s):
+            raise NotConnected(explained)
         if name := begins_wrong(self._tap.first):
             self._guard.before_connack(None, name, self._tap.first)
 
-    def subscribe(self, topic_filter: str, qos: int) -> tuple[int, ...]:
-        """Subscribe to one filter, wait for SUBACK and return its codes."""
-        self.codes.clear()
-        self._client.subscribe(topic_filter, qos)
-        while not self.codes:
+    def subscribe(self, packet: Subscribe) -> tuple[int, ...]:
+        """Send a SUBSCRIBE, wait for its SUBACK and return the codes, one for each subscription."""
+        self._suback_codes.clear()
+        self.send(encode(packet, self.target.version), "SUBACK")
+        self.restart_clock()
+        while len(self._suback_codes) < len(packet.subscriptions):
             self.step("SUBACK")
             self.check_open("SUBACK")
-        return tuple(self.codes)
+        return tuple(self._suback_codes)
 
-    def send(self, data: bytes, awaited: str) -> None:
-        """Send whole packets, as soon as the socket takes them."""
-        try:
-            self._tap.write(data)
-        except OSError as error:
-            self._lose(error, awaited)
-
-    @property
-    def settled(self) -> bool:
-        """Whether the broker has answered for every message, so that no end of the connection puts one in doubt."""
-        return not self.sender.open and not self.sender.unconfirmed
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait for the socket."""
-        return self._tap.unsent
-
-    def check_open(self, awaited: str) -> None:
-        """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
-        if self._farewell:
-            raise self._farewell
-        if self._tap.ended:
-            raise Lost(CLOSED.format(awaited))
-
-    def restart_clock(self) -> None:
-        """Count the timeout from now: something new is awaited."""
-        self._progress = time.monotonic()
-
-    def step(self, awaited: str, *, most: float = HOUSEKEEPING, also: int | None = None) -> bool:
-        """Wait for the socket once, let everybody have what came, and return whether `also` can be read.
-
-        `awaited` says what the timeout is counted for; nothing is awaited when it is empty.
-        `most` is how many seconds to wait, `also` another descriptor to wake up for.
-        """
-        left = self._progress + self.timeout - time.monotonic() if awaited else most
-        if awaited and left <= 0:
-            missing = "not all was sent" if awaited == ALL_SENT else f"no {awaited}"
-            raise Unanswered(f"{missing} within {self.timeout:g} s")
-        ready = self._wait(min(left, most, HOUSEKEEPING), also)
-        if self._tap.fileno() in ready:
-            self._flush(awaited or ALL_SENT)
-            self._pump(awaited or ALL_SENT)
-        self._keep_alive()
-        return also in ready
+    def unsubscribe(self, packet: Unsubscribe) -> None:
+        """Send an UNSUBSCRIBE, without waiting for its UNSUBACK."""
+        self.send(encode(packet, self.target.version), "UNSUBACK")
 
     def probe(self) -> None:
-        """Ask for a PINGRESP, which shows that the broker took what went before it.
+        """Send a PINGREQ and wait for its PINGRESP, which shows that the broker took what was sent before it.
 
-        Before 5.0 a broker objects to a message only by closing, and its close after our
+        Before 5.0 a broker can object to a message only by closing the connection, and its close after the
         DISCONNECT would look the same.
         """
-        self._answered = False
+        self._pinged = False
         self.send(encode(Pingreq(), self.target.version), "PINGRESP")
-        while not self._answered:
+        while not self._pinged:
             self.step("PINGRESP")
-            if not self._answered:
+            if not self._pinged:
                 self.check_open("PINGRESP")
-        self.sender.unconfirmed = False
+        if self.sender:
+            self.sender.unconfirmed = False
 
     def close(self) -> None:
         """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
@@ -229,29 +214,117 @@ class Session:
         self._closing = True
         try:
             if not self._tap.ended:
-                self._say_goodbye()
+                self._send_disconnect()
             self._await_end()
         except Unanswered:
             if not self.settled:
                 raise
         unfinished = self._tap.unfinished
-        # A message for us may be cut off anywhere: we have asked to be let go.
+        # A message for the client may be cut off anywhere after DISCONNECT.
         if self._tap.ended and unfinished and unfinished[0] >> 4 != Publish.code:
             raise PeerFault("the broker closed in the middle of a packet", unfinished, MALFORMED)
 
-    def _say_goodbye(self) -> None:
+    def _send_disconnect(self) -> None:
         self.send(encode(self.target.disconnect, self.target.version), ALL_SENT)
         self.restart_clock()
         while self._tap.unsent:
             self.step(ALL_SENT)
         half_close(self._tap.sock)
 
+    def _await_end(self) -> None:
+        until_s = time.monotonic() + min(LINGER_S, self.timeout_s)
+        while not self._tap.ended and time.monotonic() < until_s:
+            self._wait(until_s - time.monotonic(), None)
+            self._pump(ALL_SENT)
+
     def abort(self) -> None:
-        """Give the socket back at once."""
+        """Close the socket at once."""
         self._selector.close()
         self._tap.sock.close()
 
+    def _part(self, error: BaseException | None) -> None:
+        """Say to the broker why its connection ends: a Reason Code for its fault, or DISCONNECT after a signal."""
+        if isinstance(error, PeerFault):
+            if error.code and self.target.version == Version.V5:
+                self._leave(Disconnect(reason_code=error.code), self._tap.drain)
+        elif error is not None and not isinstance(error, Exception):
+            self._leave(self.target.disconnect, self._pump_all)
+
+    def _leave(self, disconnect: Disconnect, read_rest: Callable[[], object]) -> None:
+        from .parting import leave
+
+        if not self._closing:
+            self._closing = True
+            leave(self._tap, encode(disconnect, self.target.version), self.timeout_s, read_rest)
+
+    def _pump_all(self) -> None:
+        self._pump(ALL_SENT)
+
+    # what is known of it
+
+    @property
+    def awaited(self) -> str:
+        """What the broker owes, in words; empty where nothing is awaited."""
+        return (self.sender.awaited if self.sender else "") or (ALL_SENT if self._tap.unsent else "")
+
+    @property
+    def settled(self) -> bool:
+        """Whether no end of the connection leaves the outcome of a message in doubt."""
+        return self.sender is None or self.sender.settled
+
+    @property
+    def unsent_bytes(self) -> int:
+        """Number of bytes that wait for the socket."""
+        return self._tap.unsent
+
+    def check_open(self, awaited: str = "") -> None:
+        """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
+        if self._farewell:
+            raise self._farewell
+        if self._tap.ended:
+            raise Lost(CLOSED.format(awaited or self.awaited or ALL_SENT))
+
     # the loop
+
+    def step(self, awaited: str | None = None, *, most_s: float = HOUSEKEEPING_S, also: int | None = None) -> bool:
+        """Wait for the socket once, handle what came, and return whether `also` can be read.
+
+        `awaited` says in words what the timeout is counted for: by default what the sender awaits, nothing where it
+        is empty. `most_s` is how many seconds to wait, `also` another descriptor to wake up for.
+        """
+        if awaited is None:
+            awaited = self.awaited
+        left_s = self._progress_s + self.timeout_s - time.monotonic() if awaited else most_s
+        if awaited and left_s <= 0:
+            missing = "not all was sent" if awaited == ALL_SENT else f"no {awaited}"
+            raise Unanswered(f"{missing} within {self.timeout_s:g} s")
+        ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
+        if self._tap.fileno() in ready:
+            self._flush(awaited or ALL_SENT)
+            self._pump(awaited or ALL_SENT)
+        self._keep_alive()
+        return also in ready
+
+    def restart_clock(self) -> None:
+        """Count the timeout from now: something new is awaited."""
+        self._progress_s = time.monotonic()
+
+    def send(self, data: bytes, awaited: str) -> None:
+        """Send whole packets, as soon as the socket takes them; `awaited` is what a loss is reported to prevent."""
+        try:
+            self._tap.write(data)
+        except OSError as error:
+            self._lose(error, awaited)
+
+    def send_output(self) -> None:
+        """Send what the sender and the receiver put out; nothing may follow the DISCONNECT (5.0: 3.14.4)."""
+        if self._closing or self._mute or self._tap.ended:
+            return
+        data = self.receiver.take_output()
+        if self.sender:
+            data += self.sender.take_output()
+        if data:
+            self.send(data, self.awaited or ALL_SENT)
 
     def _wait(self, seconds: float, also: int | None) -> set[int | None]:
         wants = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._tap.unsent else 0)
@@ -285,10 +358,10 @@ class Session:
         self._input = also
 
     def _keep_alive(self) -> None:
-        now = time.monotonic()
-        if self._closing or now - self._kept < HOUSEKEEPING:
+        now_s = time.monotonic()
+        if self._closing or now_s - self._kept_s < HOUSEKEEPING_S:
             return
-        self._kept = now
+        self._kept_s = now_s
         self._client.loop_misc()
         if self._tap.released:
             raise Lost("the broker did not answer PINGREQ")
@@ -314,10 +387,10 @@ class Session:
         self._read()
 
     def _lose(self, error: OSError, awaited: str) -> None:
-        """Take the loss of the connection; raises Lost unless what came before it has settled everything."""
+        """Handle the loss of the connection; raises Lost unless what came before it has settled everything."""
         self._mute = True
         with suppress(OSError):
-            # That it is lost we know; what came before is there to be read.
+            # The loss is known; what came before it can still be read.
             self._tap.pump()
         self._read()
         if not self.settled:
@@ -329,15 +402,16 @@ class Session:
     def _read(self) -> None:
         if self.connack is None:
             self._read_others()
-        self._read_flows()
+        if self._tap.inbox:
+            self._read_flows()
         self._read_others()
         while self._tap.pending() and not self._tap.released:
             self._client.loop_read()
         if self._tap.oversize:
             raise self._guard.oversize(self._tap.oversize)
         if self._tap.lost:
-            said = f"the broker sent what is no packet: {self._tap.lost.message}"
-            raise PeerFault(said, self._tap.unfinished, MALFORMED)
+            fault = f"the broker sent bytes that are not an MQTT packet: {self._tap.lost.message}"
+            raise PeerFault(fault, self._tap.unfinished, MALFORMED)
 
     def _read_others(self) -> None:
         others, inbox = self._tap.others, self._tap.inbox
@@ -348,7 +422,7 @@ class Session:
             data = frame.data
             packet = read(data, frame.version or self.target.version)
             if self.connack is None and not isinstance(packet, (Connack, Auth)):
-                self._guard.before_connack(packet, self._named(packet), data)
+                self._guard.before_connack(packet, self._name(packet), data)
             self._guard.explanation(packet, data)
             if handler := _OTHERS.get(type(packet)):
                 handler(self, packet, data)
@@ -357,44 +431,43 @@ class Session:
             packet = read(data, self.target.version)
             self._guard.before_connack(packet, packet.name, data)
 
-    def _named(self, packet: Any) -> str:
+    def _name(self, packet: Any) -> str:
         """Return the name of a packet, with its code where it is a DISCONNECT."""
         if not isinstance(packet, Disconnect):
             return str(packet.name)
         return f"DISCONNECT ({reason_text(packet, self.target.version)})"
 
     def _read_flows(self) -> None:
-        inbox, version, acknowledge = self._tap.inbox, self.target.version, self.sender.acknowledge
-        judged = not self._guard.wants_explanations
+        """Hand the packets of the publish flows to the sender and the receiver, and send what they put out."""
+        inbox, version, sender = self._tap.inbox, self.target.version, self.sender
+        checks_explanations = not self._guard.wants_explanations
         progress = False
         while inbox:
-            now, frame = inbox.popleft()
+            time_s, frame = inbox.popleft()
             data = frame.data
-            if judged:
+            if checks_explanations:
                 self._guard.explanation(read(data, version), data)
             if data[0] >> 4 not in ACKS:
-                self._take_message(read(data, version), data)
+                self._receive(read(data, version), data, time_s)
                 continue
+            if sender is None:
+                raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
             try:
-                progress |= acknowledge(*acknowledgement(data, version, now))
-            except Violation as violation:
-                raise PeerFault(f"the broker sent {violation}", data) from None
-        self._send_answers()
+                progress |= sender.acknowledge(*acknowledgement(data, version, time_s))
+            except OutOfOrder as error:
+                raise PeerFault(f"the broker sent {error}", data) from None
+        self.send_output()
         if progress:
-            # Other traffic is no progress: a broker that only answers PINGREQ must not hold us for ever.
+            # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
 
-    def _take_message(self, packet: Packet, data: bytes) -> None:
-        self.receiver.receive(packet)
+    def _receive(self, packet: Packet, data: bytes, time_s: float) -> None:
+        """Hand a PUBLISH or a PUBREL to the receiver; after DISCONNECT, nothing is kept that cannot be acknowledged."""
         if isinstance(packet, Publish):
-            self._guard.publish(packet, self.receiver.unanswered, data)
-
-    def _send_answers(self) -> None:
-        """Send what the receiver has to say; nothing may follow our DISCONNECT (5.0: 3.14.4)."""
-        data = self.receiver.take_output()
-        if not data or self._closing or self._mute or self._tap.ended:
-            return
-        self.send(data, self.sender.awaited)
+            self._guard.topic_alias(packet, data)
+        if not self._closing:
+            self.receiver.receive(packet, data, int(time_s * 1e9))
+            self._guard.receive_maximum(self.receiver.unanswered, data)
 
     def _take_connack(self, packet: Any, data: bytes) -> None:
         if self.connack is not None:
@@ -402,7 +475,7 @@ class Session:
         if code := packet.reason_code:
             asked = self.target.version
             text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
-            hint = f"; --mqtt-version names another than {asked.label}" if code in OTHER_VERSION else ""
+            hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
             raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
         self._guard.connack(packet, data)
         self.connack = packet
@@ -411,21 +484,21 @@ class Session:
     def _take_auth(self, packet: Any, data: bytes) -> None:
         self._guard.auth(packet, data)
         if self.connack is not None:
-            raise PeerFault("the broker sent AUTH, which we did not ask for", data)
-        raise NotConnected("the broker asks for another step of authentication (AUTH), which cannot be given")
+            raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
+        raise NotConnected("the broker asks for another step of authentication (AUTH), which is not supported")
 
     def _take_pingresp(self, packet: Any, data: bytes) -> None:
-        self._answered = True
+        self._pinged = True
 
     def _take_suback(self, packet: Any, data: bytes) -> None:
-        self.codes.extend(packet.reason_codes)
+        self._suback_codes.extend(packet.reason_codes)
 
     def _take_disconnect(self, packet: Any, data: bytes) -> None:
         code = packet.reason_code or 0
         refused = Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
         if not (self.settled and code in OWN_REASONS):
             raise refused
-        # It matters only to those who have more to send.
+        # It matters only where more is to be sent.
         self._farewell = refused
         self._tap.give_up()
 

@@ -18,7 +18,7 @@ from mqttpub.live.failures import (
     Unusable,
 )
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.flows import Exchange, Message
+from mqttpub.live.publish.outgoing import Message, OutgoingMessage
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.declare import PACKETS, Property
 from mqttpub.spec.packets import Connect, Publish
@@ -29,10 +29,10 @@ TIMEOUT = 0.4
 QOS_1 = Message.of(Publish(topic="a", qos=1), Version.V5)
 
 
-def publish(port: int, qos: int, version: Version = Version.V5, count: int = 1) -> list[Exchange]:
+def publish(port: int, qos: int, version: Version = Version.V5, count: int = 1) -> list[OutgoingMessage]:
     target = Target("127.0.0.1", port, version, Connect(client_id="test"))
     messages = [Message.of(Publish(topic="a", qos=qos, payload=b"x"), version) for _ in range(count)]
-    return publish_all(target, messages, timeout=TIMEOUT)
+    return publish_all(target, messages, timeout_s=TIMEOUT)
 
 
 def puback(peer: Peer) -> None:
@@ -46,7 +46,7 @@ def test_qos_1_is_done_with_its_puback() -> None:
     with scripted(puback) as port:
         (exchange,) = publish(port, 1)
     assert (exchange.reason_code, exchange.refused, exchange.packet_id) == (0, False, 1)
-    assert exchange.seconds is not None
+    assert exchange.latency_s is not None
 
 
 def test_qos_2_takes_four_packets() -> None:
@@ -105,10 +105,10 @@ REFUSED_CONNECTIONS = [
     ("20 03 00 87 00", Version.V5, "0x87 Not authorized"),
     ("20 09 00 88 06 1f 00 03 77 68 79", Version.V5, "0x88 Server unavailable: why"),
     ("20 02 00 05", Version.V311, "5 not authorized"),
-    ("20 03 00 84 00", Version.V5, "0x84 Unsupported Protocol Version; --mqtt-version names another than 5.0"),
-    ("20 02 00 01", Version.V31, "1 unacceptable protocol version; --mqtt-version names another than 3.1"),
-    ("20 02 00 01", Version.V311, "1 unacceptable protocol version; --mqtt-version names another than 3.1.1"),
-    ("20 02 00 01", Version.V5, "1 unacceptable protocol version; --mqtt-version names another than 5.0"),
+    ("20 03 00 84 00", Version.V5, "0x84 Unsupported Protocol Version; try another --mqtt-version than 5.0"),
+    ("20 02 00 01", Version.V31, "1 unacceptable protocol version; try another --mqtt-version than 3.1"),
+    ("20 02 00 01", Version.V311, "1 unacceptable protocol version; try another --mqtt-version than 3.1.1"),
+    ("20 02 00 01", Version.V5, "1 unacceptable protocol version; try another --mqtt-version than 5.0"),
     ("20 02 00 05", Version.V5, "5 not authorized"),
     ("20 02 00 02", Version.V311, "2 identifier rejected"),
 ]
@@ -246,7 +246,7 @@ def ending(connect: Connect, version: Version, connack: str, answer: str) -> tup
     target = Target("127.0.0.1", version=version, connect=connect)
     message = Message.of(Publish(topic="a", qos=2), version)
     with scripted(script) as port, pytest.raises(Failure) as caught:
-        publish_all(target._replace(port=port), [message], timeout=TIMEOUT)
+        publish_all(target._replace(port=port), [message], timeout_s=TIMEOUT)
     return caught.value, last
 
 
@@ -291,14 +291,14 @@ def test_what_our_connect_allows_is_no_fault() -> None:
 
     connect = LIMITED.replace(properties=LIMITED.properties[1:])
     with scripted(script) as port:
-        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout=TIMEOUT)
+        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout_s=TIMEOUT)
     assert seen == ["40 02 00 07", "40 02 00 08"]
 
 
 def test_a_packet_of_exactly_maximum_packet_size_is_allowed() -> None:
     with scripted(sends("40 12 00 01 00 0e 1f 00 0b" + "61" * 11)) as port:
         target = Target("127.0.0.1", port, connect=LIMITED.replace(properties=LIMITED.properties[1:]))
-        (exchange,) = publish_all(target, [QOS_1], timeout=TIMEOUT)
+        (exchange,) = publish_all(target, [QOS_1], timeout_s=TIMEOUT)
     assert exchange.reason_string == "a" * 11
 
 
@@ -348,7 +348,7 @@ def test_a_server_that_shuts_down_after_the_last_acknowledgement_changes_nothing
 def test_a_server_that_shuts_down_before_the_rest_was_sent_is_named() -> None:
     target = Target("127.0.0.1", connect=Connect(client_id="test"))
     with scripted(sends("40 02 00 01 e0 01 8b")) as port, pytest.raises(Refused, match="0x8b Server shutting down"):
-        publish_all(target._replace(port=port), [QOS_1, QOS_1], timeout=TIMEOUT, window=1)
+        publish_all(target._replace(port=port), [QOS_1, QOS_1], timeout_s=TIMEOUT, window=1)
 
 
 @pytest.mark.parametrize("also", ["", PUBLISH_1, PUBLISH_1 * 2000, "50 02 00 09" * 2000])
@@ -408,7 +408,7 @@ def test_a_client_identifier_that_is_no_utf_8_goes_out_as_it_is() -> None:
 
     connect = Connect(client_id=b"a\xff".decode("utf-8", "surrogateescape"))
     with scripted(script) as port:
-        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout=5)
+        publish_all(Target("127.0.0.1", port, connect=connect), [QOS_1], timeout_s=5)
     assert [each.hex(" ")[-11:] for each in connects] == ["00 02 61 ff"]
 
 
@@ -421,13 +421,13 @@ def test_answers_to_pingreq_are_no_progress() -> None:
 
     target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
     with scripted(script) as port, pytest.raises(Unanswered, match="no PUBACK"):
-        publish_all(target._replace(port=port), [QOS_1], timeout=2.5)
+        publish_all(target._replace(port=port), [QOS_1], timeout_s=2.5)
 
 
 def test_a_broker_that_leaves_pingreq_unanswered_is_lost() -> None:
     target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
     with scripted(sends("")) as port, pytest.raises(Lost, match="did not answer PINGREQ"):
-        publish_all(target._replace(port=port), [QOS_1], timeout=10)
+        publish_all(target._replace(port=port), [QOS_1], timeout_s=10)
 
 
 LAST = [
@@ -456,7 +456,7 @@ def test_pingreq_goes_where_nothing_else_shows_that_the_last_message_was_taken(
 
     messages = [Message.of(Publish(topic="a", qos=each), version) for each in qos]
     with scripted(script) as port:
-        publish_all(Target("127.0.0.1", port, version, Connect(client_id="test")), messages, timeout=TIMEOUT)
+        publish_all(Target("127.0.0.1", port, version, Connect(client_id="test")), messages, timeout_s=TIMEOUT)
     assert seen == expected
 
 
@@ -510,7 +510,7 @@ def test_every_pubrec_gets_a_pubrel_until_pubcomp() -> None:
     with scripted(script) as port:
         (exchange,) = publish(port, 2)
     assert seen == ["62 02 00 01", "62 02 00 01", "e0 00"]
-    assert exchange.acked_at
+    assert exchange.acked_at_s
 
 
 def test_what_a_resumed_session_delivers_is_acknowledged() -> None:
@@ -546,7 +546,7 @@ def test_a_port_where_nobody_listens_is_not_connected() -> None:
 
 def test_an_unknown_host_is_not_connected() -> None:
     with pytest.raises(NotConnected, match=r"host 'no\.such\.host\.invalid' is not known"):
-        publish_all(Target(host="no.such.host.invalid"), [QOS_1], timeout=5)
+        publish_all(Target(host="no.such.host.invalid"), [QOS_1], timeout_s=5)
 
 
 def test_every_failure_has_its_status() -> None:

@@ -16,7 +16,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.flows import Message, Sender
+from mqttpub.live.publish.outgoing import PUBCOMP, Message
+from mqttpub.live.publish.sender import Sender
 from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
@@ -230,6 +231,16 @@ def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
         return None
 
 
+class Withholding(Sender):
+    """A sender that can keep its PUBREL back."""
+
+    withholds = False
+
+    def take_output(self) -> bytes:
+        """Return nothing while packets are kept back."""
+        return b"" if self.withholds else super().take_output()
+
+
 def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
     """Whether a mosquitto killed so long after its PUBREC loses the message, though it answers our PUBREL.
 
@@ -240,17 +251,18 @@ def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
     target = Target("127.0.0.1", broker.port, connect=Connect(
         client_id="sender", clean_start=False, properties=(Property(SESSION_EXPIRY, 3600),)
     ))  # fmt: skip
-    sender = Sender(target.version)
+    sender = Withholding(target.version)
     sender.publish(Message.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
     for awaited in ("PUBREC", "PUBCOMP"):
         with Session(target, sender) as session:
             session.open()
-            session.send(b"".join(sender.output), awaited)
-            sender.output.clear()
-            while not (sender.released if awaited == "PUBREC" else sender.done):
+            session.send_output()
+            sender.withholds = awaited == "PUBREC"
+            while not (sender.open[1].awaits == PUBCOMP if awaited == "PUBREC" else sender.ended):
                 session.step(awaited)
         time.sleep(seconds)
-        sender.output.clear()
+        sender.forget_output()
+        sender.withholds = False
         if awaited == "PUBREC":
             broker.kill()
             sender.resume(True)

@@ -11,7 +11,7 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.flows import Message
+from mqttpub.live.publish.outgoing import Message
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish

@@ -11,8 +11,9 @@ from ...codec.publish_writer import PublishWriter
 from ...common.quantiles import Latencies
 from ...live.failures import Exit, Interrupted
 from ...live.net.target import Target
-from ...live.publish.flows import Message
-from ...live.publish.publisher import Options, Publisher
+from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
+from ...live.publish.publisher import Publisher, PublishOptions
+from ...live.publish.sources import Generated
 from ...payload.formats import payload_size
 from ...spec.packets import Publish
 from .. import signals
@@ -29,55 +30,10 @@ DEFAULT_SIZE = 64
 """Bytes of a payload that no flag names."""
 
 
-class Generated:
-    """A source of equal messages, so many, or for so long, at a rate."""
-
-    descriptor = None
-
-    def __init__(self, message: Message, count: int | None, seconds: float | None, rate: float | None) -> None:
-        self.message, self._count, self._seconds, self._rate = message, count, seconds, rate
-        self._began: float | None = None
-        self._taken = 0
-        self._stopped = False
-
-    def stop(self) -> None:
-        """Give no more messages."""
-        self._stopped = True
-
-    @property
-    def ended(self) -> bool:
-        """Whether the last message was taken, the time is over, or somebody stopped it."""
-        if self._stopped:
-            return True
-        if self._seconds is not None:
-            return self._began is not None and time.monotonic() >= self._began + self._seconds
-        return self._taken >= (self._count or 0)
-
-    def take(self, most: int, now: float) -> list[Message]:
-        """Return as many messages as the count and the rate allow."""
-        if self._began is None:
-            self._began = now
-        allowed = most if self._count is None else min(most, self._count - self._taken)
-        if self._rate is not None:
-            allowed = min(allowed, int((now - self._began) * self._rate) + 1 - self._taken)
-        allowed = max(allowed, 0)
-        self._taken += allowed
-        return [self.message] * allowed
-
-    def read(self) -> None:
-        """Do nothing: nothing is read."""
-
-    def pause(self, now: float) -> float:
-        """Return the seconds until the rate allows the next message."""
-        if self._rate is None or self._began is None:
-            return 0.0
-        return max(self._began + self._taken / self._rate - now, 0.0)
-
-
 class Worker(threading.Thread):
     """One connection that publishes and measures."""
 
-    def __init__(self, target: Target, source: Generated, options: Options) -> None:
+    def __init__(self, target: Target, source: Generated, options: PublishOptions) -> None:
         super().__init__(daemon=True)
         self.source = source
         self.publisher = Publisher(target, source, options)
@@ -89,16 +45,21 @@ class Worker(threading.Thread):
     def run(self) -> None:
         """Publish until the source ends."""
         try:
-            for exchange in self.publisher.run():
-                self.done += 1
-                self.refused += exchange.refused
-                if exchange.seconds is not None:
-                    self.latencies.add(round(exchange.seconds * 1e9))
+            for outcomes in self.publisher.run():
+                while outcomes:
+                    self._count(outcomes.popleft())
         except Exception as error:
             # Whatever it is, it ends the program in the main thread: a benchmark that broke must not pass for one done.
             self.failure = error
         finally:
             self.over.set()
+
+    def _count(self, outcome: OutgoingMessage | NotSent) -> None:
+        if isinstance(outcome, OutgoingMessage):
+            self.done += 1
+            self.refused += outcome.refused
+            if outcome.latency_s is not None:
+                self.latencies.add(round(outcome.latency_s * 1e9))
 
 
 def bench(given: dict[str, Any]) -> int:
@@ -159,7 +120,7 @@ def _worker(number: int, target: Target, given: dict[str, Any], data: bytes) -> 
     message = Message(PublishWriter(packet, target.version), data)
     count = None if given["duration"] else given["messages"] or DEFAULT_MESSAGES
     source = Generated(message, count, given["duration"], given["rate"])
-    return Worker(target, source, Options(timeout=given["timeout"], window=given["max_inflight"]))
+    return Worker(target, source, PublishOptions(timeout_s=given["timeout"], window=given["max_inflight"]))
 
 
 def summary(workers: list[Worker], seconds: float, given: dict[str, Any]) -> dict[str, Any]:

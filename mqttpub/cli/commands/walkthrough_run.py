@@ -9,11 +9,11 @@ from ...codec.decode import decode
 from ...codec.stream import Frame
 from ...common.standard_input import is_interactive
 from ...live.net.target import Target
-from ...live.publish.flows import Message, Sender
+from ...live.publish.outgoing import Message
 from ...live.publish.publisher import publish_all
 from ...live.session import Session
 from ...spec.declare import Property
-from ...spec.packets import Connect, Publish
+from ...spec.packets import Connect, Publish, Subscribe, Subscription
 from ...spec.properties import BY_KEY
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
@@ -156,9 +156,9 @@ def exchange(step: Step, target: Target) -> Iterator[Frame]:
     frames: list[Frame] = []
     with ExitStack() as stack:
         if step.subscribed:
-            listener = stack.enter_context(Session(target.changed(client_id="listener"), Sender(target.version)))
+            listener = stack.enter_context(Session(target.changed(client_id="listener")))
             listener.open()
-            listener.subscribe(TOPIC, 1)
+            listener.subscribe(Subscribe(packet_id=1, subscriptions=(Subscription(filter=TOPIC, qos=1),)))
         packet = Publish(
             topic=TOPIC, qos=step.qos, packet_id=step.packet_id, properties=PROPERTIES, payload=message(step).encode()
         )

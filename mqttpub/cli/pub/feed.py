@@ -9,12 +9,13 @@ import click
 
 from ...common.standard_input import standard_input
 from ...live.net.target import Target
-from ...live.publish.flows import Message
-from ...live.publish.publisher import BATCH, Listed, Source
+from ...live.publish.outgoing import Message
+from ...live.publish.publisher import BATCH
+from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
 from ...spec.declare import Property
 from ...spec.properties import BY_KEY
 from ...spec.versions import Version
-from .outcome import Report
+from .outcome import OutcomeReport
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ class Feed(NamedTuple):
     """What a Publisher needs for a request."""
 
     target: Target
-    source: Source
+    source: MessageSource
     outbox: "Outbox | None" = None
 
 
-def feed(request: PublishRequest, target: Target, report: Report, stack: ExitStack) -> Feed:
+def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: ExitStack) -> Feed:
     """Return source, outbox and target for a request; raises UsageError."""
     bulk = request.bulk
     outbox = None
@@ -45,16 +46,15 @@ def feed(request: PublishRequest, target: Target, report: Report, stack: ExitSta
     return Feed(target, _limited(source, bulk.rate), outbox)
 
 
-def _limited(source: Source, rate: float | None) -> Source:
+def _limited(source: MessageSource, rate: float | None) -> MessageSource:
     if rate is None:
         return source
-    from ...live.publish.sources import Limited
     from .lines import Rate
 
     return Limited(source, Rate(rate))
 
 
-def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> Source:
+def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> MessageSource:
     bulk = request.bulk
     messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
@@ -64,14 +64,10 @@ def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") 
         return Listed(_earlier(outbox, target.version))
     if bulk.repeat == 1:
         return Listed(messages)
-    from ...live.publish.sources import Repeated
-
     return Repeated(messages, bulk.repeat, bulk.delay)
 
 
-def _stream(request: PublishRequest, target: Target, report: Report, outbox: "Outbox | None") -> Source:
-    from ...live.publish.sources import Batched, Streamed
-
+def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outbox: "Outbox | None") -> MessageSource:
     parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
     alike = hasattr(parse, "batch") and request.packets[0].qos == 0
@@ -84,7 +80,7 @@ def _stream(request: PublishRequest, target: Target, report: Report, outbox: "Ou
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 
 
-def _parse(request: PublishRequest, target: Target, report: Report) -> Any:
+def _parse(request: PublishRequest, target: Target, report: OutcomeReport) -> Any:
     from .messages import Lines, Manner, Objects, Pieces
 
     bulk = request.bulk
@@ -111,12 +107,12 @@ def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
 
 
 def _outbox(
-    path: str, request: PublishRequest, target: Target, report: Report, stack: ExitStack
+    path: str, request: PublishRequest, target: Target, report: OutcomeReport, stack: ExitStack
 ) -> tuple["Outbox", Target]:
     from ...live.publish.outbox import Outbox, OutboxError
 
     try:
-        outbox = stack.enter_context(Outbox(path, wait_s=request.timeout, remark=report.warn))
+        outbox = stack.enter_context(Outbox(path, wait_s=request.timeout_s, remark=report.warn))
         client_id = outbox.client_id
         if client_id is not None and not request.chosen_client_id:
             target = target.changed(client_id=client_id)

@@ -181,22 +181,22 @@ class Rate:
         self.per_second = per_second
         self._most = max(1.0, per_second * self.BURST)
         self._tokens = 1.0
-        self._last: float | None = None
+        self._last_s: float | None = None
 
-    def ready(self, now: float) -> int:
+    def ready(self, now_s: float) -> int:
         """Return how many messages may go now."""
-        passed = 0.0 if self._last is None else max(now - self._last, 0.0)
-        self._last = now
-        self._tokens = min(self._tokens + passed * self.per_second, self._most)
+        passed_s = 0.0 if self._last_s is None else max(now_s - self._last_s, 0.0)
+        self._last_s = now_s
+        self._tokens = min(self._tokens + passed_s * self.per_second, self._most)
         return int(self._tokens + _ROUNDING)
 
     def spend(self, count: int) -> None:
         """Note that messages were sent."""
         self._tokens -= count
 
-    def wait(self, now: float) -> float:
+    def wait_s(self, now_s: float) -> float:
         """Return the seconds until the next message may go."""
-        return 0.0 if self.ready(now) else (1.0 - self._tokens) / self.per_second
+        return 0.0 if self.ready(now_s) else (1.0 - self._tokens) / self.per_second
 
 
 _ROUNDING = 1e-3

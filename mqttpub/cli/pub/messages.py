@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import click
 
 from ...codec.publish_writer import PublishWriter
-from ...live.publish.flows import Message
-from ...live.publish.publisher import Batch
+from ...live.publish.outgoing import Message
+from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
 from ...spec.versions import Version
 from ..flags.bulk import NEEDS_AN_ANSWER
@@ -104,16 +104,16 @@ class Lines(Pieces):
         messages = [Message(writer, record.data, None, record.number) for record in self._records(chunk)]
         return messages, self._reader.offset
 
-    def batch(self, chunk: bytes) -> Batch:
+    def batch(self, chunk: bytes) -> PayloadBatch:
         """Return the payloads that a chunk completes, to be written at once."""
         if not chunk:
-            return Batch(self._writer, [record.data for record in self._records(chunk)])
+            return PayloadBatch(self._writer, [record.data for record in self._records(chunk)])
         try:
             payloads = self._reader.split(chunk)
         except RecordTooLong as error:
             raise click.UsageError(f"standard input: {error}") from None
         self._reader.number += len(payloads)
-        return Batch(self._writer, payloads)
+        return PayloadBatch(self._writer, payloads)
 
 
 class Objects(Pieces):

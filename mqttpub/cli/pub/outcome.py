@@ -1,63 +1,169 @@
-"""How each message ended: for people, as JSON Lines, and as an exit status."""
+"""How each message ended: for people, as JSON Lines, and as the exit status of the run."""
 
 import sys
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
-from ...live.publish.flows import NO_SUBSCRIBERS, Exchange, Message
+from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
 from ...live.publish.publisher import Publisher
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..notes import note
 from .request import PublishRequest
 
+if TYPE_CHECKING:
+    from ...view.terminal.progress import Progress
+    from .inspect import Inspector
+
 MOST_NOTES = 10
 """Refusals that are named one by one; the others are counted."""
+NO_SUBSCRIBERS = 0x10
 CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 
 
-class Report:
-    """Counts the outcomes of a run and says them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What a run that was not broken off came to, in numbers of messages."""
 
-    def __init__(self, request: PublishRequest, inspector: Any = None) -> None:
+    accepted: int = 0
+    sent: int = 0
+    """QoS 0 messages, which nothing acknowledges."""
+    refused: int = 0
+    """Messages that the broker refused, or that were not sent because of one of its limits."""
+    unknown: int = 0
+    no_subscribers: int = 0
+    """Accepted messages with Reason Code 0x10."""
+    unanswerable: int = 0
+    """QoS 0 messages of a run that requires subscribers."""
+    bad_lines: int = 0
+    require_subscribers: bool = False
+    broker_errors: int = 0
+    """Errors that --lint found in what the broker sent."""
+
+    @property
+    def status(self) -> Exit:
+        """The exit status of the run. That of a run that was broken off is the status of its Failure."""
+        if self.refused or (self.no_subscribers and self.require_subscribers):
+            return Exit.REFUSED
+        if self.bad_lines:
+            return Exit.USAGE
+        if self.unknown or self.unanswerable:
+            return Exit.UNKNOWN
+        return Exit.PEER_FAULT if self.broker_errors else Exit.DONE
+
+
+class OutcomeReport:
+    """Counts and shows the outcomes of a run."""
+
+    def __init__(self, request: PublishRequest, inspector: "Inspector | None" = None) -> None:
         self.request = request
         self.version = request.target.version
         self.inspector = inspector
-        self.alone = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
-        self.bad_lines = 0
-        self._progress: Any = None
-        self._watched: Any = None
-        self.counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
-        self.nobody = 0
-        self.unanswerable = 0
-        self.notes = 0
+        self.is_single = len(request.packets) == 1 and not request.bulk.kind and request.bulk.repeat == 1
+        self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
+        self._bad_lines = self._no_subscribers = self._unanswerable = 0
+        self._notes = 0
+        self._progress: Progress | None = None
         self._last: list[str] = []
-        """Sentences that stand under the annotated dump of a single message."""
+        """Sentences that go below the annotated dump of a single message."""
 
-    def watch(self, publisher: Publisher, source: Any) -> None:
-        """Take what there is to follow while the run goes on."""
-        publisher.turned_away = self.turned_away
+    # while the run lasts
+
+    def begin(self, size_bytes: int | None) -> None:
+        """Show progress where standard input is published in bulk; `size_bytes` is its length, where it is known."""
         if self.request.bulk.kind and not self.inspector and sys.stderr.isatty() and not is_interactive():
             from ...view.terminal.progress import Progress
 
-            self._watched = publisher, source
-            self._progress = Progress(sys.stderr, getattr(source, "size", None))
-            publisher.tick = self._tick
+            self._progress = Progress(sys.stderr, size_bytes)
 
-    def _tick(self) -> None:
-        publisher, source = self._watched
-        done = self.counts["accepted"] + self.counts["refused"] + self.counts["sent"]
-        self._progress.update(
-            sent=done + publisher.in_batches + len(publisher.sender.open), in_flight=len(publisher.sender.open),
-            acknowledged=self.counts["accepted"], refused=self.counts["refused"],
-            read_bytes=getattr(source, "position", None),
+    def take(self, publisher: Publisher) -> None:
+        """Take the outcomes that there are, and show how far the run has come."""
+        outcomes = publisher.outcomes
+        while outcomes:
+            outcome = outcomes.popleft()
+            if isinstance(outcome, NotSent):
+                self._not_sent(outcome.message, outcome.reason)
+            else:
+                self._ended(outcome)
+        if self._progress:
+            self._show_progress(self._progress, publisher)
+
+    def _show_progress(self, progress: "Progress", publisher: Publisher) -> None:
+        counts, in_flight = self._counts, len(publisher.sender.open)
+        ended = counts["accepted"] + counts["refused"] + counts["sent"]
+        progress.update(
+            sent=ended + publisher.in_batches + in_flight, in_flight=in_flight, acknowledged=counts["accepted"],
+            refused=counts["refused"], read_bytes=getattr(publisher.source, "position_bytes", None),
+        )  # fmt: skip
+
+    def bad_line(self, text: str) -> None:
+        """Report a line of the input that is not a message."""
+        self._bad_lines += 1
+        self._complain(text)
+
+    def _ended(self, outgoing: OutgoingMessage) -> None:
+        outcome = "refused" if outgoing.refused else "accepted" if outgoing.acked_at_s else "sent"
+        self._counts[outcome] += 1
+        if self.request.bulk.require_subscribers and not outgoing.qos:
+            # An outbox of an earlier run may hold messages that nothing answers.
+            self._unanswerable += 1
+            self._complain(f"nobody can know whether '{outgoing.writer.packet.topic}' has subscribers: the QoS is 0")
+        if self.request.json:
+            self._print(record(outgoing, outcome, self.version))
+        if outgoing.reason_code == NO_SUBSCRIBERS:
+            self._no_subscribers += 1
+            self._say_no_subscribers(outgoing.writer.packet.topic)
+        elif outcome == "refused":
+            self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
+
+    def _not_sent(self, message: Message, reason: str) -> None:
+        self._counts["refused"] += 1
+        self._complain(f"not sent: {reason}")
+        if self.request.json:
+            packet = message.writer.packet
+            self._print({
+                "event": "message", "number": message.token, "topic": packet.topic, "qos": packet.qos,
+                "retain": packet.retain, "payload_bytes": len(message.payload), "outcome": "not sent", "reason": reason,
+            })  # fmt: skip
+
+    def _say_no_subscribers(self, topic: str) -> None:
+        if self.request.bulk.require_subscribers:
+            self._complain(f"nobody subscribes to '{topic}' (0x10)")
+        elif self.is_single and not self.request.json and (self.request.inspect or sys.stderr.isatty()):
+            self.warn(f"accepted, but nobody subscribes to '{topic}' (0x10)")
+
+    # the end
+
+    def failure(self, failure: Failure, publisher: Publisher) -> None:
+        """Report the failure or the signal that ends a run; what has no answer is unknown."""
+        self.take(publisher)
+        for outgoing in publisher.unknown:
+            self._unknown(outgoing)
+        if self.request.json:
+            self._print_summary()
+            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+
+    def end(self, publisher: Publisher) -> Outcome:
+        """Report what is left to report and return what the run came to."""
+        self._counts["sent"] += publisher.in_batches
+        for outgoing in publisher.unknown:
+            self._complain(f"in doubt: {self._name(outgoing)}, because the broker lost the session")
+            self._unknown(outgoing)
+        if self._notes > MOST_NOTES:
+            note(f"{self._notes - MOST_NOTES} more like these")
+        if self.request.json:
+            self._print_summary()
+        return Outcome(
+            **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
+            bad_lines=self._bad_lines, require_subscribers=self.request.bulk.require_subscribers,
         )  # fmt: skip
 
     def close(self) -> None:
-        """Leave the screen as a program should; the sentences that were kept for the end come last."""
+        """Remove the progress from the screen; the sentences that were kept for the end come last."""
         if self.inspector and self._last:
             self.inspector.flush()
         last, self._last = self._last, []
@@ -66,67 +172,22 @@ class Report:
         if self._progress:
             self._progress.close()
 
-    def bad_line(self, text: str) -> None:
-        """Take a line of the input that is no message."""
-        self.bad_lines += 1
-        self._complain(text)
-
-    def exchange(self, exchange: Exchange) -> None:
-        """Take one exchange that has ended."""
-        outcome = "refused" if exchange.refused else "accepted" if exchange.acked_at else "sent"
-        self.counts[outcome] += 1
-        self.nobody += exchange.reason_code == NO_SUBSCRIBERS
-        if self.request.bulk.require_subscribers and not exchange.qos:
-            # An outbox of an earlier run may hold messages that nothing answers.
-            self.unanswerable += 1
-            self._complain(f"nobody can know whether '{exchange.writer.packet.topic}' has subscribers: the QoS is 0")
+    def _unknown(self, outgoing: OutgoingMessage) -> None:
+        self._counts["unknown"] += 1
         if self.request.json:
-            self._record(exchange, outcome)
-        if outcome == "refused":
-            self._complain(f"the broker refused {_named(exchange, self.alone)}: {_words(exchange, self.version)}")
-        elif exchange.reason_code == NO_SUBSCRIBERS:
-            self._nobody(exchange)
+            print_json(record(outgoing, "unknown", self.version))
 
-    def turned_away(self, message: Message, reason: str) -> None:
-        """Take a message that was not sent because of a limit of the broker."""
-        self.counts["refused"] += 1
-        self._complain(f"not sent: {reason}")
-        if self.request.json:
-            packet = message.writer.packet
-            values = {
-                "event": "message", "number": message.token, "topic": packet.topic, "qos": packet.qos,
-                "retain": packet.retain, "payload_bytes": len(message.payload), "outcome": "not sent", "reason": reason,
-            }  # fmt: skip
-            self._print(values)
+    def _print_summary(self) -> None:
+        if not self.is_single:
+            counts = {"bad_lines": self._bad_lines, "no_subscribers": self._no_subscribers}
+            print_json({"event": "summary", **self._counts, **counts})
 
-    def _nobody(self, exchange: Exchange) -> None:
-        topic = exchange.writer.packet.topic
-        if self.request.bulk.require_subscribers:
-            self._complain(f"nobody subscribes to '{topic}' (0x10)")
-        elif self.alone and not self.request.json and self._talkative:
-            self.warn(f"accepted, but nobody subscribes to '{topic}' (0x10)")
-
-    @property
-    def _talkative(self) -> bool:
-        return self.request.inspect or sys.stderr.isatty()
-
-    def _record(self, exchange: Exchange, outcome: str) -> None:
-        self._print(record(exchange, outcome, self.version))
-
-    def _print(self, values: dict[str, Any]) -> None:
-        if self.inspector:
-            self.inspector.flush()
-        print_json(values)
-
-    def _complain(self, text: str) -> None:
-        self.notes += 1
-        if self.notes <= MOST_NOTES:
-            self.warn(text)
+    # words
 
     def warn(self, text: str) -> None:
         """Say one sentence beside the progress, or below the packets that it is about."""
         self.hide()
-        if self.inspector and self.alone:
+        if self.inspector and self.is_single:
             self._last.append(text)
             return
         if self.inspector:
@@ -134,78 +195,47 @@ class Report:
         note(text)
 
     def hide(self) -> None:
-        """Make room on the screen for what somebody says."""
+        """Clear the progress from the screen until its next update."""
         if self._progress:
             self._progress.hide()
 
-    def failure(self, failure: Failure, publisher: Publisher) -> None:
-        """Take the failure or the signal that ends a run; what has no answer is unknown."""
-        for exchange in publisher.finished():
-            self.exchange(exchange)
-        self._unknown(publisher)
-        if self.request.json:
-            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+    def _complain(self, text: str) -> None:
+        self._notes += 1
+        if self._notes <= MOST_NOTES:
+            self.warn(text)
 
-    def _unknown(self, publisher: Publisher) -> None:
-        for exchange in (*publisher.doubtful, *publisher.sender.open.values()):
-            self.counts["unknown"] += 1
-            if self.request.json:
-                print_json(record(exchange, "unknown", self.version))
-        if self.request.json and not self.alone:
-            self._summary()
+    def _print(self, values: dict[str, Any]) -> None:
+        if self.inspector:
+            self.inspector.flush()
+        print_json(values)
 
-    def end(self, publisher: Publisher) -> Exit:
-        """Say what is left to say and return the exit status."""
-        self.counts["sent"] += publisher.in_batches
-        for exchange in publisher.doubtful:
-            self.counts["unknown"] += 1
-            self._complain(f"in doubt: {_named(exchange, self.alone)}, for the broker lost the session")
-            if self.request.json:
-                print_json(record(exchange, "unknown", self.version))
-        if self.notes > MOST_NOTES:
-            note(f"{self.notes - MOST_NOTES} more like these")
-        if self.request.json and not self.alone:
-            self._summary()
-        return self._status()
-
-    def _summary(self) -> None:
-        print_json({"event": "summary", **self.counts, "bad_lines": self.bad_lines, "no_subscribers": self.nobody})
-
-    def _status(self) -> Exit:
-        if self.counts["refused"] or (self.nobody and self.request.bulk.require_subscribers):
-            return Exit.REFUSED
-        if self.bad_lines:
-            return Exit.USAGE
-        return Exit.UNKNOWN if self.counts["unknown"] or self.unanswerable else Exit.DONE
+    def _name(self, outgoing: OutgoingMessage) -> str:
+        return "the message" if self.is_single else f"message {outgoing.token} to '{outgoing.writer.packet.topic}'"
 
 
-def record(exchange: Exchange, outcome: str, version: Version) -> dict[str, Any]:
+def record(outgoing: OutgoingMessage, outcome: str, version: Version) -> dict[str, Any]:
     """Return the JSON record of one message."""
-    packet = exchange.writer.packet
+    packet = outgoing.writer.packet
     values = {
-        "event": "message", "number": exchange.token, "topic": packet.topic, "qos": packet.qos,
-        "retain": packet.retain, "packet_id": exchange.packet_id, "payload_bytes": exchange.payload_bytes,
-        "outcome": outcome, "reason_code": exchange.reason_code, "reason": _name(exchange, version),
-        "reason_string": exchange.reason_string or None, "sent_at": round(exchange.sent_at, 6),
-        "latency_us": None if exchange.seconds is None else int(exchange.seconds * 1e6),
-        "redeliveries": exchange.sendings - 1 or None,
+        "event": "message", "number": outgoing.token, "topic": packet.topic, "qos": packet.qos,
+        "retain": packet.retain, "packet_id": outgoing.packet_id, "payload_bytes": outgoing.payload_bytes,
+        "outcome": outcome, "reason_code": outgoing.reason_code, "reason": _reason_name(outgoing, version),
+        "reason_string": outgoing.reason_string or None, "sent_at": round(outgoing.sent_at_s, 6),
+        "latency_us": None if outgoing.latency_s is None else int(outgoing.latency_s * 1e6),
+        "redeliveries": outgoing.sendings - 1 or None,
     }  # fmt: skip
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _name(exchange: Exchange, version: Version) -> str | None:
-    if exchange.reason_code is None:
+def _reason_name(outgoing: OutgoingMessage, version: Version) -> str | None:
+    if outgoing.reason_code is None:
         return None
-    return CODES[exchange.qos].name(exchange.reason_code, version)
+    return CODES[outgoing.qos].name(outgoing.reason_code, version)
 
 
-def _words(exchange: Exchange, version: Version) -> str:
-    said = f": {exchange.reason_string}" if exchange.reason_string else ""
-    return f"0x{exchange.reason_code or 0:02x} {_name(exchange, version)}{said}"
-
-
-def _named(exchange: Exchange, alone: bool) -> str:
-    return "the message" if alone else f"message {exchange.token} to '{exchange.writer.packet.topic}'"
+def _reason(outgoing: OutgoingMessage, version: Version) -> str:
+    text = f": {outgoing.reason_string}" if outgoing.reason_string else ""
+    return f"0x{outgoing.reason_code or 0:02x} {_reason_name(outgoing, version)}{text}"
 
 
 def print_json(values: dict[str, Any]) -> None:

@@ -26,7 +26,7 @@ class PublishRequest(NamedTuple):
 
     packets: tuple[Publish, ...]
     target: Target
-    timeout: float
+    timeout_s: float
     embedded: bool
     force: bool
     inspect: bool

@@ -1,62 +1,79 @@
-"""What `pub` does with its request: judge, connect, publish, show."""
+"""What `pub` does with its request: judge, connect, publish, report.
+
+This is the one place that drives a run, and it reads from top to bottom: the feed says what to send where, the
+Publisher sends it, the OutcomeReport takes each outcome, and the Outcome becomes the exit status.
+"""
 
 from contextlib import ExitStack, closing
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ...live.failures import Exit, Failure, Interrupted
+from ...live.failures import Failure, Interrupted
 from ...live.net.target import Target
 from ...live.net.transport import Transport
-from ...live.publish.publisher import Options, Publisher
+from ...live.publish.publisher import Publisher, PublishOptions
 from .. import signals
 from ..flags.transport import check
 from ..notes import note
 from .feed import feed
 from .gate import judge
-from .outcome import Report
+from .outcome import Outcome, OutcomeReport
 from .request import PublishRequest
+
+if TYPE_CHECKING:
+    from .inspect import Inspector
+    from .watch import Watch
 
 
 def publish(request: PublishRequest) -> int:
-    """Publish the messages of a request and return the exit status."""
-    version = request.target.version
+    """Publish the messages of a request and return the exit status; raises a Failure, and UsageError."""
     check(request.target.transport)
     for packet in request.packets if request.bulk.kind != "jsonl" else ():
-        judge(packet, version, force=request.force)
+        judge(packet, request.target.version, force=request.force)
     with ExitStack() as stack:
-        target = request.target
-        if request.embedded:
-            target = target._replace(host="127.0.0.1", port=_embedded(stack), transport=Transport())
-        watch = _watch(request)
-        if watch:
-            stack.callback(watch.end)
-        inspector = _inspector(request, watch)
-        if inspector:
-            stack.callback(inspector.flush)
-        status = _run(request, target, inspector, watch, stack)
-    return Exit.PEER_FAULT if status == Exit.DONE and watch and watch.peer_errors else status
+        target = _embedded(request.target, stack) if request.embedded else request.target
+        watch = _watch(request, stack)
+        inspector = _inspector(request, watch, stack)
+        outcome = _run(request, target, inspector, watch, stack)
+    return replace(outcome, broker_errors=watch.peer_errors if watch else 0).status
 
 
-def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, stack: ExitStack) -> int:
-    bulk = request.bulk
-    options = Options(request.timeout, bulk.window, request.force, bulk.reconnects, bulk.aliases)
-    report = Report(request, inspector)
+def _run(
+    request: PublishRequest, target: Target, inspector: "Inspector | None", watch: "Watch | None", stack: ExitStack
+) -> Outcome:
+    report = OutcomeReport(request, inspector)
     try:
         target, source, outbox = feed(request, target, report, stack)
     except KeyboardInterrupt:
         raise Interrupted(f"{signals.word()}; nothing was sent", signals.status()) from None
     if inspector:
         inspector.remark(f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}")
-    observer = inspector or watch
-    publisher = Publisher(target, source, options, observer=observer, journal=outbox, remark=_remark(inspector))
-    report.watch(publisher, source)
+    publisher = Publisher(
+        target, source, _options(request), observer=inspector or watch, journal=outbox,
+        remark=inspector.remark if inspector else note,
+    )  # fmt: skip
     stack.callback(report.close)
+    report.begin(getattr(source, "size_bytes", None))
     if watch:
         watch.aside = report.hide
+    _publish(publisher, report)
+    outcome = report.end(publisher)
+    report.close()
+    if inspector:
+        inspector.flush()
+    if outbox:
+        # The very last step: a run that dies before it resumes at this place, one that dies after it starts anew.
+        outbox.forget_place()
+    return outcome
+
+
+def _publish(publisher: Publisher, report: OutcomeReport) -> None:
+    """Publish everything; a Failure or a signal is reported before it is raised."""
     try:
         # However the loop ends, the connection ends before anything is said of it.
-        with closing(publisher.run()) as exchanges:
-            for exchange in exchanges:
-                report.exchange(exchange)
+        with closing(publisher.run()) as turns:
+            for _ in turns:
+                report.take(publisher)
     except KeyboardInterrupt:
         interrupted = Interrupted(f"{signals.word()}; {publisher.unfinished()}", signals.status())
         report.failure(interrupted, publisher)
@@ -64,38 +81,42 @@ def _run(request: PublishRequest, target: Target, inspector: Any, watch: Any, st
     except Failure as failure:
         report.failure(failure, publisher)
         raise
-    status = report.end(publisher)
-    report.close()
-    if inspector:
-        inspector.flush()
-    if outbox:
-        # The last thing of all: a run that dies before it goes on at its place, one that dies behind it begins anew.
-        outbox.forget_place()
-    return status
 
 
-def _embedded(stack: ExitStack) -> int:
+def _options(request: PublishRequest) -> PublishOptions:
+    bulk = request.bulk
+    return PublishOptions(
+        timeout_s=request.timeout_s, window=bulk.window, force=request.force, reconnects=bulk.reconnects,
+        aliases=bulk.aliases,
+    )  # fmt: skip
+
+
+def _embedded(target: Target, stack: ExitStack) -> Target:
+    """Return the target changed to a broker that lives as long as the stack."""
     from ...lab.broker.server import Broker
 
-    return stack.enter_context(Broker()).port
+    port = stack.enter_context(Broker()).port
+    return target._replace(host="127.0.0.1", port=port, transport=Transport())
 
 
-def _watch(request: PublishRequest) -> Any:
+def _watch(request: PublishRequest, stack: ExitStack) -> "Watch | None":
     if not request.lint:
         return None
     from ..inspect.findings import OutputOptions
     from .watch import Watch
 
-    return Watch(request.target.version, OutputOptions(json=request.json, secrets=request.secrets, full=request.full))
+    watch = Watch(request.target.version, OutputOptions(json=request.json, secrets=request.secrets, full=request.full))
+    stack.callback(watch.end)
+    return watch
 
 
-def _inspector(request: PublishRequest, watch: Any) -> Any:
+def _inspector(request: PublishRequest, watch: "Watch | None", stack: ExitStack) -> "Inspector | None":
     if not request.inspect:
         return None
     from .inspect import Inspector
 
-    return Inspector(request.target.version, json=request.json, secrets=request.secrets, full=request.full, watch=watch)
-
-
-def _remark(inspector: Any) -> Any:
-    return inspector.remark if inspector else note
+    inspector = Inspector(
+        request.target.version, json=request.json, secrets=request.secrets, full=request.full, watch=watch
+    )
+    stack.callback(inspector.flush)
+    return inspector

@@ -13,7 +13,7 @@ from ...codec.fast_decode import values
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
 from ...spec.versions import Version
-from .flows import FIRST_ANSWER, PUBCOMP, Exchange, Message
+from .outgoing import PUBCOMP, Message, OutgoingMessage
 from .store import OutboxError, OutboxNotWritten, Store, seal
 
 __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
@@ -98,7 +98,9 @@ class Outbox:
             with self._store.change() as change:
                 change.head = change.head._replace(input=None, place=0)
 
-    def note(self, sent: Sequence[Exchange], released: Sequence[Exchange], done: Sequence[Exchange]) -> None:
+    def note(
+        self, sent: Sequence[OutgoingMessage], released: Sequence[OutgoingMessage], ended: Sequence[OutgoingMessage]
+    ) -> None:
         """Write down what is about to be sent, what PUBREL is about to be sent for, and what has ended."""
         with self._store.change() as change:
             change.execute(
@@ -107,13 +109,13 @@ class Outbox:
                 [(each.packet_id, each.packet_id, each.token) for each in sent],
             )
             change.execute(_MOVE.format(RELEASED), [(each.token,) for each in released])
-            ended = change.execute("DELETE FROM message WHERE number = ?", [(each.token,) for each in done])
-            change.head = change.head._replace(messages=change.head.messages - ended)
+            gone = change.execute("DELETE FROM message WHERE number = ?", [(each.token,) for each in ended])
+            change.head = change.head._replace(messages=change.head.messages - gone)
 
-    def doubt(self, exchanges: Sequence[Exchange]) -> None:
+    def doubt(self, messages: Sequence[OutgoingMessage]) -> None:
         """Note that it cannot be known whether these arrived; they stay, and are not sent again by themselves."""
         with self._store.change() as change:
-            change.execute(_MOVE.format(DOUBTFUL), [(each.token,) for each in exchanges])
+            change.execute(_MOVE.format(DOUBTFUL), [(each.token,) for each in messages])
 
     def renew_doubtful(self) -> int:
         """Make the doubtful messages new ones, and return how many."""
@@ -149,22 +151,22 @@ class Outbox:
                 yield Kept(number, state, packet_id, packet)
             last = rows[-1][0]
 
-    def exchanges(self, version: Version) -> Iterator[Exchange]:
-        """Yield the exchanges that an earlier run began, as they stand."""
+    def outgoing(self, version: Version) -> Iterator[OutgoingMessage]:
+        """Yield the messages that an earlier run began to send, each at the point of its handshake."""
         begun = list(self.kept(version, begun=True))
         # At most once: a QoS 0 message was perhaps sent, so it is not sent again.
         once = [(each.number,) for each in begun if not each.packet.qos]
         with self._store.change() as change:
-            ended = change.execute("DELETE FROM message WHERE number = ?", once)
-            change.head = change.head._replace(messages=change.head.messages - ended)
+            gone = change.execute("DELETE FROM message WHERE number = ?", once)
+            change.head = change.head._replace(messages=change.head.messages - gone)
         for number, state, packet_id, packet in begun:
             if not packet.qos:
                 continue
             message = Message(PublishWriter(packet, version), packet.payload, packet_id, number)
-            exchange = Exchange(message, packet_id, FIRST_ANSWER[packet.qos], 0.0)
+            outgoing = OutgoingMessage(message, packet_id, 0.0)
             if state == RELEASED:
-                exchange.awaits, exchange.message = PUBCOMP, None
-            yield exchange
+                outgoing.awaits, outgoing.message = PUBCOMP, None
+            yield outgoing
 
 
 _MOVE = "UPDATE message SET state = {0}, seal = seal(number, {0}, packet_id, packet) WHERE number = ?"

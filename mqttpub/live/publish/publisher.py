@@ -1,195 +1,115 @@
-"""Publishing from a source of messages, over one connection or as many as it takes."""
+"""Publishing from a source of messages, over one connection or as many as it takes.
+
+The publisher decides what is sent next and whether to connect again. The `Session` owns the connection and
+its loop, the `Sender` the handshakes; outcomes are yielded to the caller, who alone turns them into words
+and an exit status.
+"""
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from itertools import islice
 from ssl import SSLCertVerificationError as CertificateError
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
-from ...codec.publish_writer import PublishWriter
-from ...common.words import counted
 from ...spec.versions import Version
 from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
 from ..net.target import Target
-from ..session import Session
+from ..session import ALL_SENT, Session
 from ..tap import Observer, buffering
-from .durability import Settling
-from .flows import ALL_SENT, NAMES, Exchange, Message, Sender
-from .limits import Limits
+from .limits import AliasAssigner, ServerLimits
+from .outgoing import NAMES, Message, NotSent, OutgoingMessage
+from .sender import Journal, Sender
+from .sources import Listed, MessageSource, PayloadBatch
 
-OUTPUT_LIMIT = 1 << 18
+OUTPUT_LIMIT_BYTES = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
 BATCH = 1000
-"""Messages that are taken before the socket gets them."""
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
-"""Seconds before the first attempt to reconnect, and at most between two."""
+"""Messages that are taken before they are sent."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
+"""Pause before the first attempt to reconnect, and the longest between two."""
+IDLE_S = 60.0
+"""How long to wait at most where nothing is due; a session wakes up more often by itself."""
 NOTHING_SENT = "no message was sent"
 MOST_STRAYS = 10
-"""Acknowledgements of nothing that are named one by one."""
+"""Stray acknowledgements that are named one by one."""
 PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
 """Codes of refusals that may be gone at the next attempt; all others are final."""
 
 
-class Batch(NamedTuple):
-    """QoS 0 messages that differ in their payload only and are written at once, without an exchange each."""
-
-    writer: PublishWriter
-    payloads: list[bytes]
-
-
-class Source(Protocol):
-    """Where messages come from; one may have a method `batch` beside `take`, which returns a Batch or None."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether no message will come any more."""
-
-    @property
-    def descriptor(self) -> int | None:
-        """A descriptor to wait for when `take` has nothing; None when waiting is never needed."""
-
-    def take(self, most: int, now: float) -> list[Message]:
-        """Return up to `most` messages that are there now."""
-
-    def read(self) -> None:
-        """Read on, once the descriptor can be read."""
-
-    def pause(self, now: float) -> float:
-        """Return how many seconds to wait before more may be taken."""
-
-
-class Ahead:
-    """Messages of an iterable, taken as they are needed; true as long as there are more."""
-
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self._rest = iter(messages)
-        self._next: list[Message] = []
-
-    def __bool__(self) -> bool:
-        if not self._next:
-            self._next = list(islice(self._rest, 1))
-        return bool(self._next)
-
-    def take(self, most: int) -> list[Message]:
-        """Return up to `most` messages."""
-        taken, self._next = self._next[:most], self._next[most:]
-        return taken + list(islice(self._rest, most - len(taken)))
-
-
-class Listed:
-    """A source of messages that are there already."""
-
-    descriptor = None
-
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages = Ahead(messages)
-
-    @property
-    def ended(self) -> bool:
-        """Whether all were taken."""
-        return not self._messages
-
-    def take(self, most: int, now: float) -> list[Message]:
-        """Return the next messages."""
-        return self._messages.take(most)
-
-    def read(self) -> None:
-        """Do nothing: all is there."""
-
-    def pause(self, now: float) -> float:
-        """Never wait."""
-        return 0.0
-
-
-class Journal(Protocol):
-    """Keeps what is not acknowledged yet, beyond the life of the program."""
-
-    def note(self, sent: list[Exchange], released: list[Exchange], done: list[Exchange]) -> None:
-        """Write down, durably, what is about to be sent, and what needs no keeping any more."""
-
-    def doubt(self, exchanges: list[Exchange]) -> None:
-        """Write down that it cannot be known whether these arrived."""
-
-    def exchanges(self, version: Version) -> Iterable[Exchange]:
-        """Return what an earlier run began and did not end."""
-
-
-class Options(NamedTuple):
+class PublishOptions(NamedTuple):
     """How to publish."""
 
-    timeout: float = 30.0
+    timeout_s: float = 30.0
     window: int = 65535
-    """Most QoS 1 and 2 messages unacknowledged at once; the broker's Receive Maximum may lower it."""
+    """Largest number of unacknowledged QoS 1 and 2 messages; the broker's Receive Maximum may lower it."""
     force: bool = False
-    """Send what the broker's CONNACK forbids, and more at once than its Receive Maximum."""
+    """Whether to send what the broker's CONNACK forbids, and more at once than its Receive Maximum."""
     reconnects: int | None = 0
-    """How often to connect again after a loss; None as often as the timeout allows."""
+    """Attempts to connect again after a loss; None for as many as the timeout allows."""
     aliases: bool = False
-    """Use Topic Aliases as the broker allows them."""
+    """Whether to use Topic Aliases as far as the broker allows them."""
 
 
-DEFAULT = Options()
+DEFAULT = PublishOptions()
 
 
 class Publisher:
-    """Sends the messages of a source and yields each exchange when it has ended.
+    """Sends the messages of a source.
 
     `remark` is called with sentences for people: reconnects, stray acknowledgements.
     """
 
     def __init__(
-        self, target: Target, source: Source, options: Options = DEFAULT, *,
+        self, target: Target, source: MessageSource, options: PublishOptions = DEFAULT, *,
         observer: Observer | None = None, journal: Journal | None = None,
         remark: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.target = target
         self.source = source
         self.options = options
-        self.sender = Sender(target.version, window=options.window)
-        self.limits = Limits()
-        self.doubtful: list[Exchange] = []
-        """QoS 2 messages that may or may not have arrived, because the session was lost."""
-        self.turned_away: Callable[[Message, str], None] = lambda message, reason: None
-        """Called for each message that is not sent because of a limit of the broker, with the reason."""
-        self.session: Session | None = None
-        self.tick: Callable[[], None] = lambda: None
-        """Called now and then while messages go."""
+        self.sender = Sender(target.version, window=options.window, journal=journal)
+        self.outcomes: deque[OutgoingMessage | NotSent] = deque()
+        """What has ended and was not taken by the caller."""
         self.in_batches = 0
-        """Messages that were sent in batches, which yield no exchanges."""
+        """Number of messages that were sent in batches, which have no outcome of their own."""
+        self._limits = ServerLimits()
+        self._aliases = AliasAssigner(0)
         self._observer = observer
-        self._journal = journal
         self._remark = remark
-        self._aliases: dict[str, int] = {}
-        self._aliased: dict[tuple[PublishWriter, bool], PublishWriter] = {}
-        self._noted: list[Exchange] = []
-        self._settling = Settling()
-        self.sender.keeps = journal is not None
         self._attempts = 0
         self._hurried = False
-        """Whether taking was broken off only to let finished exchanges go."""
+        """Whether taking messages was broken off only so that outcomes can be yielded."""
 
-    def run(self) -> Generator[Exchange, None, None]:
-        """Publish everything; raises a Failure."""
-        for exchange in self._journal.exchanges(self.target.version) if self._journal else ():
-            self.sender.restore(exchange)
-        while True:
-            try:
-                yield from self._connection()
-                return
-            except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
-                self._pause_or_give_up(failure)
+    def run(self) -> Generator[deque[OutgoingMessage | NotSent], None, None]:
+        """Publish everything; raises a Failure.
 
-    def finished(self) -> Iterator[Exchange]:
-        """Yield what has ended and was not yielded before the run was broken off."""
-        while self.sender.done:
-            exchange = self.sender.done.popleft()
-            if not exchange.reported:
-                exchange.reported = True
-                yield exchange
+        Yields `outcomes` once for each turn of the loop, also where it is empty. The caller empties it; what it did
+        not take is still there after an interrupt, and so is what ended before a failure.
+        """
+        try:
+            self.sender.restore()
+            while True:
+                try:
+                    yield from self._connection()
+                    return
+                except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
+                    self._pause_or_give_up(failure)
+        finally:
+            self.outcomes.extend(self.sender.take_ended())
+
+    def run_all(self) -> list[OutgoingMessage]:
+        """Publish everything and return the messages that were sent, as they ended; raises a Failure."""
+        for _ in self.run():
+            pass
+        return [each for each in self.outcomes if isinstance(each, OutgoingMessage)]
+
+    @property
+    def unknown(self) -> list[OutgoingMessage]:
+        """The messages of which nobody can know whether they arrived."""
+        return [*self.sender.doubtful, *self.sender.open.values()]
 
     def unfinished(self) -> str:
-        """Say which messages have no answer yet, or that none was sent."""
+        """Return a sentence about the messages without an answer, or that none was sent."""
         if not (self.sender.writes or self.in_batches):
             return NOTHING_SENT
         missing = [f"{NAMES[each.awaits]} came for Packet Identifier {id}" for id, each in self.sender.open.items()]
@@ -198,76 +118,152 @@ class Publisher:
         more = f", nor for {len(missing) - 1} more" if missing[1:] else ""
         return f"no {missing[0]}{more}"
 
-    # connections
+    # one connection
 
-    def _connection(self) -> Iterator[Exchange]:
-        options = self.options
-        with Session(self.target, self.sender, timeout=options.timeout, observer=self._observer) as session:
-            self.session = session
+    def _connection(self) -> Iterator[deque[OutgoingMessage | NotSent]]:
+        options, sender = self.options, self.sender
+        sender.forget_output()
+        with Session(self.target, sender, timeout_s=options.timeout_s, observer=self._observer) as session:
             connack = session.open()
-            self.limits = Limits.of(connack)
-            allowed = options.window if options.force else self.limits.receive_maximum
-            self.sender.window = min(options.window, allowed)
-            self._aliases.clear()
-            self._aliased.clear()
-            self._resume(session, connack.session_present)
+            self._limits = ServerLimits.of(connack)
+            self._aliases = AliasAssigner(self._limits.topic_alias_maximum if options.aliases else 0)
+            sender.window = min(options.window, options.window if options.force else self._limits.receive_maximum)
+            self._resume(session, bool(connack.session_present))
             try:
-                yield from self._exchanges(session)
+                yield from self._turns(session)
             finally:
                 self._report_strays()
-            if self._silent or self._settling.exchanges:
+            if self._must_probe:
                 session.probe()
-            self._noted += self._settling.rest()
-            self._note([])
+            sender.confirm()
             session.close()
 
-    def _resume(self, session: Session, present: bool) -> None:
-        again = len(self.sender.open)
-        if self._journal:
-            self._reopen(present)
-        self._note([])
-        self.sender.output.clear()
-        doubtful = self.sender.resume(present)
-        self.doubtful += doubtful
-        if self._journal and doubtful:
-            self._journal.doubt(doubtful)
-        if again:
-            how = "with DUP, the session is there" if present else "anew, the session is gone"
-            self._remark(f"sending {counted(again, 'unacknowledged message')} again {how}")
-        self._flush(session)
+    def _turns(self, session: Session) -> Iterator[deque[OutgoingMessage | NotSent]]:
+        """Send and wait in turn, until the source has ended and everything is answered."""
+        while True:
+            self._fill(session)
+            if ended := self.sender.take_ended():
+                self._attempts = 0
+                self.outcomes.extend(ended)
+            yield self.outcomes
+            if self.source.ended and not self.sender.open and not session.unsent_bytes:
+                self.sender.note()
+                return
+            self._wait(session)
 
-    def _reopen(self, present: bool) -> None:
-        """Let what the lost broker acknowledged last go on, but for what cannot."""
-        sender = self.sender
-        ended, sender.done = sender.done, deque()
-        for exchange in ended:
-            self._noted += self._settling.settle(exchange)
-        before = len(sender.open)
-        self._noted += self._settling.reopen(sender, present)
-        sender.done.extend(each for each in self._noted if not each.reported)
-        if count := len(sender.open) - before:
+    def _wait(self, session: Session) -> None:
+        """Wait for the broker, for input, or for the rate to allow more."""
+        source = self.source
+        wants_more = not source.ended and self._has_room(session)
+        pause_s = source.pause_s(time.monotonic()) if wants_more else 0.0
+        most_s = 0.0 if self._hurried else pause_s or IDLE_S
+        if session.step(most_s=most_s, also=source.descriptor if wants_more and not pause_s else None):
+            source.read()
+        if not source.ended or self.sender.open or session.unsent_bytes:
+            session.check_open()
+
+    @property
+    def _must_probe(self) -> bool:
+        """Whether only a PINGRESP shows that the broker took the last message, or that what it acknowledged is safe."""
+        unanswerable = self.sender.unconfirmed and self.target.version < Version.V5
+        return unanswerable or self.sender.has_unsafe
+
+    def _resume(self, session: Session, session_present: bool) -> None:
+        resumed = self.sender.resume(session_present)
+        if count := resumed.acknowledged:
             which = f"{count} messages that were" if count != 1 else "1 message that was"
-            self._remark(f"sending again {which} acknowledged just before the broker was lost, lest it forgot")
+            them = "them" if count != 1 else "it"
+            self._remark(
+                f"sending again {which} acknowledged just before the connection to the broker was lost, "
+                f"in case it lost {them}"
+            )
+        if count := resumed.unacknowledged:
+            how = "with DUP, the session is there" if session_present else "from the beginning: the session is gone"
+            self._remark(f"sending {count} unacknowledged message{'s' if count != 1 else ''} again {how}")
+        session.send_output()
+
+    def _report_strays(self) -> None:
+        """Name the acknowledgements of nothing that is in flight, each once."""
+        strays = Counter(self.sender.strays)
+        self.sender.strays.clear()
+        for (code, packet_id), count in list(strays.items())[:MOST_STRAYS]:
+            times = f", {count} times" if count > 1 else ""
+            which = f"Packet Identifier {packet_id}{times}"
+            self._remark(f"the broker sent {NAMES[code]} for {which}, which is not in flight")
+        if (more := len(strays) - MOST_STRAYS) > 0:
+            self._remark(f"the broker sent {more} more acknowledgements of what is not in flight")
+
+    # messages
+
+    def _has_room(self, session: Session) -> bool:
+        return self.sender.has_room and session.unsent_bytes < OUTPUT_LIMIT_BYTES
+
+    def _fill(self, session: Session) -> None:
+        """Send messages while the window, the socket and the source allow."""
+        sender, source = self.sender, self.source
+        nothing_awaited = not sender.open
+        self._hurried = False
+        if batch := getattr(source, "batch", None):
+            self._send_batches(session, batch)
+            return
+        while self._has_room(session) and not source.ended:
+            if len(sender.ended) >= BATCH:
+                self._hurried = True
+                break
+            messages = source.take(min(BATCH, sender.window - len(sender.open)), time.monotonic())
+            if not messages:
+                break
+            now_s = time.time()
+            for message in messages:
+                self._publish(message, now_s)
+            session.send_output()
+        if nothing_awaited and sender.open:
+            session.restart_clock()
+
+    def _publish(self, message: Message, now_s: float) -> None:
+        reason = "" if self.options.force else self._limits.violation(message)
+        if reason:
+            self.outcomes.append(NotSent(message, reason))
+        else:
+            aliased = self._aliases.writer(message.writer) if self.options.aliases else None
+            self.sender.publish(message, now_s, writer=aliased)
+
+    def _send_batches(self, session: Session, batch: Callable[[], PayloadBatch | None]) -> None:
+        while self._has_room(session) and (taken := batch()):
+            writer, payloads = taken
+            if payloads and not self.options.force and self._limits.violation(Message(writer, max(payloads, key=len))):
+                payloads = [payload for payload in payloads if self._is_allowed(Message(writer, payload))]
+            self.in_batches += len(payloads)
+            if payloads:
+                self.sender.unconfirmed = True
+                session.send(writer.join(payloads), ALL_SENT)
+
+    def _is_allowed(self, message: Message) -> bool:
+        reason = self._limits.violation(message)
+        if reason:
+            self.outcomes.append(NotSent(message, reason))
+        return not reason
+
+    # between connections
 
     def _pause_or_give_up(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> None:
         """Wait before the next attempt, or raise the failure when there is to be none."""
         code = getattr(failure, "code", None)
         limit = self.options.reconnects
-        final = (code is not None and code not in PASSING) or _stays_so(failure)
-        if final or limit == 0 or (limit is not None and self._attempts >= limit):
-            raise self._outcome(failure)
-        pause = _pause(self._attempts)
-        if self._waited + pause > self.options.timeout:
-            raise self._outcome(failure)
+        is_final = (code is not None and code not in PASSING) or _is_permanent(failure)
+        pause_s = pause_before(self._attempts)
+        waited_s = sum(pause_before(number) for number in range(self._attempts))
+        if is_final or (limit is not None and self._attempts >= limit) or waited_s + pause_s > self.options.timeout_s:
+            raise self._final(failure)
         self._attempts += 1
-        self._remark(f"{failure}; connecting again in {pause:g} s")
+        self._remark(f"{failure}; connecting again in {pause_s:g} s")
         if shown_later := buffering(self._observer):
             shown_later.flush()
-        time.sleep(pause)
+        time.sleep(pause_s)
         self.target = self.target.changed(clean_start=False)
 
-    def _outcome(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> Failure:
-        """Return the failure that ends the run: where none can be connected, what was sent before is in doubt."""
+    def _final(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> Failure:
+        """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""
         if not isinstance(failure, (NotConnected, ConnectionRefused)):
             return failure
         if any(each.sent_in for each in self.sender.open.values()):
@@ -276,164 +272,22 @@ class Publisher:
             return NoConnack(f"{failure}; {NOTHING_SENT}")
         return failure
 
-    @property
-    def _waited(self) -> float:
-        return sum(_pause(number) for number in range(self._attempts))
 
-    @property
-    def _silent(self) -> bool:
-        """Whether the broker neither acknowledged the last message nor could say why it refuses it."""
-        return self.sender.unconfirmed and self.target.version < Version.V5
-
-    # messages
-
-    def _exchanges(self, session: Session) -> Iterator[Exchange]:
-        sender, source = self.sender, self.source
-        while True:
-            self._fill(session)
-            while sender.done:
-                self._attempts = 0
-                exchange = sender.done.popleft()
-                if self._journal:
-                    self._noted += self._settling.settle(exchange)
-                if not exchange.reported:
-                    exchange.reported = True
-                    yield exchange
-            self.tick()
-            if source.ended and not sender.open and not session.unsent:
-                self._note([])
-                return
-            self._step(session)
-
-    def _step(self, session: Session) -> None:
-        """Wait for the broker, for input, or for the rate to allow more."""
-        busy = bool(self.sender.open or session.unsent)
-        listening = self.source.descriptor if not self.source.ended and self._room(session) else None
-        pause = self.source.pause(time.monotonic()) if not self.source.ended and self._room(session) else 0.0
-        most = 0.0 if self._hurried else pause or 60.0
-        ready = session.step(self.sender.awaited if busy else "", most=most, also=None if pause else listening)
-        if ready:
-            self.source.read()
-        self._flush(session)
-        if not self.source.ended or self.sender.open or session.unsent:
-            session.check_open(self.sender.awaited)
-
-    def _room(self, session: Session) -> bool:
-        return self.sender.has_room and session.unsent < OUTPUT_LIMIT
-
-    def _fill(self, session: Session) -> None:
-        """Take messages while the window, the socket and the source allow."""
-        sender, source = self.sender, self.source
-        began = not sender.open
-        if batch := getattr(source, "batch", None):
-            self._send_batches(session, batch)
-            return
-        self._hurried = True
-        while self._room(session) and not source.ended:
-            if len(sender.done) >= BATCH:
-                break
-            room = min(BATCH, sender.window - len(sender.open))
-            messages = source.take(room, time.monotonic())
-            if not messages:
-                self._hurried = False
-                break
-            now = time.time()
-            sent = [exchange for each in messages if (exchange := self._publish(each, now))]
-            self._note(sent)
-            self._flush(session)
-        else:
-            self._hurried = False
-        if began and sender.open:
-            session.restart_clock()
-
-    def _send_batches(self, session: Session, batch: Callable[[], Batch | None]) -> None:
-        self._hurried = False
-        while self._room(session) and (taken := batch()):
-            writer, payloads = taken
-            if not self.options.force and payloads:
-                longest = Message(writer, max(payloads, key=len))
-                if self.limits.broken(longest):
-                    payloads = self._within_limits(writer, payloads)
-            self.in_batches += len(payloads)
-            if payloads:
-                self.sender.unconfirmed = True
-                session.send(writer.join(payloads), ALL_SENT)
-
-    def _within_limits(self, writer: PublishWriter, payloads: list[bytes]) -> list[bytes]:
-        """Leave out, and note, what is beyond a limit of the broker."""
-        kept = []
-        for payload in payloads:
-            message = Message(writer, payload)
-            if reason := self.limits.broken(message):
-                self.turned_away(message, reason)
-            else:
-                kept.append(payload)
-        return kept
-
-    def _publish(self, message: Message, now: float) -> Exchange | None:
-        reason = "" if self.options.force else self.limits.broken(message)
-        if reason:
-            self.turned_away(message, reason)
-            return None
-        return self.sender.publish(message, now, writer=self._alias(message.writer) if self.options.aliases else None)
-
-    def _alias(self, writer: PublishWriter) -> PublishWriter | None:
-        """Return the writer that uses an alias for the topic, if there is one left for it."""
-        topic = writer.packet.topic
-        known = topic in self._aliases
-        if not known and len(self._aliases) >= self.limits.topic_alias_maximum:
-            return None
-        alias = self._aliases.setdefault(topic, len(self._aliases) + 1)
-        key = (writer, known)
-        if key not in self._aliased:
-            if len(self._aliased) > BATCH:
-                self._aliased.clear()
-            self._aliased[key] = writer.aliased(alias, first=not known)
-        return self._aliased[key]
-
-    def _note(self, sent: list[Exchange]) -> None:
-        """Let the journal know before anything goes out."""
-        if self._journal and (sent or self.sender.released or self._noted):
-            self._journal.note(sent, self.sender.released, self._noted)
-        self.sender.released.clear()
-        self._noted.clear()
-
-    def _flush(self, session: Session) -> None:
-        output = self.sender.output
-        if not output:
-            return
-        if self.sender.released:
-            self._note([])
-        data = output[0] if len(output) == 1 else b"".join(output)
-        output.clear()
-        self.sender.writes += 1
-        session.send(data, self.sender.awaited)
-
-    def _report_strays(self) -> None:
-        """Name the acknowledgements that belonged to nothing, each once."""
-        strays = Counter(self.sender.unknown)
-        self.sender.unknown.clear()
-        for (code, packet_id), count in list(strays.items())[:MOST_STRAYS]:
-            times = f", {count} times" if count > 1 else ""
-            which = f"Packet Identifier {packet_id}{times}"
-            self._remark(f"the broker sent {NAMES[code]} for {which}, which is not in flight")
-        if (more := len(strays) - MOST_STRAYS) > 0:
-            self._remark(f"the broker sent {more} more acknowledgements of what is not in flight")
-
-
-def _stays_so(failure: Failure) -> bool:
-    """Whether another attempt must fail alike: a certificate that is wrong, something that is not installed."""
+def _is_permanent(failure: Failure) -> bool:
+    """Whether another attempt must fail in the same way: a wrong certificate, something that is not installed."""
     cause = failure.__cause__
     if isinstance(failure, NoConnack):
         return not isinstance(cause, Lost)
     return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
 
 
-def _pause(attempts: int) -> float:
-    return float(min(FIRST_PAUSE * 2**attempts, LONGEST_PAUSE))
+def pause_before(attempt: int) -> float:
+    """Return the seconds to wait before an attempt to reconnect, counted from 0."""
+    return float(min(FIRST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S))
 
 
-def publish_all(target: Target, messages: Iterable[Message], **options: Any) -> list[Exchange]:
-    """Publish a few messages and return their exchanges."""
-    observer = options.pop("observer", None)
-    return list(Publisher(target, Listed(messages), Options(**options), observer=observer).run())
+def publish_all(
+    target: Target, messages: Iterable[Message], *, observer: Observer | None = None, **options: Any
+) -> list[OutgoingMessage]:
+    """Publish a few messages and return them as they ended; `options` are those of PublishOptions."""
+    return Publisher(target, Listed(messages), PublishOptions(**options), observer=observer).run_all()

@@ -1,36 +1,153 @@
-"""Where a Publisher's messages come from: repeats of the command line's, or standard input."""
+"""Where the messages of a Publisher come from: a list, repeats, standard input, or a benchmark."""
 
 import os
 import stat
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from .flows import Message
-from .publisher import Ahead, Batch
+from ...codec.publish_writer import PublishWriter
+from .outgoing import Message
 
 if TYPE_CHECKING:
     from .outbox import Outbox
 
-CHUNK = 1 << 16
+CHUNK_BYTES = 1 << 16
 """Bytes that are read at a time."""
-
-LARGE_CHUNK = 1 << 18
+LARGE_CHUNK_BYTES = 1 << 18
 
 Parse = Callable[[bytes], tuple[list[Message], int]]
-"""Turns bytes into messages and the offset behind the last; it is called with nothing at the end."""
+"""Turns bytes into messages and the offset after the last; it is called without bytes at the end."""
 
 
-class Repeated:
-    """The same messages again and again, with a pause between the rounds."""
+class PayloadBatch(NamedTuple):
+    """QoS 0 messages that differ in their payload only and are written at once, without an outcome each."""
+
+    writer: PublishWriter
+    payloads: list[bytes]
+
+
+class MessageSource(Protocol):
+    """Where messages come from; it may also have a method `batch`, which returns a PayloadBatch or None."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether all messages were taken and no more will come."""
+
+    @property
+    def descriptor(self) -> int | None:
+        """A descriptor to wait for when `take` has nothing; None when waiting is never needed."""
+
+    def take(self, most: int, now_s: float) -> list[Message]:
+        """Return up to `most` messages that are available at a moment of the monotonic clock."""
+
+    def read(self) -> None:
+        """Read more; called when the descriptor can be read."""
+
+    def pause_s(self, now_s: float) -> float:
+        """Return the seconds to wait before more may be taken, 0 for none."""
+
+
+class Ahead:
+    """Messages of an iterable, taken as they are needed; true while there are more."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._rest = iter(messages)
+        self._next: list[Message] = []
+
+    def __bool__(self) -> bool:
+        if not self._next:
+            self._next = list(islice(self._rest, 1))
+        return bool(self._next)
+
+    def take(self, most: int) -> list[Message]:
+        """Return up to `most` messages."""
+        taken, self._next = self._next[:most], self._next[most:]
+        return taken + list(islice(self._rest, most - len(taken)))
+
+
+class Listed:
+    """A source of messages that are all available."""
 
     descriptor = None
 
-    def __init__(self, messages: Sequence[Message], count: int, delay: float) -> None:
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._messages = Ahead(messages)
+
+    @property
+    def ended(self) -> bool:
+        """Whether all were taken."""
+        return not self._messages
+
+    def take(self, most: int, now_s: float) -> list[Message]:
+        """Return the next messages."""
+        return self._messages.take(most)
+
+    def read(self) -> None:
+        """Do nothing: everything is available."""
+
+    def pause_s(self, now_s: float) -> float:
+        """Return 0."""
+        return 0.0
+
+
+class Generated:
+    """A source of equal messages: a number of them, or for some seconds, at most `rate` per second."""
+
+    descriptor = None
+
+    def __init__(self, message: Message, count: int | None, duration_s: float | None, rate: float | None) -> None:
+        self.message, self._count, self._duration_s, self._rate = message, count, duration_s, rate
+        self._began_s: float | None = None
+        self._taken = 0
+        self._stopped = False
+
+    def stop(self) -> None:
+        """Return no more messages from now on."""
+        self._stopped = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last message was taken, the time is over, or somebody stopped it."""
+        if self._stopped:
+            return True
+        if self._duration_s is not None:
+            return self._began_s is not None and time.monotonic() >= self._began_s + self._duration_s
+        return self._taken >= (self._count or 0)
+
+    def take(self, most: int, now_s: float) -> list[Message]:
+        """Return as many messages as the count and the rate allow."""
+        if self._began_s is None:
+            self._began_s = now_s
+        allowed = most if self._count is None else min(most, self._count - self._taken)
+        if self._rate is not None:
+            allowed = min(allowed, int((now_s - self._began_s) * self._rate) + 1 - self._taken)
+        allowed = max(allowed, 0)
+        self._taken += allowed
+        return [self.message] * allowed
+
+    def read(self) -> None:
+        """Do nothing: nothing is read."""
+
+    def pause_s(self, now_s: float) -> float:
+        """Return the seconds until the rate allows the next message."""
+        if self._rate is None or self._began_s is None:
+            return 0.0
+        return max(self._began_s + self._taken / self._rate - now_s, 0.0)
+
+
+class Repeated:
+    """The same messages several times, with a pause between the rounds."""
+
+    descriptor = None
+
+    def __init__(self, messages: Sequence[Message], count: int, delay_s: float) -> None:
         self._messages = messages
         self._left = count * len(messages)
-        self._delay = delay
-        self._due = 0.0
+        self._delay_s = delay_s
+        self._due_s = 0.0
         self._number = 0
 
     @property
@@ -38,31 +155,31 @@ class Repeated:
         """Whether all rounds were taken."""
         return self._left == 0
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Message]:
         """Return the messages of the rounds that are due."""
         taken: list[Message] = []
-        while self._left and len(taken) < most and now >= self._due:
+        while self._left and len(taken) < most and now_s >= self._due_s:
             at = self._number % len(self._messages)
             self._number += 1
             self._left -= 1
             taken.append(self._messages[at]._replace(token=self._number))
             if at == len(self._messages) - 1:
-                self._due = now + self._delay
+                self._due_s = now_s + self._delay_s
         return taken
 
     def read(self) -> None:
-        """Do nothing: all is there."""
+        """Do nothing: everything is available."""
 
-    def pause(self, now: float) -> float:
+    def pause_s(self, now_s: float) -> float:
         """Return the seconds until the next round."""
-        return max(self._due - now, 0.0)
+        return max(self._due_s - now_s, 0.0)
 
 
 class Streamed:
     """Messages from a descriptor, read as they are sent, so that memory stays small.
 
-    `earlier` are messages that an outbox kept, which go first. With an outbox, what is read is
-    kept before any of it is sent, and reading a file goes on where an earlier run ended.
+    `earlier` are messages that an outbox kept, which are sent first. With an outbox, what is read is
+    kept before any of it is sent, and a file is read from where an earlier run stopped.
     """
 
     def __init__(
@@ -79,13 +196,13 @@ class Streamed:
         mode = status.st_mode
         # What is neither a pipe, a socket nor a terminal, such as /dev/null, can always be read.
         self._file = not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor))
-        self.size: int | None = status.st_size if stat.S_ISREG(mode) else None
-        """Bytes of the input, where that can be known."""
+        self.size_bytes: int | None = status.st_size if stat.S_ISREG(mode) else None
+        """Length of the input, where it can be known."""
         self._start = 0
-        self.position = 0
+        self.position_bytes = 0
         """Bytes of the input read so far."""
         if self._file and outbox and (place := outbox.place(self._name)):
-            self._start = self.position = os.lseek(descriptor, min(place, status.st_size), os.SEEK_SET)
+            self._start = self.position_bytes = os.lseek(descriptor, min(place, status.st_size), os.SEEK_SET)
 
     @property
     def ended(self) -> bool:
@@ -97,7 +214,7 @@ class Streamed:
         """The descriptor to wait for; None for a file, which can always be read."""
         return None if self._file or self._over else self._fd
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Message]:
         """Return messages that are there; a file is read for them."""
         taken = self._earlier.take(most)
         wanted = most - len(taken)
@@ -109,26 +226,26 @@ class Streamed:
 
     def read(self) -> None:
         """Read once."""
-        chunk = os.read(self._fd, CHUNK)
+        chunk = os.read(self._fd, CHUNK_BYTES)
         self._over = not chunk
-        self.position += len(chunk)
+        self.position_bytes += len(chunk)
         messages, place = self._parse(chunk)
         if self._outbox and messages:
             messages = self._outbox.add(messages, (self._name, self._start + place) if self._file else None)
         self._ready.extend(messages)
 
-    def pause(self, now: float) -> float:
-        """Never wait: the input says when there is more."""
+    def pause_s(self, now_s: float) -> float:
+        """Return 0: the descriptor shows when there is more."""
         return 0.0
 
 
 class Batched(Streamed):
-    """The same, for QoS 0 messages that nobody asks about one by one: they go in batches."""
+    """QoS 0 messages from a descriptor, sent in batches because nobody needs the outcome of each."""
 
     def __init__(self, descriptor: int, lines: Any) -> None:
         super().__init__(descriptor, lines)
         self._lines = lines
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[PayloadBatch] = deque()
 
     @property
     def ended(self) -> bool:
@@ -137,47 +254,59 @@ class Batched(Streamed):
 
     def read(self) -> None:
         """Read once."""
-        chunk = os.read(self._fd, LARGE_CHUNK)
+        chunk = os.read(self._fd, LARGE_CHUNK_BYTES)
         self._over = not chunk
-        self.position += len(chunk)
+        self.position_bytes += len(chunk)
         self._batches.append(self._lines.batch(chunk))
 
-    def batch(self) -> Batch | None:
+    def batch(self) -> PayloadBatch | None:
         """Return the messages of one read, if there are any."""
         if self._file and not self._over and not self._batches:
             self.read()
         return self._batches.popleft() if self._batches else None
 
 
-class Limited:
-    """A source that gives no more than a rate allows."""
+class RateLimit(Protocol):
+    """How many messages may go, by the monotonic clock."""
 
-    def __init__(self, source: Any, rate: Any) -> None:
+    def ready(self, now_s: float) -> int:
+        """Return how many messages may go now."""
+
+    def spend(self, count: int) -> None:
+        """Note that messages were sent."""
+
+    def wait_s(self, now_s: float) -> float:
+        """Return the seconds until the next message may go."""
+
+
+class Limited:
+    """Another source, limited to a rate."""
+
+    def __init__(self, source: MessageSource, rate: RateLimit) -> None:
         self._source = source
         self._rate = rate
 
     @property
     def ended(self) -> bool:
         """Whether the source ended."""
-        return bool(self._source.ended)
+        return self._source.ended
 
     @property
     def descriptor(self) -> int | None:
         """The descriptor of the source."""
-        descriptor: int | None = self._source.descriptor
-        return descriptor
+        return self._source.descriptor
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Message]:
         """Return what the source has, within the rate."""
-        allowed = min(most, self._rate.ready(now))
-        taken: list[Message] = self._source.take(allowed, now) if allowed > 0 else []
+        allowed = min(most, self._rate.ready(now_s))
+        taken = self._source.take(allowed, now_s) if allowed > 0 else []
         self._rate.spend(len(taken))
         return taken
 
     def read(self) -> None:
-        """Let the source read."""
+        """Let the source read more."""
         self._source.read()
 
-    def pause(self, now: float) -> float:
+    def pause_s(self, now_s: float) -> float:
         """Return the longer pause of the source's and the rate's."""
-        return max(float(self._source.pause(now)), float(self._rate.wait(now)))
+        return max(self._source.pause_s(now_s), self._rate.wait_s(now_s))

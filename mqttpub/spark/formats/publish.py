@@ -20,9 +20,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...live.net.target import Target
-from ...live.publish.flows import Exchange, Message
-from ...live.publish.publisher import Options as Way
-from ...live.publish.publisher import Publisher
+from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
+from ...live.publish.publisher import Publisher, PublishOptions
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY
@@ -95,7 +94,7 @@ class Feed:
     def read(self) -> None:
         """Do nothing: Spark hands out rows when they are asked for."""
 
-    def pause(self, now: float) -> float:
+    def pause_s(self, now_s: float) -> float:
         """Never wait."""
         return 0.0
 
@@ -217,23 +216,25 @@ def _target(options: Options, name: str) -> Target:
 
 
 def _publish(where: Target, feed: Feed, report: Report, options: Options) -> None:
-    way = Way(
-        timeout=options.seconds("timeout", 30.0), window=options.number("window", WINDOW, 1, 65535),
+    how = PublishOptions(
+        timeout_s=options.seconds("timeout", 30.0), window=options.number("window", WINDOW, 1, 65535),
         reconnects=options.number("reconnects", 10),
     )  # fmt: skip
-    publisher = Publisher(where, feed, way, remark=log.warning)
+    publisher = Publisher(where, feed, how, remark=log.warning)
+    for outcomes in publisher.run():
+        while outcomes:
+            _report(outcomes.popleft(), report)
+    for outgoing in publisher.unknown:
+        report.note(outgoing.token, outgoing.writer.packet.topic, DOUBTFUL)
 
-    def turned_away(message: Message, reason: str) -> None:
-        report.note(message.token, _topic(message), reason)
 
-    publisher.turned_away = turned_away
-    for exchange in publisher.run():
-        if exchange.refused:
-            report.note(exchange.token, exchange.writer.packet.topic, _refusal(exchange))
-        else:
-            report.rows += 1
-    for exchange in publisher.doubtful:
-        report.note(exchange.token, exchange.writer.packet.topic, DOUBTFUL)
+def _report(outcome: OutgoingMessage | NotSent, report: Report) -> None:
+    if isinstance(outcome, NotSent):
+        report.note(outcome.message.token, _topic(outcome.message), outcome.reason)
+    elif outcome.refused:
+        report.note(outcome.token, outcome.writer.packet.topic, _refusal(outcome))
+    else:
+        report.rows += 1
 
 
 def _topic(message: Message) -> str:
@@ -241,7 +242,7 @@ def _topic(message: Message) -> str:
     return packet.topic
 
 
-def _refusal(exchange: Exchange) -> str:
+def _refusal(exchange: OutgoingMessage) -> str:
     code = exchange.reason_code or 0
     said = f": {exchange.reason_string}" if exchange.reason_string else ""
     return f"the broker refused it: 0x{code:02x} {CODES[exchange.qos].name(code, Version.V5)}{said}"

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ...codec.publish_writer import PublishWriter
 from ...lint.gate import check_packet
-from ...live.publish.flows import Message
+from ...live.publish.outgoing import Message
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES, PropertyRow

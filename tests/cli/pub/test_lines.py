@@ -329,11 +329,11 @@ def test_reading_json_lines_leaves_rich_alone() -> None:
 
 def test_a_slow_rate_lets_the_first_go_at_once_and_then_one_by_one() -> None:
     rate = Rate(2)
-    assert (rate.ready(10.0), rate.wait(10.0)) == (1, 0.0)
+    assert (rate.ready(10.0), rate.wait_s(10.0)) == (1, 0.0)
     rate.spend(1)
-    assert (rate.ready(10.0), rate.wait(10.0)) == (0, 0.5)
-    assert rate.wait(10.4) == pytest.approx(0.1)
-    assert (rate.ready(10.5), rate.wait(10.5)) == (1, 0.0)
+    assert (rate.ready(10.0), rate.wait_s(10.0)) == (0, 0.5)
+    assert rate.wait_s(10.4) == pytest.approx(0.1)
+    assert (rate.ready(10.5), rate.wait_s(10.5)) == (1, 0.0)
     assert rate.ready(99.0) == 1
 
 
@@ -360,7 +360,7 @@ def test_never_more_than_the_rate_and_waiting_is_enough(per_second: float, pause
         rate.spend(ready)
         sent += ready
         assert sent <= per_second * (now - 1e6) + 1.001 + per_second * 1e-8
-        now += rate.wait(now)
+        now += rate.wait_s(now)
         assert rate.ready(now) >= 1
 
 

@@ -16,8 +16,9 @@ from mqttpub.live.failures import NotConnected, Refused
 from mqttpub.live.net.dial import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.flows import Message
-from mqttpub.live.publish.publisher import Listed, Options, Publisher
+from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
@@ -141,7 +142,7 @@ def test_a_wrong_certificate_is_final(name: str, brokers: Broker) -> None:
     said: list[str] = []
     message = Message.of(Publish(topic="way"), Version.V5)
     target = to(brokers, kind, Transport(tls=tls(brokers)))
-    made = Publisher(target, Listed([message]), Options(timeout=5.0, reconnects=None), remark=said.append)
+    made = Publisher(target, Listed([message]), PublishOptions(timeout_s=5.0, reconnects=None), remark=said.append)
     with pytest.raises(NotConnected):
         list(made.run())
     assert said == []
@@ -254,7 +255,7 @@ def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pyte
         peer.send("e0 02 97 00")
 
     monkeypatch.setattr(session, "half_close", closing)
-    monkeypatch.setattr(session, "LINGER", 60.0)
+    monkeypatch.setattr(session, "LINGER_S", 60.0)
 
     with scripted(secured(brokers, script)) as port, pytest.raises(Refused, match="0x97 Quota exceeded"):
         publish(Target("127.0.0.1", port, transport=Transport(tls=trusting(brokers))), qos=0)

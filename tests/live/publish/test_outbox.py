@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from mqttpub.codec.publish_writer import PublishWriter
-from mqttpub.live.publish.flows import PUBACK, PUBCOMP, PUBREC, Exchange, Message
 from mqttpub.live.publish.outbox import Outbox, OutboxError
+from mqttpub.live.publish.outgoing import PUBACK, PUBCOMP, PUBREC, Message, OutgoingMessage
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 
@@ -24,8 +24,8 @@ def messages(*payloads: bytes | int, qos: int = 1) -> list[Message]:
     return [Message(writer, payload if isinstance(payload, bytes) else b"%d" % payload) for payload in payloads]
 
 
-def begin(message: Message, packet_id: int) -> Exchange:
-    return Exchange(message, packet_id, {1: PUBACK, 2: PUBREC}[message.writer.qos], 0.0)
+def begin(message: Message, packet_id: int) -> OutgoingMessage:
+    return OutgoingMessage(message, packet_id, 0.0)
 
 
 def test_messages_come_back_in_order(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_messages_come_back_in_order(tmp_path: Path) -> None:
     with Outbox(path) as outbox:
         assert outbox.client_id == "me"
         assert [kept.packet.payload for kept in outbox.kept(V5, begun=False)] == [b"x", b"y"]
-        assert list(outbox.exchanges(V5)) == []
+        assert list(outbox.outgoing(V5)) == []
 
 
 @pytest.mark.parametrize(("qos", "released", "awaits"), [(1, False, PUBACK), (2, False, PUBREC), (2, True, PUBCOMP)])
@@ -49,7 +49,7 @@ def test_an_exchange_goes_on_from_what_was_noted_last(qos: int, released: bool, 
         if released:
             outbox.note([], [exchange], [])
     with Outbox(path) as outbox:
-        (again,) = outbox.exchanges(V5)
+        (again,) = outbox.outgoing(V5)
         assert (again.packet_id, again.awaits, again.token) == (77, awaits, 1)
         assert (again.message is None) == released
         outbox.note([], [], [again])
@@ -59,8 +59,8 @@ def test_an_exchange_goes_on_from_what_was_noted_last(qos: int, released: bool, 
 def test_a_qos_0_message_that_may_have_been_sent_is_not_sent_again(tmp_path: Path) -> None:
     with Outbox(str(tmp_path / "outbox")) as outbox:
         (message,) = outbox.add(messages(b"x", qos=0))
-        outbox.note([Exchange(message, None, 0, 0.0)], [], [])
-        assert list(outbox.exchanges(V5)) == []
+        outbox.note([OutgoingMessage(message, None, 0.0)], [], [])
+        assert list(outbox.outgoing(V5)) == []
         assert outbox.count() == 0
 
 
@@ -70,7 +70,7 @@ def test_doubtful_messages_stay_until_they_are_renewed(tmp_path: Path) -> None:
         exchange = begin(message, 5)
         outbox.note([exchange], [], [])
         outbox.doubt([exchange])
-        assert list(outbox.exchanges(V5)) == []
+        assert list(outbox.outgoing(V5)) == []
         assert list(outbox.kept(V5, begun=False)) == []
         assert outbox.renew_doubtful() == 1
         assert [kept.number for kept in outbox.kept(V5, begun=False)] == [1]
@@ -85,7 +85,7 @@ def test_only_the_doubtful_messages_are_renewed_and_they_lose_their_packet_ident
         assert outbox.renew_doubtful() == 2
         assert outbox.renew_doubtful() == 0
     with Outbox(path) as outbox:
-        assert [(each.token, each.packet_id, each.awaits) for each in outbox.exchanges(V5)] == [
+        assert [(each.token, each.packet_id, each.awaits) for each in outbox.outgoing(V5)] == [
             (1, 10, PUBREC), (2, 11, PUBCOMP),
         ]  # fmt: skip
         assert [(each.number, each.packet_id) for each in outbox.kept(V5, begun=False)] == [(3, None), (4, None)]
@@ -215,7 +215,7 @@ def test_an_outbox_that_cannot_be_opened_can_be_once_it_is_free(tmp_path: Path) 
 def contents(path: Path) -> tuple[Any, ...]:
     with Outbox(str(path)) as outbox:
         stored = [tuple(each) for each in outbox.kept(V5, begun=False)]
-        begun = [(each.token, each.packet_id, each.awaits, each.message) for each in outbox.exchanges(V5)]
+        begun = [(each.token, each.packet_id, each.awaits, each.message) for each in outbox.outgoing(V5)]
         again = outbox.renew_doubtful()
         return outbox.client_id, outbox.place("1:2"), stored, [each[:3] for each in begun], again, outbox.count()
 

@@ -6,9 +6,10 @@ import pytest
 
 from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.flows import Exchange, Message
-from mqttpub.live.publish.limits import Limits
-from mqttpub.live.publish.publisher import Ahead, Listed, Options, Publisher
+from mqttpub.live.publish.limits import ServerLimits
+from mqttpub.live.publish.outgoing import Message, NotSent, OutgoingMessage
+from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sources import Ahead, Listed
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
@@ -24,7 +25,7 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     said: list[str] = []
     made = Publisher(
         target, Listed(Message.of(packet, V5, number) for number, packet in enumerate(packets)),
-        Options(**{"timeout": 2.0, **options}), remark=said.append,
+        PublishOptions(**{"timeout_s": 2.0, **options}), remark=said.append,
     )  # fmt: skip
     made.said = said  # type: ignore[attr-defined]
     return made
@@ -78,14 +79,14 @@ def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
 
 def test_without_reconnect_a_loss_ends_the_run() -> None:
     with scripted_many([drop(after=1)]) as port, pytest.raises(Lost, match="closed the connection before PUBACK"):
-        list(publisher(port, 1).run())
+        publisher(port, 1).run_all()
 
 
 def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
     seen: list[bytes] = []
     with scripted_many([drop(after=1), serve(seen, connack="20 03 01 00 00")]) as port:
         made = publisher(port, 1, reconnects=3)
-        (exchange,) = made.run()
+        (exchange,) = made.run_all()
     connect, again, *_ = seen
     assert connect[9] & 0b10 == 0, "Clean Start is 0 on the second connection"
     assert again == bytes.fromhex("3a 07 00 01 61 00 01 00 30")
@@ -96,7 +97,7 @@ def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
 def test_all_go_again_in_order_before_new_ones() -> None:
     seen: list[bytes] = []
     with scripted_many([drop(after=3), serve(seen, connack="20 03 01 00 00")]) as port:
-        ended = list(publisher(port, 1, count=5, reconnects=1, window=3).run())
+        ended = publisher(port, 1, count=5, reconnects=1, window=3).run_all()
     publishes = [packet for packet in seen if packet[0] >> 4 == 3]
     assert [(packet[0] >> 3 & 1, packet[-1:]) for packet in publishes] == [
         (1, b"0"), (1, b"1"), (1, b"2"), (0, b"3"), (0, b"4"),
@@ -108,21 +109,21 @@ def test_a_qos_2_message_goes_on_from_pubrel() -> None:
     seen: list[bytes] = []
     first = drop(after=2, answers=("50 02 00 01",))
     with scripted_many([first, serve(seen, connack="20 03 01 00 00")]) as port:
-        (exchange,) = publisher(port, 2, reconnects=1).run()
+        (exchange,) = publisher(port, 2, reconnects=1).run_all()
     assert [packet.hex() for packet in seen[1:2]] == ["62020001"]
-    assert exchange.acked_at
+    assert exchange.acked_at_s
 
 
 def test_without_the_session_qos_1_begins_anew_and_qos_2_is_in_doubt() -> None:
     seen: list[bytes] = []
     with scripted_many([drop(after=1), serve(seen)]) as port:
         made = publisher(port, 1, reconnects=1)
-        assert len(list(made.run())) == 1
+        assert len(made.run_all()) == 1
     assert seen[1][0] == 0x32, "no DUP: for the broker it is a new message"
     with scripted_many([drop(after=1), serve([])]) as port:
         made = publisher(port, 2, reconnects=1)
-        assert list(made.run()) == []
-    assert [exchange.packet_id for exchange in made.doubtful] == [1]
+        assert made.run_all() == []
+    assert [exchange.packet_id for exchange in made.unknown] == [1]
 
 
 def test_a_refusal_that_will_not_pass_is_final() -> None:
@@ -130,7 +131,7 @@ def test_a_refusal_that_will_not_pass_is_final() -> None:
         peer.accept("20 03 00 87 00")
 
     with scripted_many([refuse]) as port, pytest.raises(ConnectionRefused, match="0x87"):
-        list(publisher(port, 1, reconnects=5).run())
+        publisher(port, 1, reconnects=5).run_all()
 
 
 def test_a_refusal_that_may_pass_is_tried_again() -> None:
@@ -138,12 +139,12 @@ def test_a_refusal_that_may_pass_is_tried_again() -> None:
         peer.accept("20 03 00 89 00")
 
     with scripted_many([busy, serve([])]) as port:
-        assert len(list(publisher(port, 1, reconnects=5).run())) == 1
+        assert len(publisher(port, 1, reconnects=5).run_all()) == 1
 
 
 def test_attempts_end_with_the_timeout() -> None:
     with pytest.raises(NotConnected):
-        list(publisher(free_port(), 1, reconnects=None).run())
+        publisher(free_port(), 1, reconnects=None).run_all()
 
 
 LIMITS = [
@@ -165,14 +166,14 @@ def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> 
     seen: list[bytes] = []
     with scripted_many([serve(seen, connack=connack)]) as port:
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        made = Publisher(target, Listed([Message.of(packet, V5)]), Options(timeout=2.0))
-        assert len(list(made.run())) == 1
+        made = Publisher(target, Listed([Message.of(packet, V5)]), PublishOptions(timeout_s=2.0))
+        assert len(made.run_all()) == 1
     assert [each[0] >> 4 for each in seen] == [1, 3, 14]
 
 
 def test_a_connack_without_properties_sets_no_limit_but_that_of_the_format() -> None:
-    limits = Limits.of(Connack())
-    assert limits == Limits(65535, 5 + 268_435_455, 2, 1, 0), "5.0: 1.5.5, 2.1.4, 3.2.2.3"
+    limits = ServerLimits.of(Connack())
+    assert limits == ServerLimits(65535, 5 + 268_435_455, 2, 1, 0), "5.0: 1.5.5, 2.1.4, 3.2.2.3"
 
 
 @pytest.mark.parametrize(("connack", "packet", "statement"), LIMITS, ids=lambda value: str(value)[:20])
@@ -182,11 +183,10 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
         with scripted_many([serve(seen, connack=connack)]) as port:
             made = Publisher(
                 Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Message.of(packet, V5)]),
-                Options(timeout=2.0, force=force),
+                PublishOptions(timeout_s=2.0, force=force),
             )  # fmt: skip
-            reasons: list[str] = []
-            made.turned_away = lambda _, reason, reasons=reasons: reasons.append(reason)  # type: ignore[misc]
-            list(made.run())
+            made.run_all()
+        reasons = [each.reason for each in made.outcomes if isinstance(each, NotSent)]
         assert any(each[0] >> 4 == 3 for each in seen) == force
         assert [statement in reason for reason in reasons] == ([] if force else [True])
 
@@ -200,7 +200,7 @@ def test_receive_maximum_is_exceeded_only_by_force() -> None:
         peer.wait()
 
     with scripted_many([script]) as port, pytest.raises(Refused, match="0x93 Receive Maximum exceeded"):
-        list(publisher(port, 1, count=3, force=True, window=3).run())
+        publisher(port, 1, count=3, force=True, window=3).run_all()
 
 
 def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
@@ -209,7 +209,7 @@ def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
         packets = [Publish(topic=topic) for topic in ("a", "b", "a", "b")]
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
         source = Listed(Message.of(packet, V5) for packet in packets)
-        list(Publisher(target, source, Options(timeout=2.0, aliases=True)).run())
+        Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True)).run_all()
     flow = [packet.hex() for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["3007000161" + "03230001", "300400016200", "30060000" + "03230001", "300400016200"]
 
@@ -222,7 +222,7 @@ def test_aliases_are_set_anew_on_each_connection() -> None:
     ) as port:
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
         source = Listed(Message.of(Publish(topic="a", qos=1), V5) for _ in range(3))
-        list(Publisher(target, source, Options(timeout=2.0, aliases=True, reconnects=1, window=1)).run())
+        Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True, reconnects=1, window=1)).run_all()
     flow = [packet.hex(" ") for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
 
@@ -230,7 +230,7 @@ def test_aliases_are_set_anew_on_each_connection() -> None:
 def test_attempts_are_counted_from_the_last_success() -> None:
     lost = drop(after=2, answers=("40 02 00 01",)), drop(after=2, answers=("40 02 00 02",))
     with scripted_many([*lost, serve([])]) as port:
-        ended = list(publisher(port, 1, count=3, reconnects=1, window=1).run())
+        ended = publisher(port, 1, count=3, reconnects=1, window=1).run_all()
     assert [exchange.packet_id for exchange in ended] == [1, 2, 3]
 
 
@@ -244,7 +244,7 @@ def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doub
     }
     for said, end in ends.items():
         with scripted_many([drop(after=1), end]) as port, pytest.raises(Lost) as caught:
-            list(publisher(port, 1, reconnects=1).run())
+            publisher(port, 1, reconnects=1).run_all()
         assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
 
 
@@ -252,7 +252,7 @@ def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
     with scripted_many([drop(after=1, answers=("40 02 00 01",)), lambda peer: None]) as port:
         made = publisher(port, 1, count=2, reconnects=1, window=1)
         with pytest.raises(Failure) as caught:
-            list(made.run())
+            made.run_all()
     assert "no message was sent" not in str(caught.value)
 
 
@@ -265,7 +265,7 @@ def test_acknowledgements_of_nothing_are_reported() -> None:
 
     with scripted_many([script]) as port:
         made = publisher(port, 1)
-        ended: list[Exchange] = list(made.run())
+        ended: list[OutgoingMessage] = made.run_all()
     assert len(ended) == 1
     assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
 
@@ -278,7 +278,7 @@ def test_acknowledgements_of_nothing_are_reported_also_when_ours_never_comes() -
         peer.wait()
 
     with scripted_many([script]) as port:
-        made = publisher(port, 1, timeout=0.4)
+        made = publisher(port, 1, timeout_s=0.4)
         with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
-            list(made.run())
+            made.run_all()
     assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.flows import Message
-from mqttpub.live.publish.publisher import Listed, Options, Publisher
+from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sources import Listed
 from mqttpub.spark import register
 from mqttpub.spark.formats.errors import BrokerError, OptionError, SpoolError
 from mqttpub.spark.formats.schema import spark_schema
@@ -272,7 +273,7 @@ def test_killed_twice_nothing_is_lost_and_nothing_there_twice(
         until(lambda: _listening(spark_broker, folder), "the subscription", LONG)
         expected = [b"%d" % number for number in range(count)]
         source = Paced(messages("kill/a", expected, qos), 500)
-        publisher = Publisher(Target("127.0.0.1", spark_broker.port), source, Options())
+        publisher = Publisher(Target("127.0.0.1", spark_broker.port), source, PublishOptions())
         failures: list[BaseException] = []
         thread = threading.Thread(target=lambda: _guarded(lambda: list(publisher.run()), failures))
         thread.start()

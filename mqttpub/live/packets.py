@@ -1,43 +1,44 @@
-"""Reading what the broker sends, and refusing what breaks the protocol."""
+"""Packets from the broker: read, and refused where one breaks the protocol."""
 
 from typing import Any
 
-from ...codec.fast_decode import Irregular, reader
-from ...lint.packet.fast import is_clean
-from ...spec.declare import Packet
-from ...spec.packets import Puback, Pubcomp, Pubrec
-from ...spec.properties import BY_KEY
-from ...spec.reason_codes import Codes
-from ...spec.versions import Direction, Version
-from ..failures import MALFORMED, PeerFault
-from .flows import REASON_STRING
+from ..codec.fast_decode import Irregular, reader
+from ..lint.packet.fast import is_clean
+from ..spec.declare import Packet
+from ..spec.packets import Puback, Pubcomp, Pubrec
+from ..spec.properties import BY_KEY
+from ..spec.reason_codes import Codes
+from ..spec.versions import Direction, Version
+from .failures import MALFORMED, PeerFault
 
+REASON_STRING = BY_KEY["reason_string"].id
 SERVER_REFERENCE = BY_KEY["server_reference"].id
 LEGAL = {
     cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
 }  # fmt: skip
-"""Reason Codes that may stand behind these first bytes."""
+"""Reason Codes that are allowed after these first bytes."""
 
 
-def acknowledgement(data: bytes, version: Version, now: float) -> tuple[int, int, int | None, float, str]:
+def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, int, int | None, float, str]:
     """Return packet type, Packet Identifier, Reason Code, time and Reason String of an acknowledgement.
 
-    Raises PeerFault when something is wrong with it.
+    Raises PeerFault for a faulty one. `time_s` is returned as it is given.
     """
-    # Forms without properties make up nearly all of bulk traffic; there is little in them to judge.
+    # Nearly all acknowledgements of bulk publishing have no properties; these are read without decoding
+    # (tests/benchmarks/publish.py).
     size, legal = len(data), LEGAL.get(data[0])
     if legal and size < 6 and (packet_id := data[2] << 8 | data[3] if size > 3 else 0):
         if size == 4:
-            return data[0] >> 4, packet_id, None, now, ""
+            return data[0] >> 4, packet_id, None, time_s, ""
         if version == Version.V5 and data[4] in legal:
-            return data[0] >> 4, packet_id, data[4], now, ""
+            return data[0] >> 4, packet_id, data[4], time_s, ""
     packet: Any = read(data, version)
     text = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
-    return data[0] >> 4, packet.packet_id, packet.reason_code, now, text
+    return data[0] >> 4, packet.packet_id, packet.reason_code, time_s, text
 
 
 def read(data: bytes, version: Version) -> Packet:
-    """Return a packet from the server; raises PeerFault when something is wrong with it."""
+    """Return a packet from the server; raises PeerFault for a faulty one."""
     try:
         packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
     except (Irregular, IndexError):
@@ -46,7 +47,7 @@ def read(data: bytes, version: Version) -> Packet:
 
 
 def _header(data: bytes) -> int:
-    """Return the length of the fixed header; raises Irregular where its length is longer than need be."""
+    """Return the length of the fixed header; raises Irregular where it is longer than necessary."""
     size = 2
     while data[size - 1] > 0x7F:
         size += 1
@@ -56,8 +57,8 @@ def _header(data: bytes) -> int:
 
 
 def _judged(data: bytes, version: Version) -> Packet:
-    from ...codec.decode import decode
-    from ...lint.packet.check import lint
+    from ..codec.decode import decode
+    from ..lint.packet.check import lint
 
     decoded = decode(data, version, direction=Direction.SERVER)
     for finding in lint(decoded, Direction.SERVER):
