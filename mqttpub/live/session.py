@@ -1,49 +1,23 @@
 """One connection from CONNECT to DISCONNECT, driven by one loop without threads.
 
-The session owns the loop and every packet in and out. What arrives for the publish flows goes to the `sender`
-(acknowledgements) and the `receiver` (messages); what these put out is written at the end of each step.
+The session owns the loop and every packet in and out. `Incoming` hands acknowledgements
+to the sender and messages to the receiver; what these put out is sent as soon as everything that came was read.
 """
 
 import selectors
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol, Self
+from typing import Self
 
 from ..codec.encode import encode
-from ..codec.framing import RETURN_CODES
-from ..spec.declare import Packet
-from ..spec.packets import (
-    Auth,
-    Connack,
-    Disconnect,
-    Pingreq,
-    Pingresp,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Suback,
-    Subscribe,
-    Unsubscribe,
-)  # fmt: skip
+from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
 from ..spec.versions import Version
-from .failures import (
-    MALFORMED,
-    ConnectionRefused,
-    Lost,
-    NoConnack,
-    NotConnected,
-    OutOfOrder,
-    PeerFault,
-    Refused,
-    Unanswered,
-)  # fmt: skip
-from .guard import Guard
+from .failures import MALFORMED, Lost, NoConnack, NotConnected, PeerFault, Unanswered
+from .incoming import AckHandler, Incoming
 from .net.client import Client
 from .net.dial import half_close
 from .net.target import Target
-from .packets import acknowledgement, read, reason_text
 from .receive import Receiver
 from .tap import Observer, Tap, buffering
 
@@ -57,32 +31,6 @@ QUIET_S = 0.02
 """How long the connection must be quiet before an observer shows what it has gathered."""
 HOUSEKEEPING_S = 0.5
 """The interval between checks of the keep alive."""
-OTHER_VERSION = (1, 0x84)
-"""Codes that mean that the broker does not support the version."""
-ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
-OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0))
-"""Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
-
-
-class AckHandler(Protocol):
-    """The sender's half of the publish flows, as far as a session has to know it."""
-
-    unconfirmed: bool
-    """Whether the last message was one that nothing acknowledges."""
-
-    @property
-    def awaited(self) -> str:
-        """The acknowledgement that the broker owes first, in words; empty for none."""
-
-    @property
-    def settled(self) -> bool:
-        """Whether the broker has answered for every message, so that no end of the connection leaves one in doubt."""
-
-    def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str) -> bool:
-        """Take an acknowledgement; return whether it brings a message forward. Raises OutOfOrder."""
-
-    def take_output(self) -> bytes:
-        """Return the packets to write, and forget them."""
 
 
 class Session:
@@ -100,24 +48,16 @@ class Session:
         self.timeout_s = timeout_s
         self.sender = sender
         self.receiver = receiver or Receiver(target.version)
-        self.connack: Connack | None = None
-        self._suback_codes: list[int] = []
-        """Codes of the SUBACK packets since the last SUBSCRIBE."""
         self._buffering = buffering(observer)
-        self._guard = Guard(target.connect, target.version)
-        self._client = Client(target, observer, timeout_s, self._guard.packet_limit)
+        self._incoming = Incoming(target, sender, self.receiver)
+        self._client = Client(target, observer, timeout_s, self._incoming.guard.packet_limit)
         self._tap: Tap
         self._selector = selectors.DefaultSelector()
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
         self._progress_s = self._kept_s = time.monotonic()
-        self._closing = False
         self._mute = False
         """Whether nothing is sent any more, because the connection is lost."""
-        self._pinged = False
-        """Whether a PINGRESP has come since the last probe."""
-        self._farewell: Refused | None = None
-        """Why the broker closes, where that blames nothing that the client sent."""
 
     def __enter__(self) -> Self:
         if self._buffering:
@@ -175,17 +115,17 @@ class Session:
         if explained := no_mqtt(self._tap, self.target, self.timeout_s):
             raise NotConnected(explained)
         if name := begins_wrong(self._tap.first):
-            self._guard.before_connack(None, name, self._tap.first)
+            self._incoming.guard.before_connack(None, name, self._tap.first)
 
     def subscribe(self, packet: Subscribe) -> tuple[int, ...]:
         """Send a SUBSCRIBE, wait for its SUBACK and return the codes, one for each subscription."""
-        self._suback_codes.clear()
+        self._incoming.suback_codes.clear()
         self.send(encode(packet, self.target.version), "SUBACK")
         self.restart_clock()
-        while len(self._suback_codes) < len(packet.subscriptions):
+        while len(self._incoming.suback_codes) < len(packet.subscriptions):
             self.step("SUBACK")
             self.check_open("SUBACK")
-        return tuple(self._suback_codes)
+        return tuple(self._incoming.suback_codes)
 
     def unsubscribe(self, packet: Unsubscribe) -> None:
         """Send an UNSUBSCRIBE, without waiting for its UNSUBACK."""
@@ -197,11 +137,11 @@ class Session:
         Before 5.0 a broker can object to a message only by closing the connection, and its close after the
         DISCONNECT would look the same.
         """
-        self._pinged = False
+        self._incoming.pinged = False
         self.send(encode(Pingreq(), self.target.version), "PINGRESP")
-        while not self._pinged:
+        while not self._incoming.pinged:
             self.step("PINGRESP")
-            if not self._pinged:
+            if not self._incoming.pinged:
                 self.check_open("PINGRESP")
         if self.sender:
             self.sender.unconfirmed = False
@@ -211,7 +151,7 @@ class Session:
 
         Once the broker has answered for every message, no loss of the connection can change that.
         """
-        self._closing = True
+        self._incoming.closing = True
         try:
             if not self._tap.ended:
                 self._send_disconnect()
@@ -253,14 +193,19 @@ class Session:
     def _leave(self, disconnect: Disconnect, read_rest: Callable[[], object]) -> None:
         from .parting import leave
 
-        if not self._closing:
-            self._closing = True
+        if not self._incoming.closing:
+            self._incoming.closing = True
             leave(self._tap, encode(disconnect, self.target.version), self.timeout_s, read_rest)
 
     def _pump_all(self) -> None:
         self._pump(ALL_SENT)
 
     # what is known of it
+
+    @property
+    def connack(self) -> Connack | None:
+        """The CONNACK, once it has come."""
+        return self._incoming.connack
 
     @property
     def awaited(self) -> str:
@@ -270,7 +215,7 @@ class Session:
     @property
     def settled(self) -> bool:
         """Whether no end of the connection leaves the outcome of a message in doubt."""
-        return self.sender is None or self.sender.settled
+        return self._incoming.settled
 
     @property
     def unsent_bytes(self) -> int:
@@ -279,8 +224,8 @@ class Session:
 
     def check_open(self, awaited: str = "") -> None:
         """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
-        if self._farewell:
-            raise self._farewell
+        if self._incoming.farewell:
+            raise self._incoming.farewell
         if self._tap.ended:
             raise Lost(CLOSED.format(awaited or self.awaited or ALL_SENT))
 
@@ -318,7 +263,7 @@ class Session:
 
     def send_output(self) -> None:
         """Send what the sender and the receiver put out; nothing may follow the DISCONNECT (5.0: 3.14.4)."""
-        if self._closing or self._mute or self._tap.ended:
+        if self._incoming.closing or self._mute or self._tap.ended:
             return
         data = self.receiver.take_output()
         if self.sender:
@@ -359,7 +304,7 @@ class Session:
 
     def _keep_alive(self) -> None:
         now_s = time.monotonic()
-        if self._closing or now_s - self._kept_s < HOUSEKEEPING_S:
+        if self._incoming.closing or now_s - self._kept_s < HOUSEKEEPING_S:
             return
         self._kept_s = now_s
         self._client.loop_misc()
@@ -400,113 +345,14 @@ class Session:
     # what came
 
     def _read(self) -> None:
-        if self.connack is None:
-            self._read_others()
-        if self._tap.inbox:
-            self._read_flows()
-        self._read_others()
-        while self._tap.pending() and not self._tap.released:
-            self._client.loop_read()
-        if self._tap.oversize:
-            raise self._guard.oversize(self._tap.oversize)
-        if self._tap.lost:
-            fault = f"the broker sent bytes that are not an MQTT packet: {self._tap.lost.message}"
-            raise PeerFault(fault, self._tap.unfinished, MALFORMED)
-
-    def _read_others(self) -> None:
-        others, inbox = self._tap.others, self._tap.inbox
-        while others:
-            if self.connack is None and inbox and inbox[0][1].offset < others[0][1].offset:
-                break
-            frame = others.popleft()[1]
-            data = frame.data
-            packet = read(data, frame.version or self.target.version)
-            if self.connack is None and not isinstance(packet, (Connack, Auth)):
-                self._guard.before_connack(packet, self._name(packet), data)
-            self._guard.explanation(packet, data)
-            if handler := _OTHERS.get(type(packet)):
-                handler(self, packet, data)
-        if self.connack is None and inbox:
-            data = inbox[0][1].data
-            packet = read(data, self.target.version)
-            self._guard.before_connack(packet, packet.name, data)
-
-    def _name(self, packet: Any) -> str:
-        """Return the name of a packet, with its code where it is a DISCONNECT."""
-        if not isinstance(packet, Disconnect):
-            return str(packet.name)
-        return f"DISCONNECT ({reason_text(packet, self.target.version)})"
-
-    def _read_flows(self) -> None:
-        """Hand the packets of the publish flows to the sender and the receiver, and send what they put out."""
-        inbox, version, sender = self._tap.inbox, self.target.version, self.sender
-        checks_explanations = not self._guard.wants_explanations
-        progress = False
-        while inbox:
-            time_s, frame = inbox.popleft()
-            data = frame.data
-            if checks_explanations:
-                self._guard.explanation(read(data, version), data)
-            if data[0] >> 4 not in ACKS:
-                self._receive(read(data, version), data, time_s)
-                continue
-            if sender is None:
-                raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
-            try:
-                progress |= sender.acknowledge(*acknowledgement(data, version, time_s))
-            except OutOfOrder as error:
-                raise PeerFault(f"the broker sent {error}", data) from None
-        self.send_output()
+        incoming, tap = self._incoming, self._tap
+        progress = incoming.read_connack(tap)
+        progress |= incoming.read_flows(tap)
         if progress:
             # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
-
-    def _receive(self, packet: Packet, data: bytes, time_s: float) -> None:
-        """Hand a PUBLISH or a PUBREL to the receiver; after DISCONNECT, nothing is kept that cannot be acknowledged."""
-        if isinstance(packet, Publish):
-            self._guard.topic_alias(packet, data)
-        if not self._closing:
-            self.receiver.receive(packet, data, int(time_s * 1e9))
-            self._guard.receive_maximum(self.receiver.unanswered, data)
-
-    def _take_connack(self, packet: Any, data: bytes) -> None:
-        if self.connack is not None:
-            raise PeerFault("the broker sent a second CONNACK (MQTT5-3.2.0-2)", data)
-        if code := packet.reason_code:
-            asked = self.target.version
-            text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
-            hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
-            raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
-        self._guard.connack(packet, data)
-        self.connack = packet
-        self.restart_clock()
-
-    def _take_auth(self, packet: Any, data: bytes) -> None:
-        self._guard.auth(packet, data)
-        if self.connack is not None:
-            raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
-        raise NotConnected("the broker asks for another step of authentication (AUTH), which is not supported")
-
-    def _take_pingresp(self, packet: Any, data: bytes) -> None:
-        self._pinged = True
-
-    def _take_suback(self, packet: Any, data: bytes) -> None:
-        self._suback_codes.extend(packet.reason_codes)
-
-    def _take_disconnect(self, packet: Any, data: bytes) -> None:
-        code = packet.reason_code or 0
-        refused = Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
-        if not (self.settled and code in OWN_REASONS):
-            raise refused
-        # It matters only where more is to be sent.
-        self._farewell = refused
-        self._tap.give_up()
-
-
-_OTHERS: dict[type[Packet], Any] = {
-    Auth: Session._take_auth,
-    Connack: Session._take_connack,
-    Pingresp: Session._take_pingresp,
-    Suback: Session._take_suback,
-    Disconnect: Session._take_disconnect,
-}
+        self.send_output()
+        incoming.read_others(tap)
+        while tap.pending() and not tap.released:
+            self._client.loop_read()
+        incoming.check(tap)

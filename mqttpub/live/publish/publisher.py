@@ -146,15 +146,16 @@ class Publisher:
                 self._attempts = 0
                 self.outcomes.extend(ended)
             yield self.outcomes
-            if self.source.ended and not self.sender.open and not session.unsent_bytes:
+            has_more = not self.source.ended
+            if not (has_more or self.sender.open or session.unsent_bytes):
                 self.sender.note()
                 return
-            self._wait(session)
+            self._wait(session, has_more)
 
-    def _wait(self, session: Session) -> None:
+    def _wait(self, session: Session, has_more: bool) -> None:
         """Wait for the broker, for input, or for the rate to allow more."""
         source = self.source
-        wants_more = not source.ended and self._has_room(session)
+        wants_more = has_more and self._has_room(session)
         pause_s = source.pause_s(time.monotonic()) if wants_more else 0.0
         most_s = 0.0 if self._hurried else pause_s or IDLE_S
         if session.step(most_s=most_s, also=source.descriptor if wants_more and not pause_s else None):

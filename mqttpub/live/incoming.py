@@ -1,0 +1,178 @@
+"""What the broker sends, packet by packet: checked, then handed to whoever it is for."""
+
+from typing import Any, Protocol
+
+from ..codec.framing import RETURN_CODES
+from ..spec.declare import Packet
+from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback
+from ..spec.versions import Version
+from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
+from .guard import Guard
+from .net.target import Target
+from .packets import acknowledgement, read, reason_text
+from .receive import Receiver
+from .tap import Tap
+
+OTHER_VERSION = (1, 0x84)
+"""Codes that mean that the broker does not support the version."""
+ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
+OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0))
+"""Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
+
+
+class AckHandler(Protocol):
+    """The sender's half of the publish flows, as far as a session has to know it."""
+
+    unconfirmed: bool
+    """Whether the last message was one that nothing acknowledges."""
+
+    @property
+    def awaited(self) -> str:
+        """The acknowledgement that the broker owes first, in words; empty for none."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the broker has answered for every message, so that no end of the connection leaves one in doubt."""
+
+    def acknowledge(self, code: int, packet_id: int, reason: int | None, time_s: float, text: str) -> bool:
+        """Take an acknowledgement; return whether it brings a message forward. Raises OutOfOrder."""
+
+    def take_output(self) -> bytes:
+        """Return the packets to write, and forget them."""
+
+
+class Incoming:
+    """Reads the packets of one connection. Acknowledgements go to `sender`, messages to `receiver`.
+
+    Raises PeerFault where the broker breaks the protocol, ConnectionRefused and Refused where it refuses.
+    """
+
+    def __init__(self, target: Target, sender: AckHandler | None, receiver: Receiver) -> None:
+        self.target = target
+        self.sender = sender
+        self.receiver = receiver
+        self.guard = Guard(target.connect, target.version)
+        self.connack: Connack | None = None
+        self.suback_codes: list[int] = []
+        """Codes of the SUBACK packets since the last SUBSCRIBE."""
+        self.pinged = False
+        """Whether a PINGRESP has come since the last probe."""
+        self.farewell: Refused | None = None
+        """Why the broker closes, where that blames nothing that the client sent."""
+        self.closing = False
+        """Whether the client has sent DISCONNECT, or is about to."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether no end of the connection leaves the outcome of a message in doubt."""
+        return self.sender is None or self.sender.settled
+
+    def read_connack(self, tap: Tap) -> bool:
+        """Read what comes before and with CONNACK; return whether CONNACK is among it."""
+        if self.connack is not None:
+            return False
+        self.read_others(tap)
+        return self.connack is not None
+
+    def check(self, tap: Tap) -> None:
+        """Raise PeerFault where what came cannot be read, or is too large."""
+        if tap.oversize:
+            raise self.guard.oversize(tap.oversize)
+        if tap.lost:
+            fault = f"the broker sent bytes that are not an MQTT packet: {tap.lost.message}"
+            raise PeerFault(fault, tap.unfinished, MALFORMED)
+
+    def read_others(self, tap: Tap) -> None:
+        """Read the packets that are not part of the publish flows."""
+        others, inbox = tap.others, tap.inbox
+        while others:
+            if self.connack is None and inbox and inbox[0][1].offset < others[0][1].offset:
+                break
+            frame = others.popleft()[1]
+            data = frame.data
+            packet = read(data, frame.version or self.target.version)
+            if self.connack is None and not isinstance(packet, (Connack, Auth)):
+                self.guard.before_connack(packet, self._name(packet), data)
+            self.guard.explanation(packet, data)
+            if handler := _OTHERS.get(type(packet)):
+                handler(self, packet, data, tap)
+        if self.connack is None and inbox:
+            data = inbox[0][1].data
+            packet = read(data, self.target.version)
+            self.guard.before_connack(packet, packet.name, data)
+
+    def _name(self, packet: Any) -> str:
+        """Return the name of a packet, with its code where it is a DISCONNECT."""
+        if not isinstance(packet, Disconnect):
+            return str(packet.name)
+        return f"DISCONNECT ({reason_text(packet, self.target.version)})"
+
+    def read_flows(self, tap: Tap) -> bool:
+        """Hand the packets of the publish flows to the sender and the receiver; return whether a message got on."""
+        inbox, version, sender = tap.inbox, self.target.version, self.sender
+        checks_explanations = not self.guard.wants_explanations
+        progress = False
+        while inbox:
+            time_s, frame = inbox.popleft()
+            data = frame.data
+            if checks_explanations:
+                self.guard.explanation(read(data, version), data)
+            if data[0] >> 4 not in ACKS:
+                self._receive(read(data, version), data, time_s)
+                continue
+            if sender is None:
+                raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
+            try:
+                progress |= sender.acknowledge(*acknowledgement(data, version, time_s))
+            except OutOfOrder as error:
+                raise PeerFault(f"the broker sent {error}", data) from None
+        return progress
+
+    def _receive(self, packet: Packet, data: bytes, time_s: float) -> None:
+        """Hand a PUBLISH or a PUBREL to the receiver; after DISCONNECT, nothing is kept that cannot be acknowledged."""
+        if isinstance(packet, Publish):
+            self.guard.topic_alias(packet, data)
+        if not self.closing:
+            self.receiver.receive(packet, data, int(time_s * 1e9))
+            self.guard.receive_maximum(self.receiver.unanswered, data)
+
+    def _take_connack(self, packet: Any, data: bytes, tap: Tap) -> None:
+        if self.connack is not None:
+            raise PeerFault("the broker sent a second CONNACK (MQTT5-3.2.0-2)", data)
+        if code := packet.reason_code:
+            asked = self.target.version
+            text = reason_text(packet, min(asked, Version.V311) if code in RETURN_CODES else asked)
+            hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
+            raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
+        self.guard.connack(packet, data)
+        self.connack = packet
+
+    def _take_auth(self, packet: Any, data: bytes, tap: Tap) -> None:
+        self.guard.auth(packet, data)
+        if self.connack is not None:
+            raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
+        raise NotConnected("the broker asks for another step of authentication (AUTH), which is not supported")
+
+    def _take_pingresp(self, packet: Any, data: bytes, tap: Tap) -> None:
+        self.pinged = True
+
+    def _take_suback(self, packet: Any, data: bytes, tap: Tap) -> None:
+        self.suback_codes.extend(packet.reason_codes)
+
+    def _take_disconnect(self, packet: Any, data: bytes, tap: Tap) -> None:
+        code = packet.reason_code or 0
+        refused = Refused(f"the broker disconnected: {reason_text(packet, self.target.version)}", code)
+        if not (self.settled and code in OWN_REASONS):
+            raise refused
+        # It matters only where more is to be sent.
+        self.farewell = refused
+        tap.give_up()
+
+
+_OTHERS: dict[type[Packet], Any] = {
+    Auth: Incoming._take_auth,
+    Connack: Incoming._take_connack,
+    Pingresp: Incoming._take_pingresp,
+    Suback: Incoming._take_suback,
+    Disconnect: Incoming._take_disconnect,
+}
