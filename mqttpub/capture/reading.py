@@ -14,7 +14,8 @@ from ..spec.versions import Version
 from ..traffic.events import Event
 from .containers.registry import Reader
 from .network.tcp import MAX_FLOWS, Reassembler
-from .protocol.demux import Skipped, Streams
+from .protocol.demux import MqttDemux
+from .protocol.handler import SkippedConnections
 from .protocol.tls import Decrypted, decrypted
 from .types import BadCapture, End, NoKeys, Piece
 
@@ -39,7 +40,7 @@ class Reading:
         keylog: Path | None = None, max_packet: int = MAX_PACKET, max_connections: int = MAX_FLOWS,
     ) -> None:  # fmt: skip
         self.reassembler = Reassembler(max_flows=max_connections)
-        self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
+        self.demux = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.problems: list[str] = []
         """What kept TLS from being read, as sentences."""
         self._file = file
@@ -54,9 +55,9 @@ class Reading:
         return self._reader.position if self._reader else 0
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedConnections:
         """What was not MQTT so far."""
-        return self.streams.skipped
+        return self.demux.skipped
 
     def events(self) -> Iterator[Event]:
         """Yield what happened, in the order of the records that completed it.
@@ -74,15 +75,15 @@ class Reading:
             except BadCapture as error:
                 broken = error
             for piece in self.reassembler.finish():
-                yield from self.streams.feed(piece)
-            yield from self.streams.finish()
+                yield from self.demux.feed(piece)
+            yield from self.demux.finish()
             if broken:
                 raise broken
 
     def _records(self, stack: ExitStack) -> Iterator[Event]:
         self._reader = Reader(self._file)
         records, secrets = iter(self._reader), self._reader.secrets
-        reassemble, understand = self.reassembler.feed, self.streams.feed
+        reassemble, understand = self.reassembler.feed, self.demux.feed
         if self._keys is None:
             for record in records:
                 for piece in reassemble(record):
@@ -98,7 +99,7 @@ class Reading:
         for piece in pieces:
             if type(piece) is End:
                 yield from self._decrypted(number)
-            yield from self.streams.feed(piece)
+            yield from self.demux.feed(piece)
         yield from self._decrypted(number)
 
     def _decrypted(self, number: int) -> Iterator[Event]:
@@ -116,12 +117,12 @@ class Reading:
                 return
             else:
                 self._told = None
-                yield from self.streams.decrypted(told.source, told.target, told.time, told.record, told.data)
+                yield from self.demux.decrypted(told.source, told.target, told.time_ns, told.record, told.data)
 
     def _use_keys(self, stack: ExitStack) -> None:
         """Begin to read what TLS carries; raises NoKeys."""
         self._keys = stack.enter_context(closing(decrypted(Path(self._file.name), self._keylog)))
-        self.streams.expect_keys()
+        self.demux.expect_keys()
 
     def _use_embedded(self, stack: ExitStack) -> None:
         """Begin to read what TLS carries with the keys that the capture holds."""

@@ -1,4 +1,4 @@
-"""What the stages of reading a capture hand to one another: records, then chunks of byte streams."""
+"""What the layers of reading a capture hand to one another: records, then pieces of TCP connections."""
 
 from typing import NamedTuple
 
@@ -8,18 +8,18 @@ class Record(NamedTuple):
 
     number: int
     """Counted from 1 through the whole file."""
-    time: int | None
-    """Nanoseconds since 1970; None where the container has no time."""
+    time_ns: int | None
+    """Nanoseconds since 1970; None where the capture has no time."""
     link: int
     """LINKTYPE_ value: 1 Ethernet, 113 Linux cooked, 276 Linux cooked v2, 101 raw IP, 0 and 108 loopback."""
     data: bytes
-    """What was captured of it."""
+    """The captured bytes of the frame."""
     length: int
-    """Its length on the wire, at least that of `data`."""
+    """Its length on the wire in bytes, at least that of `data`."""
 
 
 class Flow(NamedTuple):
-    """A TCP connection; side 0 is the end that opened it or, where that was not captured, was seen first."""
+    """A TCP connection; side 0 is the end that opened it or, if that was not captured, the one that was seen first."""
 
     number: int
     """Counted from 1, in the order in which the connections begin."""
@@ -27,15 +27,15 @@ class Flow(NamedTuple):
     """Address and port of side 0 and of side 1, `10.0.0.1:50000` or `[fe80::1]:50000`."""
     ports: tuple[int, int]
     opened: bool
-    """Whether the capture holds the SYN, so that nothing before is missing."""
+    """Whether the capture holds the SYN, so that no byte before the first one is missing."""
 
 
 class Chunk(NamedTuple):
-    """The next bytes of one direction."""
+    """The next bytes of one direction, side 0 or 1."""
 
     flow: Flow
     side: int
-    time: int | None
+    time_ns: int | None
     record: int
     data: bytes
 
@@ -45,7 +45,7 @@ class Missing(NamedTuple):
 
     flow: Flow
     side: int
-    time: int | None
+    time_ns: int | None
     record: int
     length: int
     message: str
@@ -57,19 +57,34 @@ class End(NamedTuple):
 
     flow: Flow
     side: int | None
-    """None for the end of the capture, or of what is remembered of the flow."""
-    time: int | None
+    """None at the end of the capture, or where the flow is forgotten to save memory."""
+    time_ns: int | None
     record: int
     how: str
     """`FIN`, `RST` or `end`."""
 
 
+class Lost(NamedTuple):
+    """The rest of one direction, which a layer within TCP, such as WebSocket, cannot read."""
+
+    flow: Flow
+    side: int
+    time_ns: int | None
+    record: int
+    message: str
+    """Why, as a sentence."""
+    data: bytes
+    """The first bytes that cannot be read."""
+    malformed: bool
+    """Whether the sender broke the protocol; False if the capture is incomplete."""
+
+
 Piece = Chunk | Missing | End
-"""What reassembly yields, for each flow and side in the order of the bytes."""
+"""What TCP reassembly yields, for each flow and side in the order of the bytes."""
 
 
 class BadCapture(ValueError):
-    """A file that is no capture, or one that is broken, and where."""
+    """A file that is not a capture, or one that is damaged, and the offset."""
 
     def __init__(self, message: str, offset: int = 0) -> None:
         super().__init__(f"offset {offset}: {message}")

@@ -132,7 +132,7 @@ def written(said: Iterable[Said]) -> bytes:
         times.append(now)
         at[side] += len(each.data)
     link = LINKS["Ethernet"]
-    return file_of([record._replace(time=time) for record, time in zip(records(packets, link), times, strict=True)])
+    return file_of([record._replace(time_ns=time) for record, time in zip(records(packets, link), times, strict=True)])
 
 
 def main() -> None:

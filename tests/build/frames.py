@@ -252,6 +252,6 @@ def pcap(written: Iterable[Record], link: int = 1) -> bytes:
     """Return a capture file with records of one link type."""
     file = bytearray(struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, link))
     for record in written:
-        seconds, nanoseconds = divmod(record.time or 0, 1_000_000_000)
+        seconds, nanoseconds = divmod(record.time_ns or 0, 1_000_000_000)
         file += struct.pack("<IIII", seconds, nanoseconds, len(record.data), record.length) + record.data
     return bytes(file)

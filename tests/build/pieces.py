@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.types import Chunk, End, Flow, Missing, Piece
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
@@ -60,7 +60,7 @@ class Script:
 
 def events(pieces: Iterable[Piece], **settings: Any) -> list[Event]:
     """Return what becomes of pieces."""
-    streams = Streams(**settings)
+    streams = MqttDemux(**settings)
     return [*(event for piece in pieces for event in streams.feed(piece)), *streams.finish()]
 
 

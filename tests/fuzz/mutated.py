@@ -112,7 +112,7 @@ def _snapped(random: Random, records: list[Record]) -> None:
 
 def _timeless(random: Random, records: list[Record]) -> None:
     at = random.randrange(len(records))
-    records[at] = records[at]._replace(time=random.choice((0, 1, 2**32 * 10**9 - 1, records[0].time)))
+    records[at] = records[at]._replace(time_ns=random.choice((0, 1, 2**32 * 10**9 - 1, records[0].time_ns)))
 
 
 _CHANGES: tuple[Callable[[Random, list[Record]], None], ...] = (

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as Xml
 
 from mqttpub.capture.containers.registry import Reader
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.protocol.detect import LONGEST, opening
 from mqttpub.capture.text.log_lines import Log
 from mqttpub.capture.text.parse import FORMS, BadText, read_bytes, read_text
@@ -171,7 +171,7 @@ def chained(given: Iterable[Record]) -> None:
     made += reassembler.finish()
     check_pieces(made)
     assert sum(len(each.data) for each in made if isinstance(each, Chunk)) <= size
-    streams = Streams()
+    streams = MqttDemux()
     events = [event for piece in made for event in streams.feed(piece)]
     check_events([*events, *streams.finish()])
 
@@ -192,7 +192,7 @@ def connection(data: bytes) -> None:
 
 
 def _understood(made: Iterable[Piece], choice: int) -> list[Event]:
-    streams = Streams(version=VERSIONS[choice >> 2 & 3], max_packet=1000 if choice & 16 else 1 << 28)
+    streams = MqttDemux(version=VERSIONS[choice >> 2 & 3], max_packet=1000 if choice & 16 else 1 << 28)
     events = [event for piece in made for event in streams.feed(piece)]
     return [*events, *streams.finish()]
 

@@ -9,7 +9,7 @@ import pytest
 
 from mqttpub.capture.containers import pcap, pcapng
 from mqttpub.capture.containers.buffer import Buffer
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.protocol.http_upgrade import LONGEST_HEAD
 from mqttpub.capture.types import BadCapture, Chunk, Flow
 from mqttpub.codec.encode import encode
@@ -148,7 +148,7 @@ def test_an_upgrade_whose_answer_comes_byte_by_byte() -> None:
     plain = request()
 
     def answered(request_head: bytes) -> int:
-        made = Streams()
+        made = MqttDemux()
         list(made.feed(Chunk(flow(1, 80), 0, 1, 1, request_head)))
         return steps(lambda: [list(made.feed(Chunk(flow(1, 80), 1, at, at + 2, b"x"))) for at in range(500)])
 
@@ -161,8 +161,8 @@ def test_an_upgrade_whose_answer_comes_byte_by_byte() -> None:
 def streams(port: int, first: bytes, more: bytes, *, side: int = 0) -> int:
     """Return the memory that a thousand connections take together that begin with bytes and go on with others."""
 
-    def made() -> Streams:
-        all = Streams()
+    def made() -> MqttDemux:
+        all = MqttDemux()
         for number in range(1, 1001):
             for record, data in enumerate((first, *[more] * 20), 1):
                 list(all.feed(Chunk(flow(number, port), side, record, record, data)))

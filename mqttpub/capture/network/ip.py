@@ -63,12 +63,12 @@ class _Part(NamedTuple):
 class _Datagram:
     """The fragments of a datagram that have come."""
 
-    __slots__ = ("count", "end", "protocol", "stretches", "time")
+    __slots__ = ("count", "end", "protocol", "stretches", "time_ns")
 
-    def __init__(self, part: _Part, time: int | None) -> None:
+    def __init__(self, part: _Part, time_ns: int | None) -> None:
         self.stretches = Stretches()
         self.protocol = part.protocol
-        self.time = time
+        self.time_ns = time_ns
         self.end: int | None = None
         self.count = 0
 
@@ -176,9 +176,9 @@ class Internet:
             raise Skipped(_BROKEN)
         if part.key in self._complete:
             return None
-        datagram = self._datagram(part, record.time)
+        datagram = self._datagram(part, record.time_ns)
         before = datagram.stretches.cost
-        stretch = Stretch(part.first, part.first + length, record.data[start:end], record.time, record.number)
+        stretch = Stretch(part.first, part.first + length, record.data[start:end], record.time_ns, record.number)
         try:
             datagram.add(part, stretch)
         except Skipped:
@@ -194,7 +194,7 @@ class Internet:
 
     def _datagram(self, part: _Part, now: int | None) -> _Datagram:
         """Return the datagram of a fragment, perhaps a new one, having dropped those that are too old."""
-        while self._waiting and _older(next(iter(self._waiting.values())).time, now):
+        while self._waiting and _older(next(iter(self._waiting.values())).time_ns, now):
             self._drop()
         datagram = self._waiting.get(part.key)
         if datagram is None:
@@ -216,8 +216,8 @@ class Internet:
         self._skipped["fragments of IP packets whose rest is missing"] += datagram.count
 
 
-def _older(time: int | None, now: int | None) -> bool:
-    return time is not None and now is not None and now - time > MAX_AGE
+def _older(time_ns: int | None, now: int | None) -> bool:
+    return time_ns is not None and now is not None and now - time_ns > MAX_AGE
 
 
 def address(packed: bytes, port: int) -> str:

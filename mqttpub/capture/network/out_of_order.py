@@ -13,7 +13,7 @@ class Stretch(NamedTuple):
     start: int
     end: int
     data: bytes
-    time: int | None
+    time_ns: int | None
     record: int
 
     def part(self, start: int, end: int) -> "Stretch":

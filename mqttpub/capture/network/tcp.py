@@ -107,7 +107,7 @@ class Reassembler:
         # Nearly all records end in here: an acknowledgement, or bytes in their turn. Whatever only
         # looks like a shape has no known flow where that has its addresses.
         self._last = record
-        number, time, link, data, _ = record
+        number, time_ns, link, data, _ = record
         try:
             for unpack, mark, tcp, origin, _ in self._shapes[link]:
                 found, total, kind, key, seq, ack, bits = unpack(data)
@@ -126,7 +126,7 @@ class Reassembler:
                 if seq == next and length > 0 and end <= len(data):
                     peer.acked = ack
                     side.next = seq + length & MASK
-                    return (_new(Chunk, (side.flow, side.number, time, number, data[start:end])),)
+                    return (_new(Chunk, (side.flow, side.number, time_ns, number, data[start:end])),)
                 if 0 < length <= (next - seq & MASK) <= FARTHEST_BEHIND and next != NOT_IN_TURN:
                     self.counts["repeated"] += 1
                     peer.acknowledge(ack)
@@ -141,9 +141,9 @@ class Reassembler:
         """The connections that are remembered."""
         return self._flows
 
-    def passed(self, number: int, time: int | None) -> None:
+    def passed(self, number: int, time_ns: int | None) -> None:
         """Learn of a later record that is no part of a connection, or was read elsewhere."""
-        self._last = Record(number, time, 0, b"", 0)
+        self._last = Record(number, time_ns, 0, b"", 0)
 
     def finish(self) -> Iterator[Piece]:
         """Yield what still waits, and the end of all flows that have not come to their end."""
@@ -228,20 +228,20 @@ class Reassembler:
     def _reset(self, side: Side, segment: Segment) -> Iterator[Piece]:
         if side.ended == "RST":
             return
-        yield from self._weighed(side, side.give_up(segment.time, segment.record))
+        yield from self._weighed(side, side.give_up(segment.time_ns, segment.record))
         while side.peer.waiting:
             yield from self._weighed(side.peer, side.peer.pass_over())
-        yield side.end("RST", segment.time, segment.record)
+        yield side.end("RST", segment.time_ns, segment.record)
         self._flows.close(side)
 
     def _forget(self, side: Side) -> Iterator[Piece]:
         """Yield what is left of a flow, and its end."""
         self._flows.forget(side)
-        time, record = (self._last.time, self._last.number) if self._last else (None, 0)
+        time_ns, record = (self._last.time_ns, self._last.number) if self._last else (None, 0)
         for each in (side, side.peer):
-            yield from self._weighed(each, each.give_up(time, record))
+            yield from self._weighed(each, each.give_up(time_ns, record))
         if not (side.ended and side.peer.ended):
-            yield End(side.flow, None, time, record, "end")
+            yield End(side.flow, None, time_ns, record, "end")
         # Without the circle the memory is free at once.
         peer = side.peer
         del side.peer
@@ -277,7 +277,7 @@ def _segment(packet: Packet, record: Record) -> tuple[bytes, Segment]:
     payload = start + (bits >> 10 & 0x3C)
     if payload < start + 20 or payload > end:
         raise Skipped("TCP segments with a broken header")
-    segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time, record.number)
+    segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time_ns, record.number)
     return packet.source + packet.target + ports, segment
 
 

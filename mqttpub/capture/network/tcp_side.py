@@ -34,7 +34,7 @@ class Segment(NamedTuple):
     data: bytes
     length: int
     """Of the payload as it was sent; above that of `data` when the capture cut it off."""
-    time: int | None
+    time_ns: int | None
     record: int
 
 
@@ -128,13 +128,13 @@ class Side:
                 self.next = (segment.seq + segment.length) & MASK
                 if late:
                     self._counts["repeated"] += 1
-                yield from self._pieces(segment.data[late:], segment.length - late, segment.time, segment.record)
+                yield from self._pieces(segment.data[late:], segment.length - late, segment.time_ns, segment.record)
                 return
         yield from self._sort_in(segment, self.waiting or Waiting(self.next))
 
     def _sort_in(self, segment: Segment, waiting: Waiting) -> Iterator[Piece]:
         start = waiting.place(segment.seq)
-        stretch = Stretch(start, start + segment.length, segment.data, segment.time, segment.record)
+        stretch = Stretch(start, start + segment.length, segment.data, segment.time_ns, segment.record)
         if segment.flags & FIN and stretch.end >= waiting.next and not waiting.fin:
             waiting.fin = stretch._replace(start=stretch.end, data=b"")
         if start < waiting.next:
@@ -163,7 +163,7 @@ class Side:
             yield self._gap(self.waiting, following)
             yield from self.settle()
 
-    def give_up(self, time: int | None, record: int) -> Iterator[Piece]:
+    def give_up(self, time_ns: int | None, record: int) -> Iterator[Piece]:
         """Yield all that waits, and what is missing behind it."""
         while self.waiting:
             yield from self.pass_over()
@@ -173,14 +173,14 @@ class Side:
         # One is the FIN, which counts as a byte.
         if 1 < length <= FARTHEST_AHEAD:
             self.next = self.acked
-            yield self._missing(length, time, record)
+            yield self._missing(length, time_ns, record)
 
-    def end(self, how: str, time: int | None, record: int) -> End:
+    def end(self, how: str, time_ns: int | None, record: int) -> End:
         """Return the end of this side."""
         self.ended = how
         self.next = NOT_IN_TURN
         self.waiting = None
-        return End(self.flow, self.number, time, record, how)
+        return End(self.flow, self.number, time_ns, record, how)
 
     def _expected(self) -> int:
         return self.waiting.next if self.waiting else self.next
@@ -193,35 +193,35 @@ class Side:
 
     def _in_turn(self, waiting: Waiting) -> Iterator[Piece]:
         while waiting.stretches and waiting.stretches.first.start <= waiting.next:
-            start, end, data, time, record = waiting.stretches.pop()
+            start, end, data, time_ns, record = waiting.stretches.pop()
             late, length = waiting.next - start, end - waiting.next
             if length > 0:
                 waiting.next = end
-                yield from self._pieces(data[late:], length, time, record)
+                yield from self._pieces(data[late:], length, time_ns, record)
 
-    def _pieces(self, data: bytes, length: int, time: int | None, record: int) -> Iterator[Piece]:
+    def _pieces(self, data: bytes, length: int, time_ns: int | None, record: int) -> Iterator[Piece]:
         """Yield the next bytes, and how many of so many the capture cut off."""
         if data:
-            yield _new(Chunk, (self.flow, self.number, time, record, data))
+            yield _new(Chunk, (self.flow, self.number, time_ns, record, data))
         if length > len(data):
             cut = length - len(data)
             message = f"{cut} {plural(cut, 'byte is', 'bytes are')} cut off by the snap length"
-            yield Missing(self.flow, self.number, time, record, cut, message)
+            yield Missing(self.flow, self.number, time_ns, record, cut, message)
 
     def _leave(self, waiting: Waiting) -> Iterator[Piece]:
         """Stop waiting, as nothing is out of order any longer."""
         self.waiting = None
         self.next = waiting.next & MASK
         if waiting.fin:
-            yield self.end("FIN", waiting.fin.time, waiting.fin.record)
+            yield self.end("FIN", waiting.fin.time_ns, waiting.fin.record)
 
     def _gap(self, waiting: Waiting, following: Stretch) -> Missing:
         length, waiting.next = following.start - waiting.next, following.start
-        return self._missing(length, following.time, following.record)
+        return self._missing(length, following.time_ns, following.record)
 
-    def _missing(self, length: int, time: int | None, record: int) -> Missing:
+    def _missing(self, length: int, time_ns: int | None, record: int) -> Missing:
         message = f"{length} {plural(length, 'byte is', 'bytes are')} missing from the capture"
-        return Missing(self.flow, self.number, time, record, length, message)
+        return Missing(self.flow, self.number, time_ns, record, length, message)
 
 
 def _signed(difference: int) -> int:

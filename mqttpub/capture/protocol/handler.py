@@ -1,71 +1,72 @@
-"""What all stages of understanding a connection share."""
+"""What the handlers of a connection share: a handler takes its pieces, and another can take its place."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from ...spec.versions import Version
 from ...traffic.events import Endpoints, Event
-from ..types import Flow
+from ..types import Chunk, End, Flow, Lost, Missing, Piece
 
-MOST_TOGETHER = 32 << 20
-"""Bytes that all connections hold together of what is not whole yet; one of them may hold more than that besides."""
+BUDGET_BYTES = 32 << 20
+"""Memory for what all connections hold until more of it arrives; one connection may exceed it alone."""
 UNCOUNTED = 512
-"""Bytes that a holder need not tell of."""
+"""Bytes that a connection may hold without counting them in the budget."""
 ENTRY = 200
-"""Bytes of memory that a call takes which is held, besides its data."""
+"""Bytes of memory that a held piece takes besides its data."""
 
 
 class Holder(Protocol):
-    """What holds bytes until more of them come."""
+    """Holds bytes until more of them arrive."""
 
     def let_go(self) -> None:
-        """Do without the bytes; it is not to be told to `Held`, which knows."""
+        """Drop the bytes; the budget has already released them."""
 
 
-class Held:
-    """How many bytes all connections hold together of what is not whole yet.
+class MemoryBudget:
+    """Limits the bytes that all connections hold together until more of them arrive.
 
-    Above the limit those let go that have not grown for longest. No holder counts for more than three
-    quarters of it: so the packet that is larger than all of the limit can be read, one at a time, and
-    others need not make room for all of it.
+    Above the limit, the holders that have not grown for longest drop their bytes. No holder counts for more than
+    three quarters of the limit: so a packet larger than the limit can still be read, one at a time, and others need
+    not drop everything for it.
     """
 
-    def __init__(self, limit: int = MOST_TOGETHER) -> None:
+    def __init__(self, limit: int = BUDGET_BYTES) -> None:
         self.limit = limit
         self.size = 0
-        self._shares: OrderedDict[Holder, int] = OrderedDict()
+        self.shares: OrderedDict[Holder, int] = OrderedDict()
+        """The bytes that are counted for each holder."""
 
     def hold(self, holder: Holder, size: int) -> None:
-        """Learn how many bytes a holder that has grown has now."""
+        """Record how many bytes a holder that has grown holds now."""
         share = min(size, self.limit // 4 * 3)
-        self.size += share - self._shares.pop(holder, 0)
-        self._shares[holder] = share
+        self.size += share - self.shares.pop(holder, 0)
+        self.shares[holder] = share
         while self.size > self.limit:
-            oldest = next(iter(self._shares))
+            oldest = next(iter(self.shares))
             self.release(oldest)
             oldest.let_go()
 
     def release(self, holder: Holder) -> None:
-        """Learn that a holder has no bytes any longer."""
-        self.size -= self._shares.pop(holder, 0)
+        """Record that a holder holds nothing any longer."""
+        self.size -= self.shares.pop(holder, 0)
 
 
-class Skipped:
-    """What was not MQTT, by kind: TLS, HTTP, WebSocket, SSH or unknown."""
+class SkippedConnections:
+    """Counts the connections that are not MQTT and their bytes, by kind: TLS, HTTP, WebSocket, SSH or unknown."""
 
     def __init__(self) -> None:
         self.connections: Counter[str] = Counter()
         self.bytes: Counter[str] = Counter()
 
     def add(self, kind: str, size: int, connections: int = 0) -> None:
-        """Count bytes, and connections that begin with them."""
+        """Count bytes, and connections if they begin with these bytes."""
         self.connections[kind] += connections
         self.bytes[kind] += size
 
     @property
     def sentence(self) -> str:
-        """Such as `3 connections are not MQTT: 2 TLS, 1 HTTP`; empty when all are."""
+        """Such as `3 connections are not MQTT: 2 TLS, 1 HTTP`; empty if all connections are MQTT."""
         total = self.connections.total()
         if not total:
             return ""
@@ -73,101 +74,112 @@ class Skipped:
         return f"{total:,} {'connection is' if total == 1 else 'connections are'} not MQTT: {kinds}"
 
 
-class Settings(NamedTuple):
-    """What was said about the connections to come."""
+class DemuxSettings(NamedTuple):
+    """What holds for all connections of a capture."""
 
     ports: frozenset[int]
-    """Where everything is MQTT that is nothing else."""
+    """TCP ports on which everything that is not another known protocol is MQTT."""
     version: Version | None
-    """Of connections without a CONNECT."""
+    """Of connections without a CONNECT; None to guess it."""
     max_packet: int
-    skipped: Skipped
-    held: Held
+    """The largest packet that is read, in bytes."""
+    skipped: SkippedConnections
+    budget: MemoryBudget
 
 
-class Stage(Protocol):
-    """What is known of a connection so far; it takes the pieces of its two sides."""
+class Handler(Protocol):
+    """Takes the pieces of both sides of a connection, and returns the events that they complete."""
 
-    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
-        """Take the next bytes of a side."""
+    def chunk(self, chunk: Chunk) -> Iterable[Event]:
+        """Handle the next bytes of a side."""
 
-    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterable[Event]:
-        """Pass over bytes of a side that were not captured."""
+    def missing(self, missing: Missing) -> Iterable[Event]:
+        """Handle bytes of a side that the capture does not hold."""
 
-    def lost(
-        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
-    ) -> Iterable[Event]:
-        """Give up the rest of a side, which is not what it should be or cannot be read."""
+    def lost(self, lost: Lost) -> Iterable[Event]:
+        """Handle a side whose remaining bytes cannot be read."""
 
-    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterable[Event]:
-        """Take the end of a side, or with None of all that was captured."""
+    def end(self, end: End) -> Iterable[Event]:
+        """Handle the end of a side or, where the side is None, of both."""
 
 
-class Slot:
-    """Holds the stage of a connection, so that one can follow another."""
+class HandlerSlot:
+    """Holds the handler of a connection, so that another handler can take its place."""
 
-    __slots__ = ("stage",)
+    __slots__ = ("flow", "handler")
 
-    stage: Stage
+    handler: Handler
 
-    def become(self, stage: Stage, held: Iterable[tuple[Any, ...]] = ()) -> Iterator[Event]:
-        """Put a stage in the place of the one before, and give it what that has held: calls of its methods."""
-        self.stage = stage
-        for method, *arguments in held:
-            yield from getattr(self.stage, method)(*arguments)
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+
+    def feed(self, piece: Piece | Lost) -> Iterable[Event]:
+        """Hand a piece to the handler; the events must be used up before the next call."""
+        if type(piece) is Chunk:
+            return self.handler.chunk(piece)
+        if type(piece) is Missing:
+            return self.handler.missing(piece)
+        if type(piece) is Lost:
+            return self.handler.lost(piece)
+        assert type(piece) is End
+        return self.handler.end(piece)
+
+    def switch_to(self, handler: Handler, held: Iterable[Piece | Lost] = ()) -> Iterator[Event]:
+        """Replace the handler, and feed the new one what the old one held."""
+        self.handler = handler
+        for piece in held:
+            yield from self.feed(piece)
 
     def close(self) -> None:
-        """Let the last stage go, which may know this slot: without the circle its memory is free at once."""
-        self.stage = _OVER
+        """Drop the last handler, which may refer to this slot: without the circle its memory is free at once."""
+        self.handler = _FINISHED
 
 
-class Over:
-    """A connection of which nothing more is of interest."""
+class Finished:
+    """Handles a connection of which nothing more is of interest."""
 
     __slots__ = ()
 
-    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
+    def chunk(self, chunk: Chunk) -> Iterable[Event]:
         """Do nothing."""
         return ()
 
-    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterable[Event]:
+    def missing(self, missing: Missing) -> Iterable[Event]:
         """Do nothing."""
         return ()
 
-    def lost(
-        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
-    ) -> Iterable[Event]:
+    def lost(self, lost: Lost) -> Iterable[Event]:
         """Do nothing."""
         return ()
 
-    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterable[Event]:
+    def end(self, end: End) -> Iterable[Event]:
         """Do nothing."""
         return ()
 
 
-_OVER = Over()
+_FINISHED = Finished()
 
 
-class Ignored(Over):
-    """A connection that is not MQTT; its bytes are counted."""
+class IgnoredConnection(Finished):
+    """Counts the bytes of a connection that is not MQTT."""
 
     __slots__ = ("kind", "skipped")
 
-    def __init__(self, kind: str, skipped: Skipped) -> None:
+    def __init__(self, kind: str, skipped: SkippedConnections) -> None:
         self.kind = kind
         self.skipped = skipped
         skipped.add(kind, 0, connections=1)
 
-    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterable[Event]:
-        """Count the next bytes."""
-        self.skipped.bytes[self.kind] += len(data)
+    def chunk(self, chunk: Chunk) -> Iterable[Event]:
+        """Count the bytes."""
+        self.skipped.bytes[self.kind] += len(chunk.data)
         return ()
 
 
 def ends_of(flow: Flow, client: int | None, *, begun: bool = False) -> Endpoints:
-    """Return the ends of a flow; without names when it is not known which side is the client.
+    """Return the ends of a flow; without addresses while it is unknown which side is the client.
 
-    `begun` says that the beginning of what the flow carries was captured, whether or not that of the flow was.
+    `begun` says that the beginning of the MQTT connection was captured, whether or not that of the flow was.
     """
     begun = begun or flow.opened
     if client is None:

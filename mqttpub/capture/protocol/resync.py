@@ -1,4 +1,4 @@
-"""Looking for a place where packets begin, in bytes that do not begin with one."""
+"""Finds a place where packets begin, in bytes that do not begin with one."""
 
 import re
 from collections import deque
@@ -14,70 +14,69 @@ from ...wire.cursor import Cursor, Overlong, Short
 from .evidence import clean, first_bytes, without_payload
 
 PROOF = 3
-"""Packets that have to follow one another."""
+"""Packets that have to follow one another to prove a place."""
 LEAST = 4
-"""Bytes that have to fill whole segments exactly, where fewer packets are to be proof enough."""
+"""Bytes that fewer packets must have, if they are to prove a place by filling whole segments exactly."""
 WINDOW = 1 << 16
-"""Bytes that are kept while nothing is found."""
+"""Bytes that are kept while nothing is found, at most."""
 LARGE_WINDOW = 1 << 20
-"""Bytes that are kept from the beginning of a segment on that begins as a packet does."""
+"""The same, from the start of a segment that begins like a packet."""
 LARGEST = 4096
-"""The most that a PUBLISH that proves anything has before its payload."""
+"""Bytes before the payload of a PUBLISH that counts as proof, at most."""
 SMALL = 129
-"""The longest other packet that proves anything: those whose Remaining Length is one byte."""
+"""Bytes of any other packet that counts as proof, at most: Remaining Length is one byte."""
 THOROUGH = 64
-"""The longest that is judged by all rules."""
+"""Bytes of a packet that is checked against all rules, at most."""
 MOST_CHAINS = 64
 HEADER = 7
-"""Bytes that the pattern looks at, at most."""
+"""Bytes that the pattern examines, at most."""
 EFFORT = 16
-"""Bytes that may be decoded for each byte that comes; each packet that is tried counts for so many more."""
+"""Bytes that may be decoded for each byte that arrives; each packet that is tried costs as many besides its own."""
 PATIENCE = 1 << 20
-"""Bytes that may be decoded besides."""
+"""Bytes that may be decoded in addition."""
 
 
-class Held(NamedTuple):
-    """Bytes that were kept, as they came."""
+class KeptBytes(NamedTuple):
+    """Bytes that were kept, as they arrived."""
 
     offset: int
-    time: int | None
+    time_ns: int | None
     record: int
     data: bytes
 
 
-class Found(NamedTuple):
-    """Where packets begin, and why that is so."""
+class FoundPackets(NamedTuple):
+    """Where packets begin, and the proof as a sentence."""
 
     start: int
     why: str
     packets: int
-    held: list[Held]
-    """The bytes from there on; empty when they are still to come."""
+    held: list[KeptBytes]
+    """The bytes from there; empty if they are still to come."""
 
 
-class Chain:
-    """Packets that follow one another, as far as was seen."""
+class PacketChain:
+    """Packets that follow one another, as far as the bytes go."""
 
     __slots__ = ("aligned", "due", "next", "starts", "versions")
 
     def __init__(self, start: int, aligned: bool, versions: frozenset[Version]) -> None:
         self.starts: list[int] = []
         self.aligned = aligned
-        """Whether a segment begins at the first one."""
+        """Whether the first packet begins at the start of a segment."""
         self.next = start
         self.due = start + 2
-        """How far the bytes have to reach before more can be said."""
+        """The offset that the bytes have to reach before the next packet can be checked."""
         self.versions = versions
-        """Those in which all of them are without errors."""
+        """The versions in which none of the packets has an error."""
 
 
-class Search:
-    """Looks for packets that follow one another without an error in a version.
+class PacketFinder:
+    """Finds packets that follow one another without an error in some version.
 
-    `feed` and `missing` return what was found as soon as it is proven: `aligned` packets from
-    the beginning of a segment, `anywhere` packets from another place, or, with `filling`, fewer
-    that fill whole segments exactly. Memory is bounded by LARGE_WINDOW, time by the bytes that come:
-    `tired` says that too much was tried in vain.
+    `feed` and `missing` return the place as soon as it is proven: by `aligned` packets from the start of a segment,
+    by `anywhere` packets from another place or, with `filling`, by fewer that fill whole segments exactly. Memory is
+    bounded by LARGE_WINDOW, time by the number of bytes; `tired` means that too much was tried in vain.
     """
 
     def __init__(
@@ -95,36 +94,36 @@ class Search:
 
     def _restart(self, offset: int) -> None:
         self.base = self.seen = self._scanned = offset
-        self._window = bytearray()
-        self._held: deque[Held] = deque()
+        self.window = bytearray()
+        self._held: deque[KeptBytes] = deque()
         self._segments: set[int] = set()
         self._tried: set[int] = set()
-        self._chains: list[Chain] = []
+        self.chains: list[PacketChain] = []
 
-    def feed(self, data: bytes, time: int | None, record: int) -> Found | None:
-        """Take the next segment."""
+    def feed(self, data: bytes, time_ns: int | None, record: int) -> FoundPackets | None:
+        """Return the place that the next segment proves, if any."""
         self._segments.add(self.seen)
-        self._held.append(Held(self.seen, time, record, data))
-        self._window += data
+        self._held.append(KeptBytes(self.seen, time_ns, record, data))
+        self.window += data
         self.seen += len(data)
         self._effort += EFFORT * len(data)
         self._scan()
-        self._chains = [chain for chain in self._chains if chain.due > self.seen or self._follow(chain)]
+        self.chains = [chain for chain in self.chains if chain.due > self.seen or self._follow(chain)]
         found = self._proven() or (self._filled(self.seen) if self.filling else None)
         if not found:
             self._forget()
         return found
 
-    def missing(self, length: int) -> Found | None:
-        """Pass over bytes that were not captured."""
+    def missing(self, length: int) -> FoundPackets | None:
+        """Return the place that the end of a segment before a gap proves, if any."""
         found = self._filled(self.seen + length) if self.filling else None
         if not found:
             self._restart(self.seen + length)
         return found
 
-    def finish(self) -> Found | None:
-        """Return what the last bytes prove, when packets end with them."""
-        ended = [chain for chain in self._chains if chain.starts and chain.next == self.seen]
+    def finish(self) -> FoundPackets | None:
+        """Return the place that is proven by packets that end with the last byte, if any."""
+        ended = [chain for chain in self.chains if chain.starts and chain.next == self.seen]
         for chain in ended:
             if chain.aligned or len(chain.starts) > 1:
                 return self._found(chain, f"{counted(len(chain.starts), 'packet')} end with the last byte")
@@ -133,19 +132,19 @@ class Search:
     def _scan(self) -> None:
         """Begin a chain wherever a packet might begin."""
         stop = self.seen - self.base
-        for match in self._pattern.finditer(self._window, self._scanned - self.base):
+        for match in self._pattern.finditer(self.window, self._scanned - self.base):
             start = self.base + match.start()
             if start not in self._tried:
-                chain = Chain(start, start in self._segments, self.versions)
+                chain = PacketChain(start, start in self._segments, self.versions)
                 if chain.due > self.seen or self._follow(chain):
-                    self._chains.append(chain)
+                    self.chains.append(chain)
                 if stop - match.start() <= HEADER:
                     self._tried.add(start)
         self._scanned = max(self._scanned, self.seen - HEADER)
         self._tried = {start for start in self._tried if start >= self._scanned}
 
-    def _follow(self, chain: Chain) -> bool:
-        """Go from packet to packet until they are proof or the bytes end; False when one of them is none."""
+    def _follow(self, chain: PacketChain) -> bool:
+        """Go from packet to packet until they prove a place or the bytes end; False if one of them is not a packet."""
         while chain.due <= self.seen and not self.tired and len(chain.starts) < self.needed[chain.aligned]:
             length, versions = self._look(chain.next, chain.versions)
             if versions is None:
@@ -160,14 +159,14 @@ class Search:
         return True
 
     def _look(self, at: int, versions: frozenset[Version]) -> tuple[int, frozenset[Version] | None]:
-        """Return the length of the packet at a place, and the versions that it is right in.
+        """Return the length of the packet at an offset, and the versions in which it has no error.
 
-        Without versions (None) the number says how many bytes have to be there first.
+        Versions of None mean that the number is how many bytes have to be there first.
         """
         start = at - self.base
         if start < 0:
             return 0, frozenset()
-        head = bytes(self._window[start : start + LARGEST])
+        head = bytes(self.window[start : start + LARGEST])
         try:
             length = frame_length(head)
         except Overlong:
@@ -182,23 +181,23 @@ class Search:
         self._effort -= count
         self.tired = self._effort < 0
 
-    def _proven(self) -> Found | None:
+    def _proven(self) -> FoundPackets | None:
         for aligned in (True, False):
-            for chain in self._chains:
+            for chain in self.chains:
                 if chain.aligned == aligned and len(chain.starts) >= self.needed[aligned]:
                     return self._found(chain, f"{counted(len(chain.starts), 'packet')} follow one another")
         return None
 
-    def _filled(self, end: int) -> Found | None:
-        for chain in self._chains:
+    def _filled(self, end: int) -> FoundPackets | None:
+        for chain in self.chains:
             if chain.aligned and chain.next == end and chain.starts and end - chain.starts[0] >= LEAST:
                 packets = counted(len(chain.starts), "packet")
                 return self._found(chain, f"{packets} and a segment begin and end together")
         return None
 
-    def _found(self, chain: Chain, why: str) -> Found:
+    def _found(self, chain: PacketChain, why: str) -> FoundPackets:
         start = next(start for start in (*chain.starts, chain.next) if start >= self.base)
-        return Found(
+        return FoundPackets(
             start,
             why,
             len(chain.starts),
@@ -206,16 +205,16 @@ class Search:
         )
 
     def _forget(self) -> None:
-        """Keep the window within its size, and the most promising chains."""
-        begun = any(chain.aligned and chain.starts and chain.starts[0] >= self.base for chain in self._chains)
+        """Keep the window within its limit, and the most promising chains."""
+        begun = any(chain.aligned and chain.starts and chain.starts[0] >= self.base for chain in self.chains)
         while self.seen - self.base > (LARGE_WINDOW if begun else WINDOW):
             gone = self._held.popleft()
             self._segments.discard(gone.offset)
             self.base += len(gone.data)
-            del self._window[: len(gone.data)]
+            del self.window[: len(gone.data)]
         self._scanned = max(self._scanned, self.base)
-        if len(self._chains) > MOST_CHAINS:
-            self._chains = sorted(self._chains, key=lambda chain: (-len(chain.starts), chain.due))[:MOST_CHAINS]
+        if len(self.chains) > MOST_CHAINS:
+            self.chains = sorted(self.chains, key=lambda chain: (-len(chain.starts), chain.due))[:MOST_CHAINS]
 
 
 def _look(head: bytes, length: int, versions: Iterable[Version]) -> tuple[int, frozenset[Version] | None]:
@@ -229,7 +228,7 @@ def _look(head: bytes, length: int, versions: Iterable[Version]) -> tuple[int, f
 
 
 def _look_at_publish(head: bytes, length: int, versions: Iterable[Version]) -> tuple[int, frozenset[Version] | None]:
-    """Judge a PUBLISH, whose payload need not be there, as soon as all before the payload is."""
+    """Check a PUBLISH as soon as everything before its payload is there."""
     right: set[Version] = set()
     due = 0
     for version in versions:
@@ -246,7 +245,7 @@ def _look_at_publish(head: bytes, length: int, versions: Iterable[Version]) -> t
 
 
 _NEVER = re.compile(rb"[\x00-\x1f\x7f#+]")
-"""Bytes that stand in no Topic Name that proves anything."""
+"""Bytes that a Topic Name does not have if it counts as proof."""
 
 
 def _no_topic(head: bytes) -> bool:
@@ -259,14 +258,14 @@ def _no_topic(head: bytes) -> bool:
     return _NEVER.search(head, cursor.pos, cursor.pos + size) is not None
 
 
-def _from(start: int, held: Held) -> Held:
+def _from(start: int, held: KeptBytes) -> KeptBytes:
     skip = max(0, start - held.offset)
     return held._replace(offset=held.offset + skip, data=held.data[skip:])
 
 
 @cache
 def _pattern(versions: frozenset[Version], direction: Direction | None) -> re.Pattern[bytes]:
-    """Return the pattern of bytes that may be the beginning of a packet; matches are empty, so they overlap."""
+    """Return the pattern of bytes that may begin a packet; matches are empty, so that they may overlap."""
     firsts = {first for version in versions for first in first_bytes(version) if _sent(first, version, direction)}
     publishes = {first for first in firsts if first >> 4 == Publish.code}
     acks = {first for first in firsts if first >> 4 in _ACKS}
@@ -280,7 +279,7 @@ def _pattern(versions: frozenset[Version], direction: Direction | None) -> re.Pa
 
 
 _ACKS = frozenset(cls.code for cls in (Puback, Pubrec, Pubrel, Pubcomp))
-"""Where 5.0 has a Reason Code, none of which is a printable character."""
+"""Packets that may have a Reason Code in 5.0; none of these is a printable character."""
 
 
 def _sent(first: int, version: Version, direction: Direction | None) -> bool:

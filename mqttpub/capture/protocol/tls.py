@@ -27,7 +27,7 @@ class Decrypted(NamedTuple):
 
     record: int
     """The record of the capture that completed them."""
-    time: int | None
+    time_ns: int | None
     """Nanoseconds since 1970."""
     source: str
     """Address and port, as in Flow."""

@@ -1,12 +1,12 @@
 """WebSocket (RFC 6455): frames, masks, fragments and compression (RFC 7692)."""
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...traffic.events import Event, Remark
-from ..types import Flow
-from .handler import Slot, ends_of
+from ..types import Chunk, End, Flow, Lost, Missing
+from .handler import HandlerSlot, ends_of
 
 PIECE = 1 << 16
 """Bytes that are inflated at a time."""
@@ -29,7 +29,7 @@ _QUIET = frozenset((1000, 1001))
 """Close codes that need no remark."""
 
 
-class Fault(Exception):
+class WebSocketError(Exception):
     """What follows in this direction cannot be read."""
 
     def __init__(self, message: str, malformed: bool = True) -> None:
@@ -39,65 +39,69 @@ class Fault(Exception):
         """Whether the peer is to blame, and not the capture."""
 
 
-class WebSocket:
-    """A connection whose sides send WebSocket frames; what the frames carry goes to a stage of its own."""
+class WebSocketConnection:
+    """Handles a connection of WebSocket frames; `carried` handles the payloads of its binary messages."""
 
-    def __init__(self, flow: Flow, client: int, carried: Slot, extensions: str, remark: Remark | None) -> None:
+    def __init__(
+        self, flow: Flow, client: int, carried: HandlerSlot, extensions: str, remark: Remark | None
+    ) -> None:  # fmt: skip
         self.flow = flow
         self.client = client
         self.carried = carried
         self.remark = remark
-        """Said once it is clear that MQTT is carried."""
+        """Yielded once it is clear that MQTT is carried."""
         offered = _deflate(extensions)
-        self.frames: tuple[Frames, ...] = tuple(
-            Frames(side == client, None if offered is None else Inflater(_ROLES[side == client] not in offered))
+        self.frames: tuple[WebSocketFrames, ...] = tuple(
+            WebSocketFrames(
+                side == client, None if offered is None else Inflater(_ROLES[side == client] not in offered)
+            )
             for side in (0, 1)
         )
 
-    def chunk(self, side: int, time: int | None, record: int, data: bytes) -> Iterator[Event]:
-        """Take the next bytes of a side."""
+    def chunk(self, chunk: Chunk) -> Iterator[Event]:
+        """Handle the next bytes of a side."""
+        flow, side, time_ns, record, data = chunk
         frames = self.frames[side]
         try:
             for payload in frames.feed(data):
-                yield from self._events(self.carried.stage.chunk(side, time, record, payload))
-        except Fault as fault:
-            yield from self._lost(side, time, record, fault)
+                yield from self._events(self.carried.feed(Chunk(flow, side, time_ns, record, payload)))
+        except WebSocketError as error:
+            yield from self._lost(chunk, error)
         if frames.remarks:
             for text in frames.remarks:
-                yield Remark(ends_of(self.flow, self.client), time, record, None, f"{self._who(side)}: {text}")
+                yield Remark(ends_of(self.flow, self.client), time_ns, record, None, f"{self._who(side)}: {text}")
             frames.remarks.clear()
 
-    def missing(self, side: int, time: int | None, record: int, length: int, message: str) -> Iterator[Event]:
-        """Pass over bytes of a side that were not captured, where no more than a payload is missing."""
+    def missing(self, missing: Missing) -> Iterator[Event]:
+        """Skip bytes that were not captured, if only payload is missing; else give the side up."""
         try:
-            lacking = self.frames[side].missing(length, message)
-        except Fault as fault:
-            yield from self._lost(side, time, record, fault)
+            length = self.frames[missing.side].missing(missing.length, missing.message)
+        except WebSocketError as error:
+            yield from self._lost(missing, error)
             return
-        if lacking:
-            yield from self._events(self.carried.stage.missing(side, time, record, lacking, message))
+        if length:
+            yield from self._events(self.carried.feed(missing._replace(length=length)))
 
-    def lost(
-        self, side: int, time: int | None, record: int, message: str, data: bytes, malformed: bool
-    ) -> Iterator[Event]:
+    def lost(self, lost: Lost) -> Iterator[Event]:
         """Give up the rest of a side."""
-        return self._lost(side, time, record, Fault(message, malformed), data)
+        return self._lost(lost, WebSocketError(lost.message, lost.malformed), lost.data)
 
-    def end(self, side: int | None, time: int | None, record: int, how: str) -> Iterator[Event]:
-        """Take the end of a side, or of all that was captured."""
-        return self._events(self.carried.stage.end(side, time, record, how))
+    def end(self, end: End) -> Iterator[Event]:
+        """Handle the end of one side or of both."""
+        return self._events(self.carried.feed(end))
 
-    def _events(self, events: Any) -> Iterator[Event]:
+    def _events(self, events: Iterable[Event]) -> Iterator[Event]:
         for event in events:
             if self.remark:
                 yield self.remark
                 self.remark = None
             yield event
 
-    def _lost(self, side: int, time: int | None, record: int, fault: Fault, data: bytes = b"") -> Iterator[Event]:
-        header = self.frames[side].stop()
+    def _lost(self, piece: Chunk | Missing | Lost, error: "WebSocketError", data: bytes = b"") -> Iterator[Event]:
+        header = self.frames[piece.side].stop()
         shown = data or header
-        yield from self._events(self.carried.stage.lost(side, time, record, fault.message, shown, fault.malformed))
+        lost = Lost(piece.flow, piece.side, piece.time_ns, piece.record, error.message, shown, error.malformed)
+        yield from self._events(self.carried.feed(lost))
 
     def _who(self, side: int) -> str:
         return "client" if side == self.client else "server"
@@ -118,10 +122,10 @@ def _deflate(extensions: str) -> set[str] | None:
 # frames
 
 
-class Frames:
+class WebSocketFrames:
     """The frames of one direction: bytes in, the payload of binary messages out.
 
-    `feed` raises Fault where the frames break RFC 6455 or carry what MQTT must not be carried in;
+    `feed` raises WebSocketError where the frames break RFC 6455 or carry what MQTT must not be carried in;
     what it yielded before is right. Nothing is kept but an unfinished header and a control frame.
     """
 
@@ -160,13 +164,20 @@ class Frames:
             self._turn += len(piece)
 
     def missing(self, length: int, message: str) -> int:
-        """Pass over bytes within one payload and return how many of them would have been yielded; raises Fault."""
+        """Skip bytes within one payload, and return how many of them belong to MQTT.
+
+        Raises WebSocketError where more than payload is missing.
+        """
         if self._closed:
             return 0
         if length > self._left:
-            raise Fault(f"{message}, a header of a WebSocket frame with them; nothing behind that can be read", False)
+            raise WebSocketError(
+                f"{message}, a header of a WebSocket frame with them; nothing behind that can be read", False
+            )
         if self._compressed and not self._first & CONTROL:
-            raise Fault(f"{message}, from a compressed WebSocket message; nothing behind that can be read", False)
+            raise WebSocketError(
+                f"{message}, from a compressed WebSocket message; nothing behind that can be read", False
+            )
         self._left -= length
         self._turn += length
         if self._first & CONTROL:
@@ -201,22 +212,24 @@ class Frames:
         return at
 
     def _check(self, header: bytearray) -> None:
-        """Raise Fault for a frame that may not be here (RFC 6455, section 5)."""
+        """Raise WebSocketError for a frame that may not be here (RFC 6455, section 5)."""
         first, opcode = header[0], header[0] & OPCODE
         if first & RESERVED or (first & COMPRESSED and not self._may_compress(opcode)):
-            raise Fault(f"WebSocket frame with reserved bits set, 0x{first:02x}, that nothing negotiated")
+            raise WebSocketError(f"WebSocket frame with reserved bits set, 0x{first:02x}, that nothing negotiated")
         if opcode not in (CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG):
-            raise Fault(f"WebSocket frame with reserved opcode {opcode}")
+            raise WebSocketError(f"WebSocket frame with reserved opcode {opcode}")
         if opcode & CONTROL:
             if not first & FIN or _length(header) > MOST_CONTROL:
-                raise Fault("WebSocket control frame that is fragmented, or longer than 125 bytes")
+                raise WebSocketError("WebSocket control frame that is fragmented, or longer than 125 bytes")
         elif (opcode == CONTINUATION) != self._open:
             wrong = "no message that it continues" if opcode == CONTINUATION else "a message that is not finished"
-            raise Fault(f"WebSocket frame with opcode {opcode} after {wrong}")
+            raise WebSocketError(f"WebSocket frame with opcode {opcode} after {wrong}")
         if opcode == TEXT:
-            raise Fault("WebSocket text frame, but MQTT travels in binary frames only (MQTT5-6.0.0-1, MQTT311-6.0.0-1)")
+            raise WebSocketError(
+                "WebSocket text frame, but MQTT travels in binary frames only (MQTT5-6.0.0-1, MQTT311-6.0.0-1)"
+            )
         if _length(header) >> 63:
-            raise Fault("WebSocket frame with a length of 64 bits")
+            raise WebSocketError("WebSocket frame with a length of 64 bits")
         if bool(header[1] & MASKED) != self.masked and not self._told:
             self._told = True
             is_not = (
@@ -322,7 +335,10 @@ class Inflater:
             data = self._inflate.unconsumed_tail
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what the next bytes of a message inflate to; raises Fault for what is no DEFLATE data, or a bomb."""
+        """Yield the inflated bytes of the next bytes of a message.
+
+        Raises WebSocketError for bytes that are not DEFLATE data, and for a message that inflates too much.
+        """
         self._taken += len(data)
         self._remember(data)
         while data or self._inflate.unconsumed_tail:
@@ -350,9 +366,9 @@ class Inflater:
         # One byte more than the most says that it were too many.
         self._compressed += data[: MOST_REPEATED + 1 - len(self._compressed)]
 
-    def _fault(self, message: str) -> Fault:
+    def _fault(self, message: str) -> WebSocketError:
         self._begin(b"")
-        return Fault(message)
+        return WebSocketError(message)
 
     def finish(self) -> Iterator[bytes]:
         """Yield the rest of a message."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...capture.protocol.mqtt_sender import Sender
+from ...capture.protocol.mqtt_sender import MqttSender
 from ...spec.versions import Direction
 from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ..scan.records import Integers, Records
@@ -85,7 +85,7 @@ class Assembly:
         self._framing = framing
         self._segment = segment
 
-    def leap(self, sender: Sender, offset: int, place: int, framed: Framed) -> None:
+    def leap(self, sender: MqttSender, offset: int, place: int, framed: Framed) -> None:
         """Add packets of segments, the first of which begins at an offset in the stream of a sender.
 
         `place` is where it begins in the payloads of all segments.

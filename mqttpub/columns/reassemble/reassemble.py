@@ -15,7 +15,7 @@ import numpy as np
 
 from ...capture.network.link import Skipped, ip_start
 from ...capture.network.tcp_side import MASK, Side
-from ...capture.protocol.mqtt_connection import Connection
+from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import Record
 from ..scan.records import Integers, Records
 from .assembly import Assembly, Batch
@@ -281,7 +281,7 @@ class _Turns:
                 side.peer.acked = part.ack
         return True
 
-    def _commit(self, connection: Connection, side: Side, part: _Part, framed: Framed) -> None:
+    def _commit(self, connection: MqttConnection, side: Side, part: _Part, framed: Framed) -> None:
         side.next = part.after
         sender = connection.senders[side.number]
         offset = sender.offset + len(sender.begun or b"")

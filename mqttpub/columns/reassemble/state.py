@@ -5,7 +5,8 @@ from collections.abc import Generator, Iterable, Iterator
 
 from ...capture.network.tcp import Reassembler
 from ...capture.network.tcp_side import Segment, Side
-from ...capture.protocol.demux import Skipped, Streams
+from ...capture.protocol.demux import MqttDemux
+from ...capture.protocol.handler import SkippedConnections
 from ...capture.types import Piece, Record
 from ...codec.stream import MAX_PACKET
 from ...spec.versions import Version
@@ -36,7 +37,7 @@ class State:
         self.bucket = Bucket(*bucket, shares)
         self.max_packet = max_packet
         self.reassembler = _Part(self.bucket)
-        self.streams = Streams(ports=ports, version=version, max_packet=max_packet)
+        self.streams = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.records = 0
         """How many were read so far."""
         self.before = 0
@@ -46,7 +47,7 @@ class State:
         self._keys = 0
 
     @property
-    def skipped(self) -> Skipped:
+    def skipped(self) -> SkippedConnections:
         """What was not MQTT so far."""
         return self.streams.skipped
 
@@ -97,6 +98,6 @@ class _Part(Reassembler):
     def _begin(self, key: bytes, segment: Segment) -> Side | None:
         side = super()._begin(key, segment)
         if side:
-            when = "" if segment.time is None else f"@{segment.time}"
+            when = "" if segment.time_ns is None else f"@{segment.time_ns}"
             self.names[side.flow.number] = f"{'-'.join(side.flow.ends)}#{segment.record}{when}"
         return side

@@ -96,7 +96,7 @@ def gathered(found: Iterable[Record], block: int = BLOCK) -> Iterator[Records]:
 def _joined(found: list[Record]) -> Records:
     sizes = np.array([len(each.data) for each in found], np.int64)
     end = np.cumsum(sizes)
-    times = [NO_TIME if each.time is None or each.time >= LATEST else each.time for each in found]
+    times = [NO_TIME if each.time_ns is None or each.time_ns >= LATEST else each.time_ns for each in found]
     length, time, link = (
         np.array(values, np.int64) for values in ([each.length for each in found], times, [each.link for each in found])
     )

@@ -33,20 +33,24 @@ KINDS = "biuf"
 """Arrays of numbers, as numpy calls their kinds."""
 
 CLASSES = {
-    "mqttpub.capture.types": "Flow Record",
-    "mqttpub.capture.protocol.mqtt_connection": "Connection Guessing",
+    "mqttpub.capture.types": "Chunk End Flow Lost Missing Record",
+    "mqttpub.capture.protocol.mqtt_connection": "GuessedConnection MqttConnection",
     "mqttpub.capture.protocol.evidence": "Guess",
     "mqttpub.capture.network.connections": "Flows",
     "mqttpub.capture.network.ip": "Internet _Datagram",
-    "mqttpub.capture.protocol.demux": "Secured Security Streams Undecided",
+    "mqttpub.capture.protocol.demux": "MqttDemux",
+    "mqttpub.capture.protocol.tls_connection": "TlsConnection TlsConnections",
+    "mqttpub.capture.protocol.undecided": "UndecidedConnection",
     "mqttpub.capture.network.tcp_side": "Side Waiting",
-    "mqttpub.capture.protocol.resync": "Chain Held Search",
-    "mqttpub.capture.protocol.mqtt_sender": "Gap Sender _nobody",
-    "mqttpub.capture.protocol.handler": "Held Ignored Over Settings Skipped Slot",
+    "mqttpub.capture.protocol.resync": "KeptBytes PacketChain PacketFinder",
+    "mqttpub.capture.protocol.mqtt_sender": "MqttSender StreamGap _ignore_connect",
+    "mqttpub.capture.protocol.handler": (
+        "DemuxSettings Finished HandlerSlot IgnoredConnection MemoryBudget SkippedConnections"
+    ),
     "mqttpub.capture.network.out_of_order": "Stretch Stretches",
     "mqttpub.capture.network.tcp": "_shape",
-    "mqttpub.capture.protocol.http_upgrade": "Head Upgrade",
-    "mqttpub.capture.protocol.websocket": "Frames Inflater WebSocket",
+    "mqttpub.capture.protocol.http_upgrade": "HttpHead HttpUpgrade",
+    "mqttpub.capture.protocol.websocket": "Inflater WebSocketConnection WebSocketFrames",
     "mqttpub.columns.scan.buckets": "Bucket",
     "mqttpub.columns.connections": "Connections",
     "mqttpub.columns.findings": "Judging",
@@ -81,7 +85,7 @@ CLASSES = {
     __name__: "_array _bound _column _test_point _pattern",
 }
 """All that a state may name, by modules."""
-BOUND = {("Connection", "connect"), ("Undecided", "_slot"), ("Undecided", "_ignored")}
+BOUND = {("MqttConnection", "connect"), ("UndecidedConnection", "_slot"), ("UndecidedConnection", "_ignored")}
 """Methods that objects of the state call later."""
 
 

@@ -154,7 +154,7 @@ def _first_time(file: Any) -> int | None:
         record = next(iter(Reader(file)), None)
     except BadCapture:
         return None
-    return record.time if record else None
+    return record.time_ns if record else None
 
 
 def _paths(given: str) -> Iterator[str]:

@@ -41,7 +41,7 @@ def read(data: bytes) -> tuple[list[Record], str]:
 
 def contents(found: list[Record]) -> list[tuple[int | None, bytes]]:
     """Return records without their numbers."""
-    return [(record.time, record.data) for record in found]
+    return [(record.time_ns, record.data) for record in found]
 
 
 def patched(data: bytes, at: int, new: bytes) -> bytes:

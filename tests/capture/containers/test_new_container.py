@@ -61,7 +61,9 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(containers, "__path__", [*containers.__path__, str(folder)])
     registry.containers.cache_clear()
     with QOS2.open("rb") as file:
-        frames = [(struct.pack("<qI", each.time or 0, len(each.data)) + each.data) for each in registry.records(file)]
+        frames = [
+            (struct.pack("<qI", each.time_ns or 0, len(each.data)) + each.data) for each in registry.records(file)
+        ]
     path = tmp_path / "qos2.toy"
     path.write_bytes(b"TOY CAPTURE\n" + b"".join(frames))
     yield path

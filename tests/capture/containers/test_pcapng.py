@@ -130,7 +130,7 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, data: st.DataO
         mutated[at] = data.draw(st.sampled_from([0, 1, 4, 6, 10, 0x7F, 0x80, 0xFF]))
     found, error = read(bytes(mutated))
     assert [record.number for record in found] == [*range(1, len(found) + 1)]
-    assert all(record.time is None or 0 <= record.time < LATEST for record in found)
+    assert all(record.time_ns is None or 0 <= record.time_ns < LATEST for record in found)
     assert all(record.length >= len(record.data) for record in found)
     assert error is None or 0 <= error.offset <= len(mutated)
 
@@ -157,7 +157,7 @@ def test_a_time_far_away_is_none() -> None:
     file.enhanced(1, Packet(5_000_000, b""))
     file.enhanced(1, Packet(4_999_999, b""))
     found, _ = read(bytes(file.data))
-    assert [record.time for record in found] == [last * 10**9, None, None, 0, None]
+    assert [record.time_ns for record in found] == [last * 10**9, None, None, 0, None]
 
 
 def test_keys_are_counted_by_their_kind() -> None:
@@ -228,7 +228,9 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
         data = bytearray(file.data)
         data[end - 4] ^= 4
         found, error = read(bytes(data))
-        assert [record.time for record in found] == [each.time for each in file.records if each.number != number + 1]
+        assert [record.time_ns for record in found] == [
+            each.time_ns for each in file.records if each.number != number + 1
+        ]
         wrong = "a block has 36 bytes by its beginning and 32 by its end (36 bytes skipped)"
         assert str(error) == f"offset {end - 36}: {wrong}"
 
@@ -362,8 +364,8 @@ def test_tshark_reads_the_same(tmp_path: Path) -> None:
     assert error is None
     assert [row.split("\t")[1:] for row in shown] == [[str(len(each.data)), str(each.length)] for each in found]
     times = [row.split("\t")[0] for row in shown]
-    assert [_nanoseconds(text) for text, each in zip(times, found, strict=True) if each.time] == [
-        each.time for each in found if each.time
+    assert [_nanoseconds(text) for text, each in zip(times, found, strict=True) if each.time_ns] == [
+        each.time_ns for each in found if each.time_ns
     ]
 
 

@@ -257,10 +257,10 @@ def test_a_fragment_that_was_cut_off_ends_what_is_known() -> None:
 
 def test_fragments_wait_30_seconds() -> None:
     first, second, *_ = records(split(4, BODY, [48]), LINKS["raw IP"])
-    assert first.time is not None
+    assert first.time_ns is not None
     for late, expected in ((30, [BODY]), (31, [])):
         reader = Reader()
-        assert reader.records(first, second._replace(time=first.time + late * SECOND)) == expected
+        assert reader.records(first, second._replace(time_ns=first.time_ns + late * SECOND)) == expected
         reader.internet.finish()
         assert reader.skipped == ({} if expected else {"fragments of IP packets whose rest is missing": 2})
 
@@ -269,7 +269,7 @@ def test_fragments_without_time_wait_until_there_are_too_many() -> None:
     reader = Reader(max_fragments=100 * 400)
     several = [split(4, bytes([id]) * 100, [48], id) for id in range(200)]
     given = records([parts[0] for parts in several], LINKS["raw IP"])
-    assert reader.records(*[record._replace(time=None) for record in given]) == []
+    assert reader.records(*[record._replace(time_ns=None) for record in given]) == []
     assert reader.skipped["fragments of IP packets whose rest is missing"] > 50
     assert reader.packets(several[0][1]) == []
     assert reader.packets(several[-1][1]) == [bytes([199]) * 100]

@@ -112,9 +112,9 @@ def test_the_urgent_pointer_changes_nothing() -> None:
 def test_pieces_have_flow_record_and_time() -> None:
     first, second = records([Wire(6).packet(1, 0, b"abc"), Wire(6).packet(0, 0, b"xyz")])
     one, two, end = read([first, second])
-    assert one == Chunk(one.flow, 0, first.time, 1, b"abc")
-    assert two == Chunk(one.flow, 1, second.time, 2, b"xyz")
-    assert end == End(one.flow, None, second.time, 2, "end")
+    assert one == Chunk(one.flow, 0, first.time_ns, 1, b"abc")
+    assert two == Chunk(one.flow, 1, second.time_ns, 2, b"xyz")
+    assert end == End(one.flow, None, second.time_ns, 2, "end")
     assert (one.flow.number, one.flow.ends) == (1, ("[fd00::b]:1883", "[fd00::a]:50000"))
     assert (one.flow.ports, one.flow.opened) == ((1883, 50_000), False)
 
@@ -123,7 +123,10 @@ def test_what_waited_keeps_its_own_record_and_time() -> None:
     wire = Wire()
     given = records([*wire.opening(), wire.packet(0, 3, b"def"), wire.packet(0, 0, b"abc")])
     early, late, _ = read(given)
-    assert [(early.record, early.time), (late.record, late.time)] == [(5, given[4].time), (4, given[3].time)]
+    assert [(early.record, early.time_ns), (late.record, late.time_ns)] == [
+        (5, given[4].time_ns),
+        (4, given[3].time_ns),
+    ]
 
 
 @pytest.mark.parametrize("shown_packets", [[0, 1, 2], [0], [1], [0, 2]])
@@ -225,7 +228,7 @@ def test_missing_when_the_other_side_has_what_comes_behind() -> None:
     )
     first, gap, behind, other, _ = read(given)
     assert [shown(piece) for piece in (first, gap, behind, other)] == ["0 abc", "0 missing 3", "0 ghi", "1 x"]
-    assert gap == Missing(first.flow, 0, behind.time, 5, 3, "3 bytes are missing from the capture")
+    assert gap == Missing(first.flow, 0, behind.time_ns, 5, 3, "3 bytes are missing from the capture")
 
 
 @pytest.mark.parametrize(
@@ -337,7 +340,7 @@ def test_a_segment_that_was_cut_off(kept: int) -> None:
     *front, large, last = records([*wire.opening(), wire.packet(0, 0, b"a" * 100), wire.packet(0, 100, b"bcd")])
     *chunks, gap, behind, _ = read([*front, cut(large, kept), last])
     assert [shown(piece) for piece in chunks] == ["0 " + "a" * kept] * (kept > 0)
-    assert (gap.record, gap.time, shown(gap)) == (large.number, large.time, f"0 missing {100 - kept}")
+    assert (gap.record, gap.time_ns, shown(gap)) == (large.number, large.time_ns, f"0 missing {100 - kept}")
     assert isinstance(gap, Missing)
     assert gap.message.endswith("cut off by the snap length")
     assert shown(behind) == "0 bcd"

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
+from mqttpub.capture.protocol.handler import MemoryBudget
+from mqttpub.capture.protocol.mqtt_connection import MqttConnection
 from mqttpub.capture.types import Piece
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect, Disconnect, Publish, Suback, Subscribe, Subscription
@@ -216,15 +218,14 @@ def test_many_connections_at_the_same_time() -> None:
 
 
 def test_connections_are_forgotten_when_both_sides_have_ended() -> None:
-    streams = Streams()
+    streams = MqttDemux()
+    empty = pickle.dumps(streams)
     for piece in opened().end("FIN", CLIENT, SERVER).pieces:
         list(streams.feed(piece))
-    assert not streams._slots
-    assert not streams._closing
+    assert pickle.dumps(streams) == empty
     for piece in opened(number=2).end("FIN", SERVER).end("RST", SERVER).end("end").pieces:
         list(streams.feed(piece))
-    assert not streams._slots
-    assert not streams._closing
+    assert pickle.dumps(streams) == empty
 
 
 def test_a_connect_that_the_server_sends_does_not_make_it_the_client() -> None:
@@ -232,19 +233,25 @@ def test_a_connect_that_the_server_sends_does_not_make_it_the_client() -> None:
     assert [each.direction for each in found if isinstance(each, PacketSeen)] == [CLIENT, SERVER, SERVER, CLIENT]
 
 
+def connection(streams: MqttDemux) -> MqttConnection:
+    """Return the first connection, which is MQTT for certain."""
+    found = streams.connection(flow())
+    assert found
+    return found
+
+
 def test_a_large_packet_is_put_together_once() -> None:
     packet = publish(bytes(1_000_000))
-    streams = Streams()
+    streams = MqttDemux()
     for piece in opened().send(CLIENT, packet[:1000], packet[1000:2000]).pieces:
         list(streams.feed(piece))
-    sender = streams._slots[1].stage.senders[0]  # type: ignore[attr-defined]
-    assert (sender._due, len(sender._pending)) == (len(packet), 2000)
+    sender = connection(streams).senders[0]
+    assert (sender.due, len(sender.begun or b"")) == (len(packet), 2000)
 
 
 def crowded(limit: int, *steps: tuple[int, bytes]) -> list[Event]:
     """Return the events of connections on which bytes come in turn, where few may wait for others in all of them."""
-    streams = Streams()
-    streams._settings.held.limit = limit
+    streams = MqttDemux(budget=MemoryBudget(limit))
     found: list[Event] = []
     for number in sorted({number for number, _ in steps}):
         for piece in opened(number=number).pieces:
@@ -254,8 +261,8 @@ def crowded(limit: int, *steps: tuple[int, bytes]) -> list[Event]:
             found += streams.feed(piece)
         streams = pickle.loads(pickle.dumps(streams))
     found += streams.finish()
-    assert streams._settings.held.size == 0
-    assert not streams._settings.held._shares
+    assert streams.budget.size == 0
+    assert not streams.budget.shares
     return found
 
 
@@ -474,11 +481,12 @@ def test_the_search_keeps_little_and_takes_little_time() -> None:
     script = opened().miss(CLIENT, 100)
     for at in range(0, len(noise), 1460):
         script.send(CLIENT, noise[at : at + 1460])
-    streams = Streams()
+    streams = MqttDemux()
     for piece in script.pieces:
         list(streams.feed(piece))
-    sender = streams._slots[1].stage.senders[0]  # type: ignore[attr-defined]
-    assert len(sender._search._window) <= 1 << 16
+    finder = connection(streams).senders[0].finder
+    assert finder
+    assert len(finder.window) <= 1 << 16
 
 
 # connections whose beginning was not captured
@@ -513,7 +521,7 @@ def test_a_beginning_within_a_packet(version: Version) -> None:
 
 def test_noise_is_not_mqtt_on_any_port() -> None:
     noise = random.Random(2).randbytes(100_000)
-    streams = Streams()
+    streams = MqttDemux()
     script = Script(flow(opened=False)).send(CLIENT, *(noise[at : at + 1000] for at in range(0, 100_000, 1000)))
     assert not [event for piece in script.pieces for event in streams.feed(piece)]
     assert (streams.skipped.connections, streams.skipped.bytes) == ({"unknown": 1}, {"unknown": 100_000})
@@ -628,7 +636,7 @@ def test_one_packet_alone_proves_nothing_on_any_port() -> None:
 
 def test_what_is_held_is_bounded() -> None:
     script = Script(flow(1883, opened=False)).send(CLIENT, *([publish(bytes(30_000), V5)] * 4))
-    streams = Streams()
+    streams = MqttDemux()
     found = [list(streams.feed(piece)) for piece in script.pieces]
     assert [len(each) for each in found] == [0, 0, 4, 1]
 
@@ -637,7 +645,7 @@ def test_what_is_held_is_bounded() -> None:
 
 
 def skipped(script: Script) -> tuple[list[Event], dict[str, int], str]:
-    streams = Streams()
+    streams = MqttDemux()
     found = [event for piece in script.pieces for event in streams.feed(piece)]
     return [*found, *streams.finish()], dict(streams.skipped.bytes), streams.skipped.sentence
 
@@ -746,9 +754,9 @@ def test_what_began_before_the_window_and_ends_in_a_gap() -> None:
 # what TLS carries
 
 
-def decrypting(script: Script) -> Streams:
+def decrypting(script: Script) -> MqttDemux:
     """Return streams that know of a TLS connection whose keys are there."""
-    streams = Streams()
+    streams = MqttDemux()
     streams.expect_keys()
     for piece in script.send(CLIENT, HELLO).pieces:
         assert not list(streams.feed(piece))

@@ -42,7 +42,7 @@ def test_what_tls_carries(tmp_path: Path, ca: Authority, maximum: str, alpn: str
         (A, B, CONNECTS[V5]), (B, A, CONNACKS[V5]), (A, B, publish() + PINGREQ),
     ]  # fmt: skip
     assert [each.record for each in told] == sorted({each.record for each in told})
-    assert all(each.time == 1_700_000_000_000_000_000 + each.record * 1_000_000 for each in told)
+    assert all(each.time_ns == 1_700_000_000_000_000_000 + each.record * 1_000_000 for each in told)
 
 
 @pytest.mark.tshark

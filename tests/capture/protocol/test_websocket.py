@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
+from mqttpub.capture.protocol.handler import MemoryBudget
 from mqttpub.capture.protocol.http_upgrade import head
-from mqttpub.capture.protocol.websocket import PIECE, Fault, Frames, Inflater, unmasked
+from mqttpub.capture.protocol.websocket import PIECE, Inflater, WebSocketError, WebSocketFrames, unmasked
 from mqttpub.capture.types import Chunk
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen, Remark
@@ -212,8 +213,7 @@ def test_an_upgrade_that_was_not_answered() -> None:
 
 
 def test_an_upgrade_for_which_there_is_no_room() -> None:
-    streams, found = Streams(), list[Event]()
-    streams._settings.held.limit = 1000
+    streams, found = MqttDemux(budget=MemoryBudget(1000)), list[Event]()
     asked = request()[:-2] + b"a: b\r\n" * 200 + b"\r\n"
     first, *rest = Script(flow()).send(CLIENT, asked).send(SERVER, answer()).pieces
     for piece in (first, first._replace(flow=first.flow._replace(number=2)), *rest):
@@ -319,7 +319,7 @@ def test_what_a_close_says_is_remarked() -> None:
 
 def test_an_upgrade_whose_headers_do_not_end_is_none() -> None:
     script = Script(flow()).send(CLIENT, request()[:-2]).send(CLIENT, *[b"X: y\r\n" * 1000] * 20)
-    streams = Streams()
+    streams = MqttDemux()
     assert not [event for piece in script.pieces for event in streams.feed(piece)]
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 HTTP"
 
@@ -350,7 +350,7 @@ def test_a_gap_up_to_the_end_of_a_payload() -> None:
 
 def test_a_gap_in_tls_below_ends_the_direction() -> None:
     hello = bytes.fromhex("1603010005") + bytes(5)
-    script, streams = Script(flow()).send(CLIENT, hello), Streams()
+    script, streams = Script(flow()).send(CLIENT, hello), MqttDemux()
     streams.expect_keys()
     assert not [event for piece in script.pieces for event in streams.feed(piece)]
     client, server = script.flow.ends
@@ -414,7 +414,9 @@ def test_a_bomb_is_refused_in_words() -> None:
     inflater = Inflater(True)
     bomb = Deflater(True).message(bytes(40 << 20))
     sizes: list[int] = []
-    with pytest.raises(Fault, match=r"WebSocket message of .* bytes that inflates to more than 200 times that"):
+    with pytest.raises(
+        WebSocketError, match=r"WebSocket message of .* bytes that inflates to more than 200 times that"
+    ):
         sizes.extend(
             map(len, (piece for at in range(0, len(bomb), 1000) for piece in inflater.feed(bomb[at : at + 1000])))
         )
@@ -470,7 +472,7 @@ def test_a_gap_in_a_control_frame_is_none() -> None:
 
 @given(st.lists(st.binary(max_size=200), max_size=10), st.booleans(), st.booleans())
 def test_any_bytes_end_in_payload_or_a_fault(chunks: list[bytes], masked: bool, compressed: bool) -> None:
-    frames = Frames(masked, Inflater(True) if compressed else None)
-    with suppress(Fault):
+    frames = WebSocketFrames(masked, Inflater(True) if compressed else None)
+    with suppress(WebSocketError):
         for data in chunks:
             assert sum(map(len, frames.feed(data))) < 1 << 20

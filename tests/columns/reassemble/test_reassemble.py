@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import records as one_by_one
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.types import Record
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble import reassemble, whole
@@ -222,7 +222,7 @@ def test_few_connections_are_remembered(seed: int, most: int, block: int) -> Non
 
 
 def _few(file: bytes, most: int) -> Told:
-    reassembler, streams, found = Reassembler(max_flows=most), Streams(), list[Event]()
+    reassembler, streams, found = Reassembler(max_flows=most), MqttDemux(), list[Event]()
     for record in one_by_one(io.BytesIO(file)):
         found += [event for piece in reassembler.feed(record) for event in streams.feed(piece)]
     found += [event for piece in reassembler.finish() for event in streams.feed(piece)]
@@ -248,7 +248,7 @@ def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> N
             patch.setattr(module, name, 1)
         state = State()
         list(read([io.BytesIO(data)], state=state, block=block))
-    reassembler, streams = Reassembler(), Streams()
+    reassembler, streams = Reassembler(), MqttDemux()
     for record in one_by_one(io.BytesIO(data)):
         for piece in reassembler.feed(record):
             list(streams.feed(piece))
@@ -264,7 +264,7 @@ def _sides(reassembler: Reassembler) -> dict[bytes, tuple[object, ...]]:
     return {key: (side.next, side.acked, side.ended, bool(side.waiting), side.flow) for key, side in sides.items()}
 
 
-def _senders(streams: Streams, reassembler: Reassembler) -> list[tuple[object, ...]]:
+def _senders(streams: MqttDemux, reassembler: Reassembler) -> list[tuple[object, ...]]:
     flows = {side.flow for side in reassembler.flows.recent.values()}
     connections = [connection for flow in sorted(flows) if (connection := streams.connection(flow))]
     return [

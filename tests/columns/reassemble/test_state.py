@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import records
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.protocol.demux import Streams
-from mqttpub.capture.protocol.websocket import MOST_REPEATED, Fault, Inflater
+from mqttpub.capture.protocol.demux import MqttDemux
+from mqttpub.capture.protocol.websocket import MOST_REPEATED, Inflater, WebSocketError
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.state import State
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
@@ -46,7 +46,7 @@ def test_records_can_be_put_away_between_any_two(data: bytes, often: int) -> Non
 
 
 def _events(data: bytes, often: int) -> list[Event]:
-    kept = Reassembler(), Streams()
+    kept = Reassembler(), MqttDemux()
     found: list[Event] = []
     for record in records(io.BytesIO(data)):
         if often and not record.number % often:
@@ -57,7 +57,7 @@ def _events(data: bytes, often: int) -> list[Event]:
 
 
 def through_websocket(
-    extensions: str, packets: list[bytes], again: Callable[[Streams], Streams] = again
+    extensions: str, packets: list[bytes], again: Callable[[MqttDemux], MqttDemux] = again
 ) -> list[bytes]:
     """Return what is read of packets of a client in WebSocket, put away and taken out again all the time."""
     deflater = Deflater("no_context" not in extensions)
@@ -65,7 +65,7 @@ def through_websocket(
     for packet in packets:
         whole = mine(deflater.message(packet) if extensions else packet, bits=0x40 if extensions else 0)
         script.send(CLIENT, *(whole[at : at + 9] for at in range(0, len(whole), 9)))
-    streams, found = Streams(), list[Event]()
+    streams, found = MqttDemux(), list[Event]()
     for piece in script.pieces:
         streams = again(streams)
         found += streams.feed(piece)
@@ -90,9 +90,9 @@ def test_final_blocks_and_messages_that_are_too_long_to_be_kept() -> None:
     inflater = again(inflater)
     rest = b"".join(inflater.feed(message[half:-50]))
     assert (first + rest)[: half // 2] == Random(1).randbytes(MOST_REPEATED + 99)[: half // 2]
-    with pytest.raises(Fault, match="cannot be inflated: more than 1,048,576 bytes of it came before a pause"):
+    with pytest.raises(WebSocketError, match="cannot be inflated: more than 1,048,576 bytes of it came before a pause"):
         list(again(inflater).feed(message[-50:]))
-    with pytest.raises(Fault):
+    with pytest.raises(WebSocketError):
         list(Inflater(True).feed(b"\xff\xff\xff"))
 
 

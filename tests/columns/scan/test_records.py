@@ -58,7 +58,7 @@ def read(data: bytes, block: int) -> tuple[list[Record], str]:
 
 def told(record: Record) -> Record:
     """Return a record whose time is left out where columns have no place for it, from the year 2262 on."""
-    return record if record.time is None or record.time < 1 << 63 else record._replace(time=None)
+    return record if record.time_ns is None or record.time_ns < 1 << 63 else record._replace(time_ns=None)
 
 
 def one_by_one(data: bytes) -> tuple[list[Record], str]:

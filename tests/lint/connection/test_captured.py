@@ -65,7 +65,7 @@ def recorded(row: Row) -> bytes:
         # Something has to tell how much time went by.
         packets.append(wire.packet(0, sent[0], ack=sent[1]))
         times.append(time)
-    return pcap(each._replace(time=when) for each, when in zip(records(packets), times, strict=True))
+    return pcap(each._replace(time_ns=when) for each, when in zip(records(packets), times, strict=True))
 
 
 def judged(file: bytes, version: Version | None = None, *, columns: bool = True) -> set[str]:

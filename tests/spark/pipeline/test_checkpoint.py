@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 
 from mqttpub import __version__
 from mqttpub.capture.containers.registry import records
-from mqttpub.capture.protocol.demux import Streams
+from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.exchanges.pair import Pairing
 from mqttpub.columns.reassemble.state import State
@@ -134,13 +134,13 @@ def test_an_test_point_is_the_one_that_rules_know() -> None:
 # the format number
 
 ELSEWHERE = {
-    "mqttpub.capture.types": "Chunk End Missing BadCapture NoKeys",
+    "mqttpub.capture.types": "BadCapture NoKeys",
     "mqttpub.capture.network.ip": "Packet _Part",
     "mqttpub.capture.network.tcp_side": "Segment",
-    "mqttpub.capture.protocol.resync": "Found",
-    "mqttpub.capture.protocol.handler": "Holder Stage",
+    "mqttpub.capture.protocol.resync": "FoundPackets",
+    "mqttpub.capture.protocol.handler": "Holder Handler",
     "mqttpub.capture.network.tcp": "Reassembler _Shape",
-    "mqttpub.capture.protocol.websocket": "Fault _Forgotten",
+    "mqttpub.capture.protocol.websocket": "WebSocketError _Forgotten",
     "mqttpub.columns.findings": "Found",
     "mqttpub.columns.exchanges.pair": "Close _Exchanges",
     "mqttpub.columns.exchanges.sessions": "Course Moment",
@@ -205,7 +205,7 @@ LAYOUTS = {
     3: "825849be6ec34e82",
     4: "7bde99d4182c705c",
     5: "a7b9d0ebee23f816",
-    6: "db1aafec2a0354d0",
+    6: "ebfd10224824d26a",
 }
 
 
@@ -379,9 +379,9 @@ def bodies(tmp_path_factory: pytest.TempPathFactory) -> "Bodies":
     source = examine(str(files[0]), str(files[0]))
     reader.begin(source)
     with files[0].open("rb") as file:
-        for batch in reader.batches(source, file):
-            tables.add(batch)
-    made = [dumps(each) for each in ((reader, tables), rows.pairing, Streams())]
+        for piece in reader.pieces(source, file):
+            tables.take(piece)
+    made = [dumps(each) for each in ((reader, tables), rows.pairing, MqttDemux())]
     return Bodies(data[data.index(b"\n") + 1 :] for data in made)
 
 
