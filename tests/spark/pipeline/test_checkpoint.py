@@ -379,8 +379,8 @@ def bodies(tmp_path_factory: pytest.TempPathFactory) -> "Bodies":
     source = examine(str(files[0]), str(files[0]))
     reader.begin(source)
     with files[0].open("rb") as file:
-        for piece in reader.pieces(source, file):
-            tables.take(piece)
+        for batch in reader.batches(source, file):
+            tables.add(batch)
     made = [dumps(each) for each in ((reader, tables), rows.pairing, MqttDemux())]
     return Bodies(data[data.index(b"\n") + 1 :] for data in made)
 
