@@ -205,7 +205,7 @@ LAYOUTS = {
     3: "825849be6ec34e82",
     4: "7bde99d4182c705c",
     5: "a7b9d0ebee23f816",
-    6: "2bdde16aca793d07",
+    6: "7e7b0ed27b7cb7d0",
 }
 
 
