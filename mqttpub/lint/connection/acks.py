@@ -1,4 +1,4 @@
-"""PUBACK, PUBREC, PUBREL, PUBCOMP: what they belong to, and their order."""
+"""PUBACK, PUBREC, PUBREL and PUBCOMP: which exchange they belong to, and their order (5.0: 4.3, 4.4, 4.6)."""
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
 from ...spec.versions import Version
@@ -59,7 +59,7 @@ def puback(state: State, packet: Puback, peer: Peer) -> None:
     if peer.other.in_flight:
         peer.other.in_flight -= 1
     if exchange is None or exchange.awaits != PUBACK:
-        _astray(state, packet, peer, exchange)
+        _unawaited(state, packet, peer, exchange)
         return
     _finished(state, packet, peer.other, exchange)
     _in_order(state, packet, peer, exchange)
@@ -67,17 +67,17 @@ def puback(state: State, packet: Puback, peer: Peer) -> None:
 
 @rule(Pubrec)
 def pubrec(state: State, packet: Pubrec, peer: Peer) -> None:
-    """PUBREC is the first answer to QoS 2, or the last if it refuses."""
+    """PUBREC is the first answer to a QoS 2 PUBLISH, and the last one if it refuses."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREC]] += 1
     refuses = (packet.reason_code or 0) >= 0x80
     if refuses and peer.other.in_flight:
         peer.other.in_flight -= 1
     if exchange is not None and exchange.awaits in (PUBREL, PUBCOMP):
-        _received_again(state, packet, peer, exchange)
+        _repeated_pubrec(state, packet, peer, exchange)
         return
     if exchange is None or exchange.awaits != PUBREC:
-        _astray(state, packet, peer, exchange)
+        _unawaited(state, packet, peer, exchange)
         return
     if refuses:
         _finished(state, packet, peer.other, exchange)
@@ -86,9 +86,9 @@ def pubrec(state: State, packet: Pubrec, peer: Peer) -> None:
     _in_order(state, packet, peer, exchange)
 
 
-def _received_again(state: State, packet: Pubrec, peer: Peer, exchange: IdentifierInUse) -> None:
+def _repeated_pubrec(state: State, packet: Pubrec, peer: Peer, exchange: IdentifierInUse) -> None:
     if not exchange.pubrec_number:
-        # PUBREL came too early, which was told; this is the PUBREC that it should have waited for.
+        # PUBREL came too early, which was reported; this is the PUBREC that it should have waited for.
         exchange.pubrec_number = state.number
         return
     if exchange.unanswered_repeats:
@@ -102,43 +102,43 @@ def _received_again(state: State, packet: Pubrec, peer: Peer, exchange: Identifi
 
 @rule(Pubrel)
 def pubrel(state: State, packet: Pubrel, peer: Peer) -> None:
-    """PUBREL answers PUBREC; on a resumed session it may come first."""
+    """PUBREL answers PUBREC; in a resumed session it may come first."""
     exchange = peer.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREL]] += 1
     if exchange is None:
-        _released_late(state, packet, peer)
+        _pubrel_without_exchange(state, packet, peer)
         return
     if exchange.awaits == PUBREL:
         exchange.awaits = PUBCOMP
-        _first_release(state, packet, exchange)
-        _released_in_order(state, packet, peer, exchange)
+        _first_pubrel(state, packet, exchange)
+        _pubrel_in_order(state, packet, peer, exchange)
     elif exchange.awaits == PUBCOMP:
-        _released_again(state, packet, peer, exchange)
+        _repeated_pubrel(state, packet, peer, exchange)
     elif exchange.awaits == PUBREC:
         if packet.packet_id not in peer.ids_reused_early:
             message = f"PUBREL for Packet Identifier {packet.packet_id}, but {exchange} was not answered by PUBREC yet"
             state.fault(_HELD, "packet_id", message)
         exchange.awaits = PUBCOMP
     else:
-        _astray(state, packet, peer, exchange)
+        _unawaited(state, packet, peer, exchange)
 
 
-def _first_release(state: State, packet: Pubrel, exchange: IdentifierInUse) -> None:
+def _first_pubrel(state: State, packet: Pubrel, exchange: IdentifierInUse) -> None:
     if state.version == Version.V31 and packet.dup:
         message = f"pubrel.dup is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
         state.fault(_DUP, "dup", message)
     exchange.interval_ns = 0
 
 
-def _released_again(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
-    """Check a second PUBREL, which answers a second PUBREC or is sent again."""
+def _repeated_pubrel(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
+    """Check a second PUBREL, which answers a second PUBREC or is a repeat."""
     id = packet.packet_id
     if exchange.pubrec_repeats:
         exchange.pubrec_repeats -= 1
         exchange.unanswered_repeats += 1
         return
     state.exercised[NOT_REPEATED] += 1
-    message = f"PUBREL for Packet Identifier {id} is sent again, but on the same connection nothing is sent twice"
+    message = f"PUBREL for Packet Identifier {id} is sent again, but nothing may be sent twice on the same connection"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if state.version == Version.V31 and not packet.dup and id not in peer.ids_reused_early:
         state.fault(_DUP, "dup", f"pubrel.dup is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
@@ -147,14 +147,14 @@ def _released_again(state: State, packet: Pubrel, peer: Peer, exchange: Identifi
     peer.ids_reused_early.add(id)
 
 
-def _released_late(state: State, packet: Pubrel, peer: Peer) -> None:
-    """Check a PUBREL for what is over or unknown; in a resumed session it may come first."""
+def _pubrel_without_exchange(state: State, packet: Pubrel, peer: Peer) -> None:
+    """Check a PUBREL whose exchange is complete or unknown; in a resumed session it may come first."""
     id = packet.packet_id
     if id in peer.refused_ids:
         message = f"PUBREL for Packet Identifier {id}, but PUBREC refused its PUBLISH: nothing follows"
         state.fault(_PUBREL, "packet_id", message)
     elif state.version == Version.V5 or id not in peer.finished:
-        _astray(state, packet, peer, None)
+        _unawaited(state, packet, peer, None)
     if not state.complete and state.version != Version.V5:
         peer.ids_reused_early.add(id)
     peer.in_use[id] = IdentifierInUse("PUBREL", state.number, state.time_ns, PUBCOMP, 2)
@@ -168,7 +168,7 @@ def pubcomp(state: State, packet: Pubcomp, peer: Peer) -> None:
     if peer.other.in_flight:
         peer.other.in_flight -= 1
     if exchange is None or exchange.awaits != PUBCOMP:
-        _astray(state, packet, peer, exchange)
+        _unawaited(state, packet, peer, exchange)
         return
     _finished(state, packet, peer.other, exchange)
 
@@ -183,11 +183,11 @@ def _finished(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse
         state.exercised[AFTER_REFUSAL] += 1
 
 
-# the order of answers
+# the order of acks
 
 
 def _in_order(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse) -> None:
-    """Check that a client acknowledges in the order in which the messages came."""
+    """Check that a client acknowledges messages in the order in which they came (5.0: 4.6)."""
     if peer.side != CLIENT:
         return
     state.exercised[ACKED_BY_CLIENT] += 1
@@ -203,7 +203,7 @@ def _in_order(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse) 
         peer.last_acked[code] = exchange.number
 
 
-def _released_in_order(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
+def _pubrel_in_order(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
     if (peer.side != CLIENT and state.version != Version.V31) or packet.packet_id in peer.ids_reused_early:
         return
     state.exercised[ORDERED[PUBREL]] += 1
@@ -214,38 +214,38 @@ def _released_in_order(state: State, packet: Pubrel, peer: Peer, exchange: Ident
         peer.last_released = exchange.pubrec_number
 
 
-# what belongs to nothing
+# acks without an exchange
 
 
-def _astray(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse | None) -> None:
-    """Check an ack that nothing awaits."""
+def _unawaited(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse | None) -> None:
+    """Check an ack that no exchange awaits."""
     sender = peer if packet.code == PUBREL else peer.other
     id = packet.packet_id
-    told = state.version == Version.V5 and packet.reason_code == NOT_FOUND
-    if (exchange is None and sender.answers_repeat(id)) or id in sender.ids_reused_early or told:
+    not_found = state.version == Version.V5 and packet.reason_code == NOT_FOUND
+    if (exchange is None and sender.answers_repeat(id)) or id in sender.ids_reused_early or not_found:
         return
     if exchange is not None and exchange.qos:
         _wrong_type(state, packet, sender, exchange)
     elif id in sender.finished:
-        message = f"{packet.name} for Packet Identifier {id}, but the exchange with it is over"
+        message = f"{packet.name} for Packet Identifier {id}, but its exchange is complete"
         state.fault(_UNKNOWN, "packet_id", message)
     elif state.new_session and id:
-        _stranger(state, packet, sender, exchange)
+        _unknown_id(state, packet, sender, exchange)
 
 
-def _stranger(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
+def _unknown_id(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
-    # What follows an ack that nothing awaits is said for PUBREL and PUBCOMP only, and only since 5.0.
+    # The text says what follows an ack that nothing awaits only for PUBREL and PUBCOMP, and only since 5.0.
     stray = not any(each.awaits == packet.code for each in sender.in_use.values())
-    unsaid = stray and (state.version != Version.V5 or packet.code in (PUBACK, PUBREC))
+    unspecified = stray and (state.version != Version.V5 or packet.code in (PUBACK, PUBREC))
     only_plain = sender.qos0_count and not sender.finished and not any(each.qos for each in sender.in_use.values())
     if exchange is not None:
         state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but that belongs to {exchange}")
     elif only_plain:
         message = f"{what}, but the {sender.name} sent QoS 0 only, which gets no answer"
-        state.fault(_NO_ANSWER, "packet_id", message, severity="warning" if unsaid else "")
+        state.fault(_NO_ANSWER, "packet_id", message, severity="warning" if unspecified else "")
     else:
-        law = _UNKNOWN if unsaid else _BELONGS[packet.code]
+        law = _UNKNOWN if unspecified else _BELONGS[packet.code]
         state.fault(law, "packet_id", f"{what}, but no PUBLISH with it is in flight")
 
 

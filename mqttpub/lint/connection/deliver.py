@@ -1,4 +1,4 @@
-"""What a server delivers, beside what the client subscribed to."""
+"""What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4)."""
 
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY
@@ -29,28 +29,28 @@ IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
 
 @rule(Publish, sender=Direction.SERVER)
 def delivered(state: State, packet: Publish, peer: Peer) -> None:
-    """A message matches a subscription of this connection, and comes as that demands."""
+    """A message matches a subscription of this connection, with the QoS, RETAIN and identifiers that this demands."""
     topic = state.topic
     if not state.new_session or topic is None or state.subscriptions.full:
         return
     state.exercised[DELIVERED] += 1
     match = state.subscriptions.matching(topic)
     if not match.filters:
-        _unwanted(state, topic)
+        _no_subscription(state, topic)
         return
     if match.shared:
         state.exercised[SHARED] += 1
     if packet.qos > match.most:
-        _too_high(state, packet, match)
+        _qos_too_high(state, packet, match)
     if not packet.retain:
         state.exercised[NOT_RETAINED] += 1
     elif not packet.dup:
         _retained(state, topic, match.filters)
     if match.identifiers:
-        _identified(state, packet, match)
+        _check_identifiers(state, packet, match)
 
 
-def _unwanted(state: State, topic: str) -> None:
+def _no_subscription(state: State, topic: str) -> None:
     shown = ascii(topic if len(topic) <= 60 else f"{topic[:60]}...")
     if state.subscriptions.only_hidden(topic):
         message = f"Topic Name {shown} begins with $, but the client's filters that match begin with a wildcard"
@@ -60,14 +60,14 @@ def _unwanted(state: State, topic: str) -> None:
         state.fault(_MATCHES, "topic", f"Topic Name {shown} matches no Topic Filter of this client")
 
 
-def _too_high(state: State, packet: Publish, match: Match) -> None:
+def _qos_too_high(state: State, packet: Publish, match: Match) -> None:
     law, also = (_SHARED_QOS, [_QOS]) if match.shared and _SHARED_QOS.id(state.version) else (_QOS, [])
     message = f"publish.qos is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
     state.fault(law, "qos", message, *also)
 
 
 def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) -> None:
-    """Check that RETAIN 1 comes no more often than subscriptions asked for retained messages."""
+    """Check that RETAIN 1 does not come more often than subscriptions asked for retained messages."""
     if any(each.keeps_retain for each in matching) or len(topic) > LONGEST:
         return
     counts = state.retained
@@ -75,7 +75,7 @@ def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) 
         return
     state.exercised[NOT_RETAINED] += 1
     counts[topic] = counts.get(topic, 0) + 1
-    handling = set().union(*(each.rows for each in matching))
+    handling = set().union(*(each.retain_handlings for each in matching))
     for value in handling & BY_HANDLING.keys():
         state.exercised[BY_HANDLING[value]] += 1
     allowed = sum(each.sendings for each in matching)
@@ -90,7 +90,7 @@ def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) 
         state.fault(_LIVE, "retain", f"{message}the retained message of this topic was sent for each subscription")
 
 
-def _identified(state: State, packet: Publish, match: Match) -> None:
+def _check_identifiers(state: State, packet: Publish, match: Match) -> None:
     state.exercised[IDENTIFIED] += 1
     known = match.identifiers
     given = {value for id, value in packet.properties if id == _IDENTIFIER}

@@ -1,4 +1,4 @@
-"""What the other end told it accepts: sizes, QoS, RETAIN, unacknowledged messages, information on problems."""
+"""Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0)."""
 
 from ...spec.packets import Packet, Publish
 from ...spec.properties import BY_KEY
@@ -6,11 +6,11 @@ from ...spec.versions import Version
 from ..registry import TestPoint, cite, rule
 from .state import CLIENT, ENDLESS, SERVER, Peer, State
 
-_REASON_STRING = BY_KEY["reason_string"].id
-_USER_PROPERTY = BY_KEY["user_property"].id
+_EXPLANATIONS = (BY_KEY["reason_string"], BY_KEY["user_property"])
+"""Properties that explain a problem."""
 
 _SIZE = (cite("3.2.2-15"), cite("3.1.2-24"))
-_PUSHED = {
+_ENLARGED = {
     2: (cite("3.2.2-19"), cite("3.2.2-20")),
     4: (cite("3.4.2-2"), cite("3.4.2-3")),
     5: (cite("3.5.2-2"), cite("3.5.2-3")),
@@ -21,7 +21,7 @@ _PUSHED = {
     14: (cite("3.14.2-3"), cite("3.14.2-4")),
     15: (cite("3.15.2-2"), cite("3.15.2-3")),
 }
-"""By packet type: neither a Reason String nor a User Property pushes it over Maximum Packet Size."""
+"""By packet type: neither Reason String nor User Property may make it larger than Maximum Packet Size."""
 _QOS = cite("3.2.2-11")
 _RETAIN = cite("3.2.2-14")
 _WINDOW = (cite("3.3.4-7"), cite("3.3.4-9"))
@@ -30,56 +30,53 @@ _FIRST_QUOTA = cite("4.9.0-1")
 _PROBLEM = cite("3.1.2-29")
 
 SIZED = tuple(TestPoint(law) for law in _SIZE)
-WITH_REASON = {code: TestPoint(laws[0]) for code, laws in _PUSHED.items()}
-WITH_USER = {code: TestPoint(laws[1]) for code, laws in _PUSHED.items()}
+ENLARGED = {code: tuple(TestPoint(law) for law in laws) for code, laws in _ENLARGED.items()}
 QOS = TestPoint(_QOS)
 RETAINED = TestPoint(_RETAIN)
 WINDOW = tuple(TestPoint(law, _QUOTA, _FIRST_QUOTA) for law in _WINDOW)
 PROBLEM = TestPoint(_PROBLEM)
-_EXEMPT = (2, 3, 14)
+_MAY_EXPLAIN = (2, 3, 14)
+"""CONNACK, PUBLISH and DISCONNECT may always have them (5.0: 3.1.2.11.7)."""
 
 
 def check_constrained(state: State, packet: Packet, peer: Peer) -> None:
-    """Check a packet from an end that was told a size, or not to explain problems."""
+    """Check a packet of a peer whose `constrained` is set."""
     if peer.limits.packet_size_bytes != ENDLESS:
-        sized(state, packet, peer)
-    if peer.side == SERVER and not state.problem_information and packet.code not in _EXEMPT:
-        _explained(state, packet)
+        _check_size(state, packet, peer)
+    if peer.side == SERVER and not state.problem_information and packet.code not in _MAY_EXPLAIN:
+        _check_problem_information(state, packet)
 
 
-def sized(state: State, packet: Packet, peer: Peer) -> None:
-    """Check a packet against the receiver's Maximum Packet Size."""
+def _check_size(state: State, packet: Packet, peer: Peer) -> None:
+    """Check a packet against the Maximum Packet Size of its receiver."""
     state.exercised[SIZED[peer.side]] += 1
-    given = {id for id, _ in getattr(packet, "properties", None) or ()}
     laws = []
-    for id, occasions, index in ((_REASON_STRING, WITH_REASON, 0), (_USER_PROPERTY, WITH_USER, 1)):
-        if id in given and packet.code in _PUSHED:
-            state.exercised[occasions[packet.code]] += 1
-            laws.append((_PUSHED[packet.code][index], "properties." + ("reason_string", "user_property")[index]))
-    if state.size_bytes <= peer.limits.packet_size_bytes:
+    for index, row in enumerate(_EXPLANATIONS if packet.code in _ENLARGED else ()):
+        if any(id == row.id for id, _ in getattr(packet, "properties", None) or ()):
+            state.exercised[ENLARGED[packet.code][index]] += 1
+            laws.append((_ENLARGED[packet.code][index], f"properties.{row.key}"))
+    maximum = peer.limits.packet_size_bytes
+    if state.size_bytes <= maximum:
         return
-    message = f"{packet.name} takes {state.size_bytes} bytes, but the Maximum Packet Size of the {peer.other.name} is"
-    laws.append((_SIZE[peer.side], "remaining_length"))
-    (law, path), *also = laws
-    message = f"{message} {peer.limits.packet_size_bytes} (packet {peer.limits.number})"
-    state.fault(law, path, message, *(other for other, _ in also))
+    # The most specific statement comes first; it is the one that is cited.
+    (law, path), *also = (*laws, (_SIZE[peer.side], "remaining_length"))
+    message = f"{packet.name} has {state.size_bytes} bytes, but Maximum Packet Size of the {peer.other.name} is"
+    state.fault(law, path, f"{message} {maximum} (packet {peer.limits.number})", *(other for other, _ in also))
 
 
-def _explained(state: State, packet: Packet) -> None:
+def _check_problem_information(state: State, packet: Packet) -> None:
     state.exercised[PROBLEM] += 1
-    for id, _ in getattr(packet, "properties", None) or ():
-        if id in (_REASON_STRING, _USER_PROPERTY):
-            key, label = (
-                ("reason_string", "Reason String") if id == _REASON_STRING else ("user_property", "User Property")
-            )
-            message = f"{label} is in {packet.name}, but CONNECT has Request Problem Information 0"
-            state.fault(_PROBLEM, f"properties.{key}", message)
+    given = {id for id, _ in getattr(packet, "properties", None) or ()}
+    for row in _EXPLANATIONS:
+        if row.id in given:
+            message = f"{packet.name} has {row.label}, but CONNECT has Request Problem Information 0"
+            state.fault(_PROBLEM, f"properties.{row.key}", message)
             return
 
 
 @rule(Publish)
-def within(state: State, packet: Publish, peer: Peer) -> None:
-    """PUBLISH keeps to the receiver's limits on QoS, RETAIN and unacknowledged messages."""
+def publish_limits(state: State, packet: Publish, peer: Peer) -> None:
+    """PUBLISH keeps to the receiver's limits on QoS, RETAIN and messages in flight."""
     limits = peer.limits
     if not limits.known or state.version != Version.V5:
         return
@@ -89,10 +86,10 @@ def within(state: State, packet: Publish, peer: Peer) -> None:
             message = f"publish.retain is 1, but Retain Available of the server is 0 (packet {limits.number})"
             state.fault(_RETAIN, "retain", message)
     if packet.qos:
-        _above(state, packet, peer)
+        _check_qos(state, packet, peer)
 
 
-def _above(state: State, packet: Publish, peer: Peer) -> None:
+def _check_qos(state: State, packet: Publish, peer: Peer) -> None:
     limits = peer.limits
     if peer.side == CLIENT:
         state.exercised[QOS] += 1

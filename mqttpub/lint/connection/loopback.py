@@ -1,4 +1,4 @@
-"""What a client published and gets back itself: the copies against the messages.
+"""Messages that a client published and receives itself: the copies compared with the originals.
 
 Another client may have published the same topic and payload, so nothing here is more than a warning.
 """
@@ -50,14 +50,14 @@ RETAINED = TestPoint(_REPLACED, _REPLACED_ALSO, _REMOVED, _NOT_STORED)
 RETAINED_SENT = TestPoint(_EMPTY)
 
 LEAST = 4
-"""Bytes of a payload that tells a message from others."""
+"""Bytes of the shortest payload that identifies a message."""
 LARGEST = 4096
-"""Bytes of a topic and properties of a message that is remembered."""
+"""Largest size in bytes, without the payload, of a message that is remembered."""
 
 
 @rule(Publish, sender=Direction.CLIENT)
 def sent(state: State, packet: Publish, peer: Peer) -> None:
-    """Remember what the client may get back."""
+    """Remember a message that the client may receive itself."""
     topic = state.topic
     if topic is None or not state.new_session or packet.dup:
         return
@@ -68,13 +68,13 @@ def sent(state: State, packet: Publish, peer: Peer) -> None:
 
 
 @rule(Publish, sender=Direction.SERVER)
-def came(state: State, packet: Publish, peer: Peer) -> None:
-    """Compare what comes with what the client sent."""
+def received(state: State, packet: Publish, peer: Peer) -> None:
+    """Compare a message with the one that the client sent."""
     topic, history = state.topic, state.published
     if topic is None or not state.new_session or packet.dup or state.subscriptions.full:
         return
     if packet.retain:
-        _kept_empty(state, packet, state.subscriptions.matching(topic))
+        _check_empty_retained(state, packet, state.subscriptions.matching(topic))
     if history is None:
         return
     found = history.sent.get(message_key(topic, packet.payload))
@@ -84,19 +84,19 @@ def came(state: State, packet: Publish, peer: Peer) -> None:
     state.exercised[CAME_BACK] += 1
     found.highest_qos = max(found.highest_qos, packet.qos)
     if packet.retain and not any(each.keeps_retain for each in match.filters):
-        _retained(state, found, topic, match, history)
+        _check_retained(state, found, topic, match, history)
         return
-    _forwarded(state, packet, found)
-    _subscribed(state, packet, found, match)
+    _check_properties(state, packet, found)
+    _check_subscriptions(state, packet, found, match)
     if len(match.filters) == 1 and not match.shared:
-        _alone(state, packet, found, match.filters[0], topic, history)
+        _check_single(state, packet, found, match.filters[0], topic, history)
 
 
 def _warn(state: State, law: Law, path: str, message: str, *also: Law) -> None:
     state.fault(law, path, message, *also, severity="warning")
 
 
-def _kept_empty(state: State, packet: Publish, match: Match) -> None:
+def _check_empty_retained(state: State, packet: Publish, match: Match) -> None:
     state.exercised[RETAINED_SENT] += 1
     if not packet.payload and not any(each.keeps_retain for each in match.filters):
         _warn(state, _EMPTY, "retain", "publish.retain is 1 with an empty payload, but such a message is not kept")
@@ -105,7 +105,7 @@ def _kept_empty(state: State, packet: Publish, match: Match) -> None:
 # properties
 
 
-def _forwarded(state: State, packet: Publish, found: SentMessage) -> None:
+def _check_properties(state: State, packet: Publish, found: SentMessage) -> None:
     for id, law in _UNCHANGED.items():
         given, was = value_of(packet.properties, id), value_of(found.properties, id)
         if given != was:
@@ -113,7 +113,7 @@ def _forwarded(state: State, packet: Publish, found: SentMessage) -> None:
             path = f"properties.{key}" if given is not None else "properties"
             message = f"{label} is {_shown(given)}, but was {_shown(was)} in packet {found.number}"
             _warn(state, law, path, message)
-    _users(state, packet, found)
+    _check_user_properties(state, packet, found)
     was = value_of(found.properties, _EXPIRY)
     if was is not None:
         state.exercised[AGED] += 1
@@ -124,7 +124,7 @@ def _forwarded(state: State, packet: Publish, found: SentMessage) -> None:
             _warn(state, _AGED, path, message)
 
 
-def _users(state: State, packet: Publish, found: SentMessage) -> None:
+def _check_user_properties(state: State, packet: Publish, found: SentMessage) -> None:
     given = [value for id, value in packet.properties or () if id == _USER]
     was = [value for id, value in found.properties if id == _USER]
     if given == was:
@@ -146,12 +146,14 @@ def _shown(value: Any) -> str:
 # subscriptions
 
 
-def _subscribed(state: State, packet: Publish, found: SentMessage, match: Match) -> None:
+def _check_subscriptions(state: State, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
         message = f"publish.qos is {packet.qos}, but was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
     if not any(each.local for each in match.filters):
-        message = f"the client's own message (packet {found.number}) comes back, but all that matches has No Local"
+        message = (
+            f"the client's own message (packet {found.number}) comes back, but all matching subscriptions have No Local"
+        )
         _warn(state, _LOCAL, "topic", message)
     if all(each.keeps_retain and not each.drops_retain for each in match.filters):
         state.exercised[RETAIN_KEPT] += 1
@@ -166,10 +168,10 @@ def _subscribed(state: State, packet: Publish, found: SentMessage, match: Match)
             _warn(state, _ENDED, "topic", f"{message} ended in packet {max(ended)}", _ENDED_ALSO)
 
 
-def _alone(
+def _check_single(
     state: State, packet: Publish, found: SentMessage, filter: SubscribedFilter, topic: str, history: PublishHistory
 ) -> None:
-    """Compare a copy for the only subscription that matches."""
+    """Compare a copy when only one subscription matches: its QoS and its order."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):
         message = f"publish.qos is {packet.qos}, but {found.qos} was published (packet {found.number})"
         _warn(state, _QOS, "qos", f"{message} and {filter.granted} granted")
@@ -182,8 +184,8 @@ def _alone(
         history.last[key] = found.number
 
 
-def _retained(state: State, found: SentMessage, topic: str, match: Match, history: PublishHistory) -> None:
-    """Compare a retained message with the last one that the client left for the topic."""
+def _check_retained(state: State, found: SentMessage, topic: str, match: Match, history: PublishHistory) -> None:
+    """Compare a retained message with the last one that the client published for the topic."""
     if topic not in history.retained:
         return
     number, key = history.retained[topic]

@@ -1,4 +1,4 @@
-"""PUBLISH and its Packet Identifier: new, sent again, or taken while it is in use."""
+"""PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4)."""
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.versions import Version
@@ -10,16 +10,16 @@ PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
 SUBACK, UNSUBACK = 9, 11
 
 _FREE = (cite("2.2.1-3", "2.3.1-2", "2.4/unique"), cite("2.2.1-4", "2.3.1-4", "2.4/unique"))
-"""By side: a new request takes an identifier that is not in use."""
+"""By side: a new request uses an identifier that is not in use."""
 _NEW = {1: cite("4.3.2-1", "4.3.2-1"), 2: cite("4.3.3-1", "4.3.3-1")}
 _FIRST = {1: cite("4.3.2-2", "4.3.2-1", "2.1/dup-set"), 2: cite("4.3.3-2", "4.3.3-1", "2.1/dup-set")}
-_HELD = {
+_REUSED = {
     PUBACK: cite("4.3.2-3", "4.3.2-1"),
     PUBREC: cite("4.3.3-3", "4.3.3-1"),
     PUBREL: cite("4.3.3-1", "4.3.3-1"),
     PUBCOMP: cite("4.3.3-5", "4.3.3-1"),
 }
-"""What a PUBLISH with an identifier in use breaks, by what the older one of the same QoS waits for."""
+"""What a PUBLISH with an identifier in use violates, by what the older message of the same QoS waits for."""
 _ONLY_AFTER_RECONNECT = cite("4.4.0-1")
 _ENDED = cite("4.4.0-2")
 _RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
@@ -32,18 +32,18 @@ _UNIQUE = _FREE[CLIENT]
 
 NEW_PUBLISH = {
     qos: tuple(TestPoint(free, _NEW[qos], _FIRST[qos], *held) for free in _FREE)
-    for qos, held in {1: (_HELD[PUBACK],), 2: (_HELD[PUBREC], _HELD[PUBCOMP])}.items()
+    for qos, held in {1: (_REUSED[PUBACK],), 2: (_REUSED[PUBREC], _REUSED[PUBCOMP])}.items()
 }
 NEW_REQUEST = TestPoint(_UNIQUE, _OLD_DUP)
 REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
 NOT_REPEATED = TestPoint(_ONLY_AFTER_RECONNECT)
-"""A whole exchange, in which nothing should be sent twice."""
+"""A complete exchange, in which nothing may be sent twice (5.0)."""
 AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
 
 @rule(Publish)
 def published(state: State, packet: Publish, peer: Peer) -> None:
-    """A message above QoS 0 begins an exchange, or repeats the beginning of one."""
+    """A message of QoS 1 or 2 begins an exchange, or repeats the beginning of one."""
     qos, id = packet.qos, packet.packet_id
     if qos == 0 or qos > 2 or not id:
         peer.qos0_count += 1
@@ -51,14 +51,14 @@ def published(state: State, packet: Publish, peer: Peer) -> None:
     exchange = peer.in_use.get(id)
     if exchange is not None:
         if _repeats(packet, exchange):
-            _again(state, packet, exchange)
+            _repeated(state, packet, exchange)
             peer.ids_reused_early.add(id)
             return
-        _taken(state, packet, peer, exchange)
+        _reused(state, packet, peer, exchange)
         if exchange.qos:
             peer.in_flight -= 1
     elif packet.dup:
-        _late(state, packet, peer)
+        _dup_without_original(state, packet, peer)
         if not state.complete or state.version != Version.V5:
             peer.ids_reused_early.add(id)
     if peer.refused_ids and id in peer.refused_ids:
@@ -75,20 +75,20 @@ def published(state: State, packet: Publish, peer: Peer) -> None:
 
 
 def _repeats(packet: Publish, exchange: IdentifierInUse) -> bool:
-    """Whether a PUBLISH with an identifier in use is the older one, sent again."""
+    """Whether a PUBLISH with an identifier in use is the older message, sent again."""
     if exchange.qos != packet.qos:
         return False
     return packet.dup or (exchange.content_hash != 0 and exchange.content_hash == hash((packet.topic, packet.payload)))
 
 
-def _again(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
+def _repeated(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
     state.exercised[REPEATED] += 1
     what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
     if exchange.awaits == PUBCOMP:
         state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
         return
     state.exercised[NOT_REPEATED] += 1
-    message = f"{what} (first in packet {exchange.number}), but on the same connection nothing is sent twice"
+    message = f"{what} (first in packet {exchange.number}), but nothing may be sent twice on the same connection"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
@@ -98,7 +98,10 @@ def _again(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
 
 
 def check_retry_interval(state: State, exchange: IdentifierInUse) -> None:
-    """Note a repeat that waited less than the one before it."""
+    """Report a repeat that waited less than the one before it (3.1: 4.2); keeps the interval.
+
+    The waiting time may be 10 % shorter: captures and clocks are not exact.
+    """
     if state.time_ns is None or exchange.sent_ns is None:
         return
     waited = state.time_ns - exchange.sent_ns
@@ -108,14 +111,14 @@ def check_retry_interval(state: State, exchange: IdentifierInUse) -> None:
     exchange.interval_ns, exchange.sent_ns = waited, state.time_ns
 
 
-def _taken(state: State, packet: Publish, peer: Peer, exchange: IdentifierInUse) -> None:
+def _reused(state: State, packet: Publish, peer: Peer, exchange: IdentifierInUse) -> None:
     if packet.packet_id in peer.ids_reused_early:
         return
     law = _NEW[packet.qos]
     if not exchange.qos or not law.id(state.version):
         law = _FREE[peer.side]
     elif exchange.qos == packet.qos:
-        law = _HELD[exchange.awaits]
+        law = _REUSED[exchange.awaits]
     state.fault(law, "packet_id", _in_use(packet.packet_id, exchange), _NEW[packet.qos], _FREE[peer.side], _KEEPS_ID)
     peer.ids_reused_early.add(packet.packet_id or 0)
 
@@ -124,12 +127,12 @@ def _in_use(id: int | None, exchange: IdentifierInUse) -> str:
     return f"Packet Identifier {id} is in use by {exchange}, but a new request must have another"
 
 
-def _late(state: State, packet: Publish, peer: Peer) -> None:
-    """Check a PUBLISH with DUP 1 that repeats nothing in flight."""
+def _dup_without_original(state: State, packet: Publish, peer: Peer) -> None:
+    """Check a PUBLISH with DUP 1 whose identifier is not in use."""
     id = packet.packet_id
     assert id
     if id in peer.refused_ids:
-        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was refused and so is over"
+        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was refused, which ends the exchange"
         state.fault(_ENDED, "dup", message)
     elif id in peer.finished:
         state.exercised[NOT_REPEATED] += 1
@@ -140,12 +143,12 @@ def _late(state: State, packet: Publish, peer: Peer) -> None:
         state.fault(_FIRST[packet.qos], "dup", message)
 
 
-# SUBSCRIBE and UNSUBSCRIBE take identifiers of the same kind
+# SUBSCRIBE and UNSUBSCRIBE use identifiers of the same set
 
 
 @rule(Subscribe, Unsubscribe)
 def requested(state: State, packet: Subscribe | Unsubscribe, peer: Peer) -> None:
-    """A request takes a free identifier, or is sent again (3.1 only)."""
+    """A request uses a free identifier, or is sent again (3.1 only)."""
     id, name = packet.packet_id, packet.name
     if not id:
         return
@@ -154,7 +157,7 @@ def requested(state: State, packet: Subscribe | Unsubscribe, peer: Peer) -> None
     content = hash(filters)
     if exchange is not None:
         if state.version == Version.V31 and exchange.request == name and exchange.content_hash == content:
-            _request_again(state, packet, exchange)
+            _repeated_request(state, packet, exchange)
             return
         if id not in peer.ids_reused_early:
             state.fault(_UNIQUE, "packet_id", _in_use(id, exchange), _KEEPS_ID)
@@ -177,10 +180,10 @@ def requested(state: State, packet: Subscribe | Unsubscribe, peer: Peer) -> None
 
 
 MOST_BYTES = 1 << 20
-"""Bytes of requests whose filters are remembered until the answer."""
+"""Bytes of requests whose filters are remembered until the answer; of more, only the number of filters is."""
 
 
-def _request_again(state: State, packet: Subscribe | Unsubscribe, exchange: IdentifierInUse) -> None:
+def _repeated_request(state: State, packet: Subscribe | Unsubscribe, exchange: IdentifierInUse) -> None:
     state.exercised[REPEATED] += 1
     if not packet.dup:
         message = f"{packet.name.lower()}.dup is 0, but this repeats packet {exchange.number}"

@@ -1,24 +1,24 @@
-"""The subscriptions of one client and what they match."""
+"""The subscriptions of one client, and which topics they match."""
 
 from typing import Any, NamedTuple
 
 from ...traffic.topics import has_wildcard, split_shared, topic_matches
 
 MOST = 10_000
-"""Filters, and topics with what they match, that are remembered; with more, nothing is said about what matches."""
+"""Most filters, and most topics with their matches, that are remembered; beyond, delivery is not checked."""
 MOST_WILD = 500
-"""Filters with wildcards, each of which is compared with every new topic."""
+"""Most filters with wildcards; each is compared with every new topic."""
 MOST_CHARACTERS = 1 << 20
 LONGEST = 200
-"""Characters of a topic for which it is remembered what matches it."""
+"""Characters of the longest topic whose match is remembered."""
 FAILED = 0x80
 
 
 class SubscribedFilter:
-    """A Topic Filter that the client subscribed with, and all that this allows the server."""
+    """A Topic Filter that the client subscribed with, and what this allows the server to deliver."""
 
     __slots__ = ("asked", "changed", "drops_retain", "ended", "ended_at", "first", "granted", "identifiers",
-                 "keeps_retain", "levels", "local", "nameless", "qos", "rows", "sendings", "shared",
+                 "keeps_retain", "levels", "local", "nameless", "qos", "retain_handlings", "sendings", "shared",
                  "text")  # fmt: skip
 
     def __init__(self, text: str) -> None:
@@ -27,32 +27,32 @@ class SubscribedFilter:
         self.shared = bool(share)
         self.levels = plain.split("/")
         self.qos = 0
-        """The highest QoS asked for."""
+        """The highest QoS requested."""
         self.granted = -1
         """The highest QoS granted."""
         self.asked = 0
-        """How many SUBSCRIBE packets await their answer."""
+        """How many of its SUBSCRIBE packets await their answer."""
         self.sendings = 0
         """How often retained messages may have been sent for it."""
-        self.rows: set[int] = set()
-        """Values of Retain Handling it was asked with."""
+        self.retain_handlings: set[int] = set()
+        """Values of Retain Handling that it was requested with."""
         self.identifiers: set[int] = set()
         self.nameless = False
-        """Whether it was ever asked without a Subscription Identifier."""
+        """Whether it was ever requested without a Subscription Identifier."""
         self.keeps_retain = False
-        """Whether it was ever asked with Retain As Published."""
+        """Whether it was ever requested with Retain As Published."""
         self.local = False
-        """Whether it was ever asked without No Local."""
+        """Whether it was ever requested without No Local."""
         self.drops_retain = False
-        """Whether it was ever asked without Retain As Published."""
+        """Whether it was ever requested without Retain As Published."""
         self.changed = False
-        """Whether it was asked for more than once."""
+        """Whether it was requested more than once."""
         self.first = 0
-        """The packet that asked for it first."""
+        """The packet that requested it first."""
         self.ended = False
-        """Whether the client ended it."""
+        """Whether the client unsubscribed."""
         self.ended_at = 0
-        """The packet that told that it ended."""
+        """The UNSUBACK packet that confirmed it."""
 
     @property
     def live(self) -> bool:
@@ -66,23 +66,23 @@ class SubscribedFilter:
 
 
 class Match(NamedTuple):
-    """What matches one topic."""
+    """The subscriptions that match one topic."""
 
     filters: tuple[SubscribedFilter, ...]
     most: int
     """The highest QoS at which the server may deliver."""
     shared: bool
-    """Whether all are shared."""
+    """Whether all are shared subscriptions."""
     identifiers: frozenset[int]
-    """The Subscription Identifiers with which they were ever asked for."""
+    """The Subscription Identifiers with which they were ever requested."""
 
 
 class Subscriptions:
-    """Every filter of a connection; those that ended too, since messages may still be under way."""
+    """Every filter of a connection, also after UNSUBSCRIBE, because messages may still be under way."""
 
     def __init__(self) -> None:
         self.full = False
-        """Whether there were too many, so that nothing is certain any more."""
+        """Whether there were too many, so that nothing is certain."""
         self._filters: dict[str, SubscribedFilter] = {}
         self._exact: dict[str, list[SubscribedFilter]] = {}
         self._wild: list[SubscribedFilter] = []
@@ -91,7 +91,7 @@ class Subscriptions:
 
     @property
     def known(self) -> bool:
-        """Whether there were any."""
+        """Whether the client ever subscribed."""
         return bool(self._filters)
 
     def ask(self, wanted: Any, identifier: int | None, number: int) -> None:
@@ -111,7 +111,7 @@ class Subscriptions:
         each.ended, each.ended_at = False, 0
         if handling == 0 or (handling == 1 and new):
             each.sendings += 1
-        each.rows.add(handling)
+        each.retain_handlings.add(handling)
         each.asked += 1
         each.qos = max(each.qos, wanted.qos)
         each.keeps_retain |= bool(wanted.retain_as_published)
@@ -144,31 +144,31 @@ class Subscriptions:
         self._matches.clear()
 
     def end(self, filter: str) -> None:
-        """Note that one is to end."""
+        """Note that the client unsubscribed."""
         if each := self._filters.get(filter):
             each.ended = True
             self._matches.clear()
 
     def ended(self, filter: str, number: int) -> None:
-        """Note that the packet with this number told that one ended."""
+        """Note that this packet confirmed the end of a subscription."""
         each = self._filters.get(filter)
         if each and each.ended:
             each.ended_at = number
 
     def existed(self, filter: str) -> bool:
-        """Whether there was a subscription with this filter."""
+        """Whether the server granted a subscription with this filter."""
         return filter in self._filters and self._filters[filter].granted >= 0
 
     def matching(self, topic: str) -> Match:
-        """Return the filters that match a topic."""
+        """Return the subscriptions that match a topic."""
         found = self._matches.get(topic)
         if found is None:
-            found = self._compared(topic)
+            found = self._compare(topic)
             if len(self._matches) < MOST and len(topic) <= LONGEST:
                 self._matches[topic] = found
         return found
 
-    def _compared(self, topic: str) -> Match:
+    def _compare(self, topic: str) -> Match:
         levels = topic.split("/")
         wild = (each for each in self._wild if topic_matches(each.levels, levels))
         filters = tuple(each for each in (*self._exact.get(topic, ()), *wild) if each.live)
@@ -177,7 +177,7 @@ class Subscriptions:
         return Match(filters, most, all(each.shared for each in filters), named)
 
     def only_hidden(self, topic: str) -> bool:
-        """Whether filters match a topic only if its $ is taken for any character."""
+        """Whether filters match a topic only if its $ is treated as any character."""
         levels = topic.split("/")
         return topic.startswith("$") and any(
             each.live and topic_matches(each.levels, ["", *levels[1:]]) for each in self._wild

@@ -76,8 +76,8 @@ def test_a_message_names_the_packet_before() -> None:
 def test_the_order_of_the_checks_of_a_message() -> None:
     names = [[check.__name__ for check in side[Publish]] for side in check_tables(RULE_MODULES)]
     assert names == [
-        ["published", "within", "aliased", "sent"],
-        ["published", "within", "aliased", "delivered", "came"],
+        ["published", "publish_limits", "aliased", "sent"],
+        ["published", "publish_limits", "aliased", "delivered", "received"],
     ]
 
 
