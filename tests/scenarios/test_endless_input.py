@@ -7,10 +7,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
 import pytest
 
-from mqttpub.cli.commands import encode_lines as jsonlines
-from mqttpub.cli.main import main
+from mqttpub.cli.commands.encode import EncodeOutput, encode_json
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
@@ -72,16 +72,13 @@ def test_bytes_without_a_packet_are_not_read_for_ever(arguments: tuple[str, ...]
 
 
 @pytest.mark.parametrize("line", ["1,", "1,\n"])
-def test_json_that_never_ends_is_refused(
-    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(jsonlines, "LONGEST", 1 << 16)
+def test_json_that_never_ends_is_refused(line: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     endless = tmp_path / "endless.json"
     endless.write_text("\n[" + line * (1 << 17))
-    assert main(["encode", "--json", str(endless)]) == 2
-    captured = capsys.readouterr()
-    assert (captured.out, captured.err.count("\n")) == ("", 1)
-    assert "line 2: what begins here has more than 65,536 bytes" in captured.err
+    output = EncodeOutput("hex", inspect=False, secrets=False, full=False)
+    with pytest.raises(click.UsageError, match=r"^line 2: what begins here has more than 65,536 bytes$"):
+        encode_json(str(endless), output, most_bytes=1 << 16)
+    assert capsys.readouterr().out == ""
 
 
 ENDLESS = {

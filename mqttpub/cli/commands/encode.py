@@ -1,15 +1,17 @@
-"""`mqttpub encode`: a subcommand per packet type, its options read from the table."""
+"""`mqttpub encode`: control packets from flags, with a subcommand per packet type, or from JSON."""
 
+import re
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
 
 import click
 
 from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.versions import Version
-from ..flags.base import Flag
+from ..flags.base import Command, Flag
 from ..flags.fields import NAMES, field_flag, field_key
 from ..flags.payload import payload_options
 from ..flags.properties import chosen_properties, dashed, property_flags
@@ -19,10 +21,36 @@ from ..pub.request import payload
 from ..screen import screen_flags
 
 FORMATS = ("hex", "raw", "base64", "c")
+MOST_JSON_BYTES = 1 << 29
+"""Size of the JSON of one packet, whose payload may be two digits per byte."""
+_JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?')
+"""A string of JSON, or the part of it on one line."""
+
+
+@dataclass(frozen=True)
+class EncodeOutput:
+    """How the bytes of a packet are printed."""
+
+    form: str
+    inspect: bool
+    """Whether to show an annotated dump instead."""
+    secrets: bool
+    full: bool
+
+
+@dataclass(frozen=True)
+class EncodeRequest:
+    """The packet that the flags of a subcommand describe."""
+
+    packet: Packet
+    version: Version
+    remaining_length: int | None
+    """A value in place of the right Remaining Length; None for the right one."""
+    output: EncodeOutput
 
 
 def packet_flags(cls: type[Packet]) -> list[Flag]:
-    """Return the options of a packet: its fields, then its properties."""
+    """Return the options for the fields of a packet."""
     flags: list[Flag] = []
     for field in cls.layout:
         if field.shape == "group":
@@ -63,7 +91,7 @@ def _required(field: Field) -> bool:
 
 
 def _flag_of(field: Field) -> str:
-    """Return the flag that gives a field its value."""
+    """Return the long flag of a field."""
     key = "filter" if field.item is Subscription else field.key
     return NAMES.get(key, (dashed(key),))[-1]
 
@@ -131,53 +159,122 @@ def packet_command(cls: type[Packet]) -> click.Command:
     ]  # fmt: skip
 
     def callback(**given: Any) -> int:
-        return show(cls, given)
+        return encode(
+            EncodeRequest(build(cls, given), given["mqtt_version"], given["remaining_length"], output_of(given))
+        )
 
     doc = cls.__doc__ or ""
     text = f"Build a {cls.name} ({cls.section}).\n\n{doc}"
-    return click.Command(
-        cls.name.lower(), params=flags, callback=callback, help=text, short_help=doc,
-        context_settings={"help_option_names": ["--help"], "max_content_width": 100},
-    )  # fmt: skip
+    return Command(cls.name.lower(), params=flags, callback=callback, help=text, short_help=doc)
 
 
 def output_options() -> list[click.Parameter]:
     """Return the options of what is printed."""
     return [
-        Flag(["--format", "form"], type=click.Choice(FORMATS), default="hex", show_default=True, help="Writing."),
-        Flag(["-d", "--inspect"], is_flag=True, help="Show each byte named instead."),
+        Flag(["--format", "form"], type=click.Choice(FORMATS), default="hex", show_default=True, help="Output format."),
+        Flag(["-d", "--inspect"], is_flag=True, help="Show an annotated dump instead."),
         Flag(["--show-secrets"], is_flag=True, help="Do not mask passwords and authentication data."),
         Flag(["--full"], is_flag=True, help="Show every byte of a long field."),
     ]  # fmt: skip
 
 
-def show(cls: type[Packet], given: dict[str, Any]) -> int:
-    """Build, encode and print."""
-    from ...codec.encode import encode
+def output_of(given: dict[str, Any]) -> EncodeOutput:
+    """Return what the output options ask for."""
+    return EncodeOutput(
+        form=given["form"], inspect=given["inspect"], secrets=given["show_secrets"], full=given["full"]
+    )  # fmt: skip
 
-    packet = build(cls, given)
+
+def encode(request: EncodeRequest) -> int:
+    """Encode the packet, print it and return the exit status; raises UsageError for what cannot be encoded."""
+    from ...codec.encode import encode as encoded
+
     try:
-        data = encode(packet, given["mqtt_version"], remaining_length=given["remaining_length"])
+        data = encoded(request.packet, request.version, remaining_length=request.remaining_length)
     except ValueError as error:
         raise click.UsageError(str(error)) from None
-    return write(data, given["mqtt_version"], given)
+    write(data, request.version, request.output)
+    return 0
 
 
-def write(data: bytes, version: Version, given: dict[str, Any]) -> int:
-    """Print the bytes of a packet as the output options say."""
-    if given["inspect"]:
+def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_BYTES) -> int:
+    """Print the bytes of every packet in a file of JSON, `-` for standard input, and return their number.
+
+    Raises UsageError with the line of what is not a packet, or has more than `most_bytes`.
+    """
+    from ...codec.encode import encode as encoded
+    from ...common.strict_json import NotJson, parse_json
+    from ...view.packet.record_json import packet_of
+
+    count = 0
+    for number, text in json_documents(_lines(path, most_bytes), most_bytes):
+        count += 1
+        try:
+            packet, version = packet_of(parse_json(text))
+            data = encoded(packet, version)
+        except NotJson as error:
+            raise click.UsageError(f"line {number + error.line - 1}, column {error.column}: {error.message}") from None
+        except ValueError as error:
+            raise click.UsageError(f"line {number}, {error}") from None
+        write(data, version, output)
+    return count
+
+
+def json_documents(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[int, bytes]]:
+    """Yield each JSON document, on one line or several, with the number of its first line from 1.
+
+    A document ends with the line that closes its brackets; blank lines between documents are skipped. Raises
+    UsageError for a document of more than `most_bytes`.
+    """
+    held, first, depth = bytearray(), 0, 0
+    for number, line in enumerate(lines, 1):
+        if not held:
+            if not line.strip():
+                continue
+            first = number
+        held += line
+        if len(held) > most_bytes:
+            raise click.UsageError(f"line {first}: what begins here has more than {most_bytes:,} bytes")
+        outside = _JSON_STRING.sub(b"", line)
+        depth += sum(map(outside.count, (b"{", b"["))) - sum(map(outside.count, (b"}", b"]")))
+        if depth <= 0:
+            yield first, bytes(held)
+            held, depth = bytearray(), 0
+    if held:
+        yield first, bytes(held)
+
+
+def _lines(path: str, most_bytes: int) -> Iterator[bytes]:
+    from ...common.standard_input import standard_input
+
+    if path == "-":
+        yield from _bounded(standard_input(), most_bytes)
+        return
+    try:
+        with open(path, "rb") as file:
+            yield from _bounded(file, most_bytes)
+    except OSError as error:
+        raise click.UsageError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def _bounded(file: BinaryIO, most_bytes: int) -> Iterator[bytes]:
+    """Return the lines of a file; a line that is too long comes in parts of `most_bytes` + 1."""
+    return iter(lambda: file.readline(most_bytes + 1), b"")
+
+
+def write(data: bytes, version: Version, output: EncodeOutput) -> None:
+    """Print the bytes of a packet; raises UsageError for raw bytes on a terminal."""
+    if output.inspect:
         from ...codec.decode import decode
         from ...view.packet.show import Show
 
-        Show(secrets=given["show_secrets"], full=given["full"]).packet(decode(data, version), judge=True)
-        return 0
-    if given["form"] == "raw":
+        Show(secrets=output.secrets, full=output.full).packet(decode(data, version), judge=True)
+    elif output.form == "raw":
         if sys.stdout.isatty():
-            raise click.UsageError("raw bytes go to a file or a pipe, not to a terminal")
+            raise click.UsageError("refusing to write raw bytes to a terminal; redirect them to a file or a pipe")
         sys.stdout.buffer.write(data)
-        return 0
-    click.echo(_PRINTED[given["form"]](data))
-    return 0
+    else:
+        click.echo(_PRINTED[output.form](data))
 
 
 def _base64(data: bytes) -> str:
@@ -208,15 +305,14 @@ _PRINTED: dict[str, Callable[[bytes], str]] = {"hex": lambda data: data.hex(" ")
 def command(ctx: click.Context, /, json_path: str | None, **given: Any) -> int:
     """Build a control packet and print its bytes.
 
-    Flags without a packet type mean PUBLISH, so those of `pub` work here too. What the
-    specification forbids is built all the same.
+    Flags without a packet type mean PUBLISH, so those of `pub` work here too. Even what the
+    specification forbids is built.
     """
     if ctx.invoked_subcommand:
         return 0
     from ...common.standard_input import is_piped
-    from .encode_lines import encode_lines
 
-    if (json_path is not None or is_piped()) and encode_lines(json_path or "-", given):
+    if (json_path is not None or is_piped()) and encode_json(json_path or "-", output_of(given)):
         return 0
     if json_path is None:
         click.echo(ctx.get_help())

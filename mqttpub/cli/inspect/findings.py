@@ -10,7 +10,7 @@ from ...common.words import counted, plural
 from ...lint.coverage import StatementResult
 from ...reading.judged import JudgedEvent
 from ...reading.selection import Selection
-from ...spec.statements import CLASSES, PARTIES, Statement, statement
+from ...spec.statements import statement
 from ...spec.versions import Version
 from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
@@ -18,7 +18,6 @@ from ...view.traffic.findings import FindingLines, records
 
 MOST_NAMED = 5
 """Statements of which it is said how many findings were not shown; the others are summed up."""
-_INDENT = "       "
 Rows = tuple[Version, list[StatementResult]]
 
 
@@ -68,7 +67,7 @@ class Screen:
         self.width = width_of(stream)
         self._lines = FindingLines(
             width=self.width, absolute=manner.absolute, secrets=manner.secrets, full=manner.full,
-            explain=explained if manner.explain else None,
+            explain=manner.explain,
         )  # fmt: skip
         self._begun = False
         self._last: tuple[str, int] = ("", 0)
@@ -180,7 +179,7 @@ class SarifOut:
         from ...view.export.sarif import Sarif
 
         self.stream = stream
-        self._sarif = Sarif(__version__, described, secrets=manner.secrets)
+        self._sarif = Sarif(__version__, secrets=manner.secrets)
         self._text = self._sarif.begin()
 
     def begin(self, time: int) -> None:
@@ -202,18 +201,6 @@ class SarifOut:
 
 
 # words
-
-
-def described(row: Statement) -> str:
-    """Tell what it takes to see a statement broken, and whom it binds."""
-    return f"class {row.klass}: {CLASSES[row.klass]}; binds {PARTIES[row.who]}"
-
-
-def explained(id: str, width: int) -> Iterator[Line]:
-    """Yield what a statement demands, as lines to stand below a finding."""
-    row = statement(id)
-    for text, style in ((row.text, ""), (described(row), "dim")):
-        yield from ([(_INDENT, ""), *line] for line in wrap([(text, style)], width - len(_INDENT)))
 
 
 def summary(

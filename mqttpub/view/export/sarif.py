@@ -1,6 +1,6 @@
 """Findings as SARIF 2.1.0, which code hosts and editors turn into annotations."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from json import dumps
 from os import fsencode
 from pathlib import PurePath
@@ -10,41 +10,41 @@ from urllib.parse import quote
 from ...codec.tree import Finding
 from ...common.escape import escape, remark
 from ...reading.judged import JudgedEvent
-from ...spec.statements import Statement, statement
+from ...spec.statements import statement
 from ...traffic.clients import called
 from ...traffic.events import Closed
 from ..traffic.findings import records
+from ..traffic.statements import description
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 _OF_RESULT = {"severity", "statement", "message", "file", "line"}
-"""Members of a record that a result says in its own words."""
+"""Members of a record that have a place of their own in a SARIF result."""
 _INFORMATION = "https://docs.oasis-open.org/mqtt/mqtt/v5.0/mqtt-v5.0.html"
 
 
 class Sarif:
-    """Writes one log with one run, its results as they come.
+    """Makes the text of one log with one run; results are not held in memory.
 
-    `describe` tells in a sentence or two what it takes to see a statement broken, and whom it binds.
+    `version` is that of the program.
     """
 
-    def __init__(self, version: str, describe: Callable[[Statement], str], *, secrets: bool = False) -> None:
+    def __init__(self, version: str, *, secrets: bool = False) -> None:
         self._version = version
-        self._describe = describe
         self._secrets = secrets
         self._rules: dict[str, int] = {}
 
     def begin(self) -> str:
-        """Return what stands before the results."""
+        """Return the text before the results."""
         return f'{{"$schema":{dumps(SCHEMA)},"version":"2.1.0","runs":[{{"results":['
 
     def results(self, case: JudgedEvent) -> Iterator[str]:
-        """Yield the results of a case, each with the comma before it where it needs one."""
+        """Yield the results of an event as JSON, with a comma before each but the first of the log."""
         for each, known in zip(case.findings, records(case, secrets=self._secrets), strict=True):
             comma = "," if self._rules else ""
             yield comma + dumps(self._result(case, each, known))
 
     def end(self, failures: Iterable[str], remarks: Iterable[str]) -> str:
-        """Return what stands behind the results: the rules that were broken, and what could not be read."""
+        """Return the text after the results: the rules with results, and what could not be read."""
         failed, notes = _notifications("error", failures), _notifications("note", remarks)
         driver = {
             "name": "mqttpub", "version": self._version, "informationUri": _INFORMATION,
@@ -68,7 +68,7 @@ class Sarif:
 
     def _rule(self, id: str) -> dict[str, Any]:
         row = statement(id)
-        about = f"MQTT {row.version}, section {row.section}; {self._describe(row)}"
+        about = f"MQTT {row.version}, section {row.section}; {description(row)}"
         return {
             "id": id,
             **_texts(row.text, f"{row.text} ({about})"),
@@ -87,7 +87,7 @@ def _notifications(level: str, texts: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def _where(case: JudgedEvent) -> str:
-    """Return the packet and its connection in words, for annotations that show nothing else."""
+    """Return the packet and its connection in words, for code hosts that show only the message."""
     event, words = case.event, []
     if case.decoded:
         sender = f" from the {event.direction.value}" if event.direction else ""
@@ -112,7 +112,7 @@ def _location(case: JudgedEvent, finding: Finding) -> dict[str, Any]:
 
 
 def _region(case: JudgedEvent, finding: Finding) -> dict[str, Any]:
-    """Return the place in the file: the bytes or the line, or all of a capture, which has the bytes in its records."""
+    """Return the bytes or the line in the file, or the whole file for a capture, whose records hold the bytes."""
     place, (start, stop) = case.location, finding.span
     if place.start is not None and not isinstance(case.event, Closed):
         return {"region": {"byteOffset": place.start + start, "byteLength": stop - start}}
@@ -122,6 +122,6 @@ def _region(case: JudgedEvent, finding: Finding) -> dict[str, Any]:
 
 
 def uri(name: str) -> str:
-    """Return the URI of a file as the user named it."""
+    """Return the URI of a file, relative if `name` is a relative path."""
     path = PurePath(name)
     return path.as_uri() if path.is_absolute() else quote(fsencode(path.as_posix()))

@@ -1,6 +1,6 @@
-"""What is wrong with a packet: the bytes that are to blame, and the finding below them; or as a record."""
+"""Findings with the bytes that they are about, as lines of a screen or as JSON values."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ...codec.tree import Decoded, Finding
@@ -17,23 +17,24 @@ from ..packet.marks import sentence
 from ..packet.masking import clipped, hidden
 from ..packet.outline import Entry, Outline
 from ..terminal.cells import Line, wrap
+from .statements import explanation
 
 MOST_BYTES = 256
-"""Bytes at fault that a record holds."""
+"""Bytes of one finding that a record holds unless all are asked for."""
 MOST_TEXT = 64
-"""Bytes of a value that are put into words."""
+"""Bytes of a value that are decoded to text unless all are asked for."""
 _ANSWERS = {row.code: row.name for row in REASONS if row.code >= 0x80}
-
-Explain = Callable[[str, int], Iterable[Line]]
-"""Takes the id of a statement and a width; returns lines to stand below a finding."""
 
 
 class FindingLines:
-    """Draws cases, none of their lines wider than `width` (60 or more)."""
+    """Draws events with their findings in lines of at most `width` cells (60 or more).
+
+    `explain` adds what the statement of each finding demands; `full` and `secrets` are as in the dump of a packet.
+    """
 
     def __init__(
         self, *, width: int = 80, absolute: bool = False, secrets: bool = False, full: bool = False,
-        explain: Explain | None = None,
+        explain: bool = False,
     ) -> None:  # fmt: skip
         self.clock = Clock(absolute=absolute)
         self.width = width
@@ -42,11 +43,11 @@ class FindingLines:
         self.explain = explain
 
     def begin(self, time: int) -> None:
-        """Count times from here, unless something was shown already."""
+        """Show times relative to `time`, in nanoseconds since 1970, unless a time was shown already."""
         self.clock.text(time)
 
     def lines(self, case: JudgedEvent) -> Iterator[Line]:
-        """Yield the headline, the place, and each finding below the bytes that it is about."""
+        """Yield the headline, the location, and each finding below the bytes that it is about."""
         if case.decoded:
             yield headline(case.decoded, width=self.width)
         else:
@@ -69,7 +70,7 @@ class FindingLines:
             yield line
             # The last line of a finding ends with its statement.
             if self.explain and line and line[-1] in {(id, "dim") for id in ids}:
-                yield from self.explain(line[-1][0], self.width)
+                yield from explanation(line[-1][0], self.width)
 
     def _place(self, case: JudgedEvent) -> Iterator[str]:
         event, place = case.event, case.location
@@ -99,9 +100,9 @@ def _ending(case: JudgedEvent) -> Line:
 
 
 def excerpt(decoded: Decoded, *, width: int = 80, full: bool = False, secrets: bool = False) -> Iterator[Line]:
-    """Yield those lines of the dump of a packet that its findings are about, as `annotate` draws them.
+    """Yield the lines of the dump of a packet that have findings, as `annotate` draws them.
 
-    Every finding stands once, below the first byte that it is about.
+    Each finding appears once, below the first byte that it is about.
     """
     columns = Columns.fitting(width, len(decoded.data))
     limit = None if full else MOST_TEXT
@@ -115,10 +116,10 @@ def excerpt(decoded: Decoded, *, width: int = 80, full: bool = False, secrets: b
 
 
 class _Excerpt(Sheet):
-    """The rows at which findings stand."""
+    """Only the rows that have findings."""
 
     def concerns(self, entry: Entry) -> bool:
-        """Whether a finding stands below an entry, or below one for bits of its byte."""
+        """Whether a finding belongs below an entry, or below an entry for bits of the same byte."""
         stop = entry.start + 1 if entry.mask else entry.stop
         anchors = self.marks.within(entry.start, stop)
         if not entry.mask:
@@ -127,7 +128,7 @@ class _Excerpt(Sheet):
         return any(mask & entry.mask and not mask & entry.later for mask in found)
 
     def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
-        """Yield the first row, and those with findings."""
+        """Yield the first row and the rows with findings, each as its first byte and the byte after its last."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
         shown = start
         for anchor in (start, *self.marks.within(start, stop)):
@@ -141,13 +142,13 @@ class _Excerpt(Sheet):
 
 
 def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield each finding of a case, and where it stands, as values that JSON has.
+    """Yield each finding of an event and its location as a JSON object.
 
     `offset` counts from the first byte of the packet, `packet_offset` from the first byte of its
     direction. Secrets are asterisks unless `secrets`; `hex` holds at most 256 bytes unless `full`.
     """
     place, packet = _place(case), None if isinstance(case.event, Closed) else case.decoded
-    # Looking for secrets walks the whole packet, so it is done once and not for each finding.
+    # Finding the secrets walks the whole packet, so it is done once for all findings.
     secret = () if secrets or packet is None else hidden(packet)
     for finding in case.findings:
         given = {
@@ -165,7 +166,7 @@ def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> 
 
 
 def _place(case: JudgedEvent) -> dict[str, Any]:
-    """Return what is the same for all findings of a case."""
+    """Return what all findings of an event have in common."""
     event, decoded = case.event, case.decoded
     ends, direction = event.ends, event.direction
     return {

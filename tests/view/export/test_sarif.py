@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mqttpub.codec.tree import Finding
 from mqttpub.reading.judged import JudgedEvent
 from mqttpub.reading.located import Location
-from mqttpub.spec.statements import Statement, statement
+from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, GapSeen
 from mqttpub.view.export.sarif import Sarif, uri
@@ -25,14 +25,9 @@ REGION = {"byteOffset", "byteLength", "startLine", "endLine"}
 URI = re.compile(r"(file://)?[A-Za-z0-9._~!$&'()*+,;=@/%-]+")
 
 
-def describe(row: Statement) -> str:
-    """Return words about a statement."""
-    return f"class {row.klass}"
-
-
 def log(*cases: JudgedEvent, failures: tuple[str, ...] = (), remarks: tuple[str, ...] = ()) -> dict[str, Any]:
     """Return the whole log, which is one JSON document."""
-    sarif = Sarif("1.2.3", describe)
+    sarif = Sarif("1.2.3")
     text = sarif.begin() + "".join(line for each in cases for line in sarif.results(each))
     made: dict[str, Any] = json.loads(text + sarif.end(failures, remarks))
     return made
