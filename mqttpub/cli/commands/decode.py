@@ -132,10 +132,10 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...common.files import PAGE, check_place, file_id
     from ...reading.follow import JudgedTraffic
     from ...reading.input import AllEvents, short_names
-    from ...view.terminal.reading_bar import ReadingBar
+    from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
 
-    progress = ReadingBar(inputs)
+    progress = ReadingProgress(inputs)
     stack.callback(progress.close)
     if request.path and request.view:
         key_log = file_id(str(keylog)) if (keylog := request.input.options.keylog) else None

@@ -132,7 +132,7 @@ class LintRun:
     def __init__(self, request: LintRequest, inputs: "Sequence[LocatedInput]") -> None:
         from ...reading.judged import EventJudge
         from ...reading.selection import Selection
-        from ...view.terminal.reading_bar import ReadingBar
+        from ...view.terminal.progress import ReadingProgress
         from ..inspect.findings import OutputOptions, writer_of
 
         self.request = request
@@ -147,7 +147,7 @@ class LintRun:
         self.unshown_remarks = 0
         self.now = inputs[0]
         """The input that is being read."""
-        self.progress = ReadingBar(inputs)
+        self.progress = ReadingProgress(inputs)
 
     def run(self) -> int:
         """Check all packets and return the exit status; raises UsageError for what cannot be read."""
@@ -226,11 +226,12 @@ class LintRun:
 
     def _sum_up(self, rows: "list[Rows]") -> None:
         from ...view.terminal.style import show
-        from ..inspect.findings import summary, width_of
+        from ...view.terminal.width import screen_width
+        from ..inspect.findings import summary
         from ..screen import on_one_screen
 
         lines = summary(
-            self.judge.packets, self.judge.connections, self.selection, rows, width_of(sys.stderr),
+            self.judge.packets, self.judge.connections, self.selection, rows, screen_width(sys.stderr),
             picked=self.request.selects,
         )  # fmt: skip
         blank: list[Line] = [[]] if on_one_screen() and any(self.selection.counts.values()) else []

@@ -17,7 +17,7 @@ from ..notes import note
 
 if TYPE_CHECKING:
     from ...report.answers import Summary
-    from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult, RunStage
+    from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult
     from ...spark.session.session import Settings
 
 FORMATS = ("parquet", "csv", "json")
@@ -140,12 +140,13 @@ def run_pipeline(flags: PipelineFlags) -> int:
         if not flags.source:
             return 0
     from ...spark.pipeline.run import run
+    from ...view.terminal.progress import StageProgress
 
     logging.getLogger().addFilter(_is_not_interrupt)
     request = pipeline_request(flags)
     report = _table_report(flags)
-    progress = _Progress() if sys.stderr.isatty() and not flags.verbose else None
-    on_progress = progress.show if progress else None
+    progress = StageProgress() if sys.stderr.isatty() and not flags.verbose else None
+    on_progress = (lambda stage: progress.show(*stage)) if progress else None
     try:
         result = run(request, on_progress, report.on_done(on_progress))
         report.make_without_run(request)
@@ -388,39 +389,3 @@ def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
     paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
     check_report(page, paths, Path(as_path(out)))
-
-
-class _Progress:
-    """The stages of a run, as a bar on the terminal."""
-
-    def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        from ...view.terminal.style import wants_color
-
-        color = wants_color(sys.stderr)
-        console = Console(
-            file=sys.stderr, force_terminal=True, color_system="standard" if color else None, no_color=not color,
-            legacy_windows=False,
-        )  # fmt: skip
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[amount]}"))
-        self._bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
-        self._name = ""
-        self._task = self._bar.add_task("", total=None, amount="")
-        self._bar.start()
-
-    def show(self, stage: "RunStage") -> None:
-        """Show a stage and its progress."""
-        from ...common.words import size
-
-        if stage.name != self._name:
-            self._name = stage.name
-            self._bar.reset(self._task, description=stage.name, total=None, amount="")
-        if stage.total:
-            amount = f"{size(stage.done)} of {size(stage.total)}"
-            self._bar.update(self._task, completed=stage.done, total=stage.total, amount=amount)
-
-    def close(self) -> None:
-        """Remove the bar."""
-        self._bar.stop()

@@ -12,7 +12,7 @@ import click
 from ...capture.types import BadCapture
 from ...common.files import check_place, replacing
 from ...reading.input import AnyInput, Input
-from ...view.terminal.reading_bar import ReadingBar
+from ...view.terminal.progress import ReadingProgress
 from ...wire.types import readable
 from ..flags.reading import InputRequest
 from ..notes import note
@@ -29,7 +29,7 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
     write = _writer(view, path, inputs, stack)
     rows = 0
     faults: list[str] = []
-    bar = ReadingBar(inputs, beside=path != "-")
+    bar = ReadingProgress(inputs, elsewhere=path != "-")
     stack.callback(bar.close)
     for batch in _batches(view, request, inputs, faults.append, bar):
         rows += batch.num_rows
@@ -48,7 +48,7 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
 
 def _batches(
     view: TableView, request: InputRequest, inputs: Sequence[AnyInput], fault: Callable[[str], None],
-    bar: ReadingBar,
+    bar: ReadingProgress,
 ) -> Iterator[Any]:  # fmt: skip
     from ...columns.decode.context import Memory
     from ...columns.decode.decode import decode_coded

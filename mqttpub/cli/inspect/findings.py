@@ -1,6 +1,5 @@
 """Where findings go: to the screen, to JSON Lines or to SARIF; and the words at the end."""
 
-import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Protocol, TextIO
@@ -14,6 +13,7 @@ from ...spec.statements import statement
 from ...spec.versions import Version
 from ...view.terminal.cells import Line, wrap
 from ...view.terminal.style import show
+from ...view.terminal.width import screen_width
 from ...view.traffic.findings import FindingLines, records
 
 MOST_NAMED = 5
@@ -64,7 +64,7 @@ class Screen:
     def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
         self.manner = manner
         self.stream = stream
-        self.width = width_of(stream)
+        self.width = screen_width(stream)
         self._lines = FindingLines(
             width=self.width, absolute=manner.absolute, secrets=manner.secrets, full=manner.full,
             explain=manner.explain,
@@ -232,12 +232,3 @@ def _left_out(selection: Selection) -> str:
     if rest := most[MOST_NAMED:]:
         named.append(f"{sum(count for _, count in rest):,} of {len(rest)} {plural(len(rest), 'other statement')}")
     return f"counted, but not shown: {', '.join(named)}; --limit 0 shows all"
-
-
-def width_of(stream: TextIO) -> int:
-    """Return the columns of a terminal, or those of a pipe."""
-    from ...view.terminal.width import WIDTH_OF_A_PIPE, screen_width
-
-    if stream is sys.stdout or not stream.isatty():
-        return screen_width()
-    return max(60, shutil.get_terminal_size((WIDTH_OF_A_PIPE, 24)).columns)

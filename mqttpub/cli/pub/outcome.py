@@ -16,7 +16,7 @@ from ..notes import note
 from .request import PublishRequest
 
 if TYPE_CHECKING:
-    from ...view.terminal.progress import Progress
+    from ...view.terminal.progress import PublishProgress
     from .inspect import Inspector
 
 MOST_NOTES = 10
@@ -67,7 +67,7 @@ class OutcomeReport:
         self._counts = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0}
         self._bad_lines = self._no_subscribers = self._unanswerable = 0
         self._notes = 0
-        self._progress: Progress | None = None
+        self._progress: PublishProgress | None = None
         self._last: list[str] = []
         """Sentences that go below the annotated dump of a single message."""
 
@@ -76,9 +76,9 @@ class OutcomeReport:
     def begin(self, size_bytes: int | None) -> None:
         """Show progress where standard input is published in bulk; `size_bytes` is its length, where it is known."""
         if self.request.bulk.kind and not self.inspector and sys.stderr.isatty() and not is_interactive():
-            from ...view.terminal.progress import Progress
+            from ...view.terminal.progress import PublishProgress
 
-            self._progress = Progress(sys.stderr, size_bytes)
+            self._progress = PublishProgress(sys.stderr, size_bytes)
 
     def take(self, publisher: Publisher) -> None:
         """Take the outcomes that there are, and show how far the run has come."""
@@ -92,7 +92,7 @@ class OutcomeReport:
         if self._progress:
             self._show_progress(self._progress, publisher)
 
-    def _show_progress(self, progress: "Progress", publisher: Publisher) -> None:
+    def _show_progress(self, progress: "PublishProgress", publisher: Publisher) -> None:
         counts, in_flight = self._counts, len(publisher.sender.open)
         ended = counts["accepted"] + counts["refused"] + counts["sent"]
         progress.update(

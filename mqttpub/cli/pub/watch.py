@@ -15,7 +15,8 @@ from ...spec.versions import Direction, Version
 from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, PacketSeen
 from ...view.terminal.style import show
-from ..inspect.findings import OutputOptions, Rows, summary, width_of, writer_of
+from ...view.terminal.width import screen_width
+from ..inspect.findings import OutputOptions, Rows, summary, writer_of
 from ..notes import note
 from .outcome import print_json
 
@@ -67,7 +68,7 @@ class Watch:
             self._close()
         fared = list(self._judge.end())
         self.aside()
-        width = width_of(sys.stderr)
+        width = screen_width(sys.stderr)
         if not self._judge.packets:
             return
         show(summary(self._judge.packets, self._judge.connections, self._selection, fared, width), sys.stderr)

@@ -1,27 +1,33 @@
-"""How publishing in bulk gets on: one line of a terminal, nothing anywhere else."""
+"""Progress on a terminal: messages published, bytes read, stages of a run. Nothing is drawn anywhere else.
+
+Publishing shows one line of counts, redrawn by the caller's own loop, because other lines may be written in
+between and the last counts stay. Reading and stages are bars of rich, which disappear at the end.
+"""
 
 import os
+import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from ...common.words import size
-from .style import THEME, wants_color
+from .style import THEME, terminal_console
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.control import Control
+    from rich.progress import Progress, ProgressColumn, TaskID
     from rich.text import Text
 
-INTERVAL = 0.1
-"""Seconds between two drawings, and before the first."""
-WINDOW = 2.0
-"""Seconds over which the rate is taken."""
+INTERVAL_S = 0.1
+"""Time between two drawings, and before the first."""
+WINDOW_S = 2.0
+"""Time over which the rate is measured."""
 
 
 class Counts(NamedTuple):
-    """How many messages have come how far."""
+    """Numbers of messages by state, and the bytes of input read for them."""
 
     sent: int = 0
     in_flight: int = 0
@@ -30,11 +36,11 @@ class Counts(NamedTuple):
     read_bytes: int = 0
 
 
-class Progress:
-    """Draws the counts on a terminal, at most ten times a second; a run that is over at once draws nothing.
+class PublishProgress:
+    """Draws counts on a terminal, at most ten times a second; a run shorter than that draws nothing.
 
-    `total_bytes` is the size of the input, where it is known. Between `hide` and the next
-    `update` other lines may be written to the terminal.
+    `total_bytes` is the size of the input if it is known. Between `hide` and the next `update` other lines may be
+    written to the terminal.
     """
 
     def __init__(
@@ -53,14 +59,14 @@ class Progress:
         self, *, sent: int | None = None, in_flight: int | None = None, acknowledged: int | None = None,
         refused: int | None = None, read_bytes: int | None = None,
     ) -> None:  # fmt: skip
-        """Take the counts so far, each the sum since the beginning; those not given stay as they are."""
+        """Set counts, each a total since the beginning; those not given stay as they are."""
         if self._stream is None:
             return
         given = (sent, in_flight, acknowledged, refused, read_bytes)
         self._counts = Counts(*(old if new is None else new for old, new in zip(self._counts, given, strict=True)))
         now = self._clock()
-        if now - self._drawn_at >= INTERVAL:
-            self._console = self._console or _console(self._stream)
+        if now - self._drawn_at >= INTERVAL_S:
+            self._console = self._console or terminal_console(self._stream)
             self._draw(self._console, self._rate(now))
             self._drawn_at = now
 
@@ -73,17 +79,17 @@ class Progress:
     def close(self) -> None:
         """Leave the last counts on the terminal, with the rate of the whole run."""
         if self._console:
-            self._draw(self._console, self._counts.sent / max(self._clock() - self._started, INTERVAL))
+            self._draw(self._console, self._counts.sent / max(self._clock() - self._started, INTERVAL_S))
             self._console.line()
         self._stream = self._console = None
 
     def _rate(self, now: float) -> float:
-        """Return the messages a second of the last seconds."""
+        """Return the messages per second over the last WINDOW_S."""
         self._past.append((now, self._counts.sent))
-        while len(self._past) > 2 and now - self._past[1][0] >= WINDOW:
+        while len(self._past) > 2 and now - self._past[1][0] >= WINDOW_S:
             self._past.popleft()
         since, sent = self._past[0]
-        return (self._counts.sent - sent) / max(now - since, INTERVAL)
+        return (self._counts.sent - sent) / max(now - since, INTERVAL_S)
 
     def _draw(self, console: "Console", rate: float) -> None:
         with console:  # so that both are one write
@@ -92,7 +98,7 @@ class Progress:
         self._shown = True
 
     def _parts(self, rate: float) -> Iterator[tuple[str, str]]:
-        """Yield what is said, the most important first, with the names of styles."""
+        """Yield texts with the names of their styles, the most important first."""
         counts = self._counts
         yield f"{counts.sent:,} sent", "type"
         if counts.refused:
@@ -109,7 +115,7 @@ class Progress:
 
 
 def fitting(parts: Iterator[tuple[str, str]], width: int) -> "Text":
-    """Return the parts side by side, leaving out those that do not fit as a whole."""
+    """Return the parts side by side within `width` cells; a part that does not fit is left out."""
     from rich.text import Text
 
     line = Text()
@@ -131,11 +137,85 @@ def _cleared() -> "Control":
     return Control(ControlType.CARRIAGE_RETURN, (ControlType.ERASE_IN_LINE, 2))
 
 
-def _console(stream: TextIO) -> "Console":
-    from rich.console import Console
+class Measured(Protocol):
+    """Something that is read from its beginning to its end."""
 
-    color = wants_color(stream)
-    return Console(
-        file=stream, force_terminal=True, color_system="standard" if color else None, no_color=not color,
-        markup=False, emoji=False, highlight=False, legacy_windows=False,
+    @property
+    def size(self) -> int:
+        """Its bytes; 0 if unknown."""
+
+    @property
+    def position(self) -> int:
+        """The bytes read so far."""
+
+
+class ReadingProgress:
+    """A bar for several inputs that are read one after the other, on standard error.
+
+    It is drawn only if nothing else is written to the terminal: standard output is not one, or `elsewhere` says
+    that the output goes to a file. False as a truth value where nothing is drawn.
+    """
+
+    def __init__(self, inputs: Sequence[Measured], *, elsewhere: bool = False) -> None:
+        self._inputs = inputs
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+        total = sum(each.size for each in inputs)
+        if not total or not _draws(sys.stderr) or (sys.stdout.isatty() and not elsewhere):
+            return
+        from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
+
+        self._bar = _bar(BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        self._task = self._bar.add_task("", total=total)
+
+    def __bool__(self) -> bool:
+        return self._bar is not None
+
+    def at(self, now: Measured) -> None:
+        """Draw that `now`, one of the inputs, is being read."""
+        if self._bar and self._task is not None:
+            before = self._inputs[: self._inputs.index(now)]
+            self._bar.update(self._task, completed=sum(each.size for each in before) + now.position)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        if self._bar:
+            self._bar.stop()
+            self._bar = None
+
+
+class StageProgress:
+    """A bar for the stages of a run on standard error, which is a terminal."""
+
+    def __init__(self) -> None:
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[amount]}"))
+        self._bar = _bar(*columns, TimeElapsedColumn(), owns_terminal=True)
+        self._name = ""
+        self._task = self._bar.add_task("", total=None, amount="")
+
+    def show(self, name: str, done_bytes: int, total_bytes: int) -> None:
+        """Draw a stage; `total_bytes` is 0 for one of unknown length."""
+        if name != self._name:
+            self._name = name
+            self._bar.reset(self._task, description=name, total=None, amount="")
+        if total_bytes:
+            amount = f"{size(done_bytes)} of {size(total_bytes)}"
+            self._bar.update(self._task, completed=done_bytes, total=total_bytes, amount=amount)
+
+    def close(self) -> None:
+        """Remove the bar."""
+        self._bar.stop()
+
+
+def _bar(*columns: "ProgressColumn", owns_terminal: bool = False) -> "Progress":
+    """Start a bar on standard error; one that owns the terminal is redrawn below what is written meanwhile."""
+    from rich.progress import Progress
+
+    bar = Progress(
+        *columns, console=terminal_console(sys.stderr), transient=True, redirect_stdout=owns_terminal,
+        redirect_stderr=owns_terminal,
     )  # fmt: skip
+    bar.start()
+    return bar

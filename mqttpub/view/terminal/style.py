@@ -70,7 +70,7 @@ def _plain(lines: Iterable[Line], stream: TextIO) -> None:
 def _colored(lines: Iterable[Line], stream: TextIO) -> None:
     from rich.text import Text
 
-    console = _console(stream)
+    console = terminal_console(stream, color=True)
     for line in lines:
         text = Text.assemble(*_styled(line), end="")
         console.print(text, soft_wrap=True, end="\n")
@@ -82,12 +82,14 @@ def _styled(line: Line) -> Iterator[Segment]:
         yield text, f"mqttpub.{style}" if THEME.get(style) else ""
 
 
-def _console(stream: TextIO) -> "Console":
+def terminal_console(stream: TextIO, *, color: bool | None = None) -> "Console":
+    """Return a rich console that draws on a terminal and prints text as it is; `color` None asks the stream."""
     from rich.console import Console
     from rich.theme import Theme
 
-    theme = Theme({f"mqttpub.{name}": style for name, style in THEME.items() if style}, inherit=False)
+    color = wants_color(stream) if color is None else color
+    theme = Theme({f"mqttpub.{name}": style for name, style in THEME.items() if style})
     return Console(
-        file=stream, force_terminal=True, color_system="standard", no_color=False, theme=theme,
+        file=stream, force_terminal=True, color_system="standard" if color else None, no_color=not color, theme=theme,
         markup=False, emoji=False, highlight=False, legacy_windows=False,
     )  # fmt: skip

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.view.terminal.progress import Progress, fitting
+from mqttpub.view.terminal.progress import PublishProgress, fitting
 
 
 class Terminal(io.StringIO):
@@ -59,7 +59,7 @@ def shown(terminal: Terminal) -> str:
 
 def test_the_line_says_how_far_the_messages_are() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, 10 << 20, clock=clock)
+    progress = PublishProgress(terminal, 10 << 20, clock=clock)
     clock.now += 0.5
     progress.update(sent=12_345, in_flight=20, acknowledged=12_325, refused=3, read_bytes=6 << 20)
     assert shown(terminal) == (
@@ -78,7 +78,7 @@ def test_the_line_says_how_far_the_messages_are() -> None:
 )
 def test_what_there_is_none_of_is_left_out(counts: dict[str, int], expected: str) -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     clock.now += 1
     progress.update(**counts)
     assert shown(terminal) == expected
@@ -86,7 +86,7 @@ def test_what_there_is_none_of_is_left_out(counts: dict[str, int], expected: str
 
 def test_it_is_drawn_ten_times_a_second_at_most() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     for _ in range(1000):
         clock.now += 0.005
         progress.update(sent=1)
@@ -95,7 +95,7 @@ def test_it_is_drawn_ten_times_a_second_at_most() -> None:
 
 def test_counts_that_are_not_given_stay() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     progress.update(sent=7, acknowledged=2)
     clock.now += 1
     progress.update(acknowledged=3)
@@ -104,7 +104,7 @@ def test_counts_that_are_not_given_stay() -> None:
 
 def test_the_rate_is_that_of_the_last_seconds_and_at_the_end_of_the_whole_run() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     for second in range(1, 11):
         clock.now += 1
         progress.update(sent=100 * second if second < 5 else 400)
@@ -115,7 +115,7 @@ def test_the_rate_is_that_of_the_last_seconds_and_at_the_end_of_the_whole_run() 
 
 def test_a_run_that_is_over_at_once_draws_nothing() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     progress.update(sent=5)
     clock.now += 0.05
     progress.close()
@@ -124,7 +124,7 @@ def test_a_run_that_is_over_at_once_draws_nothing() -> None:
 
 def test_after_close_nothing_is_drawn() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     clock.now += 1
     progress.update(sent=5)
     progress.close()
@@ -138,7 +138,7 @@ def test_after_close_nothing_is_drawn() -> None:
 
 def test_hiding_makes_room_for_other_lines() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     progress.hide()
     assert terminal.getvalue() == ""
     clock.now += 1
@@ -166,7 +166,7 @@ def test_a_narrow_terminal_shows_fewer_counts_and_no_half_ones(width: int, expec
 def test_without_colour_or_on_a_dumb_terminal(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, value)
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     clock.now += 1
     progress.update(sent=5, refused=1)
     assert terminal.getvalue() == ("" if value == "dumb" else "\r\x1b[2K5 sent  1 refused  5/s")
@@ -174,7 +174,7 @@ def test_without_colour_or_on_a_dumb_terminal(variable: str, value: str, monkeyp
 
 def test_colour_is_that_of_the_theme() -> None:
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, clock=clock)
+    progress = PublishProgress(terminal, clock=clock)
     clock.now += 1
     progress.update(sent=5, refused=1)
     assert "\x1b[1;31m1 refused\x1b[0m" in terminal.getvalue()
@@ -182,7 +182,8 @@ def test_colour_is_that_of_the_theme() -> None:
 
 def test_a_pipe_gets_nothing_and_rich_is_not_loaded() -> None:
     code = (
-        "import sys, time; from mqttpub.view.terminal.progress import Progress; p = Progress(sys.stderr, 5)\n"
+        "import sys, time; from mqttpub.view.terminal.progress import PublishProgress\n"
+        "p = PublishProgress(sys.stderr, 5)\n"
         "time.sleep(0.2); p.update(sent=5); p.hide(); p.close(); print('rich' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
@@ -193,7 +194,7 @@ def test_a_pipe_gets_nothing_and_rich_is_not_loaded() -> None:
 def test_100_percent_is_the_end(total: int, draw: st.DataObject) -> None:
     done = draw.draw(st.integers(1, total))
     terminal, clock = Terminal(), Clock()
-    progress = Progress(terminal, total, clock=clock)
+    progress = PublishProgress(terminal, total, clock=clock)
     clock.now += 1
     progress.update(sent=1, read_bytes=done)
     assert ("100%" in shown(terminal)) == (done == total)
