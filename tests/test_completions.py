@@ -1,4 +1,4 @@
-"""completions/ is what the program writes, and the shells agree with it."""
+"""completions/ is what the commands say, the man pages too, and the shells agree with it; `--update` rewrites it."""
 
 import contextlib
 import os
@@ -11,8 +11,12 @@ from pathlib import Path
 import pytest
 
 from mqttpub.cli.completions import script
+from mqttpub.cli.registry import COMMANDS
+from tests.man_pages import pages
 
 FOLDER = Path(__file__).parent.parent / "completions"
+MAN = FOLDER / "man"
+PAGES = pages()
 FILES = {"bash": "mqttpub.bash", "zsh": "_mqttpub", "fish": "mqttpub.fish"}
 
 
@@ -134,3 +138,27 @@ def test_bash_runs_nothing_that_it_offers(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("tests.test_completions.CONFIG", tmp_path)
     assert "prod" in bash("mqttpub profile show ")
     assert not (tmp_path / "run").exists()
+
+
+def test_the_folder_holds_the_man_pages(update: bool) -> None:
+    if update:
+        MAN.mkdir(exist_ok=True)
+        for path in MAN.iterdir():
+            path.unlink()
+        for name, text in PAGES.items():
+            (MAN / name).write_text(text)
+    assert {path.name for path in MAN.iterdir()} == set(PAGES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_what_the_command_says(name: str) -> None:
+    assert (MAN / name).read_text() == PAGES[name], f"completions/man/{name} is stale: pytest --update rewrites it"
+
+
+def test_every_command_has_a_page() -> None:
+    assert {"mqttpub.1", "mqttpub-encode-publish.1", *(f"mqttpub-{name}.1" for name in COMMANDS)} <= set(PAGES)
+
+
+def test_a_page_names_every_flag_and_the_exit_statuses() -> None:
+    assert r"\fB\-\-receive\-maximum\fP" in PAGES["mqttpub-pub.1"]
+    assert ".TP\n.B 74\n" in PAGES["mqttpub.1"]
