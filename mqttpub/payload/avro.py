@@ -1,8 +1,11 @@
 """JSON as the binary body of Avro, by an .avsc file.
 
-JSON is read as the specification of Avro writes it: bytes and fixed are strings of U+0000 to
-U+00FF, logical types are their underlying type, and a value of a union is {"type": value}; it
-may also be the bare value, which then is of the first type of the union that it fits.
+JSON is read as the Avro specification encodes it (section "JSON Encoding"): bytes and fixed are strings of U+0000 to
+U+00FF, logical types are their underlying type, and a value of a union is {"type": value}. The bare value is accepted
+too, and gets the first type of the union that it fits.
+
+`fastavro.json_reader` does not serve here: it fails on a bare value of a union, ignores members that the schema does
+not have, and does not check types.
 """
 
 from collections.abc import Callable
@@ -10,22 +13,25 @@ from io import BytesIO
 from typing import Any
 
 from ..common.strict_json import parse_json
-from .formats import library
+from .library import library
 
 _MAX_FLOAT = 3.4028235677973366e38
-"""What is below rounds to a float of four bytes, what is not to infinity."""
+"""Numbers below this round to a finite 4-byte float, all others to infinity."""
 _RANGES = {"int": (-1 << 31, (1 << 31) - 1), "long": (-1 << 63, (1 << 63) - 1)}
 
 
 class Misfit(ValueError):
-    """A value that its schema does not allow, behind the path of where it is."""
+    """A value that its schema does not allow; the message begins with the JSONPath of the value."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
 
 
 class Avro:
-    """A schema of an .avsc file; names it does not define are looked up in files beside it."""
+    """The schema in an .avsc file; names that it does not define are looked up in files of its folder.
+
+    Raises ValueError for a file that cannot be read or is not a schema.
+    """
 
     def __init__(self, path: str) -> None:
         self._named: dict[str, Any] = {}
@@ -33,14 +39,14 @@ class Avro:
         self._schema = _schema(path, self._named)
 
     def convert(self, data: bytes) -> bytes:
-        """Return the Avro body of what JSON describes; raises ValueError with the path of the field."""
+        """Return the Avro body of JSON; raises ValueError with the JSONPath of a value that the schema forbids."""
         value = self._shaped(parse_json(data), self._schema, "$")
         body = BytesIO()
         self._writer(body, self._schema, value)
         return body.getvalue()
 
     def _shaped(self, value: Any, schema: Any, path: str) -> Any:
-        """Return a value in the form that fastavro writes."""
+        """Return a JSON value as the Python value that fastavro writes; raises Misfit."""
         if isinstance(schema, list):
             return self._union(value, schema, path)
         if isinstance(schema, str):
@@ -88,7 +94,7 @@ class Avro:
 
 
 def _name(schema: Any) -> str:
-    """Return what a type is called in a union."""
+    """Return the name of a type in a union."""
     return schema if isinstance(schema, str) else str(schema.get("name", schema["type"]))
 
 
@@ -96,14 +102,14 @@ def _name(schema: Any) -> str:
 
 
 def _schema(path: str, named: dict[str, Any]) -> Any:
-    """Return the schema of a file and fill in the types that it names; raises ValueError."""
+    """Return the schema in a file, and add the types that it defines to `named`; raises ValueError."""
     schemas = library("avro", "fastavro", "fastavro.schema")
     given = _json_file(path)
     try:
         if path.endswith(".avsc"):
             return schemas.load_schema(path, named_schemas=named)
         return schemas.parse_schema(given, named_schemas=named)
-    except Exception as error:  # whatever it is that a wrong schema makes fastavro stumble over
+    except Exception as error:  # fastavro raises errors of many types for a wrong schema
         raise ValueError(f"'{path}' is not an Avro schema: {error or type(error).__name__}") from None
 
 
@@ -163,7 +169,7 @@ def _bytes(value: Any, schema: Any, path: str) -> bytes:
         data = bytes(value.encode("latin-1"))
     except UnicodeEncodeError as error:
         character = ord(value[error.start])
-        raise Misfit(path, f"U+{character:04X} is no byte, where each character is one") from None
+        raise Misfit(path, f"U+{character:04X} is not a byte; each character must be U+0000 to U+00FF") from None
     if schema.get("size", len(data)) != len(data):
         raise Misfit(path, f"must have {schema['size']} bytes, but has {len(data)}")
     return data

@@ -1,23 +1,23 @@
-"""Values that are bytes on the wire, as people type them."""
+"""Arguments that are bytes on the wire: text, `hex:`, `base64:`, `text:` or `@path`."""
 
 from collections.abc import Callable
 from typing import BinaryIO
 
 from ..wire.types import MAX_VARIABLE
 
-PIECE = 1 << 16
-"""Bytes that are read at a time."""
+CHUNK_BYTES = 1 << 16
+"""Bytes read at a time."""
 
 
 def has_prefix(data: bytes) -> bool:
-    """Whether text begins as what `octets` does not take as it stands."""
+    """Whether `octets` would interpret text instead of taking it literally."""
     return data.startswith((b"@", *(f"{prefix}:".encode() for prefix in PREFIXES)))
 
 
 def octets(text: str) -> bytes:
-    """Return the bytes of `text`: UTF-8, or what `hex:`, `base64:`, `text:` or `@path` stands for.
+    """Return the bytes of an argument: its UTF-8, or those that `hex:`, `base64:`, `text:` or `@path` names.
 
-    Raises ValueError with the place of what is wrong, or OSError for a file.
+    Raises ValueError, also for a file that cannot be read.
     """
     if text.startswith("@"):
         return _file(text[1:])
@@ -28,8 +28,8 @@ def octets(text: str) -> bytes:
 
 
 def plain(text: str) -> bytes:
-    """Return the bytes of text as it stands."""
-    # Arguments that are not UTF-8 reach Python as lone surrogates; give back their bytes.
+    """Return the bytes of text taken literally."""
+    # Python turns bytes of arguments that are not UTF-8 into lone surrogates; turn them back.
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -64,12 +64,13 @@ def _file(path: str) -> bytes:
 
 
 def read_value(file: BinaryIO, source: str) -> bytes:
-    """Return all of a file; raises ValueError as soon as it holds more than a packet can.
+    """Return the content of a file; raises ValueError as soon as it has more bytes than a packet can carry.
 
-    It is read piece by piece, so that memory grows with what is there and a file that never ends is refused.
+    It is read in chunks, so that memory grows with the content and an endless file is refused. `source` names the
+    file in messages.
     """
     pieces, size = [], 0
-    while piece := file.read(PIECE):
+    while piece := file.read(CHUNK_BYTES):
         pieces.append(piece)
         size += len(piece)
         if size > MAX_VARIABLE:

@@ -1,39 +1,27 @@
-"""Payload formats: what people write, as the bytes that are sent."""
+"""The formats of payloads: each converts what the user typed to the bytes that are sent."""
 
 import os
 import re
 from collections.abc import Callable
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from ..common.strict_json import check_json, parse_json, utf8
 from ..wire.types import MAX_VARIABLE
+from .library import MissingLibrary, library
 
 Converter = Callable[[bytes], bytes]
-"""Bytes as given to bytes as sent; raises ValueError with the place of what is wrong."""
+"""Converts the bytes that the user gave to those that are sent; raises ValueError that names the faulty part."""
 
 MODULES = {"cbor": "cbor2", "msgpack": "msgpack"}
-"""Libraries of the formats that need one but no schema."""
+"""Packages that formats without a schema need."""
 
 _SIZE = r"([0-9]+(?:\.[0-9]+)?)([BKMG]?)B?"
 _UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-class MissingLibrary(ValueError):
-    """A format whose library is not installed."""
-
-
-def library(format: str, package: str, module: str = "") -> Any:
-    """Return the module of a package that a format needs; raises MissingLibrary."""
-    try:
-        return import_module(module or package)
-    except ImportError:
-        raise MissingLibrary(f"format {format} needs {package}: pip install 'mqttpub[formats]'") from None
-
-
 def converter(format: str, convert: Converter) -> Converter:
-    """Return a converter whose errors begin with the name of the format."""
+    """Return the converter with the name of the format in front of its errors, but for a missing library."""
 
     def named(data: bytes) -> bytes:
         try:
@@ -62,15 +50,16 @@ def _text(data: bytes) -> bytes:
 
 def _hex(data: bytes) -> bytes:
     digits = data.strip()
-    if digits.isalnum():  # no blanks, so that it is no dump with offsets
+    # Digits without blanks are not a dump with offsets, so the quick way is right.
+    if digits.isalnum():
         try:
             return bytes.fromhex(digits.decode("ascii"))
         except ValueError:
-            return _written(data, "hex")
-    return _written(data, "hex")
+            return _from_text(data, "hex")
+    return _from_text(data, "hex")
 
 
-def _written(data: bytes, form: str) -> bytes:
+def _from_text(data: bytes, form: str) -> bytes:
     from ..capture.text.parse import read_bytes
 
     return b"".join(piece.data for piece in read_bytes(data, form)) if data.strip() else b""
@@ -80,12 +69,12 @@ def _written(data: bytes, form: str) -> bytes:
 
 
 def _json(data: bytes) -> bytes:
-    """Return JSON as it is; numbers are checked as text, since any length of theirs is JSON."""
+    """Return JSON unchanged; raises ValueError for text that is not JSON."""
     check_json(data)
     return data
 
 
-# other writings of JSON
+# JSON in binary formats
 
 
 def _packed(format: str, function: str, data: bytes) -> bytes:
@@ -93,25 +82,25 @@ def _packed(format: str, function: str, data: bytes) -> bytes:
     value = parse_json(data)
     try:
         return dumps(value)
-    except tuple(_SAID) as error:
-        said = next(words for kind, words in _SAID.items() if isinstance(error, kind))
-        raise ValueError(f"{_culprit(value, dumps)}: {said or error}") from None
+    except tuple(_MESSAGES) as error:
+        message = next(words for kind, words in _MESSAGES.items() if isinstance(error, kind))
+        raise ValueError(f"{_path_of_fault(value, dumps)}: {message or error}") from None
 
 
-_SAID: dict[type[Exception], str] = {
+_MESSAGES: dict[type[Exception], str] = {
     UnicodeEncodeError: "a lone surrogate cannot be written as UTF-8",
     OverflowError: "the number does not fit 64 bits",
     ValueError: "",
 }
 
 
-def _culprit(value: Any, dumps: Callable[[Any], bytes], path: str = "$") -> str:
-    """Return the path of the innermost value that cannot be written."""
+def _path_of_fault(value: Any, dumps: Callable[[Any], bytes], path: str = "$") -> str:
+    """Return the JSONPath of the innermost value that `dumps` refuses."""
     for step, child in _children(value):
         try:
             dumps(child)
-        except tuple(_SAID):
-            return _culprit(child, dumps, path + step)
+        except tuple(_MESSAGES):
+            return _path_of_fault(child, dumps, path + step)
     return path
 
 
@@ -125,25 +114,25 @@ _CONVERTERS: dict[str, Converter] = {
     "text": _text,
     "json": _json,
     "hex": _hex,
-    "base64": partial(_written, form="base64"),
+    "base64": partial(_from_text, form="base64"),
     "binary": _binary,
     "raw": _binary,
     "cbor": partial(_packed, "cbor", "dumps"),
     "msgpack": partial(_packed, "msgpack", "packb"),
 }
 FORMATS: dict[str, Converter] = {name: converter(name, convert) for name, convert in _CONVERTERS.items()}
-"""Formats that need nothing but the data."""
+"""Formats that need no schema."""
 
 
 def protobuf(path: str, message_name: str | None = None) -> Converter:
-    """Return the converter of JSON to a message of a .proto file; raises ValueError and OSError."""
+    """Return the converter of JSON to a message of a .proto file; raises ValueError for an unusable file."""
     from .protobuf import Protobuf
 
     return converter("protobuf", Protobuf(path, message_name).convert)
 
 
 def avro(path: str) -> Converter:
-    """Return the converter of JSON to the Avro binary body of an .avsc file; raises ValueError and OSError."""
+    """Return the converter of JSON to the Avro binary body of an .avsc file; raises ValueError for an unusable file."""
     from .avro import Avro
 
     return converter("avro", Avro(path).convert)
@@ -153,7 +142,10 @@ def avro(path: str) -> Converter:
 
 
 def payload_size(text: str) -> int:
-    """Return the bytes that a size such as 512, 1.5K or 2MB stands for; raises ValueError."""
+    """Return the number of bytes that a size such as 512, 1.5K or 2MB names; K is 1024.
+
+    Raises ValueError for text that is not a size, and for more than a packet can carry.
+    """
     found = re.fullmatch(_SIZE, text, re.ASCII)
     if not found:
         raise ValueError(f"'{text}' is not a size, such as 512, 1.5K or 2MB")
@@ -164,5 +156,5 @@ def payload_size(text: str) -> int:
 
 
 def random_payload(size_text: str) -> bytes:
-    """Return random bytes, as many as a size says; raises ValueError."""
+    """Return as many random bytes as `size_text` says; raises ValueError as `payload_size` does."""
     return os.urandom(payload_size(size_text))

@@ -1,4 +1,4 @@
-"""JSON as a message of Protocol Buffers, by a .proto file."""
+"""JSON as a Protocol Buffers message, by a .proto file."""
 
 import os
 import re
@@ -9,18 +9,22 @@ from typing import Any
 
 from ..common.strict_json import parse_json
 from ..common.words import counted
-from .formats import library
+from .library import library
 
 _STEP = re.compile(r"Failed to parse (\w+) field: ")
 _PLACE = re.compile(r' at "?\w+((?:\.\w+|\[[^\]]*\])*)"?\.*$', re.MULTILINE)
 _LOCATED = re.compile(r":\d+:\d+: (?!warning)")
 _OWN_JSON = "google.protobuf."
-"""Messages with a JSON of their own, such as Timestamp."""
+"""Prefix of messages with a special JSON form, such as Timestamp."""
 _TYPE_BYTES = 12
 
 
 class Protobuf:
-    """A message type; the name may leave out its package, and is needed where a file has more than one message."""
+    """A message type of a .proto file.
+
+    The name may omit the package; it is needed if the file defines more than one message. Raises ValueError for a
+    file that does not compile and for a name that fits none or several of its messages.
+    """
 
     def __init__(self, path: str, name: str | None = None) -> None:
         self._json: Any = _google("json_format")
@@ -32,7 +36,7 @@ class Protobuf:
         self._faults = (self._json.Error, _google("message").Error, TypeError, AttributeError)
 
     def convert(self, data: bytes) -> bytes:
-        """Return the bytes of the message that JSON describes; raises ValueError with the path of the field."""
+        """Return the bytes of the message in JSON; raises ValueError with the JSONPath of the faulty field."""
         value = parse_json(data)
         _check(self._descriptor, value, "$")
         try:
@@ -47,7 +51,7 @@ def _google(module: str) -> Any:
 
 
 def _sentence(text: str) -> str:
-    """Return what json_format says, behind the path that it spreads over its message."""
+    """Return a message of json_format with the JSONPath in front, which json_format spreads over the text."""
     steps, rest = "", text
     while step := _STEP.match(rest):
         steps, rest = f"{steps}.{step[1]}", rest[step.end() :]
@@ -60,13 +64,13 @@ def _sentence(text: str) -> str:
 
 
 def _files(path: str) -> list[Any]:
-    """Return the descriptors of a .proto file and what it imports, itself last."""
+    """Return the descriptors of a .proto file and of its imports; that of the file comes last."""
     found = _google("descriptor_pb2").FileDescriptorSet.FromString(_compiled(path))
     return list(found.file)
 
 
 def _compiled(path: str) -> bytes:
-    """Compile a file in a process of its own, since protoc writes its errors to the real stderr."""
+    """Return the descriptor set of a file. A child process compiles it, because protoc writes to the real stderr."""
     from tempfile import TemporaryDirectory
 
     library("protobuf", "grpcio-tools", "grpc_tools")
@@ -84,7 +88,7 @@ def _compiled(path: str) -> bytes:
 
 
 def _roots() -> list[str]:
-    """Return where imports are looked up beside the folder of the file; protoc splits at colons."""
+    """Return the import paths besides the folder of the file: this one, unless its name has a colon for protoc."""
     here = os.getcwd()
     return [] if os.pathsep in here else [f"-I{here}"]
 
@@ -98,7 +102,7 @@ def _readable(path: str) -> None:
 
 
 def _complaint(lines: list[str], path: str) -> str:
-    """Return the line of protoc that has a place."""
+    """Return the first error of protoc that has a line number, otherwise its first line."""
     return next(filter(_LOCATED.search, lines), lines[0] if lines else f"cannot compile '{path}'")
 
 
@@ -106,7 +110,7 @@ def _complaint(lines: list[str], path: str) -> str:
 
 
 def _chosen(name: str | None, files: list[Any], path: str) -> str:
-    """Return the full name of the message; raises ValueError with those that there are."""
+    """Return the full name of the message; raises ValueError that lists the candidates."""
     own = list(_names(files[-1].message_type, files[-1].package))
     every = [each for file in files for each in _names(file.message_type, file.package)]
     suffix = f".{name}"
@@ -126,11 +130,11 @@ def _names(types: Iterable[Any], scope: str) -> Iterator[str]:
             yield from _names(each.nested_type, name)
 
 
-# what json_format takes in silence, or refuses without the place
+# what json_format accepts silently, or refuses without saying where
 
 
 def _check(descriptor: Any, value: Any, path: str) -> None:
-    """Raise ValueError when an object does not have the fields of a message."""
+    """Raise ValueError for a value that is not an object with the fields of a message."""
     if descriptor.full_name.startswith(_OWN_JSON):
         return
     _expect(value, dict, path, "an object")
@@ -138,7 +142,7 @@ def _check(descriptor: Any, value: Any, path: str) -> None:
     for key, given in value.items():
         if key in fields:
             _check_field(fields[key], given, f"{path}.{key}")
-        elif not key.startswith("["):  # an extension
+        elif not key.startswith("["):  # "[package.name]" is an extension, which json_format checks
             known = ", ".join(field.name for field in descriptor.fields)
             raise ValueError(f"{path}.{key}: {descriptor.full_name} has no such field ({known})")
 
@@ -187,7 +191,7 @@ def _expect(value: Any, kind: type, path: str, words: str) -> None:
 
 
 _RANGES = {1: (-1 << 31, (1 << 31) - 1), 2: (-1 << 63, (1 << 63) - 1), 3: (0, (1 << 32) - 1), 4: (0, (1 << 64) - 1)}
-"""What int32, int64, uint32 and uint64 hold, by the number that descriptors have for them."""
+"""Ranges of int32, int64, uint32 and uint64, by their number in descriptors (CPPTYPE_...)."""
 _KINDS: dict[int, tuple[Any, str]] = {
     **dict.fromkeys((1, 2, 3, 4, 5, 6), ((int, float, str), "a number")),
     7: (bool, "true or false"),

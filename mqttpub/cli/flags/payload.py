@@ -4,7 +4,8 @@ from typing import Any
 
 import click
 
-from ...payload.formats import FORMATS, MODULES, Converter, avro, library, payload_size, protobuf
+from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf
+from ...payload.library import library
 from .base import Flag, flag, together
 from .types import OCTETS, PATH, TEXT, WORD
 
