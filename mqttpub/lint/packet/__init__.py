@@ -1,1 +1,7 @@
-"""One packet by itself: rules, values, and what they cite."""
+"""Checks of one packet by itself.
+
+`check.lint` joins three sources: what the decoder found (`specific` cites the most specific statement), single values
+and properties against the tables of `spec` (`values`), and rules across fields (`rules`). They see the packet as a
+`PacketView`. `fast.is_clean` is a quick proof that there is nothing to find. This package imports none of them, so
+that sending a packet that is clean loads only `fast`.
+"""

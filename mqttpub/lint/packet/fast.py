@@ -1,4 +1,7 @@
-"""A quick look at values, for the many packets in which nothing is wrong."""
+"""A quick proof that nothing is wrong with a packet, for the many that are clean.
+
+Imports no more than the tables of `spec`, because every publish needs it.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,11 +14,10 @@ from ...spec.versions import Direction, Version
 
 
 def is_clean(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
-    """Return True only for a packet in which `lint` finds no error and no warning.
+    """Return True only for a packet for which `check.lint` has no error and no warning.
 
-    The packet was built, or was read from bytes that the decoder had no finding for. False
-    means no more than that the full look is needed. Without `direction` it is taken for granted
-    that an end sends the packet that may.
+    False means only that the full check is needed. The packet must have been built, or read from bytes without a
+    finding of the decoder. Without `direction` the sender is assumed to be one that may send it.
     """
     check = _CHECKS.get(type(packet))
     if check is None or (direction and not packet.may_send(direction, version)):
@@ -32,17 +34,17 @@ def _field(packet: Packet, field: Field, version: Version) -> bool:
     if field.shape == "group":
         return False
     if field.shape == "list":
-        return all(_kept(field, field.each, each, version) for each in value) and bool(value)
-    return _kept(field, field.limits, value, version)
+        return all(_is_valid(field, field.each, each, version) for each in value) and bool(value)
+    return _is_valid(field, field.limits, value, version)
 
 
-def _kept(field: Field | None, limits: tuple[Limit, ...], value: Any, version: Version) -> bool:
+def _is_valid(field: Field | None, limits: tuple[Limit, ...], value: Any, version: Version) -> bool:
     if isinstance(value, str) and not value.isprintable():
         return False
-    return not any(limit.law.id(version) and _broken(field, limit, value, version) for limit in limits)
+    return not any(limit.law.id(version) and _violates(field, limit, value, version) for limit in limits)
 
 
-def _broken(field: Field | None, limit: Limit, value: Any, version: Version) -> bool:
+def _violates(field: Field | None, limit: Limit, value: Any, version: Version) -> bool:
     if isinstance(limit, InTable):
         names: Any = field.names if field else None
         return not names.legal(value, version)
@@ -57,7 +59,7 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
             return False
         seen.add(id)
         texts = value if isinstance(value, tuple) else (value,)
-        if not all(_kept(None, row.limits, text, Version.V5) for text in texts):
+        if not all(_is_valid(None, row.limits, text, Version.V5) for text in texts):
             return False
     return True
 
@@ -68,7 +70,7 @@ _REFERENCE = BY_KEY["server_reference"].id
 _SUBSCRIPTION = BY_KEY["subscription_identifier"].id
 _TEXT = (BY_KEY["payload_format_indicator"].id, 1)
 _NOBODY = 0x10
-"""Reason Code No matching subscribers, which only a server knows."""
+"""Reason Code No matching subscribers, which only a server can know."""
 
 
 def _publish(packet: Any, direction: Direction | None) -> bool:

@@ -1,4 +1,4 @@
-"""Rules across the fields of one packet, each with the statements that make it."""
+"""Rules across the fields of one packet, each with its statements."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -17,8 +17,8 @@ from ..registry import RULES, Rule, rule
 from .view import PacketView
 
 
-def broken(packet: PacketView) -> Iterator[tuple[Rule, Finding]]:
-    """Yield every rule that a packet breaks, with the finding."""
+def rule_findings(packet: PacketView) -> Iterator[tuple[Rule, Finding]]:
+    """Yield every rule that a packet violates, with the finding."""
     if packet.decoded.type is None:
         return
     for each in _rules(packet.decoded.code, packet.version):
@@ -39,7 +39,7 @@ def _rules(code: int, version: Version) -> tuple[Rule, ...]:
 
 @rule(*PACKETS.values(), cites=structure.DIRECTION)
 def wrong_sender(packet: PacketView) -> Iterator[Fault]:
-    """A packet comes from an end that never sends it."""
+    """A packet is from an end that never sends this type."""
     kind, place = packet.decoded.type, packet.at("type")
     assert kind
     ends = kind.senders if packet.version == Version.V5 else kind.senders3
@@ -77,7 +77,7 @@ for _mask, _law, _word in _OLD_FLAGS:
 
 @rule(Connect, cites=Law(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
 def bridge_level(packet: PacketView) -> Iterator[Fault]:
-    """Mosquitto's bridges set bit 7 of the level, a private mark."""
+    """Bridges of mosquitto set bit 7 of the level, a private mark."""
     level = packet.value("protocol_level")
     if level in (Version.V31 | 0x80, Version.V311 | 0x80):
         yield packet.fault("protocol_level", f"is 0x{level:02x}, the mark of a bridge, but must be {level & 0x7F}")
@@ -85,7 +85,7 @@ def bridge_level(packet: PacketView) -> Iterator[Fault]:
 
 @rule(Connect, cites=Law("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
 def unknown_level(packet: PacketView) -> Iterator[Fault]:
-    """A level that no version has, so that it is not known which one the client wants."""
+    """No version has this level, so the client does not say which one it wants."""
     place = packet.at("protocol_level")
     if place and Version.of_level(place.node.value) is None:
         label = place.node.field.label_in(packet.version) if place.node.field else place.node.label
@@ -137,7 +137,7 @@ def long_credentials(packet: PacketView) -> Iterator[Fault]:
 
 @rule(Connect, cites=Law(v311="3.1.3-7"))
 def nameless_session(packet: PacketView) -> Iterator[Fault]:
-    """An empty client id asks for a session that outlives the connection."""
+    """A client without an identifier asks for a session that outlives the connection."""
     if packet.value("client_id") == "" and packet.value("clean_start") is False:
         yield packet.fault("client_id", "is empty, but clean_start is 0")
 
@@ -147,7 +147,7 @@ def data_without_method(packet: PacketView) -> Iterator[Fault]:
     """Authentication Data without a method."""
     if packet.whole and "authentication_method" not in packet.properties:
         for place in packet.properties.get("authentication_data", [])[:1]:
-            yield Fault(place, "Authentication Data is there, but no Authentication Method")
+            yield Fault(place, "CONNECT has Authentication Data, but no Authentication Method")
 
 
 # CONNACK, DISCONNECT, AUTH
@@ -155,18 +155,21 @@ def data_without_method(packet: PacketView) -> Iterator[Fault]:
 
 @rule(Connack, cites=Law("3.2.2-6", "3.2.2-4"))
 def refused_session(packet: PacketView) -> Iterator[Fault]:
-    """Session Present beside a refusal."""
+    """Session Present together with a refusal."""
     if packet.value("session_present") and (code := packet.value("reason_code")):
         yield packet.fault("session_present", f"is 1, but reason_code is 0x{code:02x}")
 
 
 @rule(Connack, Disconnect, cites=Law("4.11/server-reference"))
 def needless_reference(packet: PacketView) -> Iterator[Fault]:
-    """A Server Reference, but no redirection."""
+    """A Server Reference without a redirection."""
     code = packet.value("reason_code")
     for place in packet.properties.get("server_reference", [])[:1]:
         if code not in (0x9C, 0x9D):
-            yield Fault(place, f"Server Reference is there, but reason_code is 0x{code:02x}, not 0x9c or 0x9d")
+            yield Fault(
+                place,
+                f"{packet.decoded.name} has a Server Reference, but reason_code is 0x{code:02x}, not 0x9c or 0x9d",
+            )
 
 
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
@@ -175,7 +178,7 @@ _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
 @rule(Disconnect, cites=Law("3.14.2-1"))
 @rule(Auth, cites=Law("3.15.2-1"))
 def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
-    """A Reason Code that only the other end may send; one that is left out is 0x00."""
+    """A Reason Code that only the other end may send; if it is left out, it is 0x00."""
     place, code = packet.at("reason_code"), packet.value("reason_code")
     implied = place is None and packet.whole
     if implied:
@@ -191,12 +194,12 @@ def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
 def expiry_from_server(packet: PacketView) -> Iterator[Fault]:
     """A server does not change the Session Expiry Interval."""
     for place in packet.properties.get("session_expiry_interval", [])[:1]:
-        yield Fault(place, "Session Expiry Interval is there, but a server sends none in DISCONNECT")
+        yield Fault(place, "DISCONNECT has a Session Expiry Interval, but a server must not send one")
 
 
 @rule(Auth, cites=Law("3.15.2.2.2/method"))
 def auth_without_method(packet: PacketView) -> Iterator[Fault]:
-    """AUTH names the method, except in its shortest form, which 3.15.2.1 allows."""
+    """AUTH must name the method, except in its shortest form, which 3.15.2.1 allows."""
     place = packet.at("properties") or packet.at("reason_code")
     if packet.whole and place and "authentication_method" not in packet.properties:
         yield Fault(place, "AUTH has no Authentication Method, but must have one")
@@ -207,14 +210,14 @@ def auth_without_method(packet: PacketView) -> Iterator[Fault]:
 
 @rule(Publish, cites=Law("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
 def dup_without_qos(packet: PacketView) -> Iterator[Fault]:
-    """QoS 0 is never delivered again."""
+    """DUP with QoS 0, which is never sent again."""
     if packet.value("dup") and packet.value("qos") == 0:
         yield packet.fault("dup", "is 1, but qos is 0")
 
 
 @rule(Publish, cites=Law("2.2.1-2"))
 def stray_id(packet: PacketView) -> Iterator[Fault]:
-    """Properties that begin with an impossible length or number would make sense behind a Packet Identifier."""
+    """QoS 0, but the properties can be read only if a Packet Identifier comes before them."""
     topic, data = packet.at("topic"), packet.decoded.data
     odd = [law.id(packet.version) for law in (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN)]
     lost = any(each.statement in odd and ".property_" in each.path for each in packet.decoded.findings)
@@ -224,7 +227,7 @@ def stray_id(packet: PacketView) -> Iterator[Fault]:
     if not other.findings and isinstance(other.packet, Publish) and other.packet.packet_id:
         span = Span(topic.node.span.stop, topic.node.span.stop + 2)
         path = topic.path.replace("topic", "packet_id")
-        message = f"all reads well with Packet Identifier {other.packet.packet_id} here, but qos is 0"
+        message = f"the packet is valid with Packet Identifier {other.packet.packet_id} here, but qos is 0"
         yield Fault(Place(path, topic.node), message, span=span)
 
 
@@ -246,9 +249,9 @@ def server_topic(packet: PacketView) -> Iterator[Fault]:
 
 @rule(Publish, cites=Law("3.3.4-6"), sender=Direction.CLIENT)
 def subscription_from_client(packet: PacketView) -> Iterator[Fault]:
-    """Only a server says which subscriptions a message matched."""
+    """A Subscription Identifier from the client; only a server knows which subscriptions a message matched."""
     for place in packet.properties.get("subscription_identifier", []):
-        yield Fault(place, "Subscription Identifier is in a PUBLISH from the client, but only a server sends it")
+        yield Fault(place, "PUBLISH has a Subscription Identifier, but is from the client, and only a server sends one")
 
 
 _UTF8 = WellFormed(Law("3.3.2.3.2/utf8"))
@@ -272,7 +275,7 @@ def payload_no_text(packet: PacketView) -> Iterator[Fault]:
 @rule(Puback, cites=Law("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
 @rule(Pubrec, cites=Law("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
 def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
-    """Only a server knows that nobody subscribes; the text says so, the table of codes does not."""
+    """No matching subscribers from the client; the text reserves it for servers, the table of codes does not."""
     if packet.value("reason_code") == 0x10:
         yield packet.fault("reason_code", "is 0x10 No matching subscribers from the client, but only a server sends it")
 

@@ -1,4 +1,4 @@
-"""What the decoder found, under the most specific statement that says it."""
+"""The findings of the decoder, under the most specific statement that applies."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ LENGTHS: dict[type[Packet], tuple[int, Law]] = {
     Pingresp: (0, cite(v311="3.13.1/length", v31="3.13/length")),
     Disconnect: (0, cite(v311="3.14.1/length", v31="3.14/length")),
 }
-"""Remaining Lengths that never change; before 5.0, these packets have no field that could."""
+"""Remaining Length in bytes of packets that have only one before 5.0, and the statement."""
 
 _WILL = cite("3.1.2-9", "3.1.2-9", "2.2/will-present")
 _ID = cite(v311="2.3.1-1", v31="2.4/present")
@@ -41,7 +41,7 @@ ABSENT = {
     "unsubscribe.packet_id": _ID,
     "suback.packet_id": cite(v31="2.4/present"),
 }
-"""Statements that a field is there, broken when the packet ends before its first byte."""
+"""Statements that a field must be present; violated when the packet ends before its first byte."""
 
 LEFT_OVER = (
     (1, ("username_flag",), cite("3.1.2-16", "3.1.2-18"), "a User Name"),
@@ -49,22 +49,22 @@ LEFT_OVER = (
     (2, ("username_flag", "password_flag"), cite("3.1.2-16", "3.1.2-18"), "a User Name and a Password"),
     (2, ("will_flag",), cite(v311="3.1.2-11"), "as many fields as a will has"),
 )
-"""Fields at the end of CONNECT that no flag announced: how many, flags that are 0, statement, words."""
+"""Fields at the end of CONNECT that no flag announced: how many, flags that are 0, statement, what they are."""
 
 
-def refined(packet: PacketView) -> Iterator[Finding]:
-    """Yield the decoder's findings; one that a statement describes better is cited by that one."""
+def specific(packet: PacketView) -> Iterator[Finding]:
+    """Yield the findings of the decoder, each under the statement that describes it best."""
     found = packet.decoded.findings
     if wrong := _wrong_length(packet):
         yield wrong
-        blurred = {law.id(packet.version) for law in (structure.SHORT, structure.TRAILING)}
-        found = [each for each in found if each.statement not in blurred]
+        general = {law.id(packet.version) for law in (structure.SHORT, structure.TRAILING)}
+        found = [each for each in found if each.statement not in general]
     for each in found:
         yield _left_over(packet, each) or _absent(packet, each) or each
 
 
 def _wrong_length(packet: PacketView) -> Finding | None:
-    """Return the finding of a fixed Remaining Length; what follows from a wrong one is no other fault."""
+    """Return the finding for a wrong fixed Remaining Length; the faults that follow from it are not reported."""
     place = packet.at("remaining_length")
     given = LENGTHS.get(packet.decoded.type) if packet.decoded.type else None
     if not given or not place:
@@ -98,7 +98,7 @@ def _left_over(packet: PacketView, found: Finding) -> Finding | None:
 
 
 def _fields_in(packet: PacketView, found: Finding) -> int:
-    """Return how many values with a length fill the bytes at fault; 0 when they do not."""
+    """Return how many length-prefixed values fill the bytes at fault exactly; 0 if they do not."""
     cursor, count = Cursor(packet.decoded.data, *found.span), 0
     try:
         while cursor.pos < cursor.end:

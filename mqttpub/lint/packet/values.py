@@ -1,8 +1,8 @@
 """Single values and properties against the table.
 
-The bytes of a finding: in a string, the first characters at fault; where all of it is, the
-string without its length, or the length where the string is empty; of a property that should
-not be there, all of it; of a list that is empty, the place where it should begin.
+The bytes of a finding are: in a string, the first characters at fault; if the whole string is at fault, the string
+without its length, or the length of an empty one; the whole of a property that is not allowed; for an empty list,
+the place where it should begin.
 """
 
 from collections.abc import Iterator
@@ -21,8 +21,8 @@ from ..fault import Fault, Place
 from .view import PacketView
 
 
-def judged(packet: PacketView) -> Iterator[Finding]:
-    """Yield a finding for each value that breaks a limit of its row."""
+def value_findings(packet: PacketView) -> Iterator[Finding]:
+    """Yield a finding for each value that violates a constraint of its row."""
     for place in _fields(packet.decoded.root, packet.decoded.root.name):
         field = place.node.field
         assert field
@@ -67,7 +67,7 @@ def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[F
             yield packet.finding(Fault(place, message, structure.PROPERTY_PLACE))
         return
     if len(places) > 1 and where not in row.repeatable:
-        message = f"{row.label} is there {len(places)} times, but may be there once"
+        message = f"{row.label} occurs {len(places)} times, but may occur once"
         yield packet.finding(Fault(places[1], message, structure.PROPERTY_TWICE))
     for path, node in places:
         for part in node.children[1:]:
@@ -86,7 +86,10 @@ def _value(packet: PacketView, place: Place, label: str, limits: tuple[Limit, ..
 
 @cache
 def demands(limits: tuple[Limit, ...], version: Version, *, text: bool) -> tuple[Limit, ...]:
-    """Return the limits that a version knows; a text that is one of a few needs no others."""
+    """Return the constraints that a version has, with those of all strings for text.
+
+    A text that must be one of a few values needs no others.
+    """
     own = tuple(limit for limit in limits if limit.law.id(version))
     if not text or any(isinstance(limit, OneOf) for limit in own):
         return own

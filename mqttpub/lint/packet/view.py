@@ -1,4 +1,4 @@
-"""One packet as the rules see it: nodes by name, properties by name, and the way to a finding."""
+"""One packet as the rules see it: fields and properties by name, and the way from a fault to a finding."""
 
 from typing import Any
 
@@ -12,42 +12,42 @@ from ...spec.versions import Direction, Version
 from ..fault import Fault, Place
 
 OF_SERVER = {"MQTT5-2.2.1-3": "MQTT5-2.2.1-4"}
-"""Statements that bind the client, and those that say the same of the server."""
+"""Statements about the client, with the same statement about the server."""
 
 
 class PacketView:
-    """A decoded packet and the end that sent it, if that is known."""
+    """A decoded packet and its sender, if that is known."""
 
     def __init__(self, decoded: Decoded, direction: Direction | None = None) -> None:
         self.decoded = decoded
         self.version = decoded.version
         self.direction = direction or decoded.direction
         self.whole = decoded.packet is not None and not self._lost(structure.PROPERTY_UNKNOWN)
-        """Whether every field and property was read, so that what is not there was not sent."""
+        """Whether every field and property was read, so that what is missing was not sent."""
         self.sure = min(self._lost(structure.PROPERTY_SHORT), default=len(decoded.data) + 1)
-        """Where the bytes end that are what they seem to be; behind a wrong Property Length nobody knows."""
+        """Up to here the bytes are certainly what they seem to be; after a wrong Property Length nothing is certain."""
         self.shared = self._shared()
-        """Where the bytes end that mean the same in every version, if its level is that of none; else None."""
+        """In a CONNECT whose level no version has, where the fields end that all versions share; else None."""
         self.properties = self._index("properties")
         """The properties by name."""
         self.will_properties = self._index("will.properties")
         self.lists = ((decoded.name, self.properties), (WILL, self.will_properties))
-        """The property lists with the names by which rows know their places."""
+        """The property lists by the names that `PropertyRow.packets` uses."""
 
     def at(self, path: str) -> Place | None:
-        """Return the field with this path, which leaves out the packet's own name; None when it is cut short."""
+        """Return the field with this path (without the name of the packet); None if it is missing or was cut off."""
         node: Node | None = self.decoded.root
         for name in path.split("."):
             node = node.child(name) if node else None
         return Place(f"{self.decoded.root.name}.{path}", node) if node and node.kind != "gap" else None
 
     def value(self, path: str) -> Any:
-        """Return the value of a field; None when it is not there."""
+        """Return the value of a field; None if it is missing."""
         place = self.at(path)
         return place.node.value if place else None
 
     def fault(self, path: str, says: str) -> Fault:
-        """Return a fault of a field that is there; the message begins with its path."""
+        """Return a fault of a field that is present; the message begins with its path."""
         place = self.at(path)
         assert place
         return Fault(place, f"{place.path} {says}")
@@ -79,7 +79,7 @@ class PacketView:
         return last.node.span.stop if last else len(self.decoded.data) + 1
 
     def _lost(self, law: Law) -> list[int]:
-        """Return where the places end at which the decoder found a statement broken."""
+        """Return where each place ends at which the decoder found this statement violated."""
         id = law.id(self.version)
         return [each.span.stop for each in self.decoded.findings if each.statement == id]
 

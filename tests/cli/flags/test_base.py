@@ -204,7 +204,8 @@ WRONG = {
     "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
     "-Wt w -Wq 4": "--will-qos: 4 is not in the range 0 to 3",
     "--authentication-data @/dev/null": (
-        "Authentication Data is there, but no Authentication Method (MQTT5-3.1.2.11.10/method); --force sends it anyway"
+        "CONNECT has Authentication Data, but no Authentication Method (MQTT5-3.1.2.11.10/method); "
+        "--force sends it anyway"
     ),
     "-V 3.1.1 --password-file /dev/null": (
         "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"

@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.codec.decode import decode
 from mqttpub.lint.packet.check import lint
-from mqttpub.lint.packet.rules import broken
+from mqttpub.lint.packet.rules import rule_findings
 from mqttpub.lint.packet.view import PacketView
 from mqttpub.spec.versions import Version
 from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
@@ -138,7 +138,7 @@ def test_a_stray_packet_identifier_is_hinted_at_beside_the_error() -> None:
     assert (error.severity, error.statement) == ("error", "MQTT5-2.2.2.1/short")
     assert (hint.severity, hint.statement, hint.path) == ("note", "MQTT5-2.2.1-2", "publish.packet_id")
     assert hint.span == (5, 7)
-    assert hint.message == "all reads well with Packet Identifier 1286 here, but qos is 0"
+    assert hint.message == "the packet is valid with Packet Identifier 1286 here, but qos is 0"
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_every_old_flag_is_named_by_itself() -> None:
         ("38 r s'a' p()", "publish.dup is 1, but qos is 0"),
         ("10 r @ 1a 003c p() s'a'", "connect.will_qos is 3, but will_flag is 0"),
         ("20 r 0187 p()", "connack.session_present is 1, but reason_code is 0x87"),
-        ("20 r 0000 p(1c s'b')", "Server Reference is there, but reason_code is 0x00, not 0x9c or 0x9d"),
+        ("20 r 0000 p(1c s'b')", "CONNACK has a Server Reference, but reason_code is 0x00, not 0x9c or 0x9d"),
         ("30 r s'' p()", "publish.topic is empty, but there is no Topic Alias"),
         (
             "30 r s'a' p(01 01) 'a' c3 'b'",
@@ -193,5 +193,5 @@ def test_absence_is_not_judged_where_the_packet_was_not_read_to_its_end() -> Non
 
 
 def test_a_type_that_the_version_lacks_breaks_no_rule() -> None:
-    assert list(broken(PacketView(decode(b"\xf0\x00", Version.V311)))) == []
+    assert list(rule_findings(PacketView(decode(b"\xf0\x00", Version.V311)))) == []
     assert len(lint(decode(b"\xf0\x00", Version.V311))) == 1
