@@ -40,9 +40,6 @@ class _Shape(NamedTuple):
     begin: int
     """Where the mark begins."""
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _shape, (self.tcp - (20 if self.mark[-1] >> 4 == 4 else 40), self.mark, self.begin)
-
 
 @lru_cache(64)
 def _shape(at: int, mark: bytes, begin: int) -> _Shape:
@@ -99,8 +96,8 @@ class Reassembler:
         self._last: Record | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return all but the bytes of the last record, which nothing looks at again."""
-        return {**vars(self), "_last": self._last and self._last._replace(data=b"")}
+        """Leave out the bytes of the last record, which are not used again, and the shapes, which are a cache."""
+        return {**vars(self), "_last": self._last and self._last._replace(data=b""), "_shapes": {}}
 
     def feed(self, record: Record) -> tuple[Piece, ...]:
         """Take the next record and return what it adds, for each side in the order of its bytes."""

@@ -24,6 +24,7 @@ from ...columns.scan.shares import shares
 from ...columns.schema import PACKETS
 from ..pipeline.reading import SourceFrames, SourceReader
 from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen
+from ..pipeline.state_classes import keeps
 from .errors import CaptureError, OptionError, told
 from .options import Options
 from .schema import arrow_schema, check, fitted
@@ -53,6 +54,7 @@ class Share(InputPartition):
         """Which connections are in which bucket."""
 
 
+@keeps("spark/capture", "_memory _reader _skip_broken")
 class Capture:
     """Goes through captures one after the other; it can be pickled between two."""
 

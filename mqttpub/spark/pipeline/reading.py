@@ -22,6 +22,7 @@ from ...reading.text import check_is_text, file_events
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from .shuffle import LAST, Step, hash_slot
 from .sources import Source
+from .state_classes import keeps
 
 EVENTS = 20_000
 """Events of a text that are put into columns together."""
@@ -57,6 +58,7 @@ class SourceFrames(NamedTuple):
         return shifted(self.frames, self.before)
 
 
+@keeps("pipeline/offsets", "_names _shifts _starts")
 class SourceOffsets:
     """Finds the source of a record whose number counts on from source to source."""
 
@@ -111,6 +113,10 @@ class SourceOffsets:
         return rows.set_column(index, field, column.cast(field.type))
 
 
+@keeps(
+    "pipeline/reader",
+    "_before _bucket _buckets _capture_starts _name _part _sources _state _text_numbers _texts offsets",
+)
 class SourceReader:
     """Reads sources in order, keeping the connections of one bucket; a checkpoint can hold it between sources."""
 

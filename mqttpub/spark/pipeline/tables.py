@@ -18,6 +18,7 @@ from .job import Job, TableFile
 from .reading import SourceFrames, SourceOffsets
 from .row_filter import RowSelector
 from .shuffle import LAST, ShuffleWriter
+from .state_classes import keeps
 from .writers import TableWriter
 
 SCHEMAS = {"packets": PACKETS, "exchanges": EXCHANGES, "connections": CONNECTIONS, "findings": FINDINGS}
@@ -63,6 +64,7 @@ class TableFiles:
             yield from writer.close()
 
 
+@keeps("pipeline/tables", "_memory _connections _judging _closings _slots")
 class TableBuilder:
     """Makes the rows of one bucket of connections; a checkpoint can hold it between two sources."""
 

@@ -321,7 +321,7 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
     words = [str(path) for path in ring]
     assert main(["pipeline", *words, "-o", str(out), "--resume"]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"mqttpub: cannot go on from '{path}': ")
+    assert line.startswith(f"mqttpub: cannot resume from '{path}': ")
     assert line.endswith("; --mode overwrite reads everything again")
     assert all_files(out) == before
     if fault == "folder":

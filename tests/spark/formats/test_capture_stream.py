@@ -113,7 +113,7 @@ def test_a_state_that_is_not_as_it_was_left_is_told(fault: bytes | None, known: 
         if number == 2:
             path = next((tmp_path / "state").glob("*.state"))
             path.write_bytes(path.read_bytes()[:-1] if fault is None else fault)
-            with pytest.raises(CaptureError, match=f"^cannot go on from '{path}': .*; without this file, the capt"):
+            with pytest.raises(CaptureError, match=f"^cannot resume from '{path}': .*; without this file, the capt"):
                 rotation.batch()
             path.unlink()
         rotation.batch()
