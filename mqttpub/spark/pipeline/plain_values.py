@@ -1,6 +1,6 @@
 """Object graphs as plain values, for checkpoints: JSON for the structure, then bytes. Reading them runs no code.
 
-A text holds a list of objects, of which the first is the root. Each object is a list: its kind, then
+A text holds a list of objects, of which the first is a list with the root alone. Each object is a list: its kind, then
 its values. A value is a JSON scalar, or a list: `[n]` stands for object n, so that objects may be
 shared and form circles; `[a, b]` stands for the bytes from a to b of the data that follows the text.
 
@@ -53,14 +53,15 @@ def dumps(root: Any) -> tuple[bytes, bytes]:
     """Return an object and all that it refers to as text and data; raises TypeError for unknown classes."""
     with _without_gc():
         writer = _Writer()
-        writer.value(root)
+        writer.value([root])
         return writer.finish()
 
 
 def loads(text: bytes, data: memoryview) -> Any:
     """Return the object whose text and data `dumps` made; raises StateError, ValueError and TypeError."""
     with _without_gc():
-        return _Reader(json.loads(text), data).root()
+        (root,) = _Reader(json.loads(text), data).root()
+        return root
 
 
 @contextmanager
