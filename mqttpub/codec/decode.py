@@ -6,12 +6,13 @@ from ..common.words import plural
 from ..spec import structure
 from ..spec.constraints import Law
 from ..spec.declare import Field, Group, Property
+from ..spec.packets import Connect, Packet, declared
 from ..spec.properties import PROPERTIES, PropertyRow
 from ..spec.versions import Direction, Version
-from ..wire.cursor import Cursor, Overlong, Short
-from ..wire.span import Span
+from ..wire.cursor import Cursor, Overlong, Short, Span
 from ..wire.types import BYTE, PAIR, REST, STRING, VARIABLE, WireType
-from .framing import connect_layout, declared
+from .connect_version import connect_layout
+from .fast_decode import Irregular, multi_byte, reader
 from .tree import Decoded, Finding, Node, finding
 
 MALFORMED = 0x81
@@ -33,6 +34,29 @@ def decode(
     version = connect_layout(data) or version or Version.V5
     reader = _Reader(data, version)
     return reader.decoded(direction, offset)
+
+
+def decode_packet(data: bytes, version: Version) -> Packet | None:
+    """Return the values of one whole packet, equal to `decode(data, version).packet` for all bytes.
+
+    So None means that the declaration lacked bytes or there is none. Where a finding leaves
+    decode its packet, it is returned here too: bytes left over behind the last field, a
+    Variable Byte Integer longer than need be, a property with an unknown identifier (its
+    value is then the rest of the properties).
+    """
+    try:
+        first, start = data[0], 2
+        length = data[1]
+        if length > 0x7F:
+            length, start = multi_byte(data, 1)
+        if start + length != len(data):
+            raise Irregular
+        code = first >> 4
+        if code == Connect.code:
+            version = connect_layout(data) or version
+        return reader(code, version)(data, first, start, len(data))
+    except (Irregular, IndexError):
+        return decode(data, version).packet
 
 
 class _Reader:

@@ -10,10 +10,11 @@ from functools import cache
 from typing import Any
 
 from ..spec.declare import Field, Group, Packet, Property
+from ..spec.packets import declared
 from ..spec.properties import PROPERTIES, PropertyRow
 from ..spec.versions import Version
+from ..wire.cursor import Overlong, variable_integer
 from ..wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
-from .framing import CONNECT, connect_layout, declared
 
 Reader = Callable[[bytes, int, int, int], Packet]
 """Takes the data, the first byte of a packet, where its variable header starts and where it ends."""
@@ -23,31 +24,6 @@ _PropertyReader = Callable[[bytes, int, list[Property]], int]
 
 class Irregular(Exception):
     """These bytes are for `decode`: it has a finding for them."""
-
-
-def values(data: bytes, version: Version) -> Packet | None:
-    """Return the values of one whole packet, equal to `decode(data, version).packet` for all bytes.
-
-    So None means that the declaration lacked bytes or there is none. Where a finding leaves
-    decode its packet, it is returned here too: bytes left over behind the last field, a
-    Variable Byte Integer longer than need be, a property with an unknown identifier (its
-    value is then the rest of the properties).
-    """
-    try:
-        first, start = data[0], 2
-        length = data[1]
-        if length > 0x7F:
-            length, start = _variable(data, 1)
-        if start + length != len(data):
-            raise Irregular
-        code = first >> 4
-        if code == CONNECT:
-            version = connect_layout(data) or version
-        return reader(code, version)(data, first, start, len(data))
-    except (Irregular, IndexError):
-        from .decode import decode
-
-        return decode(data, version).packet
 
 
 @cache
@@ -85,24 +61,22 @@ def _unknown(data: bytes, first: int, start: int, end: int) -> Packet:
     raise Irregular
 
 
-def _variable(data: bytes, pos: int) -> tuple[int, int]:
+def multi_byte(data: bytes, pos: int) -> tuple[int, int]:
     """Return a Variable Byte Integer of two bytes or more, and where it ends."""
-    value = data[pos] & 0x7F
-    for size in (1, 2, 3):
-        byte = data[pos + size]
-        value |= (byte & 0x7F) << 7 * size
-        if byte < 0x80:
-            if not byte:
-                break
-            return value, pos + size + 1
-    raise Irregular
+    try:
+        found = variable_integer(data, pos, len(data))
+    except Overlong:
+        raise Irregular from None
+    if found is None or not data[found[1] - 1]:
+        raise Irregular
+    return found
 
 
 # Source text becomes a function.
 
 
 def _compiled(text: str, name: str, names: dict[str, Any]) -> Any:
-    scope = {"Irregular": Irregular, "variable": _variable, **names}
+    scope = {"Irregular": Irregular, "variable": multi_byte, **names}
     exec(compile(text, f"<values of {name}>", "exec"), scope)
     return scope["read"]
 

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ..spec.packets import Connect
 from ..spec.versions import Direction, Version
 from ..wire.cursor import Overlong
-from .framing import CONNECT, answer_form, connect_version, frame_length
+from .connect_version import answer_form, connect_version
+from .framing import frame_length
 
 MAX_PACKET = 268_435_455 + 5
 """The largest packet that a Remaining Length can announce."""
@@ -86,7 +88,7 @@ class Stream:
                     self._needed = length
                     break
                 start += length
-                if data[begin] >> 4 == CONNECT:
+                if data[begin] >> 4 == Connect.code:
                     self.version = connect_version(data[begin:start]) or self.version
                 yield _new(Frame, (data[begin:start], offset + begin, self.direction, self.version))
         finally:

@@ -6,7 +6,7 @@ from typing import Any
 from ..spec.declare import Field, Packet
 from ..spec.properties import PropertyRow
 from ..spec.versions import Direction, Version
-from ..wire.span import Span
+from ..wire.cursor import Span
 
 
 class Node:

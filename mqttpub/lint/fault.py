@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from ..codec.tree import Node
 from ..spec.constraints import Law
-from ..wire.span import Span
+from ..wire.cursor import Span
 
 _UNCITED = Law()
 

@@ -6,7 +6,7 @@ from ..spec import structure
 from ..spec.constraints import Law
 from ..spec.versions import Version
 from ..traffic.events import GapSeen
-from ..wire.span import Span
+from ..wire.cursor import Span
 
 _TEXT_FRAME = "WebSocket text frame"
 _OVERLONG = "Remaining Length does not end"

@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from ..codec.framing import RETURN_CODES
+from ..codec.connect_version import RETURN_CODES
 from ..spec.declare import Packet
 from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback
 from ..spec.versions import Version

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from ..capture.protocol.evidence import Guess, only_sender
-from ..codec.framing import connect_layout
+from ..codec.connect_version import connect_layout
 from ..spec.versions import Version
 from ..traffic.events import Event, GapSeen, PacketSeen
 

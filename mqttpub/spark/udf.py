@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..codec.framing import CONNECT, connect_layout
+from ..codec.connect_version import connect_layout
 from ..columns.decode.decode import decode
 from ..columns.reassemble.frames import NO_TIME, UNKNOWN, Frames
 from ..columns.schema import PACKETS
+from ..spec.packets import Connect
 from ..spec.versions import Version
 from ..traffic.events import Endpoints
 from .formats.errors import OptionError
@@ -70,7 +71,7 @@ def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
     start, end, count = place[:-1][rows], place[1:][rows], len(rows)
     view = memoryview(buffer or b"")
     versions = np.full(count, version, np.uint8)
-    for row in np.flatnonzero(np.frombuffer(view, np.uint8)[start] >> 4 == CONNECT).tolist() if count else ():
+    for row in np.flatnonzero(np.frombuffer(view, np.uint8)[start] >> 4 == Connect.code).tolist() if count else ():
         versions[row] = connect_layout(bytes(view[start[row] : end[row]])) or version
     return Frames(
         view, start, end, time=np.full(count, NO_TIME, np.int64), record=np.zeros(count, np.int64),

@@ -23,7 +23,7 @@ from .versions import Version
 
 __all__ = [
     "PACKETS", "Auth", "Connack", "Connect", "Disconnect", "Packet", "Pingreq", "Pingresp", "Puback", "Pubcomp",
-    "Publish", "Pubrec", "Pubrel", "Suback", "Subscribe", "Subscription", "Unsuback", "Unsubscribe", "Will",
+    "Publish", "Pubrec", "Pubrel", "Suback", "Subscribe", "Subscription", "Unsuback", "Unsubscribe", "Will", "declared",
 ]  # fmt: skip
 
 V31, V311, V5 = Version.V31, Version.V311, Version.V5
@@ -379,3 +379,9 @@ class Auth(Packet):
     flags: int = _reserved(Law("3.15.1-1"))
     reason_code: int | None = _reason("AUTH", Law("3.15.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
+
+
+def declared(code: int, version: Version) -> type[Packet] | None:
+    """Return the class of the packet type `code`; None if the version does not have it."""
+    cls = PACKETS.get(code)
+    return cls if cls and cls.since <= version else None

@@ -1,6 +1,23 @@
 """Reading bytes within a window that nothing can leave."""
 
 from types import TracebackType
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A run of bytes, counted from the first byte of the packet; `stop` is exclusive."""
+
+    start: int
+    stop: int
+
+    @property
+    def length(self) -> int:
+        """Number of bytes."""
+        return self.stop - self.start
+
+    def shifted(self, by: int) -> "Span":
+        """Return the same run, `by` bytes further on."""
+        return Span(self.start + by, self.stop + by)
 
 
 class Short(Exception):
@@ -25,6 +42,23 @@ class Overlong(Exception):
         super().__init__(start)
         self.start = start
         """Offset of its first byte."""
+
+
+def variable_integer(data: bytes | bytearray, pos: int, end: int) -> tuple[int, int] | None:
+    """Return the Variable Byte Integer at `pos` and the offset after it; None if it does not end before `end`.
+
+    Raises Overlong if its fourth byte is not its last (5.0: 1.5.5).
+    """
+    value = shift = 0
+    for at in range(pos, min(pos + 4, end)):
+        byte = data[at]
+        if byte < 0x80:
+            return value | byte << shift, at + 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+    if pos + 4 <= end:
+        raise Overlong(pos)
+    return None
 
 
 class Cursor:
@@ -57,16 +91,11 @@ class Cursor:
 
     def variable(self) -> int:
         """Return a Variable Byte Integer (5.0: 1.5.5); raises Overlong at a fifth byte."""
-        data, pos, value = self.data, self.pos, 0
-        for size in range(4):
-            if pos + size >= self.end:
-                raise Short(pos, 1, 0)
-            byte = data[pos + size]
-            value |= (byte & 0x7F) << (7 * size)
-            if byte < 0x80:
-                self.pos = pos + size + 1
-                return value
-        raise Overlong(pos)
+        found = variable_integer(self.data, self.pos, self.end)
+        if found is None:
+            raise Short(self.pos, 1, 0)
+        value, self.pos = found
+        return value
 
     def window(self, length: int) -> "Window":
         """Narrow the cursor to the next `length` bytes for a `with` block."""

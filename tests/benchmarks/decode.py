@@ -1,9 +1,9 @@
-"""Packets a second on one core: values, decode, and tshark, on the same traffic.
+"""Packets a second on one core: packets, decode, and tshark, on the same traffic.
 
     python tests/benchmarks/decode.py [--packets 200000] [--rounds 3] [--pcap FILE]
 
 Two connections, MQTT 5.0 and 3.1.1: PUBLISH of QoS 0, 1 and 2 with their acknowledgements, the
-5.0 ones with properties, several packets in a TCP segment. `values` and `decode` get the bytes of
+5.0 ones with properties, several packets in a TCP segment. `decode_packet` and `decode` get the bytes of
 each segment, as a socket would give them; tshark reads the same segments from a capture file.
 """
 
@@ -20,9 +20,8 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.codec.stream import Stream
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -166,7 +165,7 @@ def measure(segments: list[Segment], pcap: Path, rounds: int) -> dict[str, list[
     chunks = [(each.version, each.direction, b"".join(each.packets)) for each in segments]
     ways: dict[str, Callable[[], Any]] = {
         "Stream": lambda: run_streams(chunks, lambda data, version: None),
-        "Stream + values": lambda: run_streams(chunks, values),
+        "Stream + packets": lambda: run_streams(chunks, decode_packet),
         "Stream + decode": lambda: run_streams(chunks, decode),
     }
     if shutil.which("tshark"):
@@ -181,11 +180,11 @@ def measure(segments: list[Segment], pcap: Path, rounds: int) -> dict[str, list[
 
 def report(took: dict[str, list[float]], count: int) -> Iterator[str]:
     """Yield a line for each way: the median of its rounds, its rate, and its ratio."""
-    fastest = median(took["Stream + values"])
+    fastest = median(took["Stream + packets"])
     for name, times in took.items():
         middle = median(times)
         rate = (
-            "" if name == START_UP else f"{count / middle:12,.0f} packets/s{middle / fastest:8.2f} x as long as values"
+            "" if name == START_UP else f"{count / middle:12,.0f} packets/s{middle / fastest:8.2f} x as long as packets"
         )
         yield f"{name:20}{middle:9.3f} s{rate}\n"
 
@@ -196,14 +195,14 @@ def check(segments: list[Segment], pcap: Path) -> None:
     packets = [(data, each.version) for each in segments for data in each.packets]
     if run_streams(chunks, lambda data, version: None) != len(packets):
         raise SystemExit("Stream did not yield the packets that were written")
-    if any(values(*each) != decode(*each).packet for each in packets[:5000]):
-        raise SystemExit("values and decode differ")
+    if any(decode_packet(*each) != decode(*each).packet for each in packets[:5000]):
+        raise SystemExit("decode_packet and decode differ")
     if shutil.which("tshark") and run_tshark(pcap) != sum(data[0] >> 4 == 3 for data, _ in packets):
         raise SystemExit("tshark found another number of PUBLISH packets")
 
 
 def arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="packets a second on one core: values, decode, tshark")
+    parser = argparse.ArgumentParser(description="packets a second on one core: packets, decode, tshark")
     parser.add_argument("--packets", type=int, default=200_000, metavar="N")
     parser.add_argument("--rounds", type=int, default=3, metavar="N")
     parser.add_argument("--pcap", type=Path, help="keep the capture here")

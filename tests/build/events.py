@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hypothesis import strategies as st
 
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Packet, Property
@@ -103,7 +102,7 @@ def known(events: Iterable[Event], findings: Sequence[Finding] | None = ()) -> I
     conversations = ContextTracker()
     for event in events:
         if isinstance(event, PacketSeen):
-            yield conversations.packet(event, values(event.data, event.version), findings)
+            yield conversations.packet(event, decode_packet(event.data, event.version), findings)
         else:
             yield event
 
@@ -127,7 +126,7 @@ def exchanged(events: Iterable[Event]) -> list[Exchange]:
     for event in events:
         live[event.ends.number] = event.ends
         if isinstance(event, PacketSeen):
-            told = conversations.packet(event, values(event.data, event.version))
+            told = conversations.packet(event, decode_packet(event.data, event.version))
             if ended := exchanges.packet(*told[:4]):
                 found.append(ended)
         elif isinstance(event, Closed) and closings.over(event.ends.number, event):
@@ -142,7 +141,7 @@ def counted(events: Iterable[Event]) -> Statistics:
     conversations, exchanges, statistics = ContextTracker(), Exchanges(), Statistics()
     for event in events:
         if isinstance(event, PacketSeen):
-            told = conversations.packet(event, values(event.data, event.version))
+            told = conversations.packet(event, decode_packet(event.data, event.version))
             statistics.packet(*told[:4])
             if ended := exchanges.packet(*told[:4]):
                 statistics.exchange(ended)

@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
+from mqttpub.codec.connect_version import unknown_level
 from mqttpub.codec.decode import decode
-from mqttpub.codec.framing import frame_length, unknown_level
+from mqttpub.codec.framing import frame_length
 from mqttpub.codec.tree import Decoded, Node
 from mqttpub.spec.packets import PACKETS, Publish
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.checks import assert_sound, every, for_each
 from tests.vectors import Vector, named, packets
 

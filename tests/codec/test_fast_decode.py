@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.codec import fast_decode as module
-from mqttpub.codec.decode import decode
+from mqttpub.codec.connect_version import connect_layout
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode, encode_properties
-from mqttpub.codec.fast_decode import Irregular, reader, source, values
-from mqttpub.codec.framing import connect_layout, declared
+from mqttpub.codec.fast_decode import Irregular, reader, source
 from mqttpub.spec.declare import Group, Packet, Property
-from mqttpub.spec.packets import PACKETS, Connect, Disconnect, Puback, Publish, Subscribe, Subscription, Will
+from mqttpub.spec.packets import PACKETS, Connect, Disconnect, Puback, Publish, Subscribe, Subscription, Will, declared
 from mqttpub.spec.properties import BY_KEY, PROPERTIES, PropertyRow
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE, WireType
@@ -42,7 +42,7 @@ SAMPLES: dict[WireType, tuple[Any, ...]] = {
 
 def same(data: bytes, version: Version) -> Packet | None:
     """Check one input against decode, types and order of the values included."""
-    expected, got = decode(data, version), values(data, version)
+    expected, got = decode(data, version), decode_packet(data, version)
     assert got == expected.packet
     assert repr(got) == repr(expected.packet)
     assert hash(got) == hash(expected.packet)
@@ -314,7 +314,7 @@ def test_source_holds_only_the_table(cls: type[Packet], version: Version) -> Non
     assert all(each < 256 for each in constants if isinstance(each, int))
     hostile = "'); raise SystemExit #\n\""
     for data in (encode(Publish(topic=hostile), V5), framed(cls.code << 4, hostile.encode())):
-        values(data, version)
+        decode_packet(data, version)
     assert source(cls.code, version) == text
 
 

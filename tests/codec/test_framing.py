@@ -1,15 +1,12 @@
-"""Where a packet ends, and the version that a CONNECT announces."""
+"""Where a packet ends."""
 
 import pytest
 
-from mqttpub.codec.framing import answer_form, connect_layout, connect_version, declared, frame_length, unknown_level
-from mqttpub.spec.packets import Auth, Publish
-from mqttpub.spec.versions import Version
+from mqttpub.codec.framing import frame_length
 from mqttpub.wire.cursor import Overlong
 from tests.checks import for_each
 from tests.vectors import Value, Vector, packets, values
 
-V31, V311, V5 = Version
 LENGTHS = [one for one in values() if one.type.name == "Variable Byte Integer"]
 
 
@@ -27,13 +24,6 @@ def test_a_header_that_goes_on_has_no_length_yet(vector: Value) -> None:
         assert frame_length(b"..\x30" + vector.data[:size], 2) is None
 
 
-def test_a_version_has_the_packets_that_it_declares() -> None:
-    assert declared(3, V31) is Publish
-    assert declared(0, V5) is None
-    assert declared(15, V311) is None
-    assert declared(15, V5) is Auth
-
-
 def test_nothing_has_no_length_yet() -> None:
     assert frame_length(b"") is None
     assert frame_length(b"ab", 2) is None
@@ -49,67 +39,3 @@ def test_a_fifth_byte_is_overlong(data: bytes) -> None:
 @for_each([one for one in packets() if one.packet and not one.findings], lambda vector: vector.name)
 def test_a_vector_ends_where_its_bytes_end(vector: Vector) -> None:
     assert frame_length(vector.data) == len(vector.data)
-
-
-@pytest.mark.parametrize(
-    ("level", "version"), [(3, V31), (4, V311), (5, V5), (0x83, V31), (0x84, V311), (0, None), (6, None), (255, None)]
-)
-def test_a_connect_announces_its_version(level: int, version: Version | None) -> None:
-    data = b"\x10\x0c\x00\x04MQTT" + bytes([level])
-    assert connect_version(data) == version
-    assert unknown_level(data) == (level if version is None else None)
-    assert connect_layout(data) == (version or V311)
-
-
-@pytest.mark.parametrize(
-    ("data", "version"),
-    [
-        ("100d 0004 4d515454 06 02 003c 0001 61", V311),
-        ("100e 0004 4d515454 06 02 003c 00 0001 61", V5),
-        ("100e 0004 4d515454 06 02 003c 00 0001", V311),
-        ("100e 0004 4d515454 07 02 003c 00 0003 61", V311),
-        ("100f 0006 4d5149736470 02 02 003c 0001 61", V31),
-        ("100e 0004 4d515454 05 02 003c 0002 6161", V5),
-        ("1008 0004 4d515454 07 ff", V311),
-        ("3003 0001 61", None),
-    ],
-)
-def test_an_unknown_level_is_read_by_what_fits(data: str, version: Version | None) -> None:
-    assert connect_layout(bytes.fromhex(data)) == version
-
-
-def test_the_protocol_name_may_have_any_length() -> None:
-    assert connect_version(b"\x10\x0f\x00\x06MQIsdp\x03") == V31
-    assert connect_version(b"\x10\x03\x00\x00\x04") == V311
-
-
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"", b"\xc0\x00", b"\x30\x0c\x00\x04MQTT\x05", b"\x10", b"\x10\x0c", b"\x10\x0c\x00\x04MQT",
-        b"\x10\x0c\x00\x04MQTT", b"\x10\x80\x80\x80\x80\x00\x04MQTT\x05",
-    ],
-)  # fmt: skip
-def test_what_is_no_connect_or_too_short_announces_nothing(data: bytes) -> None:
-    assert connect_version(data) is None
-
-
-@pytest.mark.parametrize(
-    "data", [b"\x10\x00\x00\x04MQTT\x05", b"\x10\x06\x00\x04MQTT\x05", b"\x10\x04\x00\x09MQTTabcde\x05"]
-)
-def test_a_level_behind_the_remaining_length_is_not_that_of_the_packet(data: bytes) -> None:
-    assert connect_version(data) is None
-
-
-def test_a_server_of_an_older_version_refuses_in_its_own_form() -> None:
-    for code in range(1, 6):
-        refusal = b"\x20\x02\x00" + bytes([code])
-        assert [answer_form(refusal, version) for version in (V31, V311, V5)] == [V31, V311, V311]
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["20020000", "20020006", "20020087", "2003000100", "20020001c0", "200100", "20820001", "21020001", "40020001", ""],
-)
-def test_what_only_resembles_such_a_refusal_has_the_form_of_the_connect(answer: str) -> None:
-    assert answer_form(bytes.fromhex(answer), V5) == V5

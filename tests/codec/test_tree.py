@@ -6,7 +6,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.tree import Decoded, Finding, Node, finding
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.vectors import named
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode_packet
 from mqttpub.columns.connections import Connections
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode, key
@@ -100,5 +100,5 @@ def test_all_packets_are_counted_once(found: list[Event], cuts: list[int]) -> No
     for side in Direction:
         own = [event for event in packets if event.direction is side]
         assert sum(row[f"{side.value}_packets"] for row in made) == len(own)
-    sent = [packet for event in packets if isinstance(packet := values(event.data, event.version), Publish)]
+    sent = [packet for event in packets if isinstance(packet := decode_packet(event.data, event.version), Publish)]
     assert sum(row["dups"] for row in made) == sum(packet.dup for packet in sent if packet.qos in (1, 2))

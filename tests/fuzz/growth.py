@@ -15,9 +15,8 @@ from mqttpub.capture.text.log_lines import Log
 from mqttpub.capture.text.parse import BadText, read_bytes
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.types import BadCapture
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.codec.stream import Stream
 from mqttpub.lint.packet.check import lint
 from mqttpub.reading.follow import JudgedTraffic
@@ -72,7 +71,7 @@ def tree(data: bytes) -> None:
     """Decode, judge and show one packet in every way."""
     decoded = decode(data, V5)
     decoded.findings = lint(decoded)
-    values(data, V5)
+    decode_packet(data, V5)
     for _ in annotate(decoded, limit=None):
         pass
     dumps(record(decoded))

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as Xml
 
 from mqttpub.capture.types import Chunk, End, Missing, Piece
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.codec.tree import Decoded, Finding
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.clients import called
@@ -66,7 +65,7 @@ def check_findings(findings: Iterable[Finding], size: int) -> None:
 
 def check_values(decoded: Decoded) -> None:
     """The fast reader agrees with the tree, and a packet without fault is written as it came."""
-    assert values(decoded.data, decoded.version) == decoded.packet
+    assert decode_packet(decoded.data, decoded.version) == decoded.packet
     if decoded.packet is not None and not decoded.findings:
         assert encode(decoded.packet, decoded.version) == decoded.data
 

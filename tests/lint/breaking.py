@@ -19,7 +19,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Finding
 from mqttpub.spec.declare import PACKETS, Packet
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.lint.packet_parts import BODY, Piece, Place, changed, pieces_of, places, walk, write
 from tests.lint.richest import richest
 from tests.strategies import packets, senders

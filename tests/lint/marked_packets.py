@@ -22,7 +22,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.versions import Direction, Version
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from mqttpub.wire.types import VARIABLE
 from tests.vectors.notation import parse
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mqttpub.spec.declare import Field, Group, Packet, Property
 from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Version
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from mqttpub.wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType
 
 FIRST = "first"

@@ -2,8 +2,7 @@
 
 import pytest
 
-from mqttpub.codec.decode import decode
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.lint.judge import Judge
 from mqttpub.lint.packet.check import lint
 from mqttpub.lint.packet.fast import is_clean
@@ -107,6 +106,6 @@ def test_the_judge_says_it_of_a_topic_that_was_right_from_the_server() -> None:
 
 @pytest.mark.parametrize("text", ["30 r s'$SYS' p()", "30 r s'a' p(01 01) ff", "30 r s'a' p(01 01) 'a' c0"])
 def test_what_is_worth_a_warning_is_not_sound(text: str) -> None:
-    packet = values(case(text, Version.V5).data, Version.V5)
+    packet = decode_packet(case(text, Version.V5).data, Version.V5)
     assert isinstance(packet, Publish)
     assert not is_clean(packet, Version.V5, Direction.CLIENT)

@@ -23,8 +23,7 @@ from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statements
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, PacketSeen
-from mqttpub.wire.cursor import Overlong
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Overlong, Span
 from tests.lint import ways as ways
 from tests.lint.breaking import WAYS, Mark, Subject, amiss, broken, subjects
 from tests.lint.packet.test_check import NOT_ON_ONE_PACKET

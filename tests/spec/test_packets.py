@@ -4,7 +4,7 @@ import pytest
 
 from mqttpub.spec import packets as module
 from mqttpub.spec.declare import Field, Group
-from mqttpub.spec.packets import PACKETS, Subscription, Will
+from mqttpub.spec.packets import PACKETS, Auth, Publish, Subscription, Will, declared
 from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.versions import Direction, Version
 
@@ -175,3 +175,10 @@ def test_the_module_gives_all_packets_by_name() -> None:
     assert {cls.__name__ for cls in PACKETS.values()} <= set(module.__all__)
     for name in module.__all__:
         assert hasattr(module, name)
+
+
+def test_a_packet_type_is_found_only_in_versions_that_have_it() -> None:
+    assert declared(3, V31) is Publish
+    assert declared(0, V5) is None
+    assert declared(15, V311) is None
+    assert declared(15, V5) is Auth

@@ -1,6 +1,6 @@
 """Client Identifiers by connection."""
 
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode_packet
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq
 from mqttpub.traffic.clients import Clients, called
@@ -13,7 +13,7 @@ def follow(talk: Talk) -> Clients:
     clients = Clients()
     for event in talk.events:
         assert isinstance(event, PacketSeen)
-        clients.packet(event, values(event.data, event.version))
+        clients.packet(event, decode_packet(event.data, event.version))
     return clients
 
 

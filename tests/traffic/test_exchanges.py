@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode_packet
 from mqttpub.spec.packets import (
     Connack,
     Connect,
@@ -189,7 +189,7 @@ def test_open_exchanges_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch)
     one, two = Talk(1).client(said(1), said(2)), Talk(2).client(*(said(number) for number in range(1, 10)))
     exchanges = Exchanges()
     for event in packets([*one.events, *two.events]):
-        exchanges.packet(event, values(event.data, event.version))
+        exchanges.packet(event, decode_packet(event.data, event.version))
     assert exchanges.forgotten == 1
     assert [each.packet_id for each in exchanges.finish(one.ends)] == [2]
     assert [each.packet_id for each in exchanges.finish(two.ends)] == [*range(1, 10)]
@@ -212,7 +212,7 @@ def packets(events: list[Event]) -> Iterator[PacketSeen]:
 @given(talks())
 def test_every_packet_is_in_one_exchange(events: list[Event]) -> None:
     wanted = (Publish, Puback, Pubrec, Pubrel, Pubcomp, Subscribe, Suback, Unsubscribe, Unsuback)
-    read = [values(event.data, event.version) for event in packets(events)]
+    read = [decode_packet(event.data, event.version) for event in packets(events)]
     expected = [each for each in read if isinstance(each, wanted) and getattr(each, "qos", 0) != 3]
     found = exchanged(events)
     assert sum(len(each.legs) + each.more for each in found) == len(expected)

@@ -27,7 +27,7 @@ from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire import types
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from mqttpub.wire.types import BINARY, PAIR, REST, WireType
 from tests.vectors.notation import parse
 

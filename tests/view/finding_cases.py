@@ -9,7 +9,7 @@ from mqttpub.reading.judged import JudgedEvent
 from mqttpub.reading.located import Location
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, PacketSeen
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.strategies import encoded, versions
 
 ENDS = Endpoints(3, "10.0.0.1:50000", "10.0.0.2:1883")

@@ -14,7 +14,7 @@ from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscript
 from mqttpub.spec.versions import Version
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.terminal.cells import Line
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.strategies import encoded, versions
 
 laws = settings(derandomize=True, deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])

@@ -1,8 +1,8 @@
-"""Reading within a window."""
+"""Spans, and reading within a window."""
 
 import pytest
 
-from mqttpub.wire.cursor import Cursor, Overlong, Short
+from mqttpub.wire.cursor import Cursor, Overlong, Short, Span
 
 
 def test_take_moves_on() -> None:
@@ -119,3 +119,18 @@ def test_a_window_closes_when_something_is_raised_in_it() -> None:
     with pytest.raises(Short), cursor.window(2):
         cursor.take(3)
     assert (cursor.pos, cursor.end) == (2, 6)
+
+
+def test_the_length_of_a_span_is_the_number_of_its_bytes() -> None:
+    assert Span(2, 11).length == 9
+    assert Span(4, 4).length == 0
+
+
+def test_a_shifted_span_keeps_its_length() -> None:
+    assert Span(2, 11).shifted(3) == Span(5, 14)
+    assert Span(2, 11).shifted(-2) == Span(0, 9)
+
+
+def test_a_span_is_its_two_offsets() -> None:
+    start, stop = Span(2, 11)
+    assert (start, stop) == (2, 11) == Span(2, 11)

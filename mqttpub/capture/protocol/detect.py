@@ -3,7 +3,8 @@
 import re
 from enum import Enum
 
-from ...codec.framing import CONNECT, frame_length
+from ...codec.framing import frame_length
+from ...spec.packets import Connect
 from ...wire.cursor import Cursor, Overlong, Short
 
 LONGEST = 1 << 16
@@ -39,7 +40,7 @@ def opening(data: bytes | bytearray) -> Opening | None:
     """Return what bytes from the very first on are; None while more are needed to tell."""
     if not data:
         return None
-    if data[0] >> 4 == CONNECT and not _TLS.match(data):
+    if data[0] >> 4 == Connect.code and not _TLS.match(data):
         return _connect(bytes(data[:32]))
     if _TLS.match(data):
         return Opening.TLS

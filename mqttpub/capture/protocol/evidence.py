@@ -4,14 +4,15 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
+from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, reader
-from ...codec.framing import CONNECT, connect_layout, declared, frame_length
+from ...codec.framing import frame_length
 from ...common.words import plural
 from ...lint.packet.check import lint
 from ...lint.packet.fast import is_clean
 from ...spec.declare import PACKETS, Field
-from ...spec.packets import Publish
+from ...spec.packets import Connect, Publish, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Cursor, Overlong, Short
 from ...wire.types import MAX_VARIABLE, VARIABLE
@@ -80,7 +81,7 @@ def clean(data: bytes, version: Version, *, longest: int = MAX_VARIABLE) -> bool
 
 def _clean(data: bytes, version: Version, longest: int) -> bool:
     code = data[0] >> 4
-    if code == CONNECT:
+    if code == Connect.code:
         version = connect_layout(data) or version
     try:
         packet = reader(code, version)(data, data[0], _header_size(data), len(data))
@@ -162,7 +163,7 @@ class Guess:
         self.packets += 1
         self.size += len(data)
         self._ends(code, side)
-        if code == CONNECT:
+        if code == Connect.code:
             self.layout = self.layout or connect_layout(data)
             return
         found = {version for version in self.versions if clean(data, version)} if whole else set()

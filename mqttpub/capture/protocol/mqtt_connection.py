@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from ...codec.framing import CONNECT, connect_layout, unknown_level
+from ...codec.connect_version import connect_layout, unknown_level
+from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Event, PacketSeen, Remark
 from ..types import Chunk, End, Flow, Lost, Missing, Piece
@@ -141,7 +142,7 @@ class GuessedConnection:
             self.held.append((side, event))
             if isinstance(event, PacketSeen) and not self.connection.connected:
                 self.guess.add(event.data, side)
-                if event.data[0] >> 4 == CONNECT and self.level is None:
+                if event.data[0] >> 4 == Connect.code and self.level is None:
                     self.level = unknown_level(event.data)
         if self.held and (self.released or self._ready):
             yield from self._release(piece)

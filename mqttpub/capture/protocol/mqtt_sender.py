@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...codec.framing import CONNACK, CONNECT, answer_form, connect_layout, connect_version, declared, frame_length
+from ...codec.connect_version import answer_form, connect_layout, connect_version
+from ...codec.framing import frame_length
+from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
 from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ...wire.cursor import Overlong
@@ -19,7 +21,7 @@ _new = tuple.__new__
 
 HEADER = 5
 """The largest fixed header in bytes (section 2.1 of the specification); packets up to this size are always read."""
-_OPENING_END = CONNACK + 1 << 4
+_OPENING_END = Connack.code + 1 << 4
 """The first byte of a packet is below this for CONNECT and CONNACK only."""
 WITHIN = "the capture begins within the connection"
 
@@ -170,7 +172,7 @@ class MqttSender:
 
     def _opening(self, data: bytes, offset: int, time_ns: int | None, record: int) -> PacketSeen:
         """Return a CONNECT, or a CONNACK, which may have the form of an older version if it is the first packet."""
-        if data[0] >> 4 == CONNECT:
+        if data[0] >> 4 == Connect.code:
             return self._connect(data, offset, time_ns, record)
         version = answer_form(data, self.version) if self.asked and not offset else self.version
         return PacketSeen(self.ends, time_ns, record, data, offset, self.direction, version, self.guessed)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from ...codec.framing import connect_version
+from ...codec.connect_version import connect_version
 from ...traffic.events import Event, Remark
 from ..types import Chunk, End, Flow, Lost, Missing, Piece
 from .detect import LONGEST, Opening, hello_length, opening, server_name

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from ...codec.framing import CONNECT, answer_form, connect_layout, connect_version
+from ...codec.connect_version import answer_form, connect_layout, connect_version
 from ...codec.stream import LostSync, Stream
+from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ..protocol.evidence import only_sender
@@ -31,7 +32,7 @@ def packets_from_text(
         try:
             for frame in stream.feed(piece.data):
                 code, form = frame.data[0] >> 4, version
-                if code == CONNECT:
+                if code == Connect.code:
                     announced = connect_version(frame.data)
                     form = version = announced or given
                     asked = announced is not None
@@ -53,6 +54,6 @@ def packets_from_text(
 def _packet(
     ends: Endpoints, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
 ) -> PacketSeen:
-    announced = connect_version(data) if data[0] >> 4 == CONNECT else version
+    announced = connect_version(data) if data[0] >> 4 == Connect.code else version
     known = announced or connect_layout(data) or Version.V5
     return PacketSeen(ends, time, 0, data, offset, sender, known, announced is None)

@@ -11,8 +11,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, BinaryIO
 
 from ...codec.decode import decode
-from ...codec.framing import CONNECT, frame_length
+from ...codec.framing import frame_length
 from ...common.words import counted
+from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
@@ -203,7 +204,7 @@ class _Events:
         self.any = True
         if shown.ends:
             self.ends, self.next = shown.ends, {}
-        elif self.next and not shown.offset and shown.data[:1] and shown.data[0] >> 4 == CONNECT:
+        elif self.next and not shown.offset and shown.data[:1] and shown.data[0] >> 4 == Connect.code:
             self.ends = self.ends._replace(number=self.ends.number + 1)
             self.next = {}
         offset = self.next.get(shown.direction, 0) if shown.offset is None else shown.offset

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from ...codec.framing import declared
-from ...spec.packets import Publish
+from ...spec.packets import Publish, declared
 from ...spec.versions import Version
 from ..arrow import MOST_BYTES, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
 from ..bytesat import Bytes

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, reader
-from ...codec.framing import connect_layout
 from ...codec.tree import Finding
 from ...spec.declare import Field, Group, Packet, Property
 from ...spec.packets import Connack, Connect, Publish

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...codec.framing import declared
 from ...spec.declare import Field
-from ...spec.packets import Connack, Connect
+from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
 from ..arrow import Mask, Rows

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...codec.framing import CONNECT, frame_length
+from ...codec.framing import frame_length
+from ...spec.packets import Connect
 from ...wire.cursor import Overlong
 from ..scan.records import Integers
 from .whole import Packets, Whole
@@ -18,7 +19,7 @@ _FIRST_JOINED = 2
 _FAR = 4096
 """Bytes that a packet lacks, above which the segment that completes it is looked up."""
 _LONGEST_HEADER = 5
-_BEHIND_CONNECT = CONNECT + 1 << 4
+_BEHIND_CONNECT = Connect.code + 1 << 4
 
 
 class Run(NamedTuple):
@@ -186,6 +187,6 @@ def _length(data: bytes | bytearray, at: int, most: int) -> int:
         length += (data[at + 2] << 7) - 0x7F
     elif length > 0x81:
         length = frame_length(data[at : at + _LONGEST_HEADER]) or len(data) - at + 1
-    if length > most or data[at] >> 4 == CONNECT:
+    if length > most or data[at] >> 4 == Connect.code:
         raise _Unusual
     return length

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...codec.framing import CONNECT
+from ...spec.packets import Connect
 from ..arrow import slices
 from ..scan.records import Integers
 
@@ -163,7 +163,7 @@ class Whole:
         length: Integers = self._bytes[np.minimum(at + 1, last)].astype(np.int64)
         longer = length > 0x7F
         length += 2
-        bad = (at >= last) | (self._bytes[at] >> 4 == CONNECT)
+        bad = (at >= last) | (self._bytes[at] >> 4 == Connect.code)
         if longer.any():
             which = np.flatnonzero(longer)
             length[which] = self._long_lengths(at[which], last[which])

@@ -4,7 +4,8 @@ There is no socket here. The server passes received bytes to `dispatch.receive`,
 connection once `closing` holds the reason, and calls `lost` when it is gone.
 """
 
-from ...codec.framing import connect_layout, frame_length
+from ...codec.connect_version import connect_layout
+from ...codec.framing import frame_length
 from ...codec.stream import Stream
 from ...spec.declare import Packet
 from ...spec.packets import Pubrel

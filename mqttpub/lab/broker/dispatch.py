@@ -1,7 +1,7 @@
 """Packets in: received bytes are cut into packets, checked, and passed to the handler of their type."""
 
+from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
-from ...codec.framing import connect_layout
 from ...codec.stream import Frame, LostSync
 from ...spec.packets import Connect, Publish
 from ...spec.versions import Direction, Version

@@ -1,12 +1,12 @@
 """The rules of one connection, packet by packet."""
 
+from ...codec.connect_version import unknown_level
 from ...codec.decode import decode
-from ...codec.framing import declared, unknown_level
 from ...codec.tree import Decoded, Finding, finding
 from ...spec.declare import Packet
-from ...spec.packets import Connack, Connect
+from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ..fault import Fault
 from ..packet.view import PacketView
 from ..registry import SEVERITIES, Check, Tally, check_tables

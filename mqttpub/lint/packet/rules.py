@@ -11,7 +11,7 @@ from ...spec.declare import PACKETS
 from ...spec.packets import Auth, Connack, Connect, Disconnect, Puback, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ..fault import Fault, Place
 from ..registry import RULES, Rule, rule
 from .view import PacketView

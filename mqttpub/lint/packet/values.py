@@ -15,7 +15,7 @@ from ...spec.declare import Field
 from ...spec.properties import WILL
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ...wire.types import PAIR
 from ..fault import Fault, Place
 from .view import PacketView

@@ -9,7 +9,7 @@ noted last (5.0: 4.3.3, 4.4).
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ...codec.fast_decode import values
+from ...codec.decode import decode_packet
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
 from ...spec.versions import Version
@@ -145,7 +145,7 @@ class Outbox:
         )
         while rows := self._store.rows(query, (*states, last, newest)):
             for number, state, packet_id, data in rows:
-                packet = values(data, version)
+                packet = decode_packet(data, version)
                 if not isinstance(packet, Publish):
                     raise OutboxError(f"'{self.path}': message {number} cannot be read")
                 yield Kept(number, state, packet_id, packet)

@@ -8,7 +8,7 @@ from ...spec.declare import PACKETS
 from ...spec.packets import Publish
 from ...spec.properties import PropertyRow
 from ...spec.versions import Version
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ...wire.types import BINARY, PAIR, STRING
 from ..packet.masking import clipped, hidden
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from ...codec.tree import Decoded, Node
 from ...spec.properties import of_packet
-from ...wire.span import Span
+from ...wire.cursor import Span
 
 _EARLIEST = 14
 """No CONNECT has its password before this byte."""

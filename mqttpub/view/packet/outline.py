@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ...codec.tree import Decoded, Node
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ...wire.types import REST
 from .masking import clipped, hidden
 from .values import MISSING, NOTHING, About, describe, pair

@@ -7,7 +7,7 @@ from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Node
 from ...common.strict_json import parse_portable_json
 from ...common.times import iso_of
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ...wire.types import PAIR
 from .masking import clipped, hidden
 from .payload import classify

@@ -17,7 +17,7 @@ from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Rem
 from ...traffic.exchanges import filters_of
 from ...traffic.query import EVENTS, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ..packet.dump import headline
 from ..packet.masking import clipped
 from ..packet.outline import Entry, Outline

@@ -9,7 +9,7 @@ from ...common.times import Clock, iso
 from ...reading.judged import JudgedEvent
 from ...spec.reason_codes import REASONS
 from ...traffic.events import Closed, PacketSeen
-from ...wire.span import Span
+from ...wire.cursor import Span
 from ...wire.types import readable
 from ..packet.dump import Sheet, headline
 from ..packet.layout import Columns

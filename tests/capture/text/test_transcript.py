@@ -21,8 +21,7 @@ from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.dump import headline as shown_headline
 from mqttpub.view.packet.masking import hidden
 from mqttpub.view.packet.record_json import dumps, record
-from mqttpub.wire.cursor import Overlong
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Overlong, Span
 from tests.strategies import encoded
 
 PUBLISH = bytes.fromhex("300600016100 6869")

@@ -21,9 +21,8 @@ the first is the one that is cited; the others are broken with it.
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.connection import Conversation, Tally
 from mqttpub.spec.declare import Packet, Property
@@ -180,7 +179,7 @@ def _one(talk: Conversation, step: Step, version: Version, time: int, fast: bool
     elif step.kind == "packet":
         assert step.direction
         if fast:
-            return talk.fast(step.data, values(step.data, version), step.direction, time, version)
+            return talk.fast(step.data, decode_packet(step.data, version), step.direction, time, version)
         return talk.packet(decode(step.data, version, direction=step.direction), time)
     return []
 

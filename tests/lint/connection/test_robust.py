@@ -6,9 +6,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.codec.decode import decode
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.lint.connection import Conversation
 from mqttpub.lint.connection.connect import is_ordinary
 from mqttpub.lint.connection.conversation import RULE_MODULES
@@ -44,7 +43,7 @@ def test_any_packets_decoded_or_read(data: st.DataObject, version: Version) -> N
     for raw in data.draw(st.lists(st.binary(max_size=12) | encoded(version, valid=False), max_size=10)):
         direction, time = data.draw(directions), data.draw(times)
         found = whole.packet(decode(raw, version, direction=direction), time)
-        assert repr(found) == repr(fast.fast(raw, values(raw, version), direction, time, version))
+        assert repr(found) == repr(fast.fast(raw, decode_packet(raw, version), direction, time, version))
     assert whole.tally == fast.tally
 
 
@@ -120,7 +119,7 @@ def test_memory_has_bounds() -> None:
 def test_anis_ordinary_connect_has_no_error(data: st.DataObject, version: Version, valid: bool) -> None:
     packet = data.draw(packets(version, valid, direction=Direction.CLIENT if valid else None, code=Connect.code))
     raw = encode(packet, version) + data.draw(st.sampled_from((b"", b"\0")))
-    read = values(raw, version)
+    read = decode_packet(raw, version)
     if isinstance(read, Connect) and is_ordinary(read, version, len(raw)):
         assert [each for each in lint(decode(raw, version)) if each.severity == "error"] == []
 
@@ -129,6 +128,6 @@ def test_most_connects_areis_ordinary() -> None:
     for version in Version:
         for more in ({}, {"username": "me"}, {"username": "me", "password": b"\0"}):
             raw = encode(Connect(client_id="a", **more), version)
-            read = values(raw, version)
+            read = decode_packet(raw, version)
             assert isinstance(read, Connect)
             assert is_ordinary(read, version, len(raw))

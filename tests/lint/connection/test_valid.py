@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.codec.decode import decode
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.connection import Conversation
 from mqttpub.spec.versions import Direction, Version
@@ -22,7 +21,7 @@ def heard(talk: Conversation, seen: list[Seen], version: Version, *, fast: bool 
     found: list[Finding] = []
     for time, direction, data in seen:
         if fast:
-            found += talk.fast(data, values(data, version), direction, time, version)
+            found += talk.fast(data, decode_packet(data, version), direction, time, version)
         else:
             found += talk.packet(decode(data, version, direction=direction), time)
     return found

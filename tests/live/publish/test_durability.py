@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mqttpub.codec.fast_decode import values
+from mqttpub.codec.decode import decode_packet
 from mqttpub.live.failures import Lost
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.outbox import Outbox
@@ -38,7 +38,7 @@ def answer(peer: Peer, *answers: str) -> list[str]:
 
 
 def summary(data: bytes) -> str:
-    packet: Any = values(data, V5)
+    packet: Any = decode_packet(data, V5)
     if packet.name == "PUBLISH":
         return f"PUBLISH {packet.packet_id} {packet.payload.decode()}{' DUP' if packet.dup else ''}"
     return f"{packet.name} {getattr(packet, 'packet_id', '') or ''}".strip()

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mqttpub.codec.decode import decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.codec.fast_decode import values
 from mqttpub.spark.formats.deliveries import Deliveries, parts
 from mqttpub.spark.formats.spool import MESSAGE, Spool, entries, stretches
 from mqttpub.spec.declare import Property
@@ -162,7 +162,7 @@ def test_whenever_it_is_killed_each_message_is_there_once(
         found = stretches(Path(folder), 0, spool.position)
         kept = [entry.data for stretch in found for entry in entries(stretch) if entry.kind == MESSAGE]
     payloads = [
-        int(packet.payload) for each in kept if (packet := values(each, Version.V5)) and type(packet) is Publish
+        int(packet.payload) for each in kept if (packet := decode_packet(each, Version.V5)) and type(packet) is Publish
     ]
     assert sorted(payloads) == list(range(len(qos)))
 

@@ -15,7 +15,7 @@ from mqttpub.view.diagram.mermaid import mermaid
 from mqttpub.view.diagram.steps import Step, left_out, steps
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.packet.dump import plain
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.build.events import CLIENT, SERVER, Talk, known, linted, talks
 
 ZERO = Publish(topic="t")

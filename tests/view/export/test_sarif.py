@@ -15,7 +15,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, GapSeen
 from mqttpub.view.export.sarif import Sarif, uri
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.view.finding_cases import DUP, WRONG, case, ending
 
 RESULT = {"ruleId", "ruleIndex", "level", "message", "locations", "properties"}

@@ -13,7 +13,7 @@ from mqttpub.spec.packets import Connack, Pingreq, Puback, Publish, Subscribe
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.view.packet.dump import annotate, headline, plain
 from mqttpub.view.terminal.cells import measure
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.view.samples import (
     BROKEN,
     CONNACK,

@@ -8,7 +8,7 @@ from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Auth, Connect, Publish
 from mqttpub.spec.versions import Version
 from mqttpub.view.packet.masking import clipped, hidden
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.view.samples import CONNECT, WALKTHROUGH
 
 SECRET = b"s3cret!"

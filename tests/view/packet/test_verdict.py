@@ -2,7 +2,7 @@
 
 from mqttpub.codec.tree import Finding
 from mqttpub.view.packet.verdict import finding_record, verdict, worst
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 
 
 def found(severity: str, statement: str = "") -> Finding:

@@ -14,7 +14,7 @@ from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.traffic.findings import FindingLines, excerpt, records
 from mqttpub.view.traffic.statements import description
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.view.drawn import check
 from tests.view.finding_cases import DUP, TIME, WRONG, case, ending
 

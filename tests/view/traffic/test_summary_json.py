@@ -29,7 +29,7 @@ from mqttpub.traffic.events import Event, GapSeen, PacketSeen
 from mqttpub.view.traffic import summary_json
 from mqttpub.view.traffic.facts import name_of
 from mqttpub.view.traffic.summary_json import JsonLines
-from mqttpub.wire.span import Span
+from mqttpub.wire.cursor import Span
 from tests.build.events import CLIENT, SERVER, START, Talk, aliased, known, linted, talks, walkthrough
 from tests.view.drawn import compare
 
