@@ -1,3 +1,36 @@
-"""Publish MQTT messages and read every byte that goes over the wire."""
+"""Publish MQTT messages and read every byte that goes over the wire.
+
+The map. Each room is a package; from the bottom up, a room imports only from the rooms above it in this list, and no
+modules import one another in a circle. Nothing up to `reading` imports anything but the standard library.
+
+    common     words, numbers, times, escaping, files: what every room needs, nothing of MQTT
+    wire       bytes and positions: spans, the cursor, the data types of MQTT
+    spec       the specification as data: packets, properties, Reason Codes, statements
+    codec      spec + bytes: decode with spans, decode values only, encode, cut a stream into packets
+    traffic    the packets of a connection together: Topic Aliases, exchanges, statistics, filters
+    lint       the rules of one packet and of a connection, and the gate before anything is sent
+    capture    bytes -> events: containers, network layers, protocol detection, text
+    reading    any input -> judged packets: inputs, the one guess of the version, selection
+    view       events -> what people and programs read: dump, tables, diagrams, page, exports
+    payload    text, JSON, CBOR, MessagePack, Protocol Buffers, Avro
+    live       a broker on the line: connection, session, publishing, receiving, outbox
+    lab        things to experiment with: the embedded broker
+    columns    captures -> Arrow columns, without Spark
+    spark      Spark data sources, the pipeline, sessions and workers
+    report     questions about tables, their answers as a page and on the terminal
+    cli        flags -> a request object -> one call
+
+`live`, `capture`, `view` and `columns` do not import one another, except that `columns` scans what `capture` reads.
+`guides/` is text: what `mqttpub help TOPIC` shows.
+
+Three journeys, by the names to read in order:
+
+    pub        cli.pub.request.publish_request, cli.pub.run.publish, live.publish.publisher.Publisher,
+               live.publish.sender.Sender, cli.pub.outcome.OutcomeReport
+    decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, codec.decode.decode,
+               reading.judged.EventJudge, view.packet.dump.annotate
+    pipeline   spark.pipeline.run.run, spark.pipeline.task.read_bucket, columns.reassemble.reassemble.reassemble,
+               columns.decode.decode.decode, spark.pipeline.task.pair_slot
+"""
 
 __version__ = "0.1.0"

@@ -1,4 +1,4 @@
-"""Imports go down only (DESIGN.md, section 1), and no module is too long."""
+"""Imports go down only, as the map in mqttpub/__init__.py says, and no module is too long."""
 
 import ast
 import sys
