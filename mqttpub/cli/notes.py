@@ -1,4 +1,6 @@
-"""Messages of the program on standard error; imported by every command, so it imports little."""
+"""Messages on standard error and JSON records on standard output; every command imports it, so it imports little."""
+
+from typing import Any
 
 import click
 
@@ -8,3 +10,13 @@ def note(text: str) -> None:
     from ..common.escape import remark
 
     click.echo(f"mqttpub: {remark(text)}", err=True)
+
+
+def print_json(values: dict[str, Any]) -> None:
+    """Print one record as a line."""
+    import json
+
+    from ..common.escape import json_text
+
+    shown = {key: json_text(value) if isinstance(value, str) else value for key, value in values.items()}
+    click.echo(json.dumps(shown, separators=(",", ":")))

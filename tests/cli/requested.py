@@ -3,9 +3,9 @@
 import click
 import pytest
 
-from mqttpub.cli.commands.pub import command
+from mqttpub.cli.commands.pub import command, publish_request
 from mqttpub.cli.main import main
-from mqttpub.cli.pub.request import PublishRequest, publish_request
+from mqttpub.cli.pub.request import PublishRequest
 from mqttpub.codec.encode import encode
 
 PLAIN = ("-t", "a", "-m", "x", "-i", "me")
@@ -15,7 +15,7 @@ def requested(*arguments: str, plain: tuple[str, ...] = PLAIN) -> PublishRequest
     """Return the request that `pub` makes of its arguments."""
     ctx = command.make_context("pub", [*plain, *arguments])
     with ctx:
-        return publish_request(ctx, ctx.params)
+        return publish_request(ctx.params)
 
 
 def connect(*arguments: str) -> str:

@@ -13,11 +13,10 @@ from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.versions import Version
 from ..flags.base import Command, Flag
 from ..flags.fields import NAMES, field_flag, field_key
-from ..flags.payload import payload_options
+from ..flags.payload import payload, payload_options
 from ..flags.properties import chosen_properties, dashed, property_flags
 from ..flags.types import VERSION, NumberType
 from ..flags.will import group_options, will
-from ..pub.request import payload
 from ..screen import screen_flags
 
 FORMATS = ("hex", "raw", "base64", "c")

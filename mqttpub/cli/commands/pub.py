@@ -1,20 +1,25 @@
-"""`mqttpub pub`."""
+"""`mqttpub pub`: its flags, and the request that they make."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...spec.packets import Publish
+from ...spec.versions import Version
 from ..flags.base import flag, ready, together
-from ..flags.bulk import bulk_flags
+from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
 from ..flags.client import Client
-from ..flags.connect import session_flags
+from ..flags.connect import connection_target, session_flags
 from ..flags.connection import connection_flags
-from ..flags.payload import format_flags, payload_options
+from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
 from ..flags.profile import profile_flag
-from ..flags.properties import property_flags
+from ..flags.properties import chosen_properties, need_version_5, property_flags
 from ..flags.transport import transport_flags
 from ..flags.types import U16_NUMBER, NumberType
 from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
+
+if TYPE_CHECKING:
+    from ..pub.request import PublishRequest
 
 message_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="TOPIC", help="Topic Name; may be repeated."),
@@ -79,12 +84,62 @@ run_flags = together(
 @output_flags
 @run_flags
 @refused_flags(CONNECTION, PUBLISHING)
-@click.pass_context
-def command(ctx: click.Context, /, **given: Any) -> int:
+def command(**given: Any) -> int:
     """Publish a message and see that it arrived.
     Exit status: 0 if the broker accepted it; see `mqttpub help exit-status`.
     """
-    from ..pub.request import publish_request
     from ..pub.run import publish
 
-    return publish(publish_request(ctx, given))
+    return publish(publish_request(given))
+
+
+def publish_request(given: dict[str, Any]) -> "PublishRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ..pub.gate import judge_connection, judge_expiry
+    from ..pub.request import PublishRequest
+
+    target = connection_target(given)
+    judge_connection(target, force=given["force"])
+    bulk = bulk_request(given)
+    if bulk.reconnects == 0 and not bulk.outbox:
+        judge_expiry(target, force=given["force"])
+    packets = _packets(given, target.version, bulk)
+    if bulk.require_subscribers:
+        need_version_5("--require-subscribers", target.version)
+        # Each line of JSON names its QoS, which is checked when the line is read.
+        if bulk.kind != "jsonl" and any(not packet.qos for packet in packets):
+            raise click.UsageError(f"--require-subscribers {NEEDS_AN_ANSWER}")
+    return PublishRequest(
+        packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=chosen_format(given),
+        is_client_id_chosen=given["client_id"] is not None, embedded=given["embedded"], force=given["force"],
+        inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
+        full=given["full"],
+    )  # fmt: skip
+
+
+def _packets(given: dict[str, Any], version: Version, bulk: BulkRequest) -> tuple[Publish, ...]:
+    """Return a PUBLISH for each topic; none where only the outbox is to be sent."""
+    named = given["topic"] or given["payload_size"] or any(given[key] for key in SOURCES)
+    if bulk.outbox and not bulk.kind and not named:
+        return ()
+    if given["packet_id"] is not None and not given["qos"]:
+        raise click.BadParameter("only QoS 1 and 2 have a Packet Identifier", param_hint="--packet-id")
+    topics = _topics(given, bulk)
+    packet = Publish(
+        topic=topics[0], payload=b"" if bulk.kind else formatted_payload(given), qos=given["qos"],
+        retain=given["retain"], dup=given["dup"], packet_id=given["packet_id"],
+        properties=chosen_properties("PUBLISH", given, version),
+    )  # fmt: skip
+    return tuple(packet.replace(topic=topic) for topic in topics)
+
+
+def _topics(given: dict[str, Any], bulk: BulkRequest) -> tuple[str, ...]:
+    """Return the topics to publish to; raises UsageError where there is none."""
+    topics: tuple[str, ...] = given["topic"] or (("",) if bulk.kind == "jsonl" else ())
+    if not topics:
+        raise click.UsageError("no topic: give -t, or a URL with one")
+    if topics[1:] and given["packet_id"] is not None:
+        raise click.BadParameter(f"is for one message, but there are {len(topics)} topics", param_hint="--packet-id")
+    if topics[1:] and bulk.kind:
+        raise click.UsageError(f"messages from standard input go to one topic, but {len(topics)} were given")
+    return topics

@@ -1,6 +1,7 @@
 """The flags for publishing many messages, and the request they make."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -11,7 +12,8 @@ NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
 
-class BulkRequest(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BulkRequest:
     """How many messages to publish, from where, and how fast."""
 
     kind: str = ""
@@ -20,7 +22,7 @@ class BulkRequest(NamedTuple):
     rate: float | None = None
     window: int = 65535
     repeat: int = 1
-    delay: float = 0.0
+    delay_s: float = 0.0
     outbox: str | None = None
     resend_doubtful: bool = False
     reconnects: int | None = 0
@@ -100,10 +102,12 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
     if given["resend_doubtful"] and not given["outbox"]:
         raise click.UsageError("--resend-doubtful needs --outbox")
     return BulkRequest(
-        kinds[0] if kinds else "", _delimiter(given), given["rate"], given["max_inflight"], given["repeat"],
-        given["repeat_delay"], given["outbox"], given["resend_doubtful"],
-        0 if reconnects is None else None if reconnects < 0 else reconnects,
-        given["topic_alias"] == AUTO, given["require_subscribers"], given["template"],
+        kind=kinds[0] if kinds else "", delimiter=_delimiter(given), rate=given["rate"], window=given["max_inflight"],
+        repeat=given["repeat"], delay_s=given["repeat_delay"], outbox=given["outbox"],
+        resend_doubtful=given["resend_doubtful"],
+        reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
+        aliases=given["topic_alias"] == AUTO, require_subscribers=given["require_subscribers"],
+        template=given["template"],
     )  # fmt: skip
 
 

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from ...live.net.target import Target
 from ...spec.packets import Connect, Disconnect
 from ...spec.versions import Version
 from .base import Flag, ready, together
 from .connection import client_id
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument
+from .transport import port_of, transport_of
 from .types import BYTE_NUMBER
 from .will import will, will_bits, will_options
 
@@ -72,3 +74,13 @@ def disconnect_packet(given: dict[str, Any], version: Version) -> Disconnect:
     if properties and code is None:
         code = 0
     return Disconnect(reason_code=code, properties=properties or None)
+
+
+def connection_target(given: dict[str, Any]) -> Target:
+    """Return where to connect and with which CONNECT and DISCONNECT; raises UsageError."""
+    version: Version = given["mqtt_version"]
+    transport = transport_of(given)
+    return Target(
+        host=given["host"], port=port_of(given, transport), version=version, connect=connect_packet(given, version),
+        disconnect=disconnect_packet(given, version), transport=transport,
+    )  # fmt: skip

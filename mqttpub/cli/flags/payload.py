@@ -1,14 +1,20 @@
 """The flags of a payload: where it comes from, the format it is written in, and the converter that they name."""
 
+import sys
 from typing import Any
 
 import click
 
-from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf
+from ...common.standard_input import standard_input
+from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf, random_payload
 from ...payload.library import library
 from .base import Flag, flag, together
 from .types import OCTETS, PATH, TEXT, WORD
 
+SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
+"""Flags that give a payload, by parameter."""
+STANDARD_INPUT = b"-"
+"""The message that stands for standard input, as in most programs; `--payload text:-` is a hyphen."""
 SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 """Formats that need a schema file, and the option that names it."""
 
@@ -112,3 +118,76 @@ def payload_options() -> list[Flag]:
             help="Payload: empty, zero bytes.",
         ),
     ]  # fmt: skip
+
+
+# the payload itself
+
+
+def formatted_payload(given: dict[str, Any]) -> bytes:
+    """Return the payload that the flags give, in the format that they name; raises UsageError."""
+    if given["payload_size"] is not None:
+        return random_payload(given["payload_size"])
+    data, convert = payload(given), chosen_format(given)
+    if convert is None:
+        return data
+    try:
+        return convert(data)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
+    """Return the payload as it is given; raises UsageError for none, unless it is not required, and for several."""
+    named = [letter for key, letter in SOURCES.items() if given[key] not in (None, False)]
+    if not named and required:
+        raise click.UsageError("no payload: give one of -m, -f, -s or -n")
+    if named[1:]:
+        raise click.UsageError(f"only one payload at a time, but {' and '.join(named)} were given")
+    if given["payload_value"] is not None:
+        value: bytes = given["payload_value"]
+        return value
+    if given["message"] is not None:
+        message: bytes = given["message"]
+        if message == STANDARD_INPUT:
+            return _standard_input()
+        _hint(message)
+        return message
+    if given["file"]:
+        return _file(given["file"])
+    return _standard_input() if given["stdin"] else b""
+
+
+def _hint(message: bytes) -> None:
+    """Point out on a terminal that a text with a prefix is not decoded; a script gets no hint."""
+    from ...payload.bytes_argument import has_prefix
+
+    if has_prefix(message) and sys.stderr.isatty():
+        from ..notes import note
+
+        text = message.decode("utf-8", "surrogateescape")
+        note(f"the payload is the text '{text}' itself; --payload decodes a value with this prefix")
+
+
+def _standard_input() -> bytes:
+    from ...payload.bytes_argument import read_value
+
+    try:
+        return read_value(standard_input(), "standard input")
+    except OSError as error:
+        raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _file(path: str) -> bytes:
+    if path == "-":
+        return _standard_input()
+    from ...payload.bytes_argument import read_value
+
+    try:
+        with open(path, "rb") as file:
+            return read_value(file, f"'{path}'")
+    except OSError as error:
+        raise click.BadParameter(f"cannot read '{path}': {error.strerror}", param_hint="--file") from None
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--file") from None

@@ -214,16 +214,17 @@ def _unix(given: dict[str, Any], websocket: bool, tls: Tls | None) -> Transport:
     names += ["TLS"] * bool(tls) + ["WebSocket"] * (websocket and not given.get("ws"))
     if names:
         raise click.UsageError(f"--unix does not go with {' and '.join(names)}")
-    return Transport("unix", given["unix"])
+    return Transport(kind="unix", path=given["unix"])
 
 
 def _tls(given: dict[str, Any]) -> Tls:
     if given["key"] and not given["cert"]:
         raise click.UsageError("--key needs --cert")
     tls = Tls(
-        given["cafile"], given["capath"], given["cert"], given["key"], _key_password(given), tuple(given["alpn"]),
-        given["sni"], given["tls_version"], given["tls_max_version"], given["ciphers"], given["key_log"],
-        given["insecure"], given["no_verify_hostname"],
+        ca_file=given["cafile"], ca_path=given["capath"], cert=given["cert"], key=given["key"],
+        key_password=_key_password(given), alpn=tuple(given["alpn"]), server_name=given["sni"],
+        minimum=given["tls_version"], maximum=given["tls_max_version"], ciphers=given["ciphers"],
+        key_log=given["key_log"], insecure=given["insecure"], any_name=given["no_verify_hostname"],
     )  # fmt: skip
     if tls.insecure:
         unverified = "the certificate of the broker" + (", but for its chain," if tls.verifies_chain else "")

@@ -64,7 +64,7 @@ def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") 
         return Listed(_earlier(outbox, target.version))
     if bulk.repeat == 1:
         return Listed(messages)
-    return Repeated(messages, bulk.repeat, bulk.delay)
+    return Repeated(messages, bulk.repeat, bulk.delay_s)
 
 
 def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outbox: "Outbox | None") -> MessageSource:
@@ -114,7 +114,7 @@ def _outbox(
     try:
         outbox = stack.enter_context(Outbox(path, wait_s=request.timeout_s, remark=report.warn))
         client_id = outbox.client_id
-        if client_id is not None and not request.chosen_client_id:
+        if client_id is not None and not request.is_client_id_chosen:
             target = target.changed(client_id=client_id)
         outbox.claim(target.connect.client_id, target.version)
         if request.bulk.resend_doubtful:

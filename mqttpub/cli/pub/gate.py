@@ -43,6 +43,12 @@ def judge(packet: Packet, version: Version, *, force: bool | None, warn: Warn = 
             warn(f"{finding.message} ({finding.statement})")
 
 
+def judge_connection(target: Target, *, force: bool | None) -> None:
+    """Judge the CONNECT and the DISCONNECT of a target, as `judge` does."""
+    for packet in (target.connect, target.disconnect):
+        judge(packet, target.version, force=force)
+
+
 def judge_expiry(target: Target, *, force: bool) -> None:
     """Raise UsageError, unless forced, if only DISCONNECT asks for a session that outlives the connection."""
     if force:

@@ -4,15 +4,13 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
 from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
 from ...live.publish.publisher import Publisher
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from ..notes import note
+from ..notes import note, print_json
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -236,13 +234,3 @@ def _reason_name(outgoing: OutgoingMessage, version: Version) -> str | None:
 def _reason(outgoing: OutgoingMessage, version: Version) -> str:
     text = f": {outgoing.reason_string}" if outgoing.reason_string else ""
     return f"0x{outgoing.reason_code or 0:02x} {_reason_name(outgoing, version)}{text}"
-
-
-def print_json(values: dict[str, Any]) -> None:
-    """Print one record as a line."""
-    import json
-
-    from ...common.escape import json_text
-
-    shown = {key: json_text(value) if isinstance(value, str) else value for key, value in values.items()}
-    click.echo(json.dumps(shown, separators=(",", ":")))

@@ -17,8 +17,7 @@ from ...traffic.events import Closed, Endpoints, PacketSeen
 from ...view.terminal.style import show
 from ...view.terminal.width import screen_width
 from ..inspect.findings import OutputOptions, Rows, summary, writer_of
-from ..notes import note
-from .outcome import print_json
+from ..notes import note, print_json
 
 
 class Watch:

@@ -228,8 +228,9 @@ def _tls(options: Options) -> Tls | None:
         if name in options:
             options.choice(name, "", ("1.2", "1.3"))
     return Tls(
-        options.maybe("ca_file"), options.maybe("ca_path"), options.maybe("cert"), options.maybe("key"),
-        None if password is None else password.encode(), tuple(options.texts("alpn")), options.maybe("server_name"),
-        options.maybe("tls_minimum"), options.maybe("tls_maximum"), options.maybe("ciphers"),
+        ca_file=options.maybe("ca_file"), ca_path=options.maybe("ca_path"), cert=options.maybe("cert"),
+        key=options.maybe("key"), key_password=None if password is None else password.encode(),
+        alpn=tuple(options.texts("alpn")), server_name=options.maybe("server_name"),
+        minimum=options.maybe("tls_minimum"), maximum=options.maybe("tls_maximum"), ciphers=options.maybe("ciphers"),
         insecure=options.flag("insecure"), any_name=options.flag("any_name"),
     )  # fmt: skip

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from mqttpub.cli.commands.bench_run import histogram
+from mqttpub.cli.commands.bench import histogram
 from mqttpub.cli.main import main
 from mqttpub.common.quantiles import Latencies
 from mqttpub.live.publish.publisher import Publisher
