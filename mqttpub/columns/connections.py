@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..traffic.closings import Closings
 from ..traffic.events import Closed, Endpoints, GapSeen
-from .arrow import Rows, encoded, numbers
+from .arrow import NO_TIME, Rows, encoded, numbers
 from .decode.decode import key
 from .exchanges.handshakes import integers
-from .reassemble.frames import NO_TIME, Frames
+from .reassemble.frames import Frames
 from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 
 MOST = 1_000_000

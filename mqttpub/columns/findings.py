@@ -12,9 +12,9 @@ from ..lint.judge import Judge
 from ..spec.versions import Direction, Version
 from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..wire.types import readable
-from .arrow import numbers, replaced
+from .arrow import NO_TIME, numbers, replaced
 from .decode.decode import key
-from .reassemble.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames, LastRows
+from .reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames, LastRows
 from .schema import FINDINGS
 
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}

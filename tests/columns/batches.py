@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from mqttpub.capture.reading import events
 from mqttpub.capture.types import BadCapture
+from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.assembly import Batch
-from mqttpub.columns.reassemble.frames import CLIENT, NO_TIME, SERVER, UNKNOWN, Frames
+from mqttpub.columns.reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from mqttpub.columns.scan.records import BLOCK
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Event, PacketSeen

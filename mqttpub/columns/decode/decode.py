@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from ...spec.packets import Publish, declared
 from ...spec.versions import Version
-from ..arrow import MOST_BYTES, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
-from ..bytesat import Bytes
-from ..reassemble.frames import NO_TIME, Frames
+from ..arrow import MOST_BYTES, NO_TIME, Bytes, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
+from ..reassemble.frames import Frames
 from ..schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
 from . import fallback as rare
 from .context import Memory

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from ...spec.properties import BY_KEY, PROPERTIES
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from ..arrow import Mask, Rows, numbers, picked, slices, texts
-from ..bytesat import Bytes
+from ..arrow import Bytes, Mask, Rows, numbers, picked, slices, texts
 from ..schema import PROPERTY
 
 MOST = 64

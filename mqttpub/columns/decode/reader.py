@@ -16,8 +16,7 @@ from ...spec.declare import Field
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
-from ..arrow import Mask, Rows
-from ..bytesat import Bytes
+from ..arrow import Bytes, Mask, Rows
 from ..schema import PACKETS
 from .properties import Entries, read_properties
 

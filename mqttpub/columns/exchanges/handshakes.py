@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
-from ..arrow import Mask, Rows, encoded, numbers, replaced, values
-from ..reassemble.frames import NO_TIME, NONE
+from ..arrow import NO_TIME, Mask, Rows, encoded, numbers, replaced, values
+from ..reassemble.frames import NONE
 from ..schema import PACKETS
 from .sessions import Left, Moment
 

@@ -34,9 +34,9 @@ from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from ...traffic.closings import Closings
 from ...traffic.events import Closed, Endpoints
-from ..arrow import Rows, coded, encoded, numbers
+from ..arrow import NO_TIME, Rows, coded, encoded, numbers
 from ..decode.decode import key
-from ..reassemble.frames import NO_TIME, NONE, Frames, LastRows
+from ..reassemble.frames import NONE, Frames, LastRows
 from ..schema import CODED_EXCHANGES, TIME, plain
 from .handshakes import CODES, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
 from .sessions import Left, Moment, Sessions

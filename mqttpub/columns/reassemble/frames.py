@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
+from ..arrow import NO_TIME
 
 CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""
@@ -70,10 +71,6 @@ class LastRows:
         """Return the row of the last packet of an end, or of any end; NONE where there is none."""
         rows = self._rows[self.indices(ends)]
         return int((rows if side is None else rows[:, side]).max(initial=NONE))
-
-
-NO_TIME = int(np.iinfo(np.int64).min)
-"""Stands for a time that nothing tells."""
 
 
 def of_events(events: Any) -> Frames:

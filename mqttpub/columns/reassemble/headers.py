@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ...capture.network.link import FAMILIES, IP, PPPOE, TAGS
 from ...capture.network.tcp_side import ACK, FIN, RST, SYN
-from ..gather import Integers, integers, rows
+from ..arrow import Integers, integers_at_every_byte, rows_at
 from ..scan.buckets import ALL, Bucket, slot, slots4, slots6
 from ..scan.records import Records
 
@@ -93,8 +93,8 @@ class _Headers:
         self.records = records
         self.bucket = bucket
         self.bytes = np.frombuffer(records.data, np.uint8)
-        self.u16 = integers(records.data, ">u2")
-        self.u32 = integers(records.data, ">u4")
+        self.u16 = integers_at_every_byte(records.data, ">u2")
+        self.u32 = integers_at_every_byte(records.data, ">u4")
         count = len(records)
         self.every = np.arange(count)
         self.alone = np.zeros(count, np.bool_)
@@ -141,7 +141,7 @@ class _Headers:
         long = self.records.end[which] - at >= ip + _V4_SIZE
         which, at, short, short_at = _parted(which, at, long)
         # From the word on that the EtherType ends.
-        words = rows(self.records.data, at + (ip - 4), 4 + _V4_SIZE, "<u4")
+        words = rows_at(self.records.data, at + (ip - 4), 4 + _V4_SIZE, "<u4")
         plain = words[:, 0] & _IS_PLAIN[0] == _PLAIN[0]
         for column in (1, 2, 3):
             plain &= words[:, column] & _IS_PLAIN[column] == _PLAIN[column]
@@ -231,7 +231,7 @@ class _Headers:
         self.not_tcp += int(other.sum())
         self.alone[which[~(simple | other)]] = True
         which, at = self._long(which[simple], at[simple], _V4_SIZE)
-        self._take4(which, at, rows(self.records.data, at, _V4_SIZE, "<u4"))
+        self._take4(which, at, rows_at(self.records.data, at, _V4_SIZE, "<u4"))
 
     def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
         """Take those of the bucket, the words of whose headers of IPv4 and TCP are these."""
@@ -253,7 +253,7 @@ class _Headers:
         self.not_tcp += int(other.sum())
         self.alone[which[~(simple | other)]] = True
         which, at = self._long(which[simple], at[simple], _V6_SIZE)
-        header = rows(self.records.data, at, _V6_SIZE, "<u4")
+        header = rows_at(self.records.data, at, _V6_SIZE, "<u4")
         if self.bucket.parts > 1:
             words: NDArray[Any] = header[:, 2:11].astype(np.uint64)
             halves = words[:, :8:2] | words[:, 1:8:2] << 32

@@ -17,9 +17,10 @@ from ...capture.network.link import Skipped, ip_start
 from ...capture.network.tcp_side import MASK, Side
 from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import Record
+from ..arrow import NO_TIME
 from ..scan.records import Integers, Records
 from .assembly import Assembly, Batch
-from .frames import NO_TIME, NONE
+from .frames import NONE
 from .framing import Framed, Framing
 from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
 from .state import State

@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from struct import Struct
 from typing import BinaryIO
 
 import numpy as np
 
 from ...capture.containers.buffer import Buffer
 from ...capture.containers.pcap import File
-from ...capture.containers.pcapng import HEAD, Blocks
+from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
 from ...capture.types import BadCapture, Record
-from ..gather import Integers as Integers
-from ..gather import rows
-from ..reassemble.frames import NO_TIME
-from .parallel import EnhancedChain, PcapChain
+from ..arrow import NO_TIME, rows_at
+from ..arrow import Integers as Integers
 
 BLOCK = 8 << 20
 """Bytes of a capture that are taken at a time."""
@@ -25,6 +24,9 @@ LATEST = 1 << 63
 
 MOST_GATHERED = 1 << 16
 """Records of a block that the scalar reader of a container gathers, at most."""
+
+SMALLEST = HEAD + 4
+"""Bytes of an Enhanced Packet Block without a packet."""
 
 MOST_BLOCK = 1 << 30
 """Bytes of a block, at most: with the largest record behind it, it stays within offsets of 32 bits."""
@@ -125,13 +127,25 @@ def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
 
 
 def walk(data: bytes, at: int, file: File) -> tuple[Integers, int]:
-    """Return where the headers of the whole records in `data` stand, from `at` on, and where the rest begins."""
-    return PcapChain(data, file).starts(at)
+    """Return the places of the headers of the whole records in `data` from `at` on, and where the last record ends."""
+    header, limit, unpack, size = file.layout.header, file.limit, file.unpack, len(data)
+    starts: list[int] = []
+    add, last = starts.append, size - header
+    # This loop runs once for each record, so it has no call but that of struct (tests/benchmarks/columns.py).
+    while at <= last:
+        seconds, fraction, captured, length = unpack(data, at)
+        end = at + header + captured
+        # A header of zeros only is damage; see capture.containers.pcap.
+        if end > size or captured > limit or not (length or captured or fraction or seconds):
+            break
+        add(at)
+        at = end
+    return np.array(starts, np.int64), at
 
 
 def _of_pcap(data: bytes, at: Integers, stop: int, file: File) -> Records:
     header = file.layout.header
-    seconds, fraction, _, length = rows(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
+    seconds, fraction, _, length = rows_at(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
     start = at + header
     end = np.append(at[1:], stop)
     time = seconds * 1_000_000_000 + fraction * file.layout.nanoseconds
@@ -160,16 +174,26 @@ def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK)
 
 
 def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
-    """Return where whole Enhanced Packet Blocks stand that follow one another from `at` on, and what comes behind."""
-    return EnhancedChain(data, order).starts(at)
+    """Return the places of the whole Enhanced Packet Blocks in a row from `at` on, and where the last one ends."""
+    head, size = Struct(order + "II").unpack_from, len(data)
+    starts: list[int] = []
+    add, last = starts.append, size - SMALLEST
+    while at <= last:
+        kind, total = head(data, at)
+        end = at + total
+        if kind != ENHANCED or total & 3 or not SMALLEST <= total <= LARGEST or end > size:
+            break
+        add(at)
+        at = end
+    return np.array(starts, np.int64), at
 
 
 def packets(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
     """Return the packets of blocks up to the first that is not usual, and where that begins."""
-    head = rows(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
+    head = rows_at(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
     total, index, high, low, captured, length = head[1:]
     link, multiplier, begun = _shared(index, high, blocks)
-    again = rows(data, at + total - 4, 4, blocks.order + "u4")[:, 0]
+    again = rows_at(data, at + total - 4, 4, blocks.order + "u4")[:, 0]
     usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (again == total)
     count = len(at) if usual.all() else int(usual.argmin())
     start = at[:count] + HEAD

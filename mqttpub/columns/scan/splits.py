@@ -13,7 +13,7 @@ from ...capture.containers.pcap import FILE_HEADER, File
 from ...capture.containers.pcapng import Blocks
 from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
-from ..gather import Integers
+from ..arrow import Integers
 from .records import BLOCK, Records, enhanced, packets, records, walk
 
 SIZE = 64 << 20

@@ -20,7 +20,7 @@ from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode
-from ...columns.scan.shares import shares
+from ...columns.reassemble.balance import shares
 from ...columns.schema import PACKETS
 from ..pipeline.reading import SourceFrames, SourceReader
 from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen

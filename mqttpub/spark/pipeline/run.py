@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...columns.scan.shares import shares
+from ...columns.reassemble.balance import shares
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
 from . import checkpoint

@@ -1,22 +1,12 @@
 """Each connection is in one share, told in the same way by a packet of either end and by many packets at once."""
 
-import gzip
-from collections import Counter
-from io import BytesIO
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.columns.reassemble.headers import opposite, slots
+from mqttpub.columns.reassemble.headers import opposite
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, Words, slot, slots4, slots6, table
-from mqttpub.columns.scan.records import reader
-from mqttpub.columns.scan.records import records as in_columns
-from mqttpub.columns.scan.shares import shares
-from tests.build.containers import Packet, Pcapng
-from tests.build.frames import Wire, pcap, records
 
 keys = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, max_size=size))
 
@@ -67,66 +57,3 @@ def test_what_weighs_most_is_given_away_first() -> None:
     found = np.frombuffer(table(weights, 2), "<u2")
     assert found[[5, 6, 7, 8]].tolist() == [0, 1, 1, 0]
     assert np.bincount(found).tolist() == [SLOTS // 2] * 2
-
-
-# a look at captures
-
-
-def _uneven(order: str = "<", container: str = "pcap") -> bytes:
-    """Return a capture in which a few connections say most."""
-    packets: list[bytes] = []
-    wires = [Wire(4 + 2 * (number % 2), port=50_000 + number) for number in range(12)]
-    for turn in range(2000):
-        for number, wire in enumerate(wires):
-            if turn % (number + 1) == 0:
-                packets.append(wire.packet(0, turn * 100, bytes(100)))
-    if container == "pcap":
-        return pcap(records(packets))
-    file = Pcapng()
-    file.section(order)
-    file.interface()
-    for record in records(packets):
-        file.enhanced(0, Packet(record.number, record.data))
-    return bytes(file.data)
-
-
-def _loads(data: bytes, found: bytes, parts: int) -> list[float]:
-    """Return how much of a capture falls into each share, by bytes."""
-    loads = np.zeros(parts)
-    for block in in_columns(reader(BytesIO(data)), Counter()):
-        of, long = slots(block)
-        loads += np.bincount(np.frombuffer(found, "<u2")[of], long, parts)
-    return [load / sum(loads) for load in loads.tolist()]
-
-
-@pytest.mark.parametrize("kind", ["pcap", "pcapng", "big-endian pcapng", "gzip", "many files"])
-def test_shares_are_even(tmp_path: Path, kind: str) -> None:
-    data = _uneven(">" if kind.startswith("big") else "<", "pcapng" if "ng" in kind else "pcap")
-    path = tmp_path / "capture"
-    path.write_bytes(gzip.compress(data) if kind == "gzip" else data)
-    paths = [path] * (100 if kind == "many files" else 1)
-    for parts in (2, 3):
-        found = shares(paths, parts)
-        assert found == shares(paths, parts)
-        assert len(found) == 2 * SLOTS
-        loads = _loads(data, found, parts)
-        # Of a compressed capture only the beginning is seen, where all connections say something.
-        assert max(loads) * parts < (1.35 if kind == "gzip" else 1.1)
-
-
-def test_places_within_a_capture_are_seen(tmp_path: Path) -> None:
-    path = tmp_path / "capture"
-    early = [Wire(port=1).packet(0, n * 100, bytes(100)) for n in range(2000)]
-    late = [Wire(port=2 + n % 6).packet(0, n * 100, bytes(100)) for n in range(6000)]
-    data = pcap(records([*early, *late]))
-    path.write_bytes(data)
-    assert max(_loads(data, shares([path], 2), 2)) < 0.55
-
-
-def test_what_cannot_be_read_weighs_nothing(tmp_path: Path) -> None:
-    (tmp_path / "text").write_text("10 00\n")
-    (tmp_path / "empty").write_bytes(b"")
-    (tmp_path / "cut").write_bytes(_uneven()[:30])
-    paths = [tmp_path / name for name in ("text", "empty", "cut", "missing")]
-    assert shares(paths, 3) == shares([], 3) == table([0.0] * SLOTS, 3)
-    assert shares(paths, 1) == b""

@@ -16,7 +16,7 @@ from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST
 from mqttpub.capture.network.link import Skipped, ip_start
 from mqttpub.capture.types import BadCapture, Record
-from mqttpub.columns.reassemble.frames import NO_TIME
+from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
