@@ -1,4 +1,4 @@
-"""Which statements packets put to the test each by itself: what the table of packets and the rules look at."""
+"""Which statements packets put to the test, each by itself: those of the tables of `spec` and of the packet rules."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,10 +14,11 @@ from ..spec.statements import Statement, statements
 from ..spec.versions import Direction, Version
 from ..traffic.events import PacketSeen
 from ..wire.types import PAIR, STRING
+from .connection import checkable
 from .packet.specific import ABSENT, LEFT_OVER, LENGTHS
 from .packet.values import demands
 from .packet.view import OF_SERVER
-from .registry import RULES, checkable
+from .registry import RULES
 
 Key = tuple[int, str | int]
 """A packet type with the end that sent it (empty when unknown), with an optional field, or with a property."""
@@ -25,13 +26,13 @@ Key = tuple[int, str | int]
 _KNOWN = tuple(end.value for end in Direction)
 _SIDES = ("", *_KNOWN)
 _UNREAD = "unread"
-"""In the place of the sender, for packets whose bytes do not hold what they should."""
+"""In place of the sender, for packets that could not be read."""
 _EVERY_PACKET = (structure.SHORT, structure.TRAILING, structure.LENGTH, structure.SHORTEST, structure.TYPE)
 _PROPERTY_LISTS = (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN, structure.PROPERTY_PLACE)
 
 
 class StatementResult(NamedTuple):
-    """How one statement fared."""
+    """How often one statement was tested and violated."""
 
     statement: Statement
     exercised: int
@@ -40,7 +41,7 @@ class StatementResult(NamedTuple):
 
     @property
     def kept(self) -> int:
-        """How often it was tested and not broken."""
+        """How often it was tested and not violated."""
         return self.exercised - self.broken
 
     @property
@@ -50,7 +51,7 @@ class StatementResult(NamedTuple):
 
 
 class Coverage:
-    """Counts what could have broken a statement; one for all packets that are judged."""
+    """Counts the packets that could have violated a statement; one object for all packets of a capture."""
 
     def __init__(self) -> None:
         self._sent: dict[Version, Counter[Key]] = {}
@@ -62,7 +63,7 @@ class Coverage:
         return sorted(self._sent, reverse=True)
 
     def packet(self, event: PacketSeen, packet: Packet | None) -> None:
-        """Count a packet; `packet` is what its bytes hold, None where they do not hold it."""
+        """Count a packet; `packet` has its values, or is None if it could not be read."""
         version, counts = self._last
         if version is not event.version:
             version = event.version
@@ -83,13 +84,12 @@ class Coverage:
             counts[code, f"{WILL}.{id}"] += 1
 
     def rows(self, version: Version, exercised: Counter[str], broken: Counter[str]) -> Iterator[StatementResult]:
-        """Yield every statement of a version that can be checked or was broken, in the order of the text.
+        """Yield every statement of a version that can be checked or was violated, in the order of the text.
 
-        `exercised` and `broken` are what conversations tell of themselves, `broken` with the
-        faults of packets by themselves.
+        `exercised` and `broken` are the counts of a Judge: conversations, and in `broken` also single packets.
         """
         sent = self._sent.get(version, Counter())
-        alone, together = concerned(version), set(checkable(version))
+        alone, together = packets_exercising(version), set(checkable(version))
         for row in statements(version.label):
             keys = alone.get(row.id)
             if keys is None and row.id not in together and not broken[row.id]:
@@ -100,13 +100,13 @@ class Coverage:
 
 @cache
 def _with(sender: str, key: str) -> str:
-    """Return what counts the packets from one end that have an optional field."""
+    """Return the key that counts packets from one end with an optional field."""
     return f"{sender}.{key}"
 
 
 @cache
-def concerned(version: Version) -> dict[str, frozenset[Key]]:
-    """Return, for each statement that a packet by itself can break, what has to come to put it to the test."""
+def packets_exercising(version: Version) -> dict[str, frozenset[Key]]:
+    """Return, for each statement that a packet by itself can violate, the keys of packets that put it to the test."""
     found: dict[str, set[Key]] = {}
     for law, keys in _laws(version):
         if id := law.id(version):
@@ -143,7 +143,7 @@ def _sent(code: int) -> set[Key]:
 
 
 def _keys(kind: type[Packet], field: Field) -> set[Key]:
-    """Return what counts the packets that have a field."""
+    """Return the keys that count packets with a field."""
     if field.key in _OPTIONAL[kind.code]:
         return {(kind.code, _with(side, field.key)) for side in _SIDES}
     return _sent(kind.code)
@@ -171,7 +171,7 @@ def _property_laws() -> Iterator[tuple[Law, set[Key]]]:
             holders.add((Connect.code, f"{WILL}.{row.id}"))
         for limit in demands(row.limits, Version.V5, text=row.type in (STRING, PAIR)):
             yield limit.law, holders
-    # A property stands where it may or where it may not; both put these to the test.
+    # Any property puts these to the test, whether it is allowed there or not.
     anywhere: set[Key] = {(code, id) for code in range(16) for id in PROPERTIES}
     for law in _PROPERTY_LISTS:
         yield law, anywhere

@@ -1,4 +1,4 @@
-"""What is wrong with bytes that a peer sent and that are not a packet."""
+"""The finding for bytes of a peer that are not a packet."""
 
 from ..codec.decode import decode
 from ..codec.tree import Finding, finding
@@ -12,8 +12,8 @@ _TEXT_FRAME = "WebSocket text frame"
 _OVERLONG = "Remaining Length does not end"
 
 
-def wrong(event: GapSeen, version: Version) -> Finding:
-    """Return the finding for such bytes, at their Remaining Length where that is to blame."""
+def gap_finding(event: GapSeen, version: Version) -> Finding:
+    """Return the finding for a gap that a peer caused, at the Remaining Length if that is at fault."""
     decoded = decode(event.data, version, direction=event.direction)
     length = decoded.root.child("remaining_length")
     law = _law(event)
@@ -29,10 +29,10 @@ def wrong(event: GapSeen, version: Version) -> Finding:
 
 
 def _law(event: GapSeen) -> Law:
-    """Return what the bytes break."""
+    """Return the statement that the bytes violate."""
     if event.message.startswith(_OVERLONG):
         return structure.LENGTH
     if event.length is not None:
         return structure.SHORT
-    # Only what carries MQTT can be wrong from here to the end of the stream.
+    # Only the transport can be wrong from here to the end of the stream.
     return structure.BINARY_FRAMES if event.message.startswith(_TEXT_FRAME) else structure.TRANSPORT

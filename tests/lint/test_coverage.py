@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.lint.connection import checkable
-from mqttpub.lint.coverage import Coverage, StatementResult, concerned
+from mqttpub.lint.coverage import Coverage, StatementResult, packets_exercising
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connect, Publish, Will
@@ -43,7 +43,7 @@ def kept(packet: Packet, direction: Direction | None = Direction.CLIENT) -> set[
 
 @pytest.mark.parametrize("version", Version)
 def test_every_statement_of_one_packet_is_known(version: Version) -> None:
-    known = set(concerned(version))
+    known = set(packets_exercising(version))
     rows = {row.id: row for row in statements(version.label)}
     assert known <= set(rows)
     missing = {id for id, row in rows.items() if row.klass[0] == "A" and row.section[:3] not in ("6.0", "1")} - known
@@ -101,7 +101,7 @@ def test_a_packet_that_cannot_be_read_tests_how_it_is_put_together() -> None:
 def test_statements_of_conversations_stand_in_the_order_of_the_text() -> None:
     rows = list(Coverage().rows(Version.V5, Counter({"MQTT5-3.1.0-1": 4}), Counter({"MQTT5-3.1.0-1": 1})))
     assert [row.statement for row in rows] == [
-        row for row in statements("5.0") if row.id in {*checkable(Version.V5), *concerned(Version.V5)}
+        row for row in statements("5.0") if row.id in {*checkable(Version.V5), *packets_exercising(Version.V5)}
     ]
     (first,) = (row for row in rows if row.statement.label == "3.1.0-1")
     assert (first.exercised, first.broken, first.kept, first.word) == (4, 1, 3, "broken")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mqttpub.lint.gaps import wrong
+from mqttpub.lint.gaps import gap_finding
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, GapSeen
 
@@ -31,6 +31,6 @@ def test_the_finding_stands_at_what_is_to_blame(
     data: str, length: int | None, message: str, expected: tuple[object, ...]
 ) -> None:
     gap = GapSeen(Endpoints(1, "", ""), None, 1, 0, Direction.CLIENT, length, bytes.fromhex(data), message, True)
-    found = wrong(gap, Version.V5)
+    found = gap_finding(gap, Version.V5)
     assert (found.statement, found.path, tuple(found.span), found.message) == expected
     assert found.severity == "error"
