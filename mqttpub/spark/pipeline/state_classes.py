@@ -160,7 +160,9 @@ def _table() -> dict[str, StateClass]:
                 "awaits content_hash filter_count filters interval_ns number pubrec_number pubrec_repeats qos "
                 "request sent_ns size_bytes unanswered_repeats"
             )),
-            ("lint/judge", judge.Judge, "_acks _closings _forgotten _over _talks _tally _topics broken exercised"),
+            ("lint/judge", judge.Judge, (
+                "_acks _closings _conversations _ended _forgotten _tally _topics broken exercised"
+            )),
         )
     }  # fmt: skip
     return rows
