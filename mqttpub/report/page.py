@@ -1,27 +1,41 @@
-"""The page of a report: one HTML file with its style and its plots, without a script, that loads nothing."""
+"""The page of a report: one HTML file with its style and plots; it has no scripts and loads nothing."""
 
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from importlib.resources import files
 
+from ..common.escape import escape
 from .answers import Details, Summary
 from .markup import Markup, join, tag
-from .sections import SECTIONS, overview
-from .telling import Told
-from .wording import Wording
+from .sections.common import ReportContext, Section
+from .sections.delays import latency, links
+from .sections.exchanges import exchanges, refused
+from .sections.findings import findings
+from .sections.overview import facts, overview
+from .sections.traffic import traffic
+from .sections.volumes import overhead, talkers
+
+SECTIONS: tuple[tuple[str, str, Callable[[ReportContext], Section]], ...] = (
+    ("overview", "Overview", facts), ("traffic", "Traffic over time", traffic), ("latency", "Ack latency", latency),
+    ("links", "Quality of links", links), ("exchanges", "Exchanges by outcome", exchanges),
+    ("refused", "Refused by Reason Code", refused), ("talkers", "Top talkers", talkers),
+    ("bytes", "Overhead and aliases", overhead), ("findings", "Findings by statement", findings),
+)  # fmt: skip
+"""The sections of the page in order: anchor, heading, and the function that makes it."""
 
 
-def page(title: str, summary: Summary, details: Details, wording: Wording) -> str:
-    """Return the page on the tables of a folder, `title`; `wording` says how foreign text and times are shown."""
-    told = Told(summary, details, wording)
-    title = f"MQTT report: {wording.text(title)}"
-    sections = [(name, heading, section(told)) for name, heading, section in SECTIONS]
+def page(title: str, summary: Summary, details: Details) -> str:
+    """Return the page on the tables of the folder `title`."""
+    context = ReportContext(summary, details)
+    title = f"MQTT report: {escape(title)}"
+    sections = [(name, heading, section(context)) for name, heading, section in SECTIONS]
     links = (tag("li", tag("a", heading, href=f"#{name}")) for name, heading, _ in sections)
     body = [
-        tag("header", tag("h1", title), overview(told)),
+        tag("header", tag("h1", title), overview(context)),
         tag("nav", tag("ul", *links), aria_label="Sections"),
         tag("main", *(tag("section", tag("h2", heading), *content, id=name) for name, heading, content in sections)),
-        tag("footer", "Made by mqttpub pipeline. Times are in UTC. Percentiles are values that were measured."),
+        tag("footer", "Made by mqttpub pipeline. Times are in UTC. Percentiles are measured values."),
     ]
     return _filled(title, join(body))
 

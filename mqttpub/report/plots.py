@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from xml.etree import ElementTree as Tree
 
 from .markup import Markup, tag
-from .wording import cut
+from .words import cut
 
 WIDE, NARROW = 920, 350
 """Pixels of a plot on a screen, and on a phone."""

@@ -1,37 +1,31 @@
-"""What `pipeline` found: on the terminal, as JSON, and as a page."""
+"""The summary of the tables on a terminal and as JSON, and the writing of the page."""
 
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..common.errors import UserError
 from ..common.files import PAGE, check_place, file_id, replacing
+from ..common.times import iso
+from ..common.words import counted, number, share, size
+from ..traffic.statistics import PERCENTILES
 from ..view.packet.show import Show
-
-if TYPE_CHECKING:
-    from ..view.terminal.cells import Line, Segment
-    from .answers import Fault, Row, Summary
-    from .wording import Wording
+from ..view.terminal.cells import Line, Segment, wrap
+from ..view.terminal.table import table
+from .answers import OUTCOMES, Fault, Row, Summary, dup_rate, top, total
+from .examples import decoding
+from .words import latency_text, name_text, span_text, time_text
 
 ROWS = 5
-"""Clients and topics that the terminal names."""
+"""Clients and topics in a table, at most."""
 MOST_FAULTS = 12
-"""Statements that the terminal names."""
+"""Statements in the table of findings, at most."""
 NOBODY, NO_TOPIC = "(not known)", "(alias never set)"
 _ENDS = {"client": "client", "server": "server", None: "not known"}
 _BAD_RATE = 0.01
-"""Re-deliveries above this part are marked."""
-
-
-def wording() -> "Wording":
-    """Return how texts of peers, durations and times are shown."""
-    from ..common.escape import escape
-    from ..common.times import duration, iso
-    from .wording import Wording
-
-    return Wording(escape, duration, iso)
+"""Rates of re-deliveries above this are highlighted."""
 
 
 def check_report(path: str, sources: Iterable[str], out: Path) -> None:
@@ -43,16 +37,17 @@ def check_report(path: str, sources: Iterable[str], out: Path) -> None:
         raise UserError(f"--report: cannot write '{path}'")
     inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep)
     if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
-        raise UserError(f"--report: '{path}' is among the tables; the page needs a place of its own")
+        raise UserError(f"--report: '{path}' is among the tables; write the page outside of their folders")
     check_place("--report", path, PAGE, map(file_id, sources))
 
 
-def write_page(path: str, title: str, spark: Any, folder: Path, summary: "Summary") -> None:
-    """Ask what only the page shows, and write it, whole or not at all."""
+def write_page(path: str, title: str, spark: Any, folder: Path, summary: Summary) -> None:
+    """Query what only the page shows, and write it, as a whole or not at all."""
+    # Only a page needs Spark and the plots.
     from .page import page
     from .questions import details
 
-    text = page(title, summary, details(spark, folder, summary), wording())
+    text = page(title, summary, details(spark, folder, summary))
     with replacing(path) as out:
         out.write(text)
 
@@ -60,10 +55,8 @@ def write_page(path: str, title: str, spark: Any, folder: Path, summary: "Summar
 # the terminal
 
 
-def show_summary(summary: "Summary") -> None:
-    """Print what the tables add up to; nothing is cut but where a name takes more than its column, with a mark."""
-    from ..view.terminal.cells import wrap
-
+def show_summary(summary: Summary) -> None:
+    """Print the summary; names that do not fit their columns are shortened with a mark."""
     show = Show()
     for section in (_exchanges, _latencies, _links, _clients, _topics, _findings):
         lines = list(section(summary, show.width))
@@ -73,38 +66,29 @@ def show_summary(summary: "Summary") -> None:
 
 
 def _table(
-    heading: str, columns: Iterable[str], rows: Iterable[list["Segment"]], width: int, left: int = 1
-) -> Iterator["Line"]:
-    from ..view.terminal.table import table
-
+    heading: str, columns: Iterable[str], rows: Iterable[list[Segment]], width: int, left: int = 1
+) -> Iterator[Line]:
     yield [(heading, "heading")]
     yield from table(tuple(columns), rows, width=width, left=left)
 
 
-def headline(summary: "Summary") -> str:
-    """Return what there is, and from when to when, in one line."""
-    from ..common.words import counted, size
-    from .answers import total
-
-    told, span = wording(), summary.span
+def headline(summary: Summary) -> str:
+    """Return the numbers of connections, clients, topics and bytes, and the period."""
+    span = summary.span
     connections = sum(row["connections"] for row in summary.connections)
     parts = [counted(connections, "connection"), counted(total(summary.clients)["number"], "client"),
              counted(total(summary.topics)["number"], "topic"), size(span.bytes)]  # fmt: skip
     line = ", ".join(parts)
     if span.first is not None and span.last is not None:
-        line += f"\n{told.time(span.first)} to {told.time(span.last)}, {told.span(span.last - span.first)}"
+        line += f"\n{time_text(span.first)} to {time_text(span.last)}, {span_text(span.last - span.first)}"
     return line
 
 
-def _number(count: int, style: str = "") -> "Segment":
-    from ..common.words import number
-
+def _number(count: int, style: str = "") -> Segment:
     return (number(count), style) if count else ("-", "dim")
 
 
-def _exchanges(summary: "Summary", width: int) -> Iterator["Line"]:
-    from .answers import OUTCOMES
-
+def _exchanges(summary: Summary, width: int) -> Iterator[Line]:
     rows = summary.exchanges
     if not rows:
         return
@@ -117,43 +101,36 @@ def _exchanges(summary: "Summary", width: int) -> Iterator["Line"]:
     ), width, 2)  # fmt: skip
 
 
-def _latencies(summary: "Summary", width: int) -> Iterator["Line"]:
-    from ..traffic.statistics import PERCENTILES
-
-    rows, told = [row for row in summary.exchanges if row["count"]], wording()
+def _latencies(summary: Summary, width: int) -> Iterator[Line]:
+    rows = [row for row in summary.exchanges if row["count"]]
     if not rows:
         return
     yield from _table(
         "Time from a request to its last ack", ("", "asked by", "count", *(f"p{each}" for each in PERCENTILES), "max"),
         ([(row["kind"], "type"), (_ENDS[row["sender"]], ""), _number(row["count"]),
-          *((told.latency(each), "number") for each in (*row["percentiles"], row["max"]))] for row in rows), width, 2,
+          *((latency_text(each), "number") for each in (*row["percentiles"], row["max"]))] for row in rows), width, 2,
     )  # fmt: skip
 
 
-def _links(summary: "Summary", width: int) -> Iterator["Line"]:
-    from .answers import top
-
+def _links(summary: Summary, width: int) -> Iterator[Line]:
     rows = list(top(summary.clients, "dups"))[:ROWS]
     if rows:
         yield from _table(
-            "Worst links: how much of PUBLISH of QoS 1 and 2 is re-delivery (DUP)",
+            "Worst links: share of re-deliveries (DUP) in PUBLISH of QoS 1 and 2",
             ("client", "client sent", "DUP", "server sent", "DUP", "all DUP"), map(_link, rows), width,
         )  # fmt: skip
 
 
-def _link(row: "Row") -> list["Segment"]:
+def _link(row: Row) -> list[Segment]:
     rates = (_rate(row, side) for side in ("client", "server", ""))
     client, server, both = rates
     return [
-        (wording().name(row["who"], NOBODY), "text"), _number(row["client_publishes"]), client,
+        (name_text(row["who"], NOBODY), "text"), _number(row["client_publishes"]), client,
         _number(row["server_publishes"]), server, both,
     ]  # fmt: skip
 
 
-def _rate(row: "Row", side: str) -> "Segment":
-    from ..common.words import share
-    from .answers import dup_rate
-
+def _rate(row: Row, side: str) -> Segment:
     rate = dup_rate(row, side)
     if rate is None:
         return "-", "dim"
@@ -161,30 +138,25 @@ def _rate(row: "Row", side: str) -> "Segment":
     return share(row[f"{before}dups"], row[f"{before}publishes"]), "warning" if rate > _BAD_RATE else ""
 
 
-def _clients(summary: "Summary", width: int) -> Iterator["Line"]:
+def _clients(summary: Summary, width: int) -> Iterator[Line]:
     return _talkers("Clients with most bytes", summary.clients, NOBODY, "text", width)
 
 
-def _topics(summary: "Summary", width: int) -> Iterator["Line"]:
+def _topics(summary: Summary, width: int) -> Iterator[Line]:
     return _talkers("Topics with most bytes", summary.topics, NO_TOPIC, "topic", width)
 
 
-def _talkers(heading: str, rows: list["Row"], unknown: str, style: str, width: int) -> Iterator["Line"]:
-    from ..common.words import share
-    from .answers import top, total
-
+def _talkers(heading: str, rows: list[Row], unknown: str, style: str, width: int) -> Iterator[Line]:
     all, first = total(rows), list(top(rows, "bytes"))[:ROWS]
     if first:
         yield from _table(heading, ("", "messages", "bytes", "of all"), (
-            [(wording().name(row["who"], unknown), style), _number(row["messages"]), _number(row["bytes"], "length"),
+            [(name_text(row["who"], unknown), style), _number(row["messages"]), _number(row["bytes"], "length"),
              (share(row["bytes"], all["bytes"]), "dim")]
             for row in first
         ), width)  # fmt: skip
 
 
-def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
-    from ..common.words import counted
-
+def _findings(summary: Summary, width: int) -> Iterator[Line]:
     if not summary.faults:
         if summary.faults is not None:
             yield [("Findings: none", "heading")]
@@ -194,7 +166,7 @@ def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
     yield from _table("Findings", ("", "", "times", "clients"), rows, width, 2)
     if len(summary.faults) > MOST_FAULTS:
         more = counted(len(summary.faults) - MOST_FAULTS, "more statement")
-        yield [(f"  {more}; mqttpub explain tells what one says", "dim")]
+        yield [(f"  {more}; mqttpub explain shows their text", "dim")]
 
 
 # JSON
@@ -202,15 +174,12 @@ def _findings(summary: "Summary", width: int) -> Iterator["Line"]:
 _KIND = ("type", "qos", "direction", "packets", "bytes")
 
 
-def record(summary: "Summary") -> dict[str, Any]:
-    """Return the summary as values that JSON has; times are ISO 8601 in UTC, latencies microseconds."""
-    from ..traffic.statistics import PERCENTILES
-    from .answers import top, total
-
-    span, told = summary.span, wording()
+def record(summary: Summary) -> dict[str, Any]:
+    """Return the summary as values for JSON; times are ISO 8601 in UTC, latencies are in microseconds."""
+    span = summary.span
     return {
-        "begin": None if span.first is None else told.moment(span.first * 1000),
-        "end": None if span.last is None else told.moment(span.last * 1000),
+        "begin": None if span.first is None else iso(span.first * 1000),
+        "end": None if span.last is None else iso(span.last * 1000),
         "packets": span.packets, "bytes": span.bytes, "unreadable": span.unreadable,
         "connections": summary.connections,
         "kinds": [{name: row[name] for name in _KIND} for row in summary.kinds],
@@ -234,18 +203,16 @@ def record(summary: "Summary") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bare(row: "Row") -> "Row":
-    """Return a row without what says where it belongs; those that have a name without their number, which is 1."""
+def _bare(row: Row) -> Row:
+    """Return a row without `top`, and without `number` if it is for one name, as that is 1."""
     return {name: value for name, value in row.items() if name != "top" and (name != "number" or row["who"] is None)}
 
 
-def _fault(fault: "Fault", summary: "Summary") -> dict[str, Any]:
-    from .examples import decoding
-
-    told, example = fault._asdict(), fault.example
+def _fault(fault: Fault, summary: Summary) -> dict[str, Any]:
+    values, example = fault._asdict(), fault.example
     if example:
-        told["example"] = {**example._asdict(), "decode": decoding(example, fault.statement, summary.made.sources)}
-        del told["example"]["packet"]
+        values["example"] = {**example._asdict(), "decode": decoding(example, fault.statement, summary.made.sources)}
+        del values["example"]["packet"]
         if example.time is not None:
-            told["example"]["time"] = wording().moment(example.time * 1000)
-    return told
+            values["example"]["time"] = iso(example.time * 1000)
+    return values

@@ -17,14 +17,14 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
 from mqttpub.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
-from mqttpub.report.delays import links
 from mqttpub.report.examples import _terms, decoding
 from mqttpub.report.page import page
 from mqttpub.report.plots import shortened
 from mqttpub.report.questions import _bins, _exchanges, details, summary
+from mqttpub.report.sections.common import ReportContext
+from mqttpub.report.sections.delays import links
 from mqttpub.report.tables import frames
-from mqttpub.report.telling import Told
-from mqttpub.report.terminal import wording
+from mqttpub.report.words import time_text
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
@@ -80,15 +80,13 @@ def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int)
 
 
 def test_a_page_on_nothing_says_so_in_each_section() -> None:
-    text = page("nothing", NOTHING, EMPTY, wording())
+    text = page("nothing", NOTHING, EMPTY)
     for words in (
         "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
         "There are no exchanges", "No packet has a Reason Code that refuses.", "nothing was found",
     ):  # fmt: skip
         assert words in text
-    unjudged = page(
-        "x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []), wording()
-    )
+    unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []))
     assert "--lint judges every packet" in unjudged
 
 
@@ -118,8 +116,8 @@ def test_a_cell_without_dup_is_paler_than_others_and_still_seen() -> None:
     clients = [{"top": each, "who": "x", "publishes": 9, "dups": 3, **counts} for each in ("all", "dups")]
     worst = [{"who": "x", "bin": at, "publishes": 3, "dups": at} for at in range(3)]
     bins = Bins(1_000_000, 0, 4)
-    told = Told(NOTHING._replace(clients=clients), EMPTY._replace(links=bins, worst=worst), wording())
-    text = "".join(links(told))
+    context = ReportContext(NOTHING._replace(clients=clients), EMPTY._replace(links=bins, worst=worst))
+    text = "".join(links(context))
     shown = {
         int(dups): float(found[1]) if (found := re.search(r'opacity="([\d.]+)"', attributes)) else 1.0
         for attributes, dups in re.findall(r"<path ([^>]*)><title>[^<]* (\d) of 3 with DUP", text)
@@ -138,7 +136,7 @@ def test_labels_that_are_cut_stay_different_where_they_can() -> None:
 
 def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
     made = Made(("a.pcap", "b.pcap"), ("2026-02-03T06:00:00+00:00", "2026-02-04T06:00:00+00:00"))
-    text = page("tables", NOTHING._replace(made=made), EMPTY, wording())
+    text = page("tables", NOTHING._replace(made=made), EMPTY)
     assert "<h1>MQTT report: tables</h1>" in text
     assert "2 sources, read by 2 runs of mqttpub pipeline, 2026-02-03 to 2026-02-04" in text
 
@@ -162,7 +160,7 @@ def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone:
     ]  # fmt: skip
     # Superseded are 9 of truck-7.
     assert sum(row["unanswered"] for row in more.slow_clients) == 4 + 9
-    text = page("x", found, more, wording())
+    text = page("x", found, more)
     assert "39 times a connection ended before the last ack" in text
     assert "99.1 %<small>of 1,434 messages" in text
     assert "Unfinished, all of them" in text
@@ -411,7 +409,7 @@ def attacked(attack: tuple[Answers, Path]) -> Path:
     """Write the page on it."""
     (found, more), folder = attack
     path = folder / "page.html"
-    path.write_text(page(HOSTILE, found, more, wording()), encoding="ascii")
+    path.write_text(page(HOSTILE, found, more), encoding="ascii")
     return path
 
 
@@ -443,7 +441,7 @@ def test_the_line_of_an_example_shows_the_packet(attack: tuple[Answers, Path]) -
         if example.packet:
             shown += 1
             assert example.time
-            assert wording().time(example.time) in done.stdout.replace(".000000Z", "Z"), line
+            assert time_text(example.time) in done.stdout.replace(".000000Z", "Z"), line
     assert shown > 1
     assert not (folder / "x").exists()
 

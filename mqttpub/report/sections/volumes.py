@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 
-from ..common.words import counted, number, share
-from .answers import Row, top, total
-from .markup import NAME, NUMBER, TEXT, folded, table
-from .plots import bars, drawn
-from .telling import NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranked
+from ...common.words import counted, number, share
+from ..answers import Row, top, total
+from ..markup import NAME, NUMBER, TEXT, folded, table
+from ..plots import bars, drawn
+from ..words import name_text, ranked_label
+from .common import NAMED, NO_TOPIC, NOBODY, SIDES, ReportContext, Section, about, ranked
 
 # talkers and bytes
 
@@ -14,33 +15,33 @@ from .telling import NAMED, NO_TOPIC, NOBODY, SIDES, Section, Told, about, ranke
 _TALK = ("messages", "client_messages", "server_messages", "bytes")
 
 
-def talkers(told: Told) -> Section:
+def talkers(context: ReportContext) -> Section:
     """Return clients and topics with most messages and most bytes."""
-    if not told.summary.kinds:
+    if not context.summary.kinds:
         return [about("There are no packets.")]
     return [
-        *_talking(told, "client", told.summary.clients, NOBODY),
-        *_talking(told, "topic", told.summary.topics, NO_TOPIC),
+        *_talking(context, "client", context.summary.clients, NOBODY),
+        *_talking(context, "topic", context.summary.topics, NO_TOPIC),
     ]
 
 
-def _talking(told: Told, noun: str, rows: Sequence[Row], unknown: str) -> Section:
-    wording, all = told.wording, total(rows)
+def _talking(context: ReportContext, noun: str, rows: Sequence[Row], unknown: str) -> Section:
+    all = total(rows)
     content: Section = []
     for by in ("messages", "bytes"):
         first = list(top(rows, by))
         if not first:
             continue
-        names = [wording.name(row["who"], unknown) for row in first]
+        names = [name_text(row["who"], unknown) for row in first]
         values = []
         for rank, (row, name) in enumerate(zip(first[:NAMED], names, strict=False), 1):
             parts = (row["client_messages"], row["server_messages"]) if by == "messages" else (row["bytes"], 0)
             low = 0
             for part, (side, hue) in zip(parts, SIDES[:2], strict=True):
-                told_ = f"{name}: {number(part)} {by}" + (f" {side}" if by == "messages" else "")
+                text = f"{name}: {number(part)} {by}" + (f" {side}" if by == "messages" else "")
                 if part:
                     values.append(
-                        {"row": wording.label(rank, name), "low": low, "high": low + part, "hue": hue, "about": told_}
+                        {"row": ranked_label(rank, name), "low": low, "high": low + part, "hue": hue, "about": text}
                     )
                 low += part
         colors = SIDES[:2] if by == "messages" else (("of both", "client"),)
@@ -56,9 +57,9 @@ def _talking(told: Told, noun: str, rows: Sequence[Row], unknown: str) -> Sectio
     return content or [about(f"No {noun} was seen.")]
 
 
-def overhead(told: Told) -> Section:
+def overhead(context: ReportContext) -> Section:
     """Return where the bytes go, and what Topic Aliases save and could save."""
-    parts, topics, wording = told.details.overhead, total(told.summary.topics), told.wording
+    parts, topics = context.details.overhead, total(context.summary.topics)
     whole = sum(parts.values())
     if not whole:
         return [about("There are no packets.")]
@@ -75,19 +76,19 @@ def overhead(told: Told) -> Section:
               [[name, number(count), share(count, whole)] for name, count in there.items()]),
         about(_aliases(topics)),
     ]  # fmt: skip
-    savable = list(top(told.summary.topics, "savable"))
+    savable = list(top(context.summary.topics, "savable"))
     if savable:
         columns = [("topic", NAME), ("messages", NUMBER), ("bytes of its name", NUMBER), ("could be saved", NUMBER)]
         rows = [
-            [wording.name(row["who"], NO_TOPIC), *(number(row[key]) for key in ("messages", "topic_bytes", "savable"))]
+            [name_text(row["who"], NO_TOPIC), *(number(row[key]) for key in ("messages", "topic_bytes", "savable"))]
             for row in savable
         ]
         content += ranked("Topics that would save most by an alias", columns, rows)
-    if told.details.properties:
+    if context.details.properties:
         columns = [("property", TEXT), ("times", NUMBER), ("bytes", NUMBER)]
         rows = [
             [row["name"].replace("_", " "), number(row["count"]), "-" if row["bytes"] is None else number(row["bytes"])]
-            for row in told.details.properties
+            for row in context.details.properties
         ]
         content += ranked("Properties, those of wills among them", columns, rows)
     else:

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from ..common.words import number, share
-from .answers import Row, top, total
-from .markup import NAME, NUMBER, TEXT, folded, table
-from .plots import drawn, heat, lines, ranges
-from .telling import ASKED, ENDS, NAMED, NO_TOPIC, NOBODY, SIDE, Section, Told, about, ranked
-from .wording import Wording, step
+from ...common.words import number, share
+from ..answers import Row, top, total
+from ..markup import NAME, NUMBER, TEXT, folded, table
+from ..plots import drawn, heat, lines, ranges
+from ..words import latency_text, name_text, ranked_label, step, time_text
+from .common import ASKED, ENDS, NAMED, NO_TOPIC, NOBODY, SIDE, ReportContext, Section, about, ranked
 
 # latency
 
@@ -16,14 +16,14 @@ _PERCENTILES = ("p50", "p90", "p99", "max")
 _LATENCIES = [(name, NUMBER) for name in ("answered", *_PERCENTILES)]
 
 
-def _measured(wording: Wording, row: Row) -> list[str]:
+def _measured(row: Row) -> list[str]:
     values = [*(row["percentiles"] or (None,) * 3), row["max"]]
-    return [number(row["count"]), *map(wording.latency, values)]
+    return [number(row["count"]), *map(latency_text, values)]
 
 
-def latency(told: Told) -> Section:
+def latency(context: ReportContext) -> Section:
     """Return percentiles of latencies: by kind, over time, of the slowest topics and clients."""
-    wording, rows = told.wording, [row for row in told.summary.exchanges if row["count"]]
+    rows = [row for row in context.summary.exchanges if row["count"]]
     if not rows:
         return [about("No exchange was answered, so there are no latencies: QoS 0 has no acks.")]
     content: Section = [about(
@@ -33,19 +33,15 @@ def latency(told: Told) -> Section:
         "whose Packet Identifier was used again before it came."
     )]  # fmt: skip
     labels = [f"{row['kind']}, {ENDS[row['sender']]}" for row in rows]
-    content += [
-        drawn(ranges("p50, p90 and p99 by kind and by who asked", _spread(wording, rows, labels), _asked(rows)))
-    ]
+    content += [drawn(ranges("p50, p90 and p99 by kind and by who asked", _spread(rows, labels), _asked(rows)))]
     columns = [("kind", TEXT), ("asked by", TEXT), *_LATENCIES]
-    content.append(
-        table("By kind", columns, [[row["kind"], ENDS[row["sender"]], *_measured(wording, row)] for row in rows])
-    )
-    content += _course(told)
+    content.append(table("By kind", columns, [[row["kind"], ENDS[row["sender"]], *_measured(row)] for row in rows]))
+    content += _course(context)
     for name, slow, unknown in (
-        ("topic", told.details.slow_topics, NO_TOPIC),
-        ("client", told.details.slow_clients, NOBODY),
+        ("topic", context.details.slow_topics, NO_TOPIC),
+        ("client", context.details.slow_clients, NOBODY),
     ):
-        content += _slow(wording, name, slow, unknown)
+        content += _slow(name, slow, unknown)
     return content
 
 
@@ -54,13 +50,13 @@ def _asked(rows: Sequence[Row]) -> list[tuple[str, str]]:
     return [ASKED[at] for at in sorted({SIDE.get(row["sender"], 2) for row in rows})]
 
 
-def _spread(wording: Wording, rows: Sequence[Row], labels: Sequence[str]) -> list[dict[str, Any]]:
+def _spread(rows: Sequence[Row], labels: Sequence[str]) -> list[dict[str, Any]]:
     return [
         {
             **dict(zip(("low", "middle", "high"), (max(value, 1) / 1000 for value in row["percentiles"]), strict=True)),
             "row": label, "hue": ASKED[SIDE.get(row["sender"], 2)][1],
             "about": f"{label}: " + ", ".join(
-                f"p{percent} {wording.latency(value)}"
+                f"p{percent} {latency_text(value)}"
                 for percent, value in zip((50, 90, 99), row["percentiles"], strict=True)
             ),
         }
@@ -68,34 +64,34 @@ def _spread(wording: Wording, rows: Sequence[Row], labels: Sequence[str]) -> lis
     ]  # fmt: skip
 
 
-def _course(told: Told) -> Section:
-    wording, bins, rows = told.wording, told.details.bins, told.details.latencies
+def _course(context: ReportContext) -> Section:
+    bins, rows = context.details.bins, context.details.latencies
     if not bins or not rows:
         return []
     values = [
         {"x": bins.begin(row["bin"]) / 1000, "y": max(row["percentiles"][at], 1) / 1000, "strong": 1 - 0.5 * (at == 2),
          "hue": ASKED[SIDE.get(row["sender"], 2)][1], "line": f"{row['sender']} {name}",
-         "about": f"{wording.time(bins.begin(row['bin']))}: {name} {wording.latency(row['percentiles'][at])} of "
+         "about": f"{time_text(bins.begin(row['bin']))}: {name} {latency_text(row['percentiles'][at])} of "
                   f"{number(row['count'])} asked by {ENDS[row['sender']]}"}
         for row in rows for at, name in ((0, "p50"), (2, "p99"))
     ]  # fmt: skip
     title = f"p50 (strong) and p99 (faint) of QoS 1 and 2 per {step(bins.width)}"
     columns = [("from", TEXT), ("asked by", TEXT), *_LATENCIES]
-    numbers = [[wording.time(bins.begin(row["bin"])), ENDS[row["sender"]], *_measured(wording, row)] for row in rows]
+    numbers = [[time_text(bins.begin(row["bin"])), ENDS[row["sender"]], *_measured(row)] for row in rows]
     folded_table = folded("The numbers of this plot", table("Latency of QoS 1 and 2 over time", columns, numbers))
     return [drawn(lines(title, _asked(rows), values)), folded_table]
 
 
-def _slow(wording: Wording, name: str, rows: Sequence[Row], unknown: str) -> Section:
+def _slow(name: str, rows: Sequence[Row], unknown: str) -> Section:
     if not rows:
         return []
-    names = [wording.name(row["who"], unknown) for row in rows]
-    labels = [wording.label(rank, each) for rank, each in enumerate(names, 1)]
-    plot = ranges(f"p50, p90 and p99 of QoS 1 and 2, slowest {name}s", _spread(wording, rows[:NAMED], labels[:NAMED]),
+    names = [name_text(row["who"], unknown) for row in rows]
+    labels = [ranked_label(rank, each) for rank, each in enumerate(names, 1)]
+    plot = ranges(f"p50, p90 and p99 of QoS 1 and 2, slowest {name}s", _spread(rows[:NAMED], labels[:NAMED]),
                   _asked(rows[:NAMED]))  # fmt: skip
     columns = [("", NUMBER), (name, NAME), ("asked by", TEXT), *_LATENCIES, ("unanswered", NUMBER)]
     numbers = [
-        [str(rank), each, ENDS[row["sender"]], *_measured(wording, row), number(row["unanswered"])]
+        [str(rank), each, ENDS[row["sender"]], *_measured(row), number(row["unanswered"])]
         for rank, (row, each) in enumerate(zip(rows, names, strict=True), 1)
     ]
     return [drawn(plot), *ranked(f"Slowest {name}s by p90, those with 10 answers or more first", columns, numbers)]
@@ -108,10 +104,10 @@ PALEST = 0.2
 _LINK = ("connections", "client_publishes", "client_dups", "server_publishes", "server_dups")
 
 
-def links(told: Told) -> Section:
+def links(context: ReportContext) -> Section:
     """Return the rate of DUP of the clients with the worst links, over time and in all."""
-    wording, rows = told.wording, list(top(told.summary.clients, "dups"))
-    everything = total(told.summary.clients)
+    rows = list(top(context.summary.clients, "dups"))
+    everything = total(context.summary.clients)
     if not everything["publishes"]:
         return [about("No PUBLISH of QoS 1 or 2 was seen, and only these are re-delivered.")]
     if not rows:
@@ -120,9 +116,9 @@ def links(told: Told) -> Section:
         "A PUBLISH with DUP is a re-delivery: an ack did not come, so the rate of DUP shows the quality of a link. "
         "Clients stand in the order of the rate that their numbers prove, so that one of one is not the worst."
     )]  # fmt: skip
-    names = [wording.name(row["who"], NOBODY) for row in rows]
+    names = [name_text(row["who"], NOBODY) for row in rows]
     content += _over_time(
-        told, {row["who"]: wording.label(at, name) for at, (row, name) in enumerate(zip(rows, names, strict=True), 1)}
+        context, {row["who"]: ranked_label(at, name) for at, (row, name) in enumerate(zip(rows, names, strict=True), 1)}
     )
     counts = ("rate of DUP", "connections", "client sent", "DUP of them", "server sent", "DUP of those")
     columns = [("", NUMBER), ("client", NAME), *((each, NUMBER) for each in counts)]
@@ -134,8 +130,8 @@ def links(told: Told) -> Section:
     return [*content, *ranked("Clients with the worst links, PUBLISH of QoS 1 and 2", columns, numbers)]
 
 
-def _over_time(told: Told, labels: dict[str, str]) -> Section:
-    wording, bins, rows = told.wording, told.details.links, told.details.worst
+def _over_time(context: ReportContext, labels: dict[str, str]) -> Section:
+    bins, rows = context.details.links, context.details.worst
     if not bins or not rows:
         return []
     worst = max(row["dups"] / row["publishes"] for row in rows)
@@ -143,7 +139,7 @@ def _over_time(told: Told, labels: dict[str, str]) -> Section:
     values = [
         {"x": bins.begin(row["bin"]) / 1000, "to": bins.begin(row["bin"] + 1) / 1000, "row": labels[row["who"]],
          "share": PALEST + (1 - PALEST) * row["dups"] / row["publishes"] / (worst or 1),
-         "about": f"{labels[row['who']]}, {wording.time(bins.begin(row['bin']))}: {number(row['dups'])} of "
+         "about": f"{labels[row['who']]}, {time_text(bins.begin(row['bin']))}: {number(row['dups'])} of "
                   f"{number(row['publishes'])} with DUP, {share(row['dups'], row['publishes'])}"}
         for row in order
     ]  # fmt: skip
@@ -151,7 +147,7 @@ def _over_time(told: Told, labels: dict[str, str]) -> Section:
     title = f"Rate of DUP per {step(bins.width)}: {scale}"
     columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
     numbers = [
-        [labels[row["who"]], wording.time(bins.begin(row["bin"])), number(row["publishes"]), number(row["dups"]),
+        [labels[row["who"]], time_text(bins.begin(row["bin"])), number(row["publishes"]), number(row["dups"]),
          share(row["dups"], row["publishes"])]
         for row in order if row["dups"]
     ]  # fmt: skip
