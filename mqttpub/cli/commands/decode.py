@@ -27,6 +27,7 @@ view_flags = together(
         for view in VIEWS
     ),
     group="Views",
+    common=True,
 )
 filter_flags = together(
     flag(
@@ -39,10 +40,11 @@ filter_flags = together(
         help="Only the connections of this Client Identifier; * stands for any characters.",
     ),
     group="Which packets",
+    common=True,
 )  # fmt: skip
 output_flags = together(
     flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
-    flag("--json", "as_json", is_flag=True, help="Print one JSON record per packet, line or exchange."),
+    flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record per packet, line or exchange."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
     group="Output",
@@ -70,7 +72,15 @@ class DecodeRequest:
         return self.view is not None or self.filter is not None or self.absolute
 
 
-@click.command(name="decode", cls=Command)
+@click.command(
+    name="decode",
+    cls=Command,
+    examples=(
+        "mqttpub decode -V 5 '40 04 64 4a 10 00'",
+        "mqttpub decode capture.pcapng --summary --filter 'topic=sensors/# finding'",
+        "mqttpub decode capture.pcapng --ladder --follow pub-4",
+    ),
+)
 @click.argument("text", nargs=-1)
 @reading_flags(without_connect="5 and 3.1.1 both")
 @view_flags
@@ -83,7 +93,7 @@ def command(**given: Any) -> int:
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
     TEXT and -f, standard input is read.
 
-    Exit status: 0 all is read, 1 a packet has an error, 2 something cannot be read.
+    Exit status: 0 all is read, 1 a packet has an error, 2 unreadable input.
     """
     view = chosen_view(given)
     request = DecodeRequest(

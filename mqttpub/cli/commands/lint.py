@@ -27,13 +27,13 @@ MOST_REMARKS = 10
 
 selection_flags = together(
     flag(
-        "--select", metavar="IDS", multiple=True,
+        "--select", common=True, metavar="IDS", multiple=True,
         help="Only these statements: ids with or without version (MQTT5-3.3.1-2, 3.3.1-2), prefixes of ids "
         "(MQTT5, 3.3), patterns (*alias*); separate several with commas.",
     ),
     flag("--ignore", metavar="IDS", multiple=True, help="All statements but these."),
     flag(
-        "--severity", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
+        "--severity", common=True, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
         help="Minimum severity to report.",
     ),
     flag("--filter", multiple=True, metavar="TERMS", help="Only packets that match; see decode --help."),
@@ -41,15 +41,18 @@ selection_flags = together(
 )  # fmt: skip
 
 output_flags = together(
-    flag("--explain", is_flag=True, help="Show below each finding what its statement demands."),
-    flag("--report", is_flag=True, help="List every statement: broken, kept, or not exercised."),
+    flag("--explain", common=True, is_flag=True, help="Show below each finding what its statement demands."),
+    flag("--report", common=True, is_flag=True, help="List every statement: broken, kept, or not exercised."),
     flag(
         "--limit", type=click.IntRange(0), metavar="N",
         help="Show N findings of each statement and count the others; 0 shows all. [default: 10, with --json and "
         "--sarif all]",
     ),
-    flag("--json", "as_json", is_flag=True, help="Print one JSON record per finding, with --report per statement too."),
-    flag("--sarif", is_flag=True, help="Print SARIF 2.1.0, for annotations in CI and editors."),
+    flag(
+        "--json", "as_json", common=True, is_flag=True,
+        help="Print one JSON record per finding, with --report per statement too.",
+    ),
+    flag("--sarif", common=True, is_flag=True, help="Print SARIF 2.1.0, for annotations in CI and editors."),
     flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
@@ -82,7 +85,15 @@ class LintRequest:
         return bool(self.select or self.ignore or self.filter)
 
 
-@click.command(name="lint", cls=Command)
+@click.command(
+    name="lint",
+    cls=Command,
+    examples=(
+        "mqttpub lint capture.pcapng",
+        "mqttpub lint capture.pcapng --severity error --explain",
+        "mqttpub lint captures/*.pcap --sarif > mqtt.sarif",
+    ),
+)
 @click.argument("text", nargs=-1)
 @reading_flags(without_connect="the version that fits better")
 @selection_flags

@@ -29,7 +29,7 @@ MOST_NAMED = 20
 
 spark_flags = together(
     flag(
-        "--master", "--remote", "master", metavar="URL", default="local[*]", show_default=True,
+        "--master", "--remote", "master", common=True, metavar="URL", default="local[*]", show_default=True,
         help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...",
     ),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
@@ -43,17 +43,23 @@ spark_flags = together(
 )  # fmt: skip
 
 choosing_flags = together(
-    flag("--since", metavar="TIME", help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, seconds."),
-    flag("--until", metavar="TIME", help="Only rows before this time."),
     flag(
-        "--topic", metavar="FILTER", multiple=True,
+        "--since", common=True, metavar="TIME",
+        help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, seconds.",
+    ),
+    flag("--until", common=True, metavar="TIME", help="Only rows before this time."),
+    flag(
+        "--topic", common=True, metavar="FILTER", multiple=True,
         help="Only messages on matching topics; wildcards are + and #.",
     ),
     flag(
         "--payload", type=click.Choice(PAYLOADS), default="keep", show_default=True,
         help="Keep payloads, replace them by their SHA-256, or drop them.",
     ),
-    flag("--lint", is_flag=True, help="Check every packet, and write the violations to the table findings."),
+    flag(
+        "--lint", common=True, is_flag=True,
+        help="Check every packet, and write the violations to the table findings.",
+    ),
     flag(
         "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
         help="Treat connections on this TCP port as MQTT, even if no CONNECT was captured.",
@@ -62,19 +68,25 @@ choosing_flags = together(
 )  # fmt: skip
 
 output_flags = together(
-    flag("-o", "--out", metavar="DIR", help="Folder for the tables.", type=click.Path(file_okay=False)),
-    flag("--format", type=click.Choice(FORMATS), default="parquet", show_default=True, help="Format of the tables."),
+    flag("-o", "--out", common=True, metavar="DIR", help="Folder for the tables.", type=click.Path(file_okay=False)),
     flag(
-        "--mode", type=click.Choice(MODES), default="error", show_default=True,
+        "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
+        help="Format of the tables.",
+    ),
+    flag(
+        "--mode", common=True, type=click.Choice(MODES), default="error", show_default=True,
         help="If there are tables already: stop, replace them, or add the sources they do not have yet.",
     ),
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
         help="Divide tables into folders by a column, or by date or hour in UTC; separate several by commas.",
     ),
-    flag("--resume", is_flag=True, help="Continue where the previous run stopped, with new files of the same capture."),
     flag(
-        "--report", metavar="PATH", type=click.Path(),
+        "--resume", common=True, is_flag=True,
+        help="Continue where the previous run stopped, with new files of the same capture.",
+    ),
+    flag(
+        "--report", common=True, metavar="PATH", type=click.Path(),
         help="Write a page on traffic, latency, links, overhead and findings, to open in a browser.",
     ),
     flag(
@@ -112,7 +124,14 @@ class PipelineFlags:
     warm: bool
 
 
-@click.command(name="pipeline", cls=Command)
+@click.command(
+    name="pipeline",
+    cls=Command,
+    examples=(
+        "mqttpub pipeline captures/ --lint --out tables --report report.html",
+        "mqttpub pipeline ring/*.pcapng --resume --out tables",
+    ),
+)
 @click.argument("source", nargs=-1)
 @output_flags
 @choosing_flags

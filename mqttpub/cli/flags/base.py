@@ -138,7 +138,7 @@ class Command(click.Command):
                 with formatter.section(title):
                     formatter.write_dl(records)
         if short:
-            others = ", ".join(title for title, records in groups.items() if not records)
+            others = ", ".join(title for title, records in groups.items() if not records and title != "Other")
             formatter.write_paragraph()
             formatter.write_text(f"More flags: --help-all{f' (also {others})' if others else ''}.")
 

@@ -40,14 +40,14 @@ def reading_flags(*, without_connect: str) -> Callable[[F], F]:
     return together(
         flag(
             "-f", "--file", metavar="PATH", multiple=True, type=click.Path(dir_okay=False, allow_dash=True),
-            help="Read a file, text or binary; - is standard input.",
+            common=True, help="Read a file; - is standard input.",
         ),
         flag(
             "--form", type=click.Choice(FORMS), default="auto", show_default=True,
             help="Notation of the bytes in a text.",
         ),
         flag(
-            "-V", "--mqtt-version", type=VERSION, aliases=("--protocol-version",), metavar="VERSION",
+            "-V", "--mqtt-version", common=True, type=VERSION, aliases=("--protocol-version",), metavar="VERSION",
             help=f"MQTT version: 3.1, 3.1.1 or 5. [default: as CONNECT says; without a CONNECT, {without_connect}]",
         ),
         flag(

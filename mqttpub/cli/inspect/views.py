@@ -412,7 +412,7 @@ VIEWS: tuple[View, ...] = (
     EventView("--mermaid", "Write the sequence diagram as Mermaid.", mermaid),
     EventView("--html", "Write a page that shows every byte, to open in a browser.", page, path=PathWord()),
     TableView("--parquet", "Write a table, one row per packet.", _parquet, path=_FILE, conflicts=_NO_ROWS_BY),
-    TableView("--arrow", "Write the same table as an Arrow stream; - is standard output.", _arrow,
+    TableView("--arrow", "Write the same as an Arrow stream; - is standard output.", _arrow,
               path=_FILE_OR_STDOUT, conflicts=_NO_ROWS_BY),
     EventView("--pdml", "Write PDML with tshark's field names.", pdml),
     EventView("--tshark-json", "Write JSON as `tshark -T json -x` does.", tshark_json),
