@@ -106,6 +106,7 @@ CONFIG = Path(__file__).parent / "shell_config"
 """Where the shells find a configuration file with profiles."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS)
 @pytest.mark.parametrize(
     ("line", "offered"),

@@ -47,6 +47,7 @@ def on_a_terminal(*arguments: str, status: int = 0, data: bytes = b"", **variabl
 PING = ("decode", "-V", "5", "c000")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "variables", "colored"),
     [
@@ -64,6 +65,7 @@ def test_colour_in_a_pipe(arguments: tuple[str, ...], variables: dict[str, str],
     assert ("\x1b[" in piped(*PING, *arguments, **variables)) is colored
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "variables", "colored"),
     [
@@ -80,6 +82,7 @@ def test_colour_on_a_terminal(arguments: tuple[str, ...], variables: Any, colore
     assert ("\x1b[" in shown) is colored
 
 
+@pytest.mark.slow
 def test_the_flags_stand_before_and_after_the_command() -> None:
     before = piped("--color", "always", "--no-pager", *PING)
     assert before == piped(*PING, "--color", "always", "--no-pager")
@@ -87,6 +90,7 @@ def test_the_flags_stand_before_and_after_the_command() -> None:
     assert "\x1b[" in piped("encode", "publish", "-t", "a", "-m", "x", "--inspect", "--color", "always")
 
 
+@pytest.mark.slow
 def test_the_pager_gets_what_the_terminal_would(tmp_path: Path) -> None:
     path = tmp_path / "paged"
     pager = f"cat > '{path}'; echo left the pager"
@@ -98,6 +102,7 @@ def test_the_pager_gets_what_the_terminal_would(tmp_path: Path) -> None:
     assert "1 error" in expected, "what stands on standard error goes through the pager as well"
 
 
+@pytest.mark.slow
 def test_no_pager_where_nobody_asked_for_one(tmp_path: Path) -> None:
     path = tmp_path / "paged"
     pager = f"cat > '{path}'"

@@ -9,6 +9,7 @@ from tests.screens import comparable, parse, run, written
 FILES = sorted((Path(__file__).parent.parent / "transcripts").glob("*.txt"))
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_the_screens_are_as_written(path: Path, mosquitto: int, tmp_path: Path, update: bool) -> None:

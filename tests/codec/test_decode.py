@@ -85,6 +85,7 @@ def test_a_vector_cut_short_is_no_packet(vector: Vector) -> None:
         assert_sound(decoded)
 
 
+@pytest.mark.slow
 @small
 def test_a_vector_with_a_byte_flipped_gives_a_tree(vector: Vector) -> None:
     for at in range(min(len(vector.data), 60)):

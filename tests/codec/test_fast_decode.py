@@ -83,6 +83,7 @@ def framed(first: int, body: bytes) -> bytes:
 # All packets, all bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("cls", "version"), KINDS, ids=NAMES)
 @settings(max_examples=30)
 @given(st.data())

@@ -229,6 +229,7 @@ json_values = st.recursive(
 )
 
 
+@pytest.mark.slow
 @laws
 @given(
     st.sampled_from(["CONNECT", "PUBLISH", "SUBSCRIBE", "DISCONNECT", "SUBACK"]),

@@ -69,6 +69,7 @@ def test_columns_are_single_records(made: Truth, block: int) -> None:
     assert of(made.files[0], block=block) == scalar(made.files[0])
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(troubled(), st.sampled_from(BLOCKS))
 def test_the_same_where_the_network_does_its_worst(file: bytes, block: int) -> None:

@@ -64,6 +64,7 @@ def unescape(text: str) -> str:
     return ESCAPE.sub(meant, text)
 
 
+@pytest.mark.slow
 @laws
 @given(ANY)
 def test_escapes_are_unambiguous(text: str) -> None:

@@ -100,6 +100,7 @@ def test_bytes_that_are_no_packet_break_a_statement_of_the_version() -> None:
     assert judge.broken["MQTT311-2.2.3/length"] == 1
 
 
+@pytest.mark.slow
 def test_acks_that_were_seen_before_are_judged_alike() -> None:
     judge = Judge()
     acks: tuple[type[Packet], ...] = (Puback, Pubrec, Pubrel, Pubcomp)
@@ -159,6 +160,7 @@ def test_the_first_packet_of_a_connection_that_was_seen_to_begin_is_connect() ->
     assert not Judge().packet(begun(PING._replace(offset=2)))[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [0, MOST_CONNECTIONS, 3 * MOST_CONNECTIONS])
 def test_what_follows_when_a_connection_is_over_or_had_to_make_room_is_not_its_beginning(others: int) -> None:
     judge = Judge()

@@ -99,6 +99,7 @@ def labelled(version: Version) -> str:
     return version.label
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", Version, ids=labelled)
 def test_a_few_hundred_verdicts(version: Version) -> None:
     verdicts = Verdicts(version)
@@ -158,6 +159,7 @@ def test_every_way_has_a_name_of_its_own() -> None:
     assert len({way.name for way in WAYS}) == len(WAYS)
 
 
+@pytest.mark.slow
 @given(st.data(), st.sampled_from(Version))
 def test_a_packet_in_pieces_is_the_packet(data: st.DataObject, version: Version) -> None:
     packet = data.draw(packets(version))

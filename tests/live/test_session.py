@@ -187,6 +187,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_ends_with_its_cause(name: str) -> None:
     script, qos, kind, said = FAULTS[name]
@@ -412,6 +413,7 @@ def test_a_client_identifier_that_is_no_utf_8_goes_out_as_it_is() -> None:
     assert [each.hex(" ")[-11:] for each in connects] == ["00 02 61 ff"]
 
 
+@pytest.mark.slow
 def test_answers_to_pingreq_are_no_progress() -> None:
     def script(peer: Peer) -> None:
         peer.accept()
@@ -424,6 +426,7 @@ def test_answers_to_pingreq_are_no_progress() -> None:
         publish_all(target._replace(port=port), [QOS_1], timeout_s=2.5)
 
 
+@pytest.mark.slow
 def test_a_broker_that_leaves_pingreq_unanswered_is_lost() -> None:
     target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
     with scripted(sends("")) as port, pytest.raises(Lost, match="did not answer PINGREQ"):

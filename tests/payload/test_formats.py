@@ -222,6 +222,7 @@ def _reading() -> tuple[Callable[[bytes], bytes], Callable[[bytes], Any]]:
     return made.convert, made._class.FromString
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "sentence"),
     [

@@ -42,6 +42,7 @@ VALUES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", VALUES)
 def test_a_value_beyond_every_packet_is_refused_when_it_passes_the_limit(name: str) -> None:
     arguments, source = VALUES[name]

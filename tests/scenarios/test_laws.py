@@ -53,6 +53,7 @@ def round_trip(packet: Packet, version: Version) -> None:
     assert_sound(decoded)
 
 
+@pytest.mark.slow
 @each_version
 @each_kind
 @laws
@@ -121,6 +122,7 @@ def test_random_bytes_give_a_tree_and_no_exception(data: bytes, version: Version
     any_bytes(data, version)
 
 
+@pytest.mark.slow
 @many
 @given(versions.flatmap(lambda version: st.tuples(damaged(version), versions)))
 def test_damaged_packets_give_a_tree_and_no_exception(drawn: tuple[bytes, Version]) -> None:
@@ -134,6 +136,7 @@ def test_damaged_packets_give_a_tree_and_no_exception_deep(drawn: tuple[bytes, V
     any_bytes(*drawn)
 
 
+@pytest.mark.slow
 @each_version
 @laws
 @given(data=st.data())
@@ -208,6 +211,7 @@ def test_chunks_do_not_matter(sent: list[bytes], cuts: list[int]) -> None:
     assert fed(Stream(CLIENT), (data[at : at + 1] for at in range(len(data)))) == whole
 
 
+@pytest.mark.slow
 @laws
 @given(streams, streams)
 def test_what_came_before_moves_the_offsets_of_frames(before: list[bytes], sent: list[bytes]) -> None:
@@ -256,6 +260,7 @@ def test_a_caller_that_stops_early_loses_nothing(sent: list[bytes], cuts: list[i
     assert frames == sent
 
 
+@pytest.mark.slow
 @each_version
 @laws
 @given(data=st.data())

@@ -120,6 +120,7 @@ def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
     assert "summary" not in json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
     page = tmp_path / "page.html"
     for _ in range(2):

@@ -165,6 +165,7 @@ def test_a_line_goes_out_while_the_pipe_stays_open(mosquitto: int) -> None:
         assert process.wait() == 0
 
 
+@pytest.mark.slow
 def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: int) -> None:
     line = (
         f"(echo a; sleep 2.5; echo b) | {shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t s -q 1 -l --timeout 2"
@@ -172,6 +173,7 @@ def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: 
     assert subprocess.run(["bash", "-c", line], check=False).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_rate_is_kept(mosquitto: int) -> None:
     began = time.monotonic()
     pub("-t", "r", "-q", "1", "-l", "--rate", "100", port=mosquitto, data=b"x\n" * 100)
@@ -192,6 +194,7 @@ def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
     assert said == "mqttpub: nobody subscribes to 'nobody' (0x10)\n"
 
 
+@pytest.mark.slow
 def test_require_subscribers_is_refused_where_nobody_can_know(mosquitto: int, tmp_path: Path) -> None:
     need = "needs QoS 1 or 2: a QoS 0 message is not acknowledged\n"
     flags = ("-t", "nobody", "--require-subscribers")

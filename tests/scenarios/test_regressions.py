@@ -207,6 +207,7 @@ PRINTING = {
 CLOSING = {"walkthrough": "<&- >&-", "decode hex:c000": "1</dev/null", "explain": "<&- >&-"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", PRINTING)
 def test_output_that_is_lost_is_said(line: str, mosquitto: int, tmp_path: Path) -> None:
     config = tmp_path / "mqttpub" / "config.toml"
@@ -223,6 +224,7 @@ def test_output_that_is_lost_is_said(line: str, mosquitto: int, tmp_path: Path) 
     assert b"Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "2>/dev/full", "2</dev/null", ">&- 2>/dev/full"])
 def test_without_standard_error_the_exit_status_is_the_same(closed: str) -> None:
     for line, status in {

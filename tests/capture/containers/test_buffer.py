@@ -1,5 +1,6 @@
 """The bytes of a file as they come."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,7 @@ def test_reading_gives_what_is_there_first() -> None:
     assert [buffer.read(2) for _ in range(4)] == [b"ab", b"c", b"de", b""]
 
 
+@pytest.mark.slow
 @given(st.lists(st.binary(min_size=1, max_size=6)), st.lists(st.tuples(st.sampled_from("nsr"), st.integers(0, 12))))
 def test_every_way_of_reading_goes_on_where_the_last_one_ended(
     given: list[bytes], steps: list[tuple[str, int]]

@@ -135,6 +135,7 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, data: st.DataO
     assert error is None or 0 <= error.offset <= len(mutated)
 
 
+@pytest.mark.slow
 @given(files(), st.integers(1, 40))
 def test_pieces_of_any_size(file: Written, size: int) -> None:
     source = BytesIO(file.data)
@@ -328,6 +329,7 @@ def test_places_beyond_four_gigabytes() -> None:
         next(reader)
 
 
+@pytest.mark.slow
 @pytest.mark.tshark
 def test_tshark_reads_the_same(tmp_path: Path) -> None:
     file = Pcapng()

@@ -59,6 +59,7 @@ def test_again_late_and_in_fragments(capture: Captured) -> None:
     check(capture)
 
 
+@pytest.mark.slow
 @few
 @given(captures(Trouble(lost=30)))
 def test_lost(capture: Captured) -> None:

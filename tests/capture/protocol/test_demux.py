@@ -60,6 +60,7 @@ def opened(version: Version = V5, **more: Any) -> Script:
 # laws
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.data(), talks)
 def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent) -> None:

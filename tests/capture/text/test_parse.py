@@ -161,6 +161,7 @@ WRITERS: dict[str, tuple[str, Callable[[bytes], str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITERS)
 @given(data=packets)
 def test_reads_back(name: str, data: bytes) -> None:
@@ -579,6 +580,7 @@ REPEATED = (
 """Texts that a careless pattern would look at again and again."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["auto", "base64", "escaped"])
 @pytest.mark.parametrize("start", ["", "30 ", "[48 ", "0000  30 31  ", '"', "\\x30"])
 def test_linear_time(start: str, form: str) -> None:

@@ -40,6 +40,7 @@ def test_connections_times_messages_are_sent(qos: str, mosquitto: int) -> None:
         assert ordered == sorted(ordered)
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.parametrize(
     ("flags", "payload"),
@@ -66,6 +67,7 @@ def test_a_format_without_a_payload_is_refused() -> None:
     assert (done.returncode, done.stderr) == (2, said)
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 def test_a_rate_and_a_duration_bound_the_messages(mosquitto: int) -> None:
     record = json.loads(bench(mosquitto, "--duration", "1", "--rate", "50", "-q", "1", "--json"))
@@ -121,6 +123,7 @@ def test_a_refused_connection_is_the_exit_status() -> None:
 ENDS = [(signal.SIGTERM, 143, "terminated"), (signal.SIGHUP, 129, "hung up")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "status", "word"), ENDS)
 def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status: int, word: str) -> None:
     here, last = threading.Event(), []

@@ -207,6 +207,7 @@ UNSENT = ("--packet-id", "1")
 """Refused, for a message of QoS 0, when all else is right; so nothing is sent."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OF_SECRETS)
 def test_no_mistake_around_a_secret_shows_it(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

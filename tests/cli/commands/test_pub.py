@@ -77,6 +77,7 @@ def test_qos_2_takes_four_packets_in_order(mosquitto: int) -> None:
     assert flow[1:] == ["< 50 02 11 c2", "> 62 02 11 c2", "< 70 02 11 c2"]
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.parametrize("version", ["3.1", "3.1.1", "5"])
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
@@ -263,6 +264,7 @@ def ended(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, 
     return out, err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 @pytest.mark.parametrize("wait", WAITS)
 def test_a_signal_takes_leave_of_the_broker_and_says_what_was_awaited(wait: str, number: signal.Signals) -> None:
@@ -275,6 +277,7 @@ def test_a_signal_takes_leave_of_the_broker_and_says_what_was_awaited(wait: str,
     assert (out, err) == ("", f"mqttpub: {SIGNALS[number][1]}; {awaited}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_the_pause_before_connecting_again(number: signal.Signals) -> None:
     with running(free_port(), "-m", "x", "--reconnect", "--timeout", "60") as process:

@@ -326,6 +326,7 @@ def test_with_quiet_nobody_is_warned(capsys: pytest.CaptureFixture[str], first_i
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_session_of_a_terminal_is_warned_once_and_a_script_without_one_never(tmp_path: Path) -> None:
     line = shlex.join([*PROGRAM, "pub", "-p", "1", *PLAIN, "-P", "x"])
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}

@@ -19,6 +19,7 @@ TOLD = {"frame": "record", "direction": "direction", "type": "type", "version": 
         "length": "length", "payload_length": "payload_length"}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_rows_are_those_of_the_summary(tmp_path: Path) -> None:
     for capture in (QOS2, EVERY):
         path = tmp_path / "packets.parquet"
@@ -57,6 +58,7 @@ def test_what_was_good_is_in_the_table_of_a_broken_capture(tmp_path: Path) -> No
     assert 0 < pq.read_table(path).num_rows < 54
 
 
+@pytest.mark.slow
 def test_damage_in_the_middle_takes_away_what_it_hits(tmp_path: Path) -> None:
     good, bad, path = tmp_path / "good.pcap", tmp_path / "bad.pcap", tmp_path / "packets.parquet"
     whole = truth(3, connections=8, messages=60)

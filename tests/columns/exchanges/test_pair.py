@@ -159,6 +159,7 @@ def dialogues(draw: st.DrawFn) -> list[Event]:
     return events
 
 
+@pytest.mark.slow
 @given(dialogues(), st.lists(st.integers(0, 25), max_size=3))
 @settings(max_examples=40)
 def test_exchanges_are_those_of_the_scalar_way(events: list[Event], cuts: list[int]) -> None:

@@ -48,6 +48,7 @@ def _loads(data: bytes, found: bytes, parts: int) -> list[float]:
     return [load / sum(loads) for load in loads.tolist()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["pcap", "pcapng", "big-endian pcapng", "gzip", "many files"])
 def test_shares_are_even(tmp_path: Path, kind: str) -> None:
     data = _uneven(">" if kind.startswith("big") else "<", "pcapng" if "ng" in kind else "pcap")

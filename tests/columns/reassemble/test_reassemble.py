@@ -202,6 +202,7 @@ def test_what_is_no_segment_is_counted() -> None:
 # many connections
 
 
+@pytest.mark.slow
 @settings(max_examples=6)
 @given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from((1, 400, 3_000, 1 << 20)))
 def test_few_connections_are_remembered(seed: int, most: int, block: int) -> None:
@@ -240,6 +241,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 # the state after it is that of single records
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
 def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:

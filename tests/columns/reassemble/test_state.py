@@ -72,6 +72,7 @@ def through_websocket(
     return seen(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extensions", ["", "permessage-deflate", "permessage-deflate; client_no_context_takeover"])
 def test_websocket_too(extensions: str) -> None:
     packets = [CONNECTS[V5], *[publish(b"the same again and again" * 40)] * 3, publish(bytes(50_000)), publish()]
@@ -136,6 +137,7 @@ def test_both_directions_fall_into_one_bucket() -> None:
             assert sum(found[0]) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(troubled(), st.integers(2, 4), st.sampled_from((400, 1 << 20)))
 def test_all_buckets_say_the_same_of_what_is_no_connection(data: bytes, parts: int, block: int) -> None:
@@ -161,6 +163,7 @@ def _both(version: int) -> list[tuple[tuple[bytes, bytes], bytes]]:
     return [(wire.ends[0], ports[0] + ports[1]), (wire.ends[1], ports[1] + ports[0])]
 
 
+@pytest.mark.slow
 def test_the_state_does_not_grow_with_what_is_over() -> None:
     state, sizes = State(), list[int]()
     for round in range(4):

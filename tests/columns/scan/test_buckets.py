@@ -38,6 +38,7 @@ def _slots(some: list[bytes]) -> Words:
     return slots6(words(0, 16, "<u8"), words(16, 32, "<u8"), ports)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", [2, 3, 16])
 def test_connections_that_differ_in_little_fall_into_all_shares(parts: int) -> None:
     server = b"\x0a\1\0\1"

@@ -70,6 +70,7 @@ def one_by_one(data: bytes) -> tuple[list[Record], str]:
     return found, ""
 
 
+@pytest.mark.slow
 @settings(max_examples=30)
 @given(packets, st.sampled_from(sorted(PCAP)), st.sampled_from("<>"), blocks, st.data())
 def test_pcap(given: list[Packet], kind: str, order: str, block: int, data: st.DataObject) -> None:
@@ -175,6 +176,7 @@ def test_segments_below_every_link(link: str, version: int) -> None:
     assert len(parts.flows) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(troubled(), st.integers(2, 5), st.booleans())
 def test_a_share_is_what_all_segments_tell_of_its_connections(data: bytes, parts: int, told: bool) -> None:
@@ -247,6 +249,7 @@ def test_damaged_members(data: bytes, seed: int, zstandard: bool, block: int) ->
     assert read(pressed, block) == one_by_one(pressed)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(damaged_captures(), blocks, st.integers(300, 30_000))
 def test_damaged_captures(tmp_path_factory: pytest.TempPathFactory, data: bytes, block: int, size: int) -> None:
@@ -313,6 +316,7 @@ def test_a_file_of_an_unknown_version_is_one_part(tmp_path: Path) -> None:
         list(part.records())
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(troubled(), blocks)
 def test_troubled_captures(data: bytes, block: int) -> None:

@@ -226,6 +226,7 @@ def test_packets_need_not_come_in_whole_segments(broker: Broker) -> None:
         assert wire.next() == Pingresp()
 
 
+@pytest.mark.slow
 def test_many_packets_come_in_one_segment(broker: Broker) -> None:
     many = [Publish(topic="a", qos=1, packet_id=index) for index in range(1, 3001)]
     with Wire(broker.port) as wire:

@@ -92,6 +92,7 @@ def in_columns(file: bytes, version: Version | None) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", Version)
 def test_each_fault_of_a_conversation_is_found_in_its_capture(version: Version) -> None:
     missed = {str(row): set(row.ids) - judged(recorded(row), version) for row in READABLE if row.version == version}
@@ -122,6 +123,7 @@ LATER: list[list[Sent]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", Version)
 def test_a_client_that_does_not_begin_with_connect_is_found(version: Version) -> None:
     expected = {Version.V5: "MQTT5-3.1.0-1", Version.V311: "MQTT311-3.1.0-1", Version.V31: "MQTT31-3.1/first"}[version]

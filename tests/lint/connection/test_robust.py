@@ -3,6 +3,7 @@
 import tracemalloc
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,6 +24,7 @@ from tests.strategies import conversations, directions, encoded, packets, versio
 times = st.none() | st.integers(0, 10**12)
 
 
+@pytest.mark.slow
 @given(st.data(), versions)
 @settings(max_examples=30)
 def test_valid_packets_in_any_order(data: st.DataObject, version: Version) -> None:
@@ -92,6 +94,7 @@ def test_identifiers() -> None:
     assert sum(id in kept for id in range(65536)) == 1000
 
 
+@pytest.mark.slow
 def test_memory_has_bounds() -> None:
     talk, alias = Conversation(), BY_KEY["topic_alias"].id
     client, server, v5 = Direction.CLIENT, Direction.SERVER, Version.V5

@@ -93,6 +93,7 @@ def test_every_id_that_can_be_cited_exists() -> None:
         assert statement(id).id == id
 
 
+@pytest.mark.slow
 def test_whatever_finds_something_cites_what_exists() -> None:
     """Each `Law` and `cite` in the source, rules of conversations included, and no finding made but with an id."""
     cited = set[str]()
@@ -203,6 +204,7 @@ def test_any_bytes_behind_a_right_length(
     assert_right(decode(bytes((first, len(body))) + body, version), direction)
 
 
+@pytest.mark.slow
 @given(st.data(), versions, senders)
 def test_any_packet_with_a_few_wrong_bytes(data: st.DataObject, version: Version, direction: Direction | None) -> None:
     broken = bytearray(data.draw(encoded(version, valid=False)))
@@ -211,6 +213,7 @@ def test_any_packet_with_a_few_wrong_bytes(data: st.DataObject, version: Version
     assert_right(decode(bytes(broken), version), direction)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("direction", Direction)
 @pytest.mark.parametrize("version", Version, ids=lambda version: version.label)
 @given(data=st.data())

@@ -175,6 +175,7 @@ def test_insecure_says_so_each_time(brokers: Broker) -> None:
         assert done.stderr == "mqttpub: --insecure: the certificate of the broker is not verified\n"
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 def test_insecure_with_a_ca_file_checks_the_chain(brokers: Broker) -> None:
     done = pub("-p", str(brokers.ports["elsewhere"]), "--insecure", "--cafile", str(brokers.ca.cert))
@@ -187,6 +188,7 @@ def test_insecure_with_a_ca_file_checks_the_chain(brokers: Broker) -> None:
     assert "is not trusted" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.parametrize(("host", "place"), [("", "localhost"), ("-h ::1", "[::1]"), ("-h 127.0.0.1", "127.0.0.1")])
 def test_inspect_shows_the_layers(host: str, place: str, brokers: Broker) -> None:
@@ -261,6 +263,7 @@ def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pyte
         publish(Target("127.0.0.1", port, transport=Transport(tls=trusting(brokers))), qos=0)
 
 
+@pytest.mark.slow
 @pytest.mark.broker
 @pytest.mark.tshark
 def test_tshark_reads_the_connection_with_the_key_log(brokers: Broker, tmp_path: Path) -> None:

@@ -220,6 +220,7 @@ def contents(path: Path) -> tuple[Any, ...]:
         return outbox.client_id, outbox.place("1:2"), stored, [each[:3] for each in begun], again, outbox.count()
 
 
+@pytest.mark.slow
 def test_a_damaged_outbox_never_passes_for_a_whole_one(tmp_path: Path) -> None:
     whole, path = tmp_path / "whole", tmp_path / "damaged"
     with Outbox(str(whole)) as outbox:

@@ -77,6 +77,7 @@ print(count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30_00
 """
 
 
+@pytest.mark.slow
 def test_memory_stays_small() -> None:
     given = b"x" * 63 + b"\n" + b"1234567\n" * 500_000
     done = subprocess.run([sys.executable, "-c", MEASURE], input=given, capture_output=True, check=True)

@@ -397,6 +397,7 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("error", "place"),
     [
@@ -465,6 +466,7 @@ def test_what_the_system_did_not_give_a_resumed_run_reads(
 # runs that add to others
 
 
+@pytest.mark.slow
 def test_resume_leaves_what_append_added(ring: list[Path], tmp_path: Path) -> None:
     out, other = tmp_path / "out", rotated(capture(6, clients=5, messages=4), tmp_path / "other", 1)[0]
 

@@ -57,6 +57,7 @@ SLOW = pytest.mark.long
 MANY = [pytest.param(1, marks=SLOW), 2, pytest.param(4, marks=SLOW), pytest.param(16, marks=SLOW)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [1, 19])
 @pytest.mark.parametrize("partitions", MANY)
 def test_all_is_there_once(partitions: int, files: int, tmp_path: Path) -> None:

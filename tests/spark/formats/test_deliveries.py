@@ -3,6 +3,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -142,6 +143,7 @@ def take(spool: Spool, packet: bytes) -> int:
     return message.packet_id
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.sampled_from([1, 2]), min_size=1, max_size=12),
     st.lists(st.tuples(st.integers(0, 6), st.booleans(), st.integers(0, 6)), max_size=12),

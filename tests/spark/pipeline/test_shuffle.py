@@ -29,6 +29,7 @@ def assigned(number: int) -> Connack:
     return Connack(properties=(Property(BY_KEY["assigned_client_identifier"].id, f"auto-{number}"),))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("partitions", [1, 4, 16])
 @pytest.mark.parametrize("resumed", [False, True])

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 
 from mqttpub.codec.decode import decode
@@ -53,6 +54,7 @@ EXPECTED = """\
 ]"""
 
 
+@pytest.mark.slow
 @laws
 @given(wires())
 def test_it_is_json_in_ascii_whatever_the_bytes_are(wire: tuple[bytes, Version]) -> None:

@@ -225,6 +225,7 @@ def test_shape(decoded: Decoded, width: int, limit: int | None, secrets: bool) -
     assert all(row == row.rstrip() for row in text.split("\n"))
 
 
+@pytest.mark.slow
 @laws
 @given(judged(), st.sampled_from(WIDTHS), st.sampled_from([None, 0, 5]))
 def test_every_finding_is_shown_once(decoded: Decoded, width: int, limit: int | None) -> None:
@@ -304,6 +305,7 @@ def test_all_of_a_large_payload_takes_linear_time() -> None:
     assert sum(1 for _ in annotate(decoded, limit=None)) > 125_000
 
 
+@pytest.mark.slow
 def test_many_secrets_take_linear_time() -> None:
     decoded = of(Connack(properties=(Property(0x16, b"\1"),) * 5_000))
     assert sum(1 for _ in annotate(decoded)) > 5_000

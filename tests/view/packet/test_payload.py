@@ -82,6 +82,7 @@ def test_a_string_is_a_line() -> None:
     assert laid_out(' "word" ', 10) == ['"word"']
 
 
+@pytest.mark.slow
 @laws
 @given(values, st.integers(1, 60))
 def test_pretty_json_says_the_same(value: object, width: int) -> None:

@@ -231,6 +231,7 @@ def test_fields_have_their_names_their_places_and_their_words() -> None:
     assert found["Maximum QoS"] == (0b11, [], "2  exactly once")
 
 
+@pytest.mark.slow
 @laws
 @given(judged())
 def test_fields_tile_any_packet(decoded: Decoded) -> None:
@@ -243,6 +244,7 @@ def test_fields_tile_any_packet(decoded: Decoded) -> None:
     assert at == len(decoded.data)
 
 
+@pytest.mark.slow
 @laws
 @given(judged(), st.booleans())
 def test_any_packet_can_be_read_back(decoded: Decoded, secrets: bool) -> None:
@@ -371,6 +373,7 @@ def test_large_packets_are_written_early() -> None:
     assert len(out.getvalue()) > 2_000_000
 
 
+@pytest.mark.slow
 def test_small_packets_take_little_room() -> None:
     packets = [
         of(Publish(topic=f"plant/{n % 9}/temperature", qos=1, packet_id=n + 1, payload=b'{"v":%d.25}' % n))

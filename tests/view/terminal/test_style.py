@@ -78,6 +78,7 @@ def test_long_lines_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown([[("word " * 50, "")], []], color=True) == "word " * 50 + "\n\n"
 
 
+@pytest.mark.slow
 @laws
 @given(judged())
 def test_color_changes_nothing_else(decoded: Decoded) -> None:

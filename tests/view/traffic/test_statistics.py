@@ -75,6 +75,7 @@ def test_names_of_clients_obey_no_terminal() -> None:
     check(screen(counted(talk.events), width=80), 80)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(talks())
 def test_the_screen_keeps_its_width_and_the_record_is_json(events: list[Event]) -> None:
