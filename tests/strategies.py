@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from mqttpub.codec.encode import encode
-from mqttpub.spec.constraints import Ascii, Characters, InTable, LevelWildcards, Limit, NotEmpty, OneOf
+from mqttpub.spec.constraints import Ascii, Characters, Constraint, InTable, LevelWildcards, NotEmpty, OneOf
 from mqttpub.spec.declare import PACKETS, Field, Group, Packet, Property
 from mqttpub.spec.packets import Auth, Connack, Connect, Disconnect, Publish, Subscription, Will
 from mqttpub.spec.properties import BY_KEY, PROPERTIES, WILL, of_packet
@@ -126,13 +126,13 @@ def senders(cls: type[Packet], version: Version) -> list[Direction]:
     """Return the ends that may send a packet; none where the version does not have it."""
     if cls.since > version:
         return []
-    allowed = cls.senders if version == Version.V5 else cls.senders3
+    allowed = cls.senders if version == Version.V5 else cls.senders_before_5
     return [end for end in Direction if end in allowed]
 
 
-def limits_of(limits: Iterable[Limit], version: Version) -> list[Limit]:
+def limits_of(limits: Iterable[Constraint], version: Version) -> list[Constraint]:
     """Return the limits that a version makes."""
-    return [limit for limit in limits if limit.law.id(version)]
+    return [limit for limit in limits if limit.ref.id(version)]
 
 
 def _valid(cls: type[Packet], version: Version, direction: Direction) -> SearchStrategy[Packet]:
@@ -188,7 +188,7 @@ def _field(place: str, field: Field, version: Version, valid: bool, direction: D
 def _bits(field: Field, version: Version, valid: bool) -> SearchStrategy[Any]:
     limits = limits_of(field.limits, version) if valid else []
     allowed = [
-        value for value in range((field.mask >> field.shift) + 1) if not any(one.broken(value) for one in limits)
+        value for value in range((field.mask >> field.shift) + 1) if not any(one.violation(value) for one in limits)
     ]
     return st.sampled_from([bool(value) for value in allowed] if field.single else allowed)
 
@@ -210,7 +210,12 @@ def _list(field: Field, version: Version, valid: bool) -> SearchStrategy[tuple[A
 
 
 def _limited(
-    type: WireType, limits: Iterable[Limit], version: Version, *, names: Any = None, direction: Direction | None = None
+    type: WireType,
+    limits: Iterable[Constraint],
+    version: Version,
+    *,
+    names: Any = None,
+    direction: Direction | None = None,
 ) -> SearchStrategy[Any]:
     """Return the values of a data type that break none of the limits."""
     demanded = limits_of(limits, version)
@@ -226,9 +231,9 @@ def _limited(
     return made
 
 
-def _right(limit: Limit, value: Any) -> bool:
+def _right(limit: Constraint, value: Any) -> bool:
     parts = value if isinstance(value, tuple) else (value,)
-    return not any(limit.broken(part) for part in parts)
+    return not any(limit.violation(part) for part in parts)
 
 
 def _codes(names: Codes, version: Version, direction: Direction | None) -> SearchStrategy[int]:
@@ -237,7 +242,7 @@ def _codes(names: Codes, version: Version, direction: Direction | None) -> Searc
     return st.sampled_from([row.code for row in rows if letter in row.sender])
 
 
-_BUILDERS: dict[type[Limit], Callable[[Any], SearchStrategy[Any]]] = {
+_BUILDERS: dict[type[Constraint], Callable[[Any], SearchStrategy[Any]]] = {
     Characters: lambda limit: st.text(_plain_text, min_size=limit.low, max_size=min(limit.high, 40)),
     Ascii: lambda limit: st.text(st.characters(min_codepoint=0x20, max_codepoint=0x7E)).map(str.encode),
     OneOf: lambda limit: st.sampled_from(limit.allowed),

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ..common.words import plural
-from ..spec import structure
-from ..spec.constraints import Law
+from ..spec import constraints
+from ..spec.constraints import StatementRef
 from ..spec.declare import Field, Group, Property
 from ..spec.packets import Connect, Packet, declared
 from ..spec.properties import PROPERTIES, PropertyRow
@@ -93,13 +93,13 @@ class _Reader:
 
     # findings
 
-    def found(self, law: Law, path: str, span: Span, message: str, mask: int = 0) -> None:
+    def found(self, law: StatementRef, path: str, span: Span, message: str, mask: int = 0) -> None:
         if self.lost:
             return
-        self.lost = law is structure.PROPERTY_SHORT
+        self.lost = law is constraints.PROPERTY_SHORT
         self.findings.append(finding(law.id(self.version), path, span, message, mask=mask, reason=self.answer))
 
-    def short(self, error: Short, law: Law, path: str, label: str) -> None:
+    def short(self, error: Short, law: StatementRef, path: str, label: str) -> None:
         if self.clipped:
             return
         left = f"{error.left} {plural(error.left, 'byte is', 'bytes are')} left"
@@ -120,7 +120,7 @@ class _Reader:
 
     def first_byte(self, root: Node, values: dict[str, Any]) -> None:
         if not self.data:
-            self.found(structure.SHORT, self.name, Span(0, 0), "no bytes, but a packet has 2 or more")
+            self.found(constraints.SHORT, self.name, Span(0, 0), "no bytes, but a packet has 2 or more")
             raise _CutError
         first = self.cursor.integer(1)
         node = Node("header", Span(0, 1), first, kind="octet", label="Fixed header")
@@ -131,7 +131,7 @@ class _Reader:
             self.bits(node, self.cls.plan[self.version][0], first, values)
             return
         node.children.append(Node("flags", node.span, first & 15, mask=0x0F, kind="reserved", label="Flags"))
-        self.found(structure.TYPE, f"{self.name}.type", node.span, f"packet type {first >> 4} is reserved", 0xF0)
+        self.found(constraints.TYPE, f"{self.name}.type", node.span, f"packet type {first >> 4} is reserved", 0xF0)
         self.broken = True
 
     def body(self, root: Node, values: dict[str, Any]) -> None:
@@ -140,7 +140,7 @@ class _Reader:
         left = self.cursor.end - self.cursor.pos
         if remaining > left:
             message = f"Remaining Length {remaining}, but {left} byte{'s are' if left != 1 else ' is'} left"
-            self.found(structure.SHORT, path, root.children[-1].span, message)
+            self.found(constraints.SHORT, path, root.children[-1].span, message)
             self.clipped = True
         with self.cursor.window(remaining):
             if self.cls:
@@ -160,10 +160,10 @@ class _Reader:
             return
         if not self.broken:
             message = f"{span.length} {plural(span.length, 'byte is', 'bytes are')} left over after the last field"
-            self.found(structure.TRAILING, f"{self.name}.trailing", span, message)
+            self.found(constraints.TRAILING, f"{self.name}.trailing", span, message)
         self.gap(root, "unread" if self.broken else "trailing")
 
-    def variable(self, parent: Node, name: str, label: str, path: str, law: Law = structure.SHORT) -> int:
+    def variable(self, parent: Node, name: str, label: str, path: str, law: StatementRef = constraints.SHORT) -> int:
         """Read a length or identifier that is a Variable Byte Integer, with its node."""
         cursor = self.cursor
         start = cursor.pos
@@ -183,13 +183,13 @@ class _Reader:
     def overlong(self, parent: Node, name: str, label: str, path: str) -> None:
         span = Span(self.cursor.pos, self.cursor.pos + 4)
         parent.children.append(Node(name, span, self.cursor.take(4), kind="gap", label=label))
-        self.found(structure.LENGTH, path, span, f"{label} does not end at its fourth byte")
+        self.found(constraints.LENGTH, path, span, f"{label} does not end at its fourth byte")
 
     def shortest(self, value: int, span: Span, path: str, label: str) -> None:
         needed = len(VARIABLE.write(value))
         if span.length > needed:
             message = f"{label} {value} takes {span.length} bytes, but {needed} {plural(needed, 'byte')} would do"
-            self.found(structure.SHORTEST, path, span, message)
+            self.found(constraints.SHORTEST, path, span, message)
 
     # fields
 
@@ -228,7 +228,9 @@ class _Reader:
         parent.children.append(node)
         self.bits(node, step, octet, values)
 
-    def read(self, type: WireType, parent: Node, name: str, label: str, path: str, law: Law = structure.SHORT) -> Any:
+    def read(
+        self, type: WireType, parent: Node, name: str, label: str, path: str, law: StatementRef = constraints.SHORT
+    ) -> Any:
         """Read a value; what is cut short or overlong gets a node and a finding."""
         cursor = self.cursor
         start = cursor.pos
@@ -303,7 +305,7 @@ class _Reader:
         if cursor.pos >= cursor.end:
             if not self.clipped:
                 message = "no Property Length, but it is 0 where there are none"
-                self.found(structure.NO_PROPERTIES, path, node.span, message)
+                self.found(constraints.NO_PROPERTIES, path, node.span, message)
             raise _CutError
         parent.children.append(node)
         try:
@@ -318,7 +320,7 @@ class _Reader:
         if length > left and not self.clipped:
             self.clipped = True
             message = f"Property Length {length}, but {left} byte{'s are' if left != 1 else ' is'} left"
-            self.found(structure.PROPERTY_SHORT, f"{path}.property_length", node.children[-1].span, message)
+            self.found(constraints.PROPERTY_SHORT, f"{path}.property_length", node.children[-1].span, message)
         found: list[Property] = []
         with cursor.window(length):
             try:
@@ -341,13 +343,13 @@ class _Reader:
             node.span = Span(node.span.start, self.cursor.pos)
 
     def identified(self, node: Node, path: str) -> Property:
-        id = self.variable(node, "identifier", "Property identifier", f"{path}.identifier", structure.PROPERTY_SHORT)
+        id = self.variable(node, "identifier", "Property identifier", f"{path}.identifier", constraints.PROPERTY_SHORT)
         row = PROPERTIES.get(id)
         if row is None:
             node.name, node.label = f"property_{id}", f"Property 0x{id:02x}"
             message = f"property 0x{id:02x} is not known, so its length is not either"
             if not self.clipped:
-                self.found(structure.PROPERTY_UNKNOWN, f"{path}.{node.name}", node.children[0].span, message)
+                self.found(constraints.PROPERTY_UNKNOWN, f"{path}.{node.name}", node.children[0].span, message)
             self.gap(node, "value", node.label)
             node.value = node.children[-1].value if node.children[1:] else b""
             return Property(id, node.value)
@@ -361,7 +363,7 @@ class _Reader:
         values = []
         for name, type in parts:
             start = self.cursor.pos
-            value = self.read(type, node, name, row.label, path, structure.PROPERTY_SHORT)
+            value = self.read(type, node, name, row.label, path, constraints.PROPERTY_SHORT)
             span = Span(start, self.cursor.pos)
             kind = "secret" if row.secret else _KINDS.get(type, "number")
             if type is VARIABLE:

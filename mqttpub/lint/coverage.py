@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from ..spec import structure
-from ..spec.constraints import Law
+from ..spec import constraints
+from ..spec.constraints import StatementRef
 from ..spec.declare import PACKETS, Field, Packet
 from ..spec.packets import Connect
 from ..spec.properties import PROPERTIES, WILL
@@ -27,8 +27,8 @@ _KNOWN = tuple(end.value for end in Direction)
 _SIDES = ("", *_KNOWN)
 _UNREAD = "unread"
 """In place of the sender, for packets that could not be read."""
-_EVERY_PACKET = (structure.SHORT, structure.TRAILING, structure.LENGTH, structure.SHORTEST, structure.TYPE)
-_PROPERTY_LISTS = (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN, structure.PROPERTY_PLACE)
+_EVERY_PACKET = (constraints.SHORT, constraints.TRAILING, constraints.LENGTH, constraints.SHORTEST, constraints.TYPE)
+_PROPERTY_LISTS = (constraints.PROPERTY_SHORT, constraints.PROPERTY_UNKNOWN, constraints.PROPERTY_PLACE)
 
 
 class StatementResult(NamedTuple):
@@ -116,13 +116,13 @@ def packets_exercising(version: Version) -> dict[str, frozenset[Key]]:
     return {id: frozenset(keys) for id, keys in found.items()}
 
 
-def _laws(version: Version) -> Iterator[tuple[Law, set[Key]]]:
+def _laws(version: Version) -> Iterator[tuple[StatementRef, set[Key]]]:
     for law in _EVERY_PACKET:
         yield law, {key for code in range(16) for key in (*_sent(code), (code, _UNREAD))}
     for each in RULES:
         if each.cites is None:
             continue
-        sides = (each.sender.value,) if each.sender else _KNOWN if each.cites == structure.DIRECTION else _SIDES
+        sides = (each.sender.value,) if each.sender else _KNOWN if each.cites == constraints.DIRECTION else _SIDES
         yield each.cites, {(kind.code, side) for kind in each.packets for side in sides}
     for kind, (_, law) in LENGTHS.items():
         yield law, _sent(kind.code)
@@ -149,35 +149,35 @@ def _keys(kind: type[Packet], field: Field) -> set[Key]:
     return _sent(kind.code)
 
 
-def _field_laws(kind: type[Packet], field: Field, version: Version) -> Iterator[tuple[Law, set[Key]]]:
+def _field_laws(kind: type[Packet], field: Field, version: Version) -> Iterator[tuple[StatementRef, set[Key]]]:
     if not field.spoken(version):
         return
     keys = _keys(kind, field)
     if field.shape == "properties":
-        yield structure.NO_PROPERTIES, keys
+        yield constraints.NO_PROPERTIES, keys
     nested = getattr(field.item, "layout", ())
     for each in (field, *(inner for inner in nested if inner.spoken(version))):
         text = each.type is STRING or each.item is STRING
         if each.shape == "list":
-            yield from ((limit.law, keys) for limit in demands(each.limits, version, text=False))
+            yield from ((limit.ref, keys) for limit in demands(each.limits, version, text=False))
         limits = each.each if each.shape == "list" else each.limits
-        yield from ((limit.law, keys) for limit in demands(limits, version, text=text))
+        yield from ((limit.ref, keys) for limit in demands(limits, version, text=text))
 
 
-def _property_laws() -> Iterator[tuple[Law, set[Key]]]:
+def _property_laws() -> Iterator[tuple[StatementRef, set[Key]]]:
     for row in PROPERTIES.values():
         holders: set[Key] = {(kind.code, row.id) for kind in PACKETS.values() if kind.name in row.packets}
         if WILL in row.packets:
             holders.add((Connect.code, f"{WILL}.{row.id}"))
         for limit in demands(row.limits, Version.V5, text=row.type in (STRING, PAIR)):
-            yield limit.law, holders
+            yield limit.ref, holders
     # Any property puts these to the test, whether it is allowed there or not.
     anywhere: set[Key] = {(code, id) for code in range(16) for id in PROPERTIES}
     for law in _PROPERTY_LISTS:
         yield law, anywhere
     once: set[Key] = {(kind.code, row.id) for kind in PACKETS.values() for row in PROPERTIES.values()
                       if kind.name not in row.repeatable}  # fmt: skip
-    yield structure.PROPERTY_TWICE, once
+    yield constraints.PROPERTY_TWICE, once
 
 
 _OPTIONAL: list[tuple[str, ...]] = [()] * 16

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 
 from ..codec.tree import Node
-from ..spec.constraints import Law
+from ..spec.constraints import StatementRef
 from ..wire.cursor import Span
 
-_UNCITED = Law()
+_UNCITED = StatementRef()
 
 
 class Place(NamedTuple):
@@ -36,9 +36,9 @@ class Fault(NamedTuple):
     place: Place | str
     """The field at fault, or its path without the name of the packet; empty for the packet as a whole."""
     message: str
-    law: Law = _UNCITED
+    law: StatementRef = _UNCITED
     """What it violates; rules of single packets leave it out, because `cites` of their declaration says it."""
-    also: tuple[Law, ...] = ()
+    also: tuple[StatementRef, ...] = ()
     """Other statements that it violates; a tally counts them, the finding does not cite them."""
     severity: str = ""
     """The finding is at most this severe; empty for the severity of the statement."""

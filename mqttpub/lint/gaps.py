@@ -2,8 +2,8 @@
 
 from ..codec.decode import decode
 from ..codec.tree import Finding, finding
-from ..spec import structure
-from ..spec.constraints import Law
+from ..spec import constraints
+from ..spec.constraints import StatementRef
 from ..spec.versions import Version
 from ..traffic.events import GapSeen
 from ..wire.cursor import Span
@@ -17,9 +17,9 @@ def gap_finding(event: GapSeen, version: Version) -> Finding:
     decoded = decode(event.data, version, direction=event.direction)
     length = decoded.root.child("remaining_length")
     law = _law(event)
-    if law is structure.SHORT and length and length.kind != "gap":
+    if law is constraints.SHORT and length and length.kind != "gap":
         if length.span.stop + length.value < (event.length or 0):
-            law = structure.TRAILING
+            law = constraints.TRAILING
         path = f"{decoded.root.name}.{length.name}"
         return finding(law.id(version), path, length.span, event.message)
     for each in decoded.findings:
@@ -28,11 +28,11 @@ def gap_finding(event: GapSeen, version: Version) -> Finding:
     return finding(law.id(version), decoded.root.name, Span(0, min(len(event.data), 1)), event.message)
 
 
-def _law(event: GapSeen) -> Law:
+def _law(event: GapSeen) -> StatementRef:
     """Return the statement that the bytes violate."""
     if event.message.startswith(_OVERLONG):
-        return structure.LENGTH
+        return constraints.LENGTH
     if event.length is not None:
-        return structure.SHORT
+        return constraints.SHORT
     # Only the transport can be wrong from here to the end of the stream.
-    return structure.BINARY_FRAMES if event.message.startswith(_TEXT_FRAME) else structure.TRANSPORT
+    return constraints.BINARY_FRAMES if event.message.startswith(_TEXT_FRAME) else constraints.TRANSPORT

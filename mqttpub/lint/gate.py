@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ..codec.encode import encode
 from ..common.errors import UserError
-from ..spec.constraints import Law
+from ..spec.constraints import StatementRef
 from ..spec.declare import Packet, Property
 from ..spec.packets import Connect, Disconnect, Publish
 from ..spec.properties import BY_KEY
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..codec.tree import Finding
 
 SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
-EXPIRY = Law("3.14.2.2.2/expiry")
+EXPIRY = StatementRef("3.14.2.2.2/expiry")
 
 
 class Forbidden(UserError):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 
-from ..spec.constraints import Law
+from ..spec.constraints import StatementRef
 from ..spec.declare import Packet
 from ..spec.statements import statement
 from ..spec.versions import Direction, Version
@@ -29,7 +29,7 @@ class Rule(NamedTuple):
 
     packets: tuple[type[Packet], ...]
     check: Check
-    cites: Law | None = None
+    cites: StatementRef | None = None
     """The statement that a rule of single packets checks; None for a rule of conversations."""
     sender: Direction | None = None
     """The end that the rule binds, if it binds only one; such a rule is skipped while the sender is unknown."""
@@ -44,7 +44,7 @@ RULES: list[Rule] = []
 
 
 def rule(
-    *packets: type[Packet], cites: Law | None = None, sender: Direction | None = None, severity: str = "",
+    *packets: type[Packet], cites: StatementRef | None = None, sender: Direction | None = None, severity: str = "",
     instead: bool = False,
 ) -> Callable[[C], C]:  # fmt: skip
     """Register a function as a rule for these packets.
@@ -61,14 +61,14 @@ def rule(
     return declared
 
 
-def cite(v5: str = "", v311: str = "", v31: str = "") -> Law:
+def cite(v5: str = "", v311: str = "", v31: str = "") -> StatementRef:
     """Return a reference to a statement by its label in each version; raises KeyError if one is not in the lists."""
-    law = Law(v5, v311, v31)
+    law = StatementRef(v5, v311, v31)
     _resolve(law)
     return law
 
 
-def _resolve(law: Law) -> None:
+def _resolve(law: StatementRef) -> None:
     for version in Version:
         if id := law.id(version):
             statement(id)
@@ -102,7 +102,7 @@ class TestPoint:
     __slots__ = ("laws",)
     __test__ = False
 
-    def __init__(self, *laws: Law) -> None:
+    def __init__(self, *laws: StatementRef) -> None:
         self.laws = laws
         TEST_POINTS.append(self)
 

@@ -11,7 +11,7 @@ SHARE = "$share/"
 """What a shared filter begins with (5.0: 4.8.2)."""
 
 
-class Law(NamedTuple):
+class StatementRef(NamedTuple):
     """The statements that make one demand, by version; empty where a version does not make it."""
 
     v5: str = ""
@@ -24,15 +24,15 @@ class Law(NamedTuple):
         return f"{version.prefix}-{label}" if label else ""
 
 
-class Limit:
+class Constraint:
     """A demand on one value; subclasses say which."""
 
-    __slots__ = ("law",)
+    __slots__ = ("ref",)
 
-    def __init__(self, law: Law) -> None:
-        self.law = law
+    def __init__(self, ref: StatementRef) -> None:
+        self.ref = ref
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         """Return what is and what should be, or an empty string when the value is right."""
         return ""
 
@@ -41,16 +41,16 @@ class Limit:
         return None
 
 
-class OneOf(Limit):
+class OneOf(Constraint):
     """The value is one of a few."""
 
     __slots__ = ("allowed",)
 
-    def __init__(self, law: Law, allowed: Iterable[Any]) -> None:
-        super().__init__(law)
+    def __init__(self, ref: StatementRef, allowed: Iterable[Any]) -> None:
+        super().__init__(ref)
         self.allowed = tuple(allowed)
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         if value in self.allowed:
             return ""
         shown = [f"{item:d}" if isinstance(item, int) else repr(item) for item in self.allowed]
@@ -58,21 +58,21 @@ class OneOf(Limit):
         return f"is {_shown(value)}, but must be {listed}"
 
 
-class InTable(Limit):
+class InTable(Constraint):
     """The code is one that this packet may carry in this version; `names` of the field says which."""
 
 
-class NonZero(Limit):
+class NonZero(Constraint):
     """The value is not 0."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         return "is 0, but must be 1 or more" if value == 0 else ""
 
 
-class NoWildcards(Limit):
+class NoWildcards(Constraint):
     """A Topic Name holds no wildcard character."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         found = [character for character in "+#" if character in value]
         return f"holds the wildcard {' and '.join(found)}" if found else ""
 
@@ -81,20 +81,20 @@ class NoWildcards(Limit):
         return found.span() if found else None
 
 
-class NotEmpty(Limit):
+class NotEmpty(Constraint):
     """A string or a list holds something."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         return "" if value else "is empty"
 
 
-class Wildcards(Limit):
+class Wildcards(Constraint):
     """Wildcards stand where they may; with `shared`, a ShareName is not looked at."""
 
     __slots__ = ("shared",)
 
-    def __init__(self, law: Law, *, shared: bool = False) -> None:
-        super().__init__(law)
+    def __init__(self, ref: StatementRef, *, shared: bool = False) -> None:
+        super().__init__(ref)
         self.shared = shared
 
     def begin(self, value: str) -> int:
@@ -107,7 +107,7 @@ class Wildcards(Limit):
 class LevelWildcards(Wildcards):
     """`#` is alone or behind a /, and last (5.0: 4.7.1.2)."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         at = value.find("#", self.begin(value))
         if at < 0 or (at == len(value) - 1 and (at == 0 or value[at - 1] == "/")):
             return ""
@@ -123,7 +123,7 @@ class SingleWildcards(Wildcards):
 
     _PART = r"(?<=[^/])\+|\+(?=[^/])"
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         return "has a + that is not a whole level" if self.at(value) else ""
 
     def at(self, value: Any) -> tuple[int, int] | None:
@@ -131,19 +131,19 @@ class SingleWildcards(Wildcards):
         return found.span() if found else None
 
 
-class ShareName(Limit):
+class ShareName(Constraint):
     """A shared filter names its group (5.0: 4.8.2)."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         if not value.startswith(SHARE):
             return ""
         return "" if value[len(SHARE) :].split("/")[0] else f"has no ShareName behind {SHARE}"
 
 
-class ShareFilter(Limit):
+class ShareFilter(Constraint):
     """The ShareName has no wildcard and a filter follows it (5.0: 4.8.2)."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         share, slash, rest = value.removeprefix(SHARE).partition("/")
         if not share or not value.startswith(SHARE):
             return ""
@@ -156,10 +156,10 @@ class ShareFilter(Limit):
         return found.span(1) if found else None
 
 
-class Ascii(Limit):
+class Ascii(Constraint):
     """Only 7-bit characters (3.1: 3.1)."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         return "" if value.isascii() else "has bytes above 0x7F"
 
     def at(self, value: Any) -> tuple[int, int] | None:
@@ -167,23 +167,23 @@ class Ascii(Limit):
         return found.span() if found else None
 
 
-class Characters(Limit):
+class Characters(Constraint):
     """The string has between `low` and `high` characters."""
 
     __slots__ = ("high", "low")
 
-    def __init__(self, law: Law, low: int, high: int) -> None:
-        super().__init__(law)
+    def __init__(self, ref: StatementRef, low: int, high: int) -> None:
+        super().__init__(ref)
         self.low, self.high = low, high
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         if self.low <= len(value) <= self.high:
             return ""
         wanted = f"{self.low} to {self.high}" if self.low else f"at most {self.high}"
         return f"has {len(value)} characters, but must have {wanted}"
 
 
-class Pattern(Limit):
+class Pattern(Constraint):
     """A string holds nothing that a pattern matches; `text.isprintable()` is a quick proof that it does not."""
 
     pattern: ClassVar[str]
@@ -191,7 +191,7 @@ class Pattern(Limit):
     says: ClassVar[str]
     """What a string with such characters does; `{}` stands for them."""
 
-    def broken(self, value: Any) -> str:
+    def violation(self, value: Any) -> str:
         place = self.at(value)
         return self.says.format(_named(value[slice(*place)])) if place else ""
 
@@ -245,9 +245,9 @@ class NoControl(Pattern):
     says = "holds {}, which a string should not hold"
 
 
-def valid(v5: str = "", v311: str = "", v31: str = "") -> tuple[Limit, ...]:
+def valid(v5: str = "", v311: str = "", v31: str = "") -> tuple[Constraint, ...]:
     """Return the demand that a string is well-formed, by the statements about its own field."""
-    strict, older = WellFormed(Law(v5, v311)), NearlyWellFormed(Law(v31=v31))
+    strict, older = WellFormed(StatementRef(v5, v311)), NearlyWellFormed(StatementRef(v31=v31))
     return (strict, older) if v31 else (strict,)
 
 
@@ -269,3 +269,47 @@ def _named(text: str) -> str:
         return f"U+{ord(text[0]):04X}"
     shown, more = " ".join(f"{ord(byte) - 0xDC00:02x}" for byte in text[:8]), len(text) - 8
     return f"{shown} and {more} {plural(more, 'byte')} more" if more > 0 else shown
+
+
+# How packets are put together, whatever their type
+
+SHORT = StatementRef("2.1.4/short", "2.2.3/short", "2.1/short")
+"""A field runs past the Remaining Length."""
+TRAILING = StatementRef("2.1.4/trailing", "2.2.3/trailing", "2.1/trailing")
+"""Bytes are left over after the last field."""
+LENGTH = StatementRef("1.5.5/length", "2.2.3/length", "2.1/length")
+"""A Variable Byte Integer has at most four bytes."""
+SHORTEST = StatementRef("1.5.5-1", "2.2.3/shortest", "2.1/shortest")
+"""A Variable Byte Integer uses the fewest bytes."""
+TYPE = StatementRef("2.1.2/type", "2.2.1/type", "2.1/type")
+"""Reserved packet types are not used."""
+DIRECTION = StatementRef("2.1.2/direction", "2.2.1/direction", "2.1/direction")
+"""Some packets come from one end only."""
+NO_PROPERTIES = StatementRef("2.2.2-1")
+"""No properties is written as a Property Length of 0."""
+PROPERTY_SHORT = StatementRef("2.2.2.1/short")
+"""Property Length neither leaves the packet nor cuts a property in half."""
+PROPERTY_UNKNOWN = StatementRef("2.2.2.2/unknown")
+PROPERTY_PLACE = StatementRef("2.2.2.2/not-allowed")
+PROPERTY_TWICE = StatementRef("2.2.2.2/repeated")
+BINARY_FRAMES = StatementRef("6.0.0-1", "6.0.0-1", "1/transport")
+"""On a WebSocket, MQTT travels in binary frames."""
+TRANSPORT = StatementRef("6.0.0/frames", "6.0.0/frames", "1/transport")
+"""What carries MQTT can be unwrapped to a stream of bytes."""
+WELL_FORMED = StatementRef("1.5.4-1", "1.5.3-1", "2.5/string")
+"""Strings are well-formed UTF-8."""
+NO_NUL = StatementRef("1.5.4-2", "1.5.3-2")
+"""Strings hold no U+0000."""
+CONTROL = StatementRef("1.5.4/control", "1.5.3/control")
+"""Strings should hold no control characters and no non-characters."""
+JAVA = StatementRef(v31="2.5/java")
+"""Strings may come from Java's writeUTF."""
+
+STRINGS = (
+    WellFormed(StatementRef(WELL_FORMED.v5, WELL_FORMED.v311)),
+    NearlyWellFormed(StatementRef(v31=WELL_FORMED.v31)),
+    NoJavaForm(JAVA),
+    NoNull(NO_NUL),
+    NoControl(CONTROL),
+)
+"""Limits of every string; one of the same class on its own field takes the place of each."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 from ..wire.types import WireType
-from .constraints import Limit
+from .constraints import Constraint
 from .reason_codes import Codes
 from .versions import Direction, Version
 
@@ -20,8 +20,27 @@ class Field:
     """One declared field of a packet: where it stands, when it is there, what it may hold."""
 
     __slots__ = (
-        "default", "derived", "doc", "each", "fixed", "item", "key", "kind", "label", "limits", "mask",
-        "names", "octet", "older", "shape", "since", "tail", "type", "unit", "until", "when",
+        "default",
+        "derived",
+        "doc",
+        "each",
+        "fixed",
+        "item",
+        "key",
+        "kind",
+        "label",
+        "limits",
+        "mask",
+        "name_before_5",
+        "names",
+        "octet",
+        "shape",
+        "since",
+        "tail",
+        "type",
+        "unit",
+        "until",
+        "when",
     )  # fmt: skip
 
     def __init__(self, **given: Any) -> None:
@@ -29,7 +48,7 @@ class Field:
         """Name in Python and JSON."""
         self.label: str = given.get("label", "")
         """Name in the specification."""
-        self.older: str = given.get("older", "")
+        self.name_before_5: str = given.get("name_before_5", "")
         """Name in 3.1.1 and 3.1, where it is another."""
         self.shape: str = given["shape"]
         """How it is written: bits, value, group, list or properties."""
@@ -58,9 +77,9 @@ class Field:
         self.names: Codes | Mapping[Any, str] | None = given.get("names")
         """Meaning of each value."""
         self.unit: str = given.get("unit", "")
-        self.limits: tuple[Limit, ...] = given.get("limits", ())
+        self.limits: tuple[Constraint, ...] = given.get("limits", ())
         """What the specification demands of the value."""
-        self.each: tuple[Limit, ...] = given.get("each", ())
+        self.each: tuple[Constraint, ...] = given.get("each", ())
         """What it demands of each item of a list."""
 
     @property
@@ -75,7 +94,7 @@ class Field:
 
     def label_in(self, version: Version) -> str:
         """Return what that version calls the field."""
-        return self.older if self.older and version < Version.V5 else self.label
+        return self.name_before_5 if self.name_before_5 and version < Version.V5 else self.label
 
     def spoken(self, version: Version) -> bool:
         """Whether `version` has this field."""
@@ -98,8 +117,8 @@ class Field:
 def bits(
     mask: int, *, octet: str = "", default: Any = MISSING, doc: str = "", label: str = "",
     kind: str = "flag", names: Mapping[Any, str] | None = None, derived: str | None = None,
-    since: Version = Version.V31, until: Version = Version.V5, limits: tuple[Limit, ...] = (),
-    older: str = "",
+    since: Version = Version.V31, until: Version = Version.V5, limits: tuple[Constraint, ...] = (),
+    name_before_5: str = "",
 ) -> Any:  # fmt: skip
     """Declare bits of the first byte, or of the byte named `octet`."""
     return Field(shape="bits", **locals())
@@ -108,8 +127,8 @@ def bits(
 def wire(
     type: WireType, *, default: Any = MISSING, doc: str = "", label: str = "", kind: str = "",
     names: Codes | Mapping[Any, str] | None = None, unit: str = "", when: str | None = None,
-    tail: tuple[Version, ...] = (), since: Version = Version.V31, limits: tuple[Limit, ...] = (),
-    older: str = "", fixed: Mapping[Version, Any] | None = None,
+    tail: tuple[Version, ...] = (), since: Version = Version.V31, limits: tuple[Constraint, ...] = (),
+    name_before_5: str = "", fixed: Mapping[Version, Any] | None = None,
 ) -> Any:  # fmt: skip
     """Declare a value of one data type."""
     return Field(shape="value", **locals())
@@ -123,7 +142,7 @@ def group(item: "type[Group]", *, when: str, default: Any = None, doc: str = "",
 def repeat(
     item: "WireType | type[Group]", *, default: Any = MISSING, doc: str = "", label: str = "",
     kind: str = "", names: Codes | None = None, since: Version = Version.V31,
-    limits: tuple[Limit, ...] = (), each: tuple[Limit, ...] = (), older: str = "",
+    limits: tuple[Constraint, ...] = (), each: tuple[Constraint, ...] = (), name_before_5: str = "",
 ) -> Any:  # fmt: skip
     """Declare a list that fills the rest of the packet."""
     return Field(shape="list", **locals())
@@ -191,12 +210,12 @@ class Packet(Group):
     since: ClassVar[Version]
     senders: ClassVar[frozenset[Direction]]
     """Which ends may send it in MQTT 5.0."""
-    senders3: ClassVar[frozenset[Direction]]
+    senders_before_5: ClassVar[frozenset[Direction]]
     """Which ends may send it in 3.1 and 3.1.1."""
 
     def may_send(self, direction: Direction, version: Version) -> bool:
         """Whether that end may send this packet in that version."""
-        return direction in (self.senders if version == Version.V5 else self.senders3)
+        return direction in (self.senders if version == Version.V5 else self.senders_before_5)
 
 
 PACKETS: dict[int, type[Packet]] = {}
@@ -233,15 +252,15 @@ def _plan(layout: Iterable[Field], version: Version) -> tuple[tuple[Field, ...],
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(bits, wire, group, repeat, properties))
 def control_packet(
-    code: int, *, section: str, sender: str = "cs", sender3: str | None = None, since: Version = Version.V31
+    code: int, *, section: str, sender: str = "cs", sender_before_5: str | None = None, since: Version = Version.V31
 ) -> Callable[[type[P]], type[P]]:
-    """Declare a control packet; `sender` is c, s or cs, `sender3` the same before 5.0."""
+    """Declare a control packet; `sender` is c, s or cs, `sender_before_5` the same before 5.0."""
 
     def declared(cls: type[P]) -> type[P]:
         declare(cls)
         cls.code, cls.section, cls.since, cls.name = code, section, since, cls.__name__.upper()
         cls.senders = _ends(sender)
-        cls.senders3 = _ends(sender if sender3 is None else sender3)
+        cls.senders_before_5 = _ends(sender if sender_before_5 is None else sender_before_5)
         PACKETS[code] = cls
         return cls
 

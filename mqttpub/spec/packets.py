@@ -5,7 +5,6 @@ from .constraints import (
     Ascii,
     Characters,
     InTable,
-    Law,
     LevelWildcards,
     NoNull,
     NonZero,
@@ -15,6 +14,7 @@ from .constraints import (
     ShareFilter,
     ShareName,
     SingleWildcards,
+    StatementRef,
     valid,
 )
 from .declare import PACKETS, Group, Packet, Properties, bits, control_packet, declare, group, properties, repeat, wire
@@ -38,28 +38,31 @@ RETAIN_HANDLING_NAMES = {
 LEVEL_NAMES = {3: "MQTT 3.1", 4: "MQTT 3.1.1", 5: "MQTT 5.0", 0x83: "MQTT 3.1, bridge", 0x84: "MQTT 3.1.1, bridge"}
 
 _LOWER = "lower four bits of the first byte"
-_UNUSED = Law("2.1.3-1", "2.2.2-1", "2.6/header")
-_FREE_ID = Law("2.2.1-3", "2.3.1-1", "2.4/zero")
-_ACK_ID = Law("2.2.1/zero", "2.3.1/zero-ack", "2.4/zero")
-_TOPICS = (NoNull(Law("4.7.3-2", "4.7.3-2", "A/null")), Characters(Law(v31="2.2/topic-length"), 0, 32_767))
+_UNUSED = StatementRef("2.1.3-1", "2.2.2-1", "2.6/header")
+_FREE_ID = StatementRef("2.2.1-3", "2.3.1-1", "2.4/zero")
+_ACK_ID = StatementRef("2.2.1/zero", "2.3.1/zero-ack", "2.4/zero")
+_TOPICS = (
+    NoNull(StatementRef("4.7.3-2", "4.7.3-2", "A/null")),
+    Characters(StatementRef(v31="2.2/topic-length"), 0, 32_767),
+)
 _FILTERS = (
-    NotEmpty(Law("4.7.3-1", "4.7.3-1", "A/empty")),
+    NotEmpty(StatementRef("4.7.3-1", "4.7.3-1", "A/empty")),
     *_TOPICS,
-    LevelWildcards(Law("4.7.1-1"), shared=True),
-    SingleWildcards(Law("4.7.1-2"), shared=True),
-    LevelWildcards(Law(v311="4.7.1-2", v31="A/hash")),
-    SingleWildcards(Law(v311="4.7.1-3", v31="A/plus")),
-    ShareName(Law("4.8.2-1")),
-    ShareFilter(Law("4.8.2-2")),
+    LevelWildcards(StatementRef("4.7.1-1"), shared=True),
+    SingleWildcards(StatementRef("4.7.1-2"), shared=True),
+    LevelWildcards(StatementRef(v311="4.7.1-2", v31="A/hash")),
+    SingleWildcards(StatementRef(v311="4.7.1-3", v31="A/plus")),
+    ShareName(StatementRef("4.8.2-1")),
+    ShareFilter(StatementRef("4.8.2-2")),
 )
 
 
-def _reserved(law: Law = _UNUSED) -> int:
+def _reserved(law: StatementRef = _UNUSED) -> int:
     """Declare the lower four bits of a first byte that are always 0."""
     return bits(0b1111, default=0, label="Reserved", doc=_LOWER, limits=(OneOf(law, (0,)),))  # type: ignore[no-any-return]
 
 
-def _two(law: Law) -> int:
+def _two(law: StatementRef) -> int:
     """Declare the lower four bits of a first byte that are 0010 since 3.1.1."""
     return bits(0b1111, default=2, since=V311, label="Reserved", doc=_LOWER, limits=(OneOf(law, (2,)),))  # type: ignore[no-any-return]
 
@@ -68,22 +71,22 @@ def _old_dup() -> bool:
     return bits(0b1000, default=False, until=V31, label="DUP", doc="this is a re-delivery")  # type: ignore[no-any-return]
 
 
-def _old_qos(law: Law) -> int:
+def _old_qos(law: StatementRef) -> int:
     return bits(  # type: ignore[no-any-return]
         0b0110, default=1, until=V31, label="QoS", names=QOS_NAMES, limits=(OneOf(law, (1,)),)
     )
 
 
 def _old_retain() -> bool:
-    law = Law(v31="2.1/retain-where")
+    law = StatementRef(v31="2.1/retain-where")
     return bits(0b0001, default=False, until=V31, label="RETAIN", limits=(OneOf(law, (0,)),))  # type: ignore[no-any-return]
 
 
-def _id(law: Law, doc: str = "") -> int:
+def _id(law: StatementRef, doc: str = "") -> int:
     return wire(U16, label="Packet Identifier", kind="id", doc=doc, limits=(NonZero(law),))  # type: ignore[no-any-return]
 
 
-def _reason(packet: str, law: Law) -> int | None:
+def _reason(packet: str, law: StatementRef) -> int | None:
     return wire(  # type: ignore[no-any-return]
         BYTE, label="Reason Code", kind="reason", names=Codes(packet), limits=(InTable(law),),
         since=V5, tail=(V5,), default=None,
@@ -99,14 +102,14 @@ class Will(Group):
         STRING, label="Will Topic", kind="topic", doc="where the will is published; no wildcards",
         limits=(
             *valid("3.1.3-11", "3.1.3-10", "3.1/will-topic"),
-            NotEmpty(Law("4.7.3-1", "4.7.3-1", "A/empty")),
-            NoWildcards(Law("4.7.0-1", "4.7.1-1", "A/wildcard-name")),
+            NotEmpty(StatementRef("4.7.3-1", "4.7.3-1", "A/empty")),
+            NoWildcards(StatementRef("4.7.0-1", "4.7.1-1", "A/wildcard-name")),
             *_TOPICS,
         ),
     )  # fmt: skip
     payload: bytes = wire(
-        BINARY, label="Will Payload", older="Will Message", kind="payload", default=b"",
-        limits=(Ascii(Law(v31="3.1/will-ascii")),),
+        BINARY, label="Will Payload", name_before_5="Will Message", kind="payload", default=b"",
+        limits=(Ascii(StatementRef(v31="3.1/will-ascii")),),
     )  # fmt: skip
 
 
@@ -118,10 +121,12 @@ class Subscription(Group):
         STRING, label="Topic Filter", kind="topic", doc="may have wildcards",
         limits=(*valid("3.8.3-1", "3.8.3-1", "3.8/pairs"), *_FILTERS),
     )  # fmt: skip
-    reserved: int = bits(0xC0, octet="subscription_options", default=0, since=V5, limits=(OneOf(Law("3.8.3-5"), (0,)),))
+    reserved: int = bits(
+        0xC0, octet="subscription_options", default=0, since=V5, limits=(OneOf(StatementRef("3.8.3-5"), (0,)),)
+    )
     retain_handling: int = bits(
         0x30, octet="subscription_options", default=0, since=V5, names=RETAIN_HANDLING_NAMES,
-        limits=(OneOf(Law("3.8.3.1/retain-handling"), (0, 1, 2)),),
+        limits=(OneOf(StatementRef("3.8.3.1/retain-handling"), (0, 1, 2)),),
     )  # fmt: skip
     retain_as_published: bool = bits(
         0x08, octet="subscription_options", default=False, since=V5, label="Retain As Published",
@@ -132,11 +137,11 @@ class Subscription(Group):
     )
     unused: int = bits(
         0xFC, octet="subscription_options", default=0, until=V311, label="Reserved",
-        limits=(OneOf(Law(v311="3.8.3/options", v31="2.6/qos-byte"), (0,)),),
+        limits=(OneOf(StatementRef(v311="3.8.3/options", v31="2.6/qos-byte"), (0,)),),
     )  # fmt: skip
     qos: int = bits(
-        0x03, octet="subscription_options", default=0, label="Maximum QoS", older="Requested QoS",
-        names=QOS_NAMES, limits=(OneOf(Law("3.8.3.1/qos", "3.8.3/options", "3.8/qos3"), (0, 1, 2)),),
+        0x03, octet="subscription_options", default=0, label="Maximum QoS", name_before_5="Requested QoS",
+        names=QOS_NAMES, limits=(OneOf(StatementRef("3.8.3.1/qos", "3.8.3/options", "3.8/qos3"), (0, 1, 2)),),
     )  # fmt: skip
 
 
@@ -148,17 +153,17 @@ class Connect(Packet):
     protocol_name: str | None = wire(
         STRING, default=None, fixed={V31: "MQIsdp", V311: "MQTT", V5: "MQTT"}, kind="type",
         limits=(
-            OneOf(Law(v5="3.1.2-1", v311="3.1.2.1/name"), ("MQTT",)),
-            OneOf(Law(v31="2.2/name"), ("MQIsdp",)),
+            OneOf(StatementRef(v5="3.1.2-1", v311="3.1.2.1/name"), ("MQTT",)),
+            OneOf(StatementRef(v31="2.2/name"), ("MQIsdp",)),
         ),
     )  # fmt: skip
     protocol_level: int | None = wire(
         BYTE, default=None, fixed={V31: 3, V311: 4, V5: 5}, label="Protocol Version",
-        older="Protocol Level", kind="type", names=LEVEL_NAMES,
+        name_before_5="Protocol Level", kind="type", names=LEVEL_NAMES,
         limits=(
-            OneOf(Law(v5="3.1.2.2/level"), (5,)),
-            OneOf(Law(v311="3.1.2.2/level"), (4,)),
-            OneOf(Law(v31="2.2/version"), (3,)),
+            OneOf(StatementRef(v5="3.1.2.2/level"), (5,)),
+            OneOf(StatementRef(v311="3.1.2.2/level"), (4,)),
+            OneOf(StatementRef(v31="2.2/version"), (3,)),
         ),
     )  # fmt: skip
     username_flag: bool | None = bits(
@@ -170,15 +175,15 @@ class Connect(Packet):
     will_retain: bool = bits(0x20, octet="connect_flags", default=False, doc="the will is published retained")
     will_qos: int = bits(
         0x18, octet="connect_flags", default=0, label="Will QoS", names=QOS_NAMES,
-        limits=(OneOf(Law("3.1.2-12", "3.1.2-14", "2.2/will-qos"), (0, 1, 2)),),
+        limits=(OneOf(StatementRef("3.1.2-12", "3.1.2-14", "2.2/will-qos"), (0, 1, 2)),),
     )  # fmt: skip
     will_flag: bool | None = bits(0x04, octet="connect_flags", default=None, label="Will Flag", derived="will")
     clean_start: bool = bits(
-        0x02, octet="connect_flags", default=True, older="Clean Session", doc="begin without the old session"
+        0x02, octet="connect_flags", default=True, name_before_5="Clean Session", doc="begin without the old session"
     )
     reserved: bool = bits(
         0x01, octet="connect_flags", default=False,
-        limits=(OneOf(Law("3.1.2-3", "3.1.2-3", "2.6/connect-flags"), (0,)),),
+        limits=(OneOf(StatementRef("3.1.2-3", "3.1.2-3", "2.6/connect-flags"), (0,)),),
     )  # fmt: skip
     keep_alive: int = wire(
         U16, default=60, unit="s", kind="number", names={0: "off"}, doc="longest silence of the client"
@@ -186,7 +191,7 @@ class Connect(Packet):
     properties: Properties = properties(default=())
     client_id: str = wire(
         STRING, default="", label="Client Identifier", kind="text",
-        limits=(*valid("3.1.3-4", "3.1.3-4"), Characters(Law(v31="3.1/client-id"), 1, 23)),
+        limits=(*valid("3.1.3-4", "3.1.3-4"), Characters(StatementRef(v31="3.1/client-id"), 1, 23)),
     )  # fmt: skip
     will: Will | None = group(Will, when="will_flag", default=None, doc="published when the connection breaks")
     username: str | None = wire(
@@ -205,18 +210,18 @@ class Connack(Packet):
     flags: int = _reserved()
     reserved: int = bits(
         0xFE, octet="connect_acknowledge_flags", default=0, since=V311,
-        limits=(OneOf(Law("3.2.2-1", "3.2.2.1/reserved"), (0,)),),
+        limits=(OneOf(StatementRef("3.2.2-1", "3.2.2.1/reserved"), (0,)),),
     )  # fmt: skip
     session_present: bool = bits(
         0x01, octet="connect_acknowledge_flags", default=False, since=V311, doc="the server had a session"
     )
     unused: int = bits(
         0xFF, octet="connect_acknowledge_flags", default=0, until=V31, label="Reserved",
-        limits=(OneOf(Law(v31="2.6/connack"), (0,)),),
+        limits=(OneOf(StatementRef(v31="2.6/connack"), (0,)),),
     )  # fmt: skip
     reason_code: int = wire(
-        BYTE, default=0, label="Reason Code", older="Return Code", kind="reason", names=Codes("CONNACK"),
-        limits=(InTable(Law("3.2.2-8", "3.2.2-6", "2.2/return-code")),),
+        BYTE, default=0, label="Reason Code", name_before_5="Return Code", kind="reason", names=Codes("CONNACK"),
+        limits=(InTable(StatementRef("3.2.2-8", "3.2.2-6", "2.2/return-code")),),
     )  # fmt: skip
     properties: Properties = properties(default=())
 
@@ -228,15 +233,15 @@ class Publish(Packet):
     dup: bool = bits(0b1000, default=False, label="DUP", doc="this is a re-delivery")
     qos: int = bits(
         0b0110, default=0, label="QoS", names=QOS_NAMES, doc="delivery guarantee",
-        limits=(OneOf(Law("3.3.1-4", "3.3.1-4", "2.1/qos3"), (0, 1, 2)),),
+        limits=(OneOf(StatementRef("3.3.1-4", "3.3.1-4", "2.1/qos3"), (0, 1, 2)),),
     )  # fmt: skip
     retain: bool = bits(0b0001, default=False, label="RETAIN", doc="keep as the topic's last value")
     topic: str = wire(
         STRING, label="Topic Name", kind="topic", doc="where the message goes; no wildcards",
         limits=(
             *valid("3.3.2-1", "3.3.2-1", "3.3/topic"),
-            NotEmpty(Law(v311="4.7.3-1", v31="A/empty")),
-            NoWildcards(Law("3.3.2-2", "3.3.2-2", "3.3/wildcard")),
+            NotEmpty(StatementRef(v311="4.7.3-1", v31="A/empty")),
+            NoWildcards(StatementRef("3.3.2-2", "3.3.2-2", "3.3/wildcard")),
             *_TOPICS,
         ),
     )  # fmt: skip
@@ -254,7 +259,7 @@ class Puback(Packet):
 
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
-    reason_code: int | None = _reason("PUBACK", Law("3.4.2-1"))
+    reason_code: int | None = _reason("PUBACK", StatementRef("3.4.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 
@@ -264,7 +269,7 @@ class Pubrec(Packet):
 
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
-    reason_code: int | None = _reason("PUBREC", Law("3.5.2-1"))
+    reason_code: int | None = _reason("PUBREC", StatementRef("3.5.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 
@@ -273,11 +278,11 @@ class Pubrel(Packet):
     """Answers PUBREC: the sender will not send the message again."""
 
     dup: bool = _old_dup()
-    qos: int = _old_qos(Law(v31="3.6/qos"))
+    qos: int = _old_qos(StatementRef(v31="3.6/qos"))
     retain: bool = _old_retain()
-    flags: int = _two(Law("3.6.1-1", "3.6.1-1"))
+    flags: int = _two(StatementRef("3.6.1-1", "3.6.1-1"))
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
-    reason_code: int | None = _reason("PUBREL", Law("3.6.2-1"))
+    reason_code: int | None = _reason("PUBREL", StatementRef("3.6.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 
@@ -287,7 +292,7 @@ class Pubcomp(Packet):
 
     flags: int = _reserved()
     packet_id: int = _id(_ACK_ID, "of the PUBLISH")
-    reason_code: int | None = _reason("PUBCOMP", Law("3.7.2-1"))
+    reason_code: int | None = _reason("PUBCOMP", StatementRef("3.7.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 
@@ -296,13 +301,13 @@ class Subscribe(Packet):
     """Asks for the messages of Topic Filters."""
 
     dup: bool = _old_dup()
-    qos: int = _old_qos(Law(v31="3.8/qos"))
+    qos: int = _old_qos(StatementRef(v31="3.8/qos"))
     retain: bool = _old_retain()
-    flags: int = _two(Law("3.8.1-1", "3.8.1-1"))
+    flags: int = _two(StatementRef("3.8.1-1", "3.8.1-1"))
     packet_id: int = _id(_FREE_ID)
     properties: Properties = properties(default=())
     subscriptions: tuple[Subscription, ...] = repeat(
-        Subscription, limits=(NotEmpty(Law("3.8.3-2", "3.8.3-3", "3.8/empty")),)
+        Subscription, limits=(NotEmpty(StatementRef("3.8.3-2", "3.8.3-3", "3.8/empty")),)
     )
 
 
@@ -314,8 +319,9 @@ class Suback(Packet):
     packet_id: int = _id(_ACK_ID, "of the SUBSCRIBE")
     properties: Properties = properties(default=())
     reason_codes: tuple[int, ...] = repeat(
-        BYTE, kind="reason", label="Reason Code", older="Return Code", names=Codes("SUBACK"),
-        limits=(NotEmpty(Law(v311="3.9.3/empty")),), each=(InTable(Law("3.9.3-2", "3.9.3-2", "3.9/code")),),
+        BYTE, kind="reason", label="Reason Code", name_before_5="Return Code", names=Codes("SUBACK"),
+        limits=(NotEmpty(StatementRef(v311="3.9.3/empty")),),
+        each=(InTable(StatementRef("3.9.3-2", "3.9.3-2", "3.9/code")),),
     )  # fmt: skip
 
 
@@ -324,14 +330,14 @@ class Unsubscribe(Packet):
     """Ends subscriptions."""
 
     dup: bool = _old_dup()
-    qos: int = _old_qos(Law(v31="3.10/qos"))
+    qos: int = _old_qos(StatementRef(v31="3.10/qos"))
     retain: bool = _old_retain()
-    flags: int = _two(Law("3.10.1-1", "3.10.1-1"))
+    flags: int = _two(StatementRef("3.10.1-1", "3.10.1-1"))
     packet_id: int = _id(_FREE_ID)
     properties: Properties = properties(default=())
     filters: tuple[str, ...] = repeat(
         STRING, kind="topic", label="Topic Filter",
-        limits=(NotEmpty(Law("3.10.3-2", "3.10.3-2", "3.10/empty")),),
+        limits=(NotEmpty(StatementRef("3.10.3-2", "3.10.3-2", "3.10/empty")),),
         each=(*valid("3.10.3-1", "3.10.3-1", "3.10/strings"), *_FILTERS),
     )  # fmt: skip
 
@@ -345,7 +351,7 @@ class Unsuback(Packet):
     properties: Properties = properties(default=())
     reason_codes: tuple[int, ...] = repeat(
         BYTE, since=V5, default=(), kind="reason", label="Reason Code", names=Codes("UNSUBACK"),
-        each=(InTable(Law("3.11.3-2")),),
+        each=(InTable(StatementRef("3.11.3-2")),),
     )  # fmt: skip
 
 
@@ -363,12 +369,12 @@ class Pingresp(Packet):
     flags: int = _reserved()
 
 
-@control_packet(14, section="3.14", sender="cs", sender3="c")
+@control_packet(14, section="3.14", sender="cs", sender_before_5="c")
 class Disconnect(Packet):
     """Says why the connection closes; the last packet on it."""
 
-    flags: int = _reserved(Law("3.14.1-1", "3.14.1-1", "2.6/header"))
-    reason_code: int | None = _reason("DISCONNECT", Law("3.14.2-1"))
+    flags: int = _reserved(StatementRef("3.14.1-1", "3.14.1-1", "2.6/header"))
+    reason_code: int | None = _reason("DISCONNECT", StatementRef("3.14.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 
@@ -376,8 +382,8 @@ class Disconnect(Packet):
 class Auth(Packet):
     """Carries one step of extended authentication."""
 
-    flags: int = _reserved(Law("3.15.1-1"))
-    reason_code: int | None = _reason("AUTH", Law("3.15.2-1"))
+    flags: int = _reserved(StatementRef("3.15.1-1"))
+    reason_code: int | None = _reason("AUTH", StatementRef("3.15.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
 
 

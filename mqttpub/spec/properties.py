@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from .constraints import Law, Limit, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, valid
+from .constraints import Constraint, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, StatementRef, valid
 
 WILL = "WILL"
 """The place of will properties, beside the names of packets."""
@@ -18,7 +18,7 @@ class PropertyRow(NamedTuple):
     packets: frozenset[str]
     """Packets that may carry it, by name; WILL for the will of CONNECT."""
     doc: str
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Constraint, ...] = ()
     unit: str = ""
     names: dict[int, str] | None = None
     repeatable: frozenset[str] = frozenset()
@@ -33,8 +33,8 @@ class PropertyRow(NamedTuple):
         return self.label.lower().replace(" ", "_")
 
 
-_FLAG = (OneOf(Law("2.2.2.2/range"), (0, 1)),)
-_COUNT = (NonZero(Law("2.2.2.2/zero")),)
+_FLAG = (OneOf(StatementRef("2.2.2.2/range"), (0, 1)),)
+_COUNT = (NonZero(StatementRef("2.2.2.2/zero")),)
 _YES_NO = {0: "no", 1: "yes"}
 _ACKS = "CONNACK PUBACK PUBREC PUBREL PUBCOMP SUBACK UNSUBACK DISCONNECT AUTH"
 _ALL = f"CONNECT {WILL} PUBLISH SUBSCRIBE UNSUBSCRIBE {_ACKS}"
@@ -62,7 +62,8 @@ _ROWS = (
         0x08, "Response Topic", STRING, f"PUBLISH {WILL}", "3.3.2.3.5",
         "where the answer should go; makes the message a request",
         limits=(
-            *valid("3.3.2-13"), NotEmpty(Law("4.7.3-1")), NoWildcards(Law("3.3.2-14")), NoNull(Law("4.7.3-2")),
+            *valid("3.3.2-13"), NotEmpty(StatementRef("4.7.3-1")), NoWildcards(StatementRef("3.3.2-14")),
+            NoNull(StatementRef("4.7.3-2")),
         ),
     ),
     _row(
@@ -126,7 +127,7 @@ _ROWS = (
     _row(
         0x23, "Topic Alias", U16, "PUBLISH", "3.3.2.3.4",
         "a number in place of the Topic Name",
-        limits=(NonZero(Law("3.3.2-8")),),
+        limits=(NonZero(StatementRef("3.3.2-8")),),
     ),
     _row(
         0x24, "Maximum QoS", BYTE, "CONNACK", "3.2.2.3.4",

@@ -30,7 +30,7 @@ class Statement(NamedTuple):
 
     id: str
     """Full id, with its version."""
-    klass: str
+    visibility: str
     """What it takes to see it broken.
 
     A: the bytes of one packet (A~: they only hint at it); B: one connection (B*: only if provoked;
@@ -131,5 +131,7 @@ def _load(version: str) -> tuple[Statement, ...]:
 
 
 def _parse(line: str) -> Statement:
-    id, klass, who, severity, answer, equivalents, text = line.split("\t")
-    return Statement(id, klass, who, severity, int(answer, 16) if answer else None, tuple(equivalents.split()), text)
+    id, visibility, who, severity, answer, equivalents, text = line.split("\t")
+    return Statement(
+        id, visibility, who, severity, int(answer, 16) if answer else None, tuple(equivalents.split()), text
+    )

@@ -13,7 +13,7 @@ from mqttpub.lint.connection import conversation
 from mqttpub.lint.fault import Fault
 from mqttpub.lint.packet.view import PacketView
 from mqttpub.lint.registry import RULES, Rule, check_tables, cite, rule
-from mqttpub.spec.constraints import Law
+from mqttpub.spec.constraints import StatementRef
 from mqttpub.spec.packets import Pingreq
 
 FOLDER = Path(lint.__file__).parent
@@ -28,16 +28,16 @@ def rules(monkeypatch: pytest.MonkeyPatch) -> list[Rule]:
 
 
 def test_a_rule_is_declared_with_its_packets_and_statements(rules: list[Rule]) -> None:
-    @rule(Pingreq, cites=Law("3.12.4-1"), severity="note")
+    @rule(Pingreq, cites=StatementRef("3.12.4-1"), severity="note")
     def never(packet: PacketView) -> Iterator[Fault]:
         """Nothing."""
         yield from ()
 
-    assert rules == [Rule((Pingreq,), never, Law("3.12.4-1"), None, "note", False)]
+    assert rules == [Rule((Pingreq,), never, StatementRef("3.12.4-1"), None, "note", False)]
 
 
 def test_a_statement_without_a_row_fails_when_the_rule_is_declared(rules: list[Rule]) -> None:
-    for declare in (lambda: rule(Pingreq, cites=Law("9.9/nothing")), lambda: cite(v31="9.9/nothing")):
+    for declare in (lambda: rule(Pingreq, cites=StatementRef("9.9/nothing")), lambda: cite(v31="9.9/nothing")):
         with pytest.raises(KeyError, match=r"MQTT(5|31)-9\.9/nothing"):
             declare()
     assert rules == []

@@ -87,7 +87,9 @@ def test_a_valid_packet_breaks_no_limit(version: Version, data: st.DataObject) -
     for field in packet.layout:
         value = getattr(packet, field.key)
         if value is not None and field.spoken(version):
-            assert [limit.broken(value) for limit in limits_of(field.limits, version) if limit.broken(value)] == []
+            assert [
+                limit.violation(value) for limit in limits_of(field.limits, version) if limit.violation(value)
+            ] == []
 
 
 @each_version

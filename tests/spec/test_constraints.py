@@ -4,14 +4,13 @@ from typing import Any
 
 import pytest
 
-from mqttpub.spec import structure
+from mqttpub.spec import constraints
 from mqttpub.spec.constraints import (
     Ascii,
     Characters,
+    Constraint,
     InTable,
-    Law,
     LevelWildcards,
-    Limit,
     NearlyWellFormed,
     NoControl,
     NoJavaForm,
@@ -23,6 +22,7 @@ from mqttpub.spec.constraints import (
     ShareFilter,
     ShareName,
     SingleWildcards,
+    StatementRef,
     WellFormed,
     valid,
 )
@@ -33,7 +33,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Version
 
 V31, V311, V5 = Version
-LAW = Law("3.3.1-4", "3.3.1-4", "2.1/qos3")
+LAW = StatementRef("3.3.1-4", "3.3.1-4", "2.1/qos3")
 ZERO, FEW = OneOf(LAW, (0,)), OneOf(LAW, (0, 1, 2))
 HASH, PLUS = LevelWildcards(LAW), SingleWildcards(LAW)
 SHARED_HASH, SHARED_PLUS = LevelWildcards(LAW, shared=True), SingleWildcards(LAW, shared=True)
@@ -45,14 +45,14 @@ LONG = "x" * 30
 
 def test_a_law_is_an_id_per_version() -> None:
     assert [LAW.id(version) for version in Version] == ["MQTT31-2.1/qos3", "MQTT311-3.3.1-4", "MQTT5-3.3.1-4"]
-    assert Law("3.8.3-5").id(V311) == ""
-    assert Law(v31="2.2/name").id(V31) == "MQTT31-2.2/name"
+    assert StatementRef("3.8.3-5").id(V311) == ""
+    assert StatementRef(v31="2.2/name").id(V31) == "MQTT31-2.2/name"
 
 
 @pytest.mark.parametrize(
     ("limit", "value"),
     [
-        (Limit(LAW), 7), (InTable(LAW), 7),
+        (Constraint(LAW), 7), (InTable(LAW), 7),
         (ZERO, 0), (ZERO, False), (FEW, 2), (OneOf(LAW, ("MQTT",)), "MQTT"),
         (NonZero(LAW), 1), (NonZero(LAW), 65535),
         (NoWildcards(LAW), ""), (NoWildcards(LAW), "a/b$"),
@@ -73,8 +73,8 @@ def test_a_law_is_an_id_per_version() -> None:
         (NoControl(LAW), "a ü\xa0"), (NoControl(LAW), "\0"), (NoControl(LAW), "\ufeff\ufffd\u202e"),
     ],
 )  # fmt: skip
-def test_right(limit: Limit, value: Any) -> None:
-    assert limit.broken(value) == ""
+def test_right(limit: Constraint, value: Any) -> None:
+    assert limit.violation(value) == ""
 
 
 @pytest.mark.parametrize(
@@ -132,35 +132,35 @@ def test_right(limit: Limit, value: Any) -> None:
         (NoControl(LAW), "\U0010ffff", "holds U+10FFFF, which a string should not hold", (0, 1)),
     ],
 )  # fmt: skip
-def test_wrong(limit: Limit, value: Any, says: str, at: tuple[int, int] | None) -> None:
-    assert limit.broken(value) == says
+def test_wrong(limit: Constraint, value: Any, says: str, at: tuple[int, int] | None) -> None:
+    assert limit.violation(value) == says
     assert limit.at(value) == at
 
 
 @pytest.mark.parametrize("limit", [NoWildcards(LAW), Ascii(LAW), PLUS, WellFormed(LAW), NearlyWellFormed(LAW)])
-def test_a_right_value_has_no_place_at_fault(limit: Limit) -> None:
+def test_a_right_value_has_no_place_at_fault(limit: Constraint) -> None:
     assert limit.at(b"a" if isinstance(limit, Ascii) else "a") is None
 
 
 def test_a_field_says_which_statement_makes_its_strings_valid() -> None:
     strict, older = valid("3.3.2-1", "3.3.2-1", "3.3/topic")
     assert isinstance(strict, WellFormed)
-    assert [strict.law.id(version) for version in Version] == ["", "MQTT311-3.3.2-1", "MQTT5-3.3.2-1"]
+    assert [strict.ref.id(version) for version in Version] == ["", "MQTT311-3.3.2-1", "MQTT5-3.3.2-1"]
     assert isinstance(older, NearlyWellFormed)
-    assert [older.law.id(version) for version in Version] == ["MQTT31-3.3/topic", "", ""]
+    assert [older.ref.id(version) for version in Version] == ["MQTT31-3.3/topic", "", ""]
     (alone,) = valid("3.3.2-19")
-    assert alone.law == Law("3.3.2-19")
+    assert alone.ref == StatementRef("3.3.2-19")
 
 
-def laws() -> set[Law]:
-    """Return every law that the table and the module of structure name."""
+def laws() -> set[StatementRef]:
+    """Return every law that the table and the module of constraints name."""
     groups: list[type[Group]] = [*PACKETS.values(), Will, Subscription]
     fields: list[Field] = [field for cls in groups for field in cls.layout]
     limits = [limit for field in fields for limit in (*field.limits, *field.each)]
     limits += [limit for row in PROPERTIES.values() for limit in row.limits]
-    limits += structure.STRINGS
-    named = [value for value in vars(structure).values() if isinstance(value, Law)]
-    return {limit.law for limit in limits} | set(named)
+    limits += constraints.STRINGS
+    named = [value for value in vars(constraints).values() if isinstance(value, StatementRef)]
+    return {limit.ref for limit in limits} | set(named)
 
 
 def test_every_law_of_the_table_is_a_statement() -> None:
@@ -172,5 +172,5 @@ def test_every_law_of_the_table_is_a_statement() -> None:
 
 @pytest.mark.parametrize("version", Version)
 def test_what_decoding_finds_has_a_statement_in_every_version(version: Version) -> None:
-    for law in (structure.SHORT, structure.TRAILING, structure.LENGTH, structure.SHORTEST, structure.TYPE):
-        assert statement(law.id(version)).klass[0] == "A"
+    for law in (constraints.SHORT, constraints.TRAILING, constraints.LENGTH, constraints.SHORTEST, constraints.TYPE):
+        assert statement(law.id(version)).visibility[0] == "A"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mqttpub.spec import declare as fields
-from mqttpub.spec.constraints import Law, NonZero, NotEmpty
+from mqttpub.spec.constraints import NonZero, NotEmpty, StatementRef
 from mqttpub.spec.declare import (
     MISSING,
     Field,
@@ -28,15 +28,15 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.types import BYTE, STRING, U16
 
 V31, V311, V5 = Version
-NOT_ZERO = NonZero(Law("3.3.2-8"))
-FILLED = NotEmpty(Law("3.8.3-2"))
+NOT_ZERO = NonZero(StatementRef("3.3.2-8"))
+FILLED = NotEmpty(StatementRef("3.8.3-2"))
 
 
 @declare
 class Leg(Group):
     """Part of a journey."""
 
-    name: str = wire(STRING, label="Leg Name", older="Old Name", limits=(FILLED,))
+    name: str = wire(STRING, label="Leg Name", name_before_5="Old Name", limits=(FILLED,))
     speed: int = bits(0x0F, octet="gear", default=1, names={1: "slow"})
     uphill: bool = bits(0x80, octet="gear", default=False)
 
@@ -45,7 +45,7 @@ class Leg(Group):
 def journey() -> Iterator[type[Packet]]:
     """Declare a packet of type 0, and forget it afterwards."""
 
-    @control_packet(0, section="9.9", sender="cs", sender3="c", since=V311)
+    @control_packet(0, section="9.9", sender="cs", sender_before_5="c", since=V311)
     class Journey(Packet):
         """Goes somewhere."""
 
@@ -67,7 +67,7 @@ def test_a_declaration_registers_the_packet(journey: type[Packet]) -> None:
     assert PACKETS[0] is journey
     assert (journey.code, journey.name, journey.section, journey.since) == (0, "JOURNEY", "9.9", V311)
     assert journey.senders == set(Direction)
-    assert journey.senders3 == {Direction.CLIENT}
+    assert journey.senders_before_5 == {Direction.CLIENT}
 
 
 def test_who_may_send_depends_on_the_version(journey: Any) -> None:
@@ -79,7 +79,7 @@ def test_who_may_send_depends_on_the_version(journey: Any) -> None:
 
 def test_without_sender3_the_same_ends_send_in_all_versions() -> None:
     publish = PACKETS[3]
-    assert publish.senders == publish.senders3 == set(Direction)
+    assert publish.senders == publish.senders_before_5 == set(Direction)
 
 
 def test_fields_are_in_the_order_of_the_declaration(journey: type[Packet]) -> None:

@@ -83,7 +83,7 @@ def every_field() -> list[Field]:
 
 
 def test_fifteen_packets_with_their_codes_sections_and_senders() -> None:
-    made = {code: (cls.name, cls.section, set(cls.senders), set(cls.senders3)) for code, cls in PACKETS.items()}
+    made = {code: (cls.name, cls.section, set(cls.senders), set(cls.senders_before_5)) for code, cls in PACKETS.items()}
     assert made == TABLE
 
 
@@ -158,7 +158,7 @@ def test_only_the_password_is_secret() -> None:
 
 
 def test_what_3_1_1_calls_by_another_name() -> None:
-    older = {field.label: field.older for field in every_field() if field.older}
+    older = {field.label: field.name_before_5 for field in every_field() if field.name_before_5}
     assert older == {
         "Protocol Version": "Protocol Level", "Clean Start": "Clean Session", "Will Payload": "Will Message",
         "Reason Code": "Return Code", "Maximum QoS": "Requested QoS",

@@ -86,7 +86,7 @@ def test_ranges(id: int) -> None:
     row = PROPERTIES[id]
     wrong = {
         value for value in (0, 1, 2, 255) if row.type not in (STRING, BINARY, PAIR)
-        for limit in row.limits if limit.law.id(Version.V5) and limit.broken(value)
+        for limit in row.limits if limit.ref.id(Version.V5) and limit.violation(value)
     }  # fmt: skip
     assert wrong == ({2, 255} if id in FLAGS else {0} if id in NOT_ZERO else set())
 

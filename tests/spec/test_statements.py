@@ -56,8 +56,8 @@ each_version = pytest.mark.parametrize("version", TOTALS)
 @each_version
 def test_every_class_has_its_count(version: str) -> None:
     rows = statements(version)
-    assert Counter(row.klass for row in rows if numbered(row)) == NUMBERED[version]
-    assert Counter(row.klass for row in rows if not numbered(row)) == UNNUMBERED[version]
+    assert Counter(row.visibility for row in rows if numbered(row)) == NUMBERED[version]
+    assert Counter(row.visibility for row in rows if not numbered(row)) == UNNUMBERED[version]
     assert len(rows) == TOTALS[version]
 
 
@@ -100,7 +100,7 @@ def test_an_id_begins_with_its_version(version: str) -> None:
 @each_version
 def test_words_are_known(version: str) -> None:
     for row in statements(version):
-        assert row.klass in {"A", "A~", "B", "B*", "BL", "C2", "C"}
+        assert row.visibility in {"A", "A~", "B", "B*", "BL", "C2", "C"}
         assert row.who in {"c", "s", "cs"}
         assert row.severity in {"error", "warning", "note"}
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.spec.constraints import Law, LevelWildcards, SingleWildcards
+from mqttpub.spec.constraints import LevelWildcards, SingleWildcards, StatementRef
 from mqttpub.traffic.topics import filter_problem, has_wildcard, split_shared, topic_matches
 
 MATCHES = [
@@ -109,6 +109,6 @@ def test_a_text_that_is_not_a_filter_has_a_problem(text: str, problem: str) -> N
 
 @given(st.text(st.sampled_from("a/+#"), min_size=1))
 def test_a_filter_is_valid_when_it_satisfies_the_constraints_of_subscribe(text: str) -> None:
-    valid = not any(limit(Law()).broken(text) for limit in (LevelWildcards, SingleWildcards))
+    valid = not any(limit(StatementRef()).violation(text) for limit in (LevelWildcards, SingleWildcards))
     assert (filter_problem(text) == "") == valid
     assert has_wildcard(text) == bool(set(text) & {"+", "#"})

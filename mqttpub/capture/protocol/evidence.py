@@ -45,7 +45,7 @@ def _may_begin(first: int, version: Version) -> bool:
 
 def _breaks(field: Field, first: int, version: Version) -> bool:
     value = (first & field.mask) >> field.shift
-    return any(limit.law.id(version) and limit.broken(value) for limit in field.limits)
+    return any(limit.ref.id(version) and limit.violation(value) for limit in field.limits)
 
 
 def without_payload(data: bytes, version: Version) -> bytes:
@@ -121,7 +121,13 @@ def only_sender(code: int, version: Version | None = None) -> Direction | None:
     cls = PACKETS.get(code)
     if cls is None:
         return None
-    ends = cls.senders | cls.senders3 if version is None else cls.senders if version == Version.V5 else cls.senders3
+    ends = (
+        cls.senders | cls.senders_before_5
+        if version is None
+        else cls.senders
+        if version == Version.V5
+        else cls.senders_before_5
+    )
     return next(iter(ends)) if len(ends) == 1 else None
 
 

@@ -284,7 +284,7 @@ _ACKS = frozenset(cls.code for cls in (Puback, Pubrec, Pubrel, Pubcomp))
 
 def _sent(first: int, version: Version, direction: Direction | None) -> bool:
     cls = PACKETS[first >> 4]
-    return direction is None or direction in (cls.senders if version == Version.V5 else cls.senders3)
+    return direction is None or direction in (cls.senders if version == Version.V5 else cls.senders_before_5)
 
 
 def _class(values: set[int]) -> bytes:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...spec.concepts import CONCEPTS, Concept
-from ...spec.constraints import Limit
+from ...spec.constraints import Constraint
 from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS
 from ...spec.properties import PROPERTIES, PropertyRow
@@ -179,7 +179,7 @@ def named_fields() -> list[NamedField]:
 
 def _names(label: str, found: list[tuple[type[Packet], str, Field]], labels: set[str]) -> frozenset[str]:
     """Return the writings of a label; a key that is the label of another field, such as qos, is that one's."""
-    others = {_plain(name) for _, _, field in found for name in (field.older, field.key) if name}
+    others = {_plain(name) for _, _, field in found for name in (field.name_before_5, field.key) if name}
     return frozenset({_plain(label)} | (others - labels))
 
 
@@ -213,7 +213,7 @@ def _packet_text(cls: type[Packet]) -> Iterator[Line]:
 
 def _senders(cls: type[Packet]) -> str:
     ends = " and ".join(sorted(end.value for end in cls.senders))
-    before = " and ".join(sorted(end.value for end in cls.senders3))
+    before = " and ".join(sorted(end.value for end in cls.senders_before_5))
     return ends if ends == before or cls.since == Version.V5 else f"{ends} (before 5.0: {before})"
 
 
@@ -247,9 +247,9 @@ def _versions(field: Field) -> str:
     return f"until {field.until.label}" if field.until < Version.V5 else ""
 
 
-def _laws(limits: tuple[Limit, ...]) -> Iterator[str]:
+def _laws(limits: tuple[Constraint, ...]) -> Iterator[str]:
     for limit in limits:
-        ids = [id for version in reversed(Version) if (id := limit.law.id(version))]
+        ids = [id for version in reversed(Version) if (id := limit.ref.id(version))]
         texts = dict.fromkeys(statement(id).text for id in ids)
         for text in texts:
             yield f"{', '.join(id for id in ids if statement(id).text == text)}: {text}"
@@ -316,7 +316,7 @@ def _statement_text(row: Statement) -> Iterator[Line]:
     yield [(row.text, "")]
     yield [("binds     ", "label"), (PARTIES[row.who], "")]
     yield [("severity  ", "label"), (row.severity, row.severity)]
-    yield [("checked   ", "label"), (f"class {row.klass}: {CLASSES[row.klass]}", "")]
+    yield [("checked   ", "label"), (f"class {row.visibility}: {CLASSES[row.visibility]}", "")]
     if row.equivalents:
         yield [("see also  ", "label"), (", ".join(row.equivalents), "")]
 

@@ -147,7 +147,7 @@ class JsonOut:
             entry = {"event": "finding", **known}
             if self.manner.explain and each.statement:
                 row = statement(each.statement)
-                entry |= {"class": row.klass, "binds": row.who, "text": row.text}
+                entry |= {"class": row.visibility, "binds": row.who, "text": row.text}
             self._print(entry)
 
     def report(self, fared: Iterable[Rows]) -> None:
@@ -158,7 +158,7 @@ class JsonOut:
                 self._print({
                     "event": "statement", "statement": about.id, "version": version.label, "status": row.word,
                     "exercised": row.exercised, "broken": row.broken, "severity": about.severity,
-                    "class": about.klass, "binds": about.who, "text": about.text,
+                    "class": about.visibility, "binds": about.who, "text": about.text,
                 })  # fmt: skip
 
     def end(self, failures: list[str], remarks: list[str]) -> None:

@@ -179,7 +179,7 @@ def _only_sender(decoded: Decoded) -> Direction | None:
     """Return the only end that may send a packet of this type, if there is only one."""
     if decoded.type is None:
         return None
-    ends = decoded.type.senders if decoded.version == Version.V5 else decoded.type.senders3
+    ends = decoded.type.senders if decoded.version == Version.V5 else decoded.type.senders_before_5
     return next(iter(ends)) if len(ends) == 1 else None
 
 

@@ -5,7 +5,7 @@ Another client may have published the same topic and payload, so nothing here is
 
 from typing import Any
 
-from ...spec.constraints import Law
+from ...spec.constraints import StatementRef
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES
 from ...spec.versions import Direction
@@ -92,7 +92,7 @@ def received(state: State, packet: Publish, peer: Peer) -> None:
         _check_single(state, packet, found, match.filters[0], topic, history)
 
 
-def _warn(state: State, law: Law, path: str, message: str, *also: Law) -> None:
+def _warn(state: State, law: StatementRef, path: str, message: str, *also: StatementRef) -> None:
     state.fault(law, path, message, *also, severity="warning")
 
 

@@ -3,7 +3,7 @@
 Only an answer to what the client sent later proves that a server stayed; anything else may have been under way.
 """
 
-from ...spec.constraints import Law
+from ...spec.constraints import StatementRef
 from ..registry import TestPoint, cite
 from .state import MustClose, State
 
@@ -20,7 +20,7 @@ _WORDS = {
 STAYED_OPEN = {law: TestPoint(law, _ALSO) for law in _WORDS}
 
 
-def note_server_must_close(state: State, law: Law) -> None:
+def note_server_must_close(state: State, law: StatementRef) -> None:
     """Note that the server must close because of the current packet of the client."""
     if state.must_close is None and law.id(state.version):
         state.must_close = MustClose(law, state.number)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ...spec.constraints import Law
+from ...spec.constraints import StatementRef
 from ...spec.packets import Connack, Connect
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction, Version
@@ -230,7 +230,7 @@ class Peer:
 class MustClose(NamedTuple):
     """A packet of the client after which the server must close."""
 
-    law: Law
+    law: StatementRef
     number: int
 
 
@@ -316,7 +316,7 @@ class State:
         with suppress(AttributeError):
             del self.client.other, self.server.other
 
-    def fault(self, law: Law, path: str, message: str, *also: Law, severity: str = "") -> None:
+    def fault(self, law: StatementRef, path: str, message: str, *also: StatementRef, severity: str = "") -> None:
         """Report a violation, if the version of this connection has the statement."""
         if law.id(self.version):
             self.faults.append(Fault(path, message, law, also, severity))

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ...common.words import counted
-from ...spec.constraints import SHARE, Law
+from ...spec.constraints import SHARE, StatementRef
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import BY_KEY
 from ...spec.versions import Direction, Version
@@ -106,7 +106,9 @@ def unsuback(state: State, packet: Unsuback, peer: Peer) -> None:
         _check_count(state, packet, exchange, _UNSUBACK_COUNT)
 
 
-def _check_count(state: State, packet: Suback | Unsuback, exchange: IdentifierInUse, law: Law, *also: Law) -> None:
+def _check_count(
+    state: State, packet: Suback | Unsuback, exchange: IdentifierInUse, law: StatementRef, *also: StatementRef
+) -> None:
     codes = len(packet.reason_codes)
     if codes != exchange.filter_count:
         message = f"{packet.name} has {counted(codes, 'code')}, but {exchange} has"
@@ -157,7 +159,7 @@ def _unrequested(state: State, packet: Any, peer: Peer, exchange: IdentifierInUs
         state.fault(law, "packet_id", f"{message}, but no {_REQUESTS[code]} awaits it", severity=severity)
 
 
-def law_of_missing_answer(state: State, exchange: IdentifierInUse) -> Law:
+def law_of_missing_answer(state: State, exchange: IdentifierInUse) -> StatementRef:
     """Return the statement that a request without an answer violates."""
     if exchange.awaits == UNSUBACK and not any(state.subscriptions.existed(each) for each in exchange.filters):
         return _NOTHING_DELETED if state.version != Version.V31 else _ANSWER[UNSUBACK]

@@ -6,7 +6,7 @@ Imports no more than the tables of `spec`, because every publish needs it.
 from collections.abc import Callable
 from typing import Any
 
-from ...spec.constraints import InTable, Limit
+from ...spec.constraints import Constraint, InTable
 from ...spec.declare import Field, Packet, Property
 from ...spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
 from ...spec.properties import BY_KEY, PROPERTIES
@@ -38,17 +38,17 @@ def _field(packet: Packet, field: Field, version: Version) -> bool:
     return _is_valid(field, field.limits, value, version)
 
 
-def _is_valid(field: Field | None, limits: tuple[Limit, ...], value: Any, version: Version) -> bool:
+def _is_valid(field: Field | None, limits: tuple[Constraint, ...], value: Any, version: Version) -> bool:
     if isinstance(value, str) and not value.isprintable():
         return False
-    return not any(limit.law.id(version) and _violates(field, limit, value, version) for limit in limits)
+    return not any(limit.ref.id(version) and _violates(field, limit, value, version) for limit in limits)
 
 
-def _violates(field: Field | None, limit: Limit, value: Any, version: Version) -> bool:
+def _violates(field: Field | None, limit: Constraint, value: Any, version: Version) -> bool:
     if isinstance(limit, InTable):
         names: Any = field.names if field else None
         return not names.legal(value, version)
-    return bool(limit.broken(value))
+    return bool(limit.violation(value))
 
 
 def _properties(packet: str, properties: tuple[Property, ...]) -> bool:

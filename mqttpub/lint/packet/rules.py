@@ -5,8 +5,8 @@ from functools import cache
 
 from ...codec.decode import decode
 from ...codec.tree import Finding
-from ...spec import structure
-from ...spec.constraints import SHARE, Law, WellFormed
+from ...spec import constraints
+from ...spec.constraints import SHARE, StatementRef, WellFormed
 from ...spec.declare import PACKETS
 from ...spec.packets import Auth, Connack, Connect, Disconnect, Puback, Publish, Pubrec, Pubrel, Subscribe, Unsubscribe
 from ...spec.reason_codes import Codes
@@ -37,12 +37,12 @@ def _rules(code: int, version: Version) -> tuple[Rule, ...]:
 # every packet
 
 
-@rule(*PACKETS.values(), cites=structure.DIRECTION)
+@rule(*PACKETS.values(), cites=constraints.DIRECTION)
 def wrong_sender(packet: PacketView) -> Iterator[Fault]:
     """A packet is from an end that never sends this type."""
     kind, place = packet.decoded.type, packet.at("type")
     assert kind
-    ends = kind.senders if packet.version == Version.V5 else kind.senders3
+    ends = kind.senders if packet.version == Version.V5 else kind.senders_before_5
     if packet.direction and packet.direction not in ends and place:
         yield Fault(place, f"{kind.name} is from the {packet.direction.value}, but only the other end sends it")
 
@@ -52,9 +52,9 @@ PacketCheck = Callable[[PacketView], Iterator[Fault]]
 _FLAGGED = (Publish, Pubrel, Subscribe, Unsubscribe)
 _FLAGLESS = tuple(kind for kind in PACKETS.values() if kind not in (*_FLAGGED, Auth))
 _OLD_FLAGS = (
-    (0b1000, Law(v31="2.1/dup-where"), "DUP"),
-    (0b0110, Law(v31="2.6/header"), "QoS"),
-    (0b0001, Law(v31="2.1/retain-where"), "RETAIN"),
+    (0b1000, StatementRef(v31="2.1/dup-where"), "DUP"),
+    (0b0110, StatementRef(v31="2.6/header"), "QoS"),
+    (0b0001, StatementRef(v31="2.1/retain-where"), "RETAIN"),
 )
 
 
@@ -75,7 +75,7 @@ for _mask, _law, _word in _OLD_FLAGS:
 # CONNECT
 
 
-@rule(Connect, cites=Law(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
+@rule(Connect, cites=StatementRef(v311="3.1.2.2/level", v31="2.2/version"), severity="warning", instead=True)
 def bridge_level(packet: PacketView) -> Iterator[Fault]:
     """Bridges of mosquitto set bit 7 of the level, a private mark."""
     level = packet.value("protocol_level")
@@ -83,7 +83,7 @@ def bridge_level(packet: PacketView) -> Iterator[Fault]:
         yield packet.fault("protocol_level", f"is 0x{level:02x}, the mark of a bridge, but must be {level & 0x7F}")
 
 
-@rule(Connect, cites=Law("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
+@rule(Connect, cites=StatementRef("3.1.2.2/level", "3.1.2.2/level", "2.2/version"), instead=True)
 def unknown_level(packet: PacketView) -> Iterator[Fault]:
     """No version has this level, so the client does not say which one it wants."""
     place = packet.at("protocol_level")
@@ -92,21 +92,21 @@ def unknown_level(packet: PacketView) -> Iterator[Fault]:
         yield Fault(place, f"{label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
 
 
-@rule(Connect, cites=Law("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
+@rule(Connect, cites=StatementRef("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
 def will_qos_alone(packet: PacketView) -> Iterator[Fault]:
     """Will QoS without a will."""
     if packet.value("will_flag") is False and (qos := packet.value("will_qos")):
         yield packet.fault("will_qos", f"is {qos}, but will_flag is 0")
 
 
-@rule(Connect, cites=Law("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
+@rule(Connect, cites=StatementRef("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
 def will_retain_alone(packet: PacketView) -> Iterator[Fault]:
     """Will Retain without a will."""
     if packet.value("will_flag") is False and packet.value("will_retain"):
         yield packet.fault("will_retain", "is 1, but will_flag is 0")
 
 
-@rule(Connect, cites=Law(v311="3.1.2-22", v31="2.2/password-alone"))
+@rule(Connect, cites=StatementRef(v311="3.1.2-22", v31="2.2/password-alone"))
 def password_alone(packet: PacketView) -> Iterator[Fault]:
     """A password without a user name, which 5.0 allows."""
     if packet.value("password_flag") and packet.value("username_flag") is False:
@@ -121,11 +121,11 @@ def _missing(flag: str, field: str, label: str) -> PacketCheck:
     return check
 
 
-rule(Connect, cites=Law(v31="2.2/user-flag"))(_missing("username_flag", "username", "User Name"))
-rule(Connect, cites=Law(v31="2.2/password-flag"))(_missing("password_flag", "password", "Password"))
+rule(Connect, cites=StatementRef(v31="2.2/user-flag"))(_missing("username_flag", "username", "User Name"))
+rule(Connect, cites=StatementRef(v31="2.2/password-flag"))(_missing("password_flag", "password", "Password"))
 
 
-@rule(Connect, cites=Law(v31="3.1/twelve"))
+@rule(Connect, cites=StatementRef(v31="3.1/twelve"))
 def long_credentials(packet: PacketView) -> Iterator[Fault]:
     """3.1 recommends at most 12 characters for user name and password."""
     for path in ("username", "password"):
@@ -135,14 +135,14 @@ def long_credentials(packet: PacketView) -> Iterator[Fault]:
             yield Fault(place, message, span=place.text)
 
 
-@rule(Connect, cites=Law(v311="3.1.3-7"))
+@rule(Connect, cites=StatementRef(v311="3.1.3-7"))
 def nameless_session(packet: PacketView) -> Iterator[Fault]:
     """A client without an identifier asks for a session that outlives the connection."""
     if packet.value("client_id") == "" and packet.value("clean_start") is False:
         yield packet.fault("client_id", "is empty, but clean_start is 0")
 
 
-@rule(Connect, cites=Law("3.1.2.11.10/method"))
+@rule(Connect, cites=StatementRef("3.1.2.11.10/method"))
 def data_without_method(packet: PacketView) -> Iterator[Fault]:
     """Authentication Data without a method."""
     if packet.whole and "authentication_method" not in packet.properties:
@@ -153,14 +153,14 @@ def data_without_method(packet: PacketView) -> Iterator[Fault]:
 # CONNACK, DISCONNECT, AUTH
 
 
-@rule(Connack, cites=Law("3.2.2-6", "3.2.2-4"))
+@rule(Connack, cites=StatementRef("3.2.2-6", "3.2.2-4"))
 def refused_session(packet: PacketView) -> Iterator[Fault]:
     """Session Present together with a refusal."""
     if packet.value("session_present") and (code := packet.value("reason_code")):
         yield packet.fault("session_present", f"is 1, but reason_code is 0x{code:02x}")
 
 
-@rule(Connack, Disconnect, cites=Law("4.11/server-reference"))
+@rule(Connack, Disconnect, cites=StatementRef("4.11/server-reference"))
 def needless_reference(packet: PacketView) -> Iterator[Fault]:
     """A Server Reference without a redirection."""
     code = packet.value("reason_code")
@@ -175,8 +175,8 @@ def needless_reference(packet: PacketView) -> Iterator[Fault]:
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
 
 
-@rule(Disconnect, cites=Law("3.14.2-1"))
-@rule(Auth, cites=Law("3.15.2-1"))
+@rule(Disconnect, cites=StatementRef("3.14.2-1"))
+@rule(Auth, cites=StatementRef("3.15.2-1"))
 def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
     """A Reason Code that only the other end may send; if it is left out, it is 0x00."""
     place, code = packet.at("reason_code"), packet.value("reason_code")
@@ -190,14 +190,14 @@ def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
         yield Fault(place, f"{packet.decoded.root.name}.reason_code {says}")
 
 
-@rule(Disconnect, cites=Law("3.14.2-2"), sender=Direction.SERVER)
+@rule(Disconnect, cites=StatementRef("3.14.2-2"), sender=Direction.SERVER)
 def expiry_from_server(packet: PacketView) -> Iterator[Fault]:
     """A server does not change the Session Expiry Interval."""
     for place in packet.properties.get("session_expiry_interval", [])[:1]:
         yield Fault(place, "DISCONNECT has a Session Expiry Interval, but a server must not send one")
 
 
-@rule(Auth, cites=Law("3.15.2.2.2/method"))
+@rule(Auth, cites=StatementRef("3.15.2.2.2/method"))
 def auth_without_method(packet: PacketView) -> Iterator[Fault]:
     """AUTH must name the method, except in its shortest form, which 3.15.2.1 allows."""
     place = packet.at("properties") or packet.at("reason_code")
@@ -208,18 +208,18 @@ def auth_without_method(packet: PacketView) -> Iterator[Fault]:
 # PUBLISH and its acks
 
 
-@rule(Publish, cites=Law("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
+@rule(Publish, cites=StatementRef("3.3.1-2", "3.3.1-2", "3.3/dup-qos0"))
 def dup_without_qos(packet: PacketView) -> Iterator[Fault]:
     """DUP with QoS 0, which is never sent again."""
     if packet.value("dup") and packet.value("qos") == 0:
         yield packet.fault("dup", "is 1, but qos is 0")
 
 
-@rule(Publish, cites=Law("2.2.1-2"))
+@rule(Publish, cites=StatementRef("2.2.1-2"))
 def stray_id(packet: PacketView) -> Iterator[Fault]:
     """QoS 0, but the properties can be read only if a Packet Identifier comes before them."""
     topic, data = packet.at("topic"), packet.decoded.data
-    odd = [law.id(packet.version) for law in (structure.PROPERTY_SHORT, structure.PROPERTY_UNKNOWN)]
+    odd = [law.id(packet.version) for law in (constraints.PROPERTY_SHORT, constraints.PROPERTY_UNKNOWN)]
     lost = any(each.statement in odd and ".property_" in each.path for each in packet.decoded.findings)
     if not topic or not lost or packet.value("qos") != 0:
         return
@@ -231,14 +231,14 @@ def stray_id(packet: PacketView) -> Iterator[Fault]:
         yield Fault(Place(path, topic.node), message, span=span)
 
 
-@rule(Publish, cites=Law("3.3.2.1/empty"))
+@rule(Publish, cites=StatementRef("3.3.2.1/empty"))
 def nameless_message(packet: PacketView) -> Iterator[Fault]:
     """Neither a Topic Name nor a Topic Alias."""
     if packet.whole and packet.value("topic") == "" and "topic_alias" not in packet.properties:
         yield packet.fault("topic", "is empty, but there is no Topic Alias")
 
 
-@rule(Publish, cites=Law("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)
+@rule(Publish, cites=StatementRef("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)
 def server_topic(packet: PacketView) -> Iterator[Fault]:
     """Topics that begin with $ are the server's own."""
     place = packet.at("topic")
@@ -247,17 +247,17 @@ def server_topic(packet: PacketView) -> Iterator[Fault]:
         yield fault._replace(span=place.part("$", (0, 1)))
 
 
-@rule(Publish, cites=Law("3.3.4-6"), sender=Direction.CLIENT)
+@rule(Publish, cites=StatementRef("3.3.4-6"), sender=Direction.CLIENT)
 def subscription_from_client(packet: PacketView) -> Iterator[Fault]:
     """A Subscription Identifier from the client; only a server knows which subscriptions a message matched."""
     for place in packet.properties.get("subscription_identifier", []):
         yield Fault(place, "PUBLISH has a Subscription Identifier, but is from the client, and only a server sends one")
 
 
-_UTF8 = WellFormed(Law("3.3.2.3.2/utf8"))
+_UTF8 = WellFormed(StatementRef("3.3.2.3.2/utf8"))
 
 
-@rule(Publish, Connect, cites=_UTF8.law)
+@rule(Publish, Connect, cites=_UTF8.ref)
 def payload_no_text(packet: PacketView) -> Iterator[Fault]:
     """The payload is not the text that the Payload Format Indicator says it is."""
     in_will = packet.decoded.type is Connect
@@ -268,12 +268,12 @@ def payload_no_text(packet: PacketView) -> Iterator[Fault]:
         return
     text = place.node.value.decode("utf-8", "surrogateescape")
     if within := _UTF8.at(text):
-        says = f"{place.path} {_UTF8.broken(text)}, but payload_format_indicator is 1"
+        says = f"{place.path} {_UTF8.violation(text)}, but payload_format_indicator is 1"
         yield Fault(place, says, span=place.part(text, within))
 
 
-@rule(Puback, cites=Law("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
-@rule(Pubrec, cites=Law("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
+@rule(Puback, cites=StatementRef("3.4.2-1"), sender=Direction.CLIENT, severity="warning")
+@rule(Pubrec, cites=StatementRef("3.5.2-1"), sender=Direction.CLIENT, severity="warning")
 def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
     """No matching subscribers from the client; the text reserves it for servers, the table of codes does not."""
     if packet.value("reason_code") == 0x10:
@@ -283,7 +283,7 @@ def subscribers_unknown(packet: PacketView) -> Iterator[Fault]:
 # SUBSCRIBE
 
 
-@rule(Subscribe, cites=Law("3.8.3-4"))
+@rule(Subscribe, cites=StatementRef("3.8.3-4"))
 def shared_no_local(packet: PacketView) -> Iterator[Fault]:
     """No Local on a shared subscription."""
     listed = packet.at("subscriptions")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from ...codec.tree import Finding, finding
-from ...spec import structure
-from ...spec.constraints import Law
+from ...spec import constraints
+from ...spec.constraints import StatementRef
 from ...spec.declare import Packet
 from ...spec.packets import Connack, Disconnect, Pingreq, Pingresp, Puback, Pubcomp, Pubrec, Pubrel, Unsuback
 from ...wire.cursor import Cursor, Short
@@ -13,7 +13,7 @@ from ..fault import Fault
 from ..registry import cite
 from .view import PacketView
 
-LENGTHS: dict[type[Packet], tuple[int, Law]] = {
+LENGTHS: dict[type[Packet], tuple[int, StatementRef]] = {
     Connack: (2, cite(v311="3.2.1/length", v31="3.2/length")),
     Puback: (2, cite(v311="3.4.1/length", v31="3.4/length")),
     Pubrec: (2, cite(v311="3.5.1/length", v31="3.5/length")),
@@ -57,7 +57,7 @@ def specific(packet: PacketView) -> Iterator[Finding]:
     found = packet.decoded.findings
     if wrong := _wrong_length(packet):
         yield wrong
-        general = {law.id(packet.version) for law in (structure.SHORT, structure.TRAILING)}
+        general = {law.id(packet.version) for law in (constraints.SHORT, constraints.TRAILING)}
         found = [each for each in found if each.statement not in general]
     for each in found:
         yield _left_over(packet, each) or _absent(packet, each) or each
@@ -77,7 +77,7 @@ def _wrong_length(packet: PacketView) -> Finding | None:
 
 
 def _absent(packet: PacketView, found: Finding) -> Finding | None:
-    law = ABSENT.get(found.path, Law())
+    law = ABSENT.get(found.path, StatementRef())
     return _cited(law.id(packet.version), found) if not found.span.length else None
 
 

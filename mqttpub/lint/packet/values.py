@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from functools import cache
 
 from ...codec.tree import Finding, Node
-from ...spec import structure
-from ...spec.constraints import InTable, Limit, OneOf
+from ...spec import constraints
+from ...spec.constraints import Constraint, InTable, OneOf
 from ...spec.declare import Field
 from ...spec.properties import WILL
 from ...spec.reason_codes import Codes
@@ -54,7 +54,7 @@ def _empty_lists(packet: PacketView) -> Iterator[Finding]:
             end = max((node.span.stop for node in decoded.root.children if node.kind != "gap"), default=0)
             place = Place(f"{decoded.root.name}.{field.key}", Node(field.key, Span(end, end)))
             message = f"{decoded.name} has no {wanted}, but must have 1 or more"
-            yield packet.finding(Fault(place, message, limit.law))
+            yield packet.finding(Fault(place, message, limit.ref))
 
 
 def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[Finding]:
@@ -64,11 +64,11 @@ def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[F
         holder = "the will" if where == WILL else where
         for place in places:
             message = f"{row.label} is in {holder}, where it is not allowed"
-            yield packet.finding(Fault(place, message, structure.PROPERTY_PLACE))
+            yield packet.finding(Fault(place, message, constraints.PROPERTY_PLACE))
         return
     if len(places) > 1 and where not in row.repeatable:
         message = f"{row.label} occurs {len(places)} times, but may occur once"
-        yield packet.finding(Fault(places[1], message, structure.PROPERTY_TWICE))
+        yield packet.finding(Fault(places[1], message, constraints.PROPERTY_TWICE))
     for path, node in places:
         for part in node.children[1:]:
             own, label = (f"{path}.{part.name}", f"{row.label} {part.name}") if row.type is PAIR else (path, row.label)
@@ -76,31 +76,31 @@ def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[F
                 yield from _value(packet, Place(own, part), label, row.limits)
 
 
-def _value(packet: PacketView, place: Place, label: str, limits: tuple[Limit, ...]) -> Iterator[Finding]:
+def _value(packet: PacketView, place: Place, label: str, limits: tuple[Constraint, ...]) -> Iterator[Finding]:
     node = place.node
     for limit in demands(limits, packet.version, text=isinstance(node.value, str)):
         says = _broken(limit, node.value, node.field, packet.version)
         if says:
-            yield packet.finding(Fault(place, f"{label} {says}", limit.law, span=_span(place, limit)))
+            yield packet.finding(Fault(place, f"{label} {says}", limit.ref, span=_span(place, limit)))
 
 
 @cache
-def demands(limits: tuple[Limit, ...], version: Version, *, text: bool) -> tuple[Limit, ...]:
+def demands(limits: tuple[Constraint, ...], version: Version, *, text: bool) -> tuple[Constraint, ...]:
     """Return the constraints that a version has, with those of all strings for text.
 
     A text that must be one of a few values needs no others.
     """
-    own = tuple(limit for limit in limits if limit.law.id(version))
+    own = tuple(limit for limit in limits if limit.ref.id(version))
     if not text or any(isinstance(limit, OneOf) for limit in own):
         return own
     taken = {type(limit) for limit in own}
-    common = (limit for limit in structure.STRINGS if limit.law.id(version) and type(limit) not in taken)
+    common = (limit for limit in constraints.STRINGS if limit.ref.id(version) and type(limit) not in taken)
     return (*own, *common)
 
 
-def _broken(limit: Limit, value: object, field: Field | None, version: Version) -> str:
+def _broken(limit: Constraint, value: object, field: Field | None, version: Version) -> str:
     if not isinstance(limit, InTable):
-        return limit.broken(value)
+        return limit.violation(value)
     assert field
     assert isinstance(field.names, Codes)
     assert isinstance(value, int)
@@ -109,7 +109,7 @@ def _broken(limit: Limit, value: object, field: Field | None, version: Version) 
     return f"is 0x{value:02x}, but {field.names.packet} has no such code"
 
 
-def _span(place: Place, limit: Limit) -> Span:
+def _span(place: Place, limit: Constraint) -> Span:
     value = place.node.value
     if not value or not isinstance(value, str | bytes):
         return place.node.span

@@ -3,8 +3,8 @@
 from typing import Any
 
 from ...codec.tree import Decoded, Finding, Node, finding
-from ...spec import structure
-from ...spec.constraints import Law
+from ...spec import constraints
+from ...spec.constraints import StatementRef
 from ...spec.packets import Connect
 from ...spec.properties import WILL
 from ...spec.statements import statement
@@ -22,9 +22,9 @@ class PacketView:
         self.decoded = decoded
         self.version = decoded.version
         self.direction = direction or decoded.direction
-        self.whole = decoded.packet is not None and not self._lost(structure.PROPERTY_UNKNOWN)
+        self.whole = decoded.packet is not None and not self._lost(constraints.PROPERTY_UNKNOWN)
         """Whether every field and property was read, so that what is missing was not sent."""
-        self.sure = min(self._lost(structure.PROPERTY_SHORT), default=len(decoded.data) + 1)
+        self.sure = min(self._lost(constraints.PROPERTY_SHORT), default=len(decoded.data) + 1)
         """Up to here the bytes are certainly what they seem to be; after a wrong Property Length nothing is certain."""
         self.shared = self._shared()
         """In a CONNECT whose level no version has, where the fields end that all versions share; else None."""
@@ -78,7 +78,7 @@ class PacketView:
         last = self.at("keep_alive")
         return last.node.span.stop if last else len(self.decoded.data) + 1
 
-    def _lost(self, law: Law) -> list[int]:
+    def _lost(self, law: StatementRef) -> list[int]:
         """Return where each place ends at which the decoder found this statement violated."""
         id = law.id(self.version)
         return [each.span.stop for each in self.decoded.findings if each.statement == id]

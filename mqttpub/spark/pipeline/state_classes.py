@@ -107,7 +107,7 @@ def _table() -> dict[str, StateClass]:
             "lint/send-limits": lint_state.SendLimits,
             "lint/state": lint_state.State,
             "lint/conversation": conversation.Conversation,
-            "spec/law": constraints.Law,
+            "spec/law": constraints.StatementRef,
             "spec/property": declare.Property,
             "spec/subscription": packets.Subscription,
             "spec/will": packets.Will,

@@ -74,7 +74,7 @@ class Sarif:
             **_texts(row.text, f"{row.text} ({about})"),
             "help": {"text": f"{row.text}\n\n{about}"},
             "defaultConfiguration": {"level": row.severity},
-            "properties": {"tags": ["MQTT", f"MQTT {row.version}"], "class": row.klass, "binds": row.who},
+            "properties": {"tags": ["MQTT", f"MQTT {row.version}"], "class": row.visibility, "binds": row.who},
         }
 
 

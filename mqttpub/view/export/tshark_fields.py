@@ -190,7 +190,7 @@ class _Reader:
         self.decoded = decoded
         self.data = decoded.data
         self.hidden = () if secrets else hidden(decoded)
-        self.older = decoded.version < Version.V5
+        self.name_before_5 = decoded.version < Version.V5
 
     def fields(self) -> Iterator[Shown]:
         root = self.decoded.root
@@ -223,7 +223,7 @@ class _Reader:
         """Return tshark's name of a field, by the most of its path that has one."""
         parts = path.split(".")
         keys = [".".join(parts[-2:]), parts[-1]]
-        if self.older:
+        if self.name_before_5:
             keys = [f"older {key}" for key in keys] + keys
         return next(NAMES[key] for key in keys if key in NAMES)
 

@@ -10,7 +10,7 @@ _INDENT = "       "
 
 def description(row: Statement) -> str:
     """Return what it takes to see a violation, and whom the statement binds."""
-    return f"class {row.klass}: {CLASSES[row.klass]}; binds {PARTIES[row.who]}"
+    return f"class {row.visibility}: {CLASSES[row.visibility]}; binds {PARTIES[row.who]}"
 
 
 def explanation(id: str, width: int) -> Iterator[Line]:

@@ -45,12 +45,12 @@ IN_TABLES = {id for row in FAULTS for id in row.ids}, {id for row in NEAR for id
 
 def test_every_statement_of_a_connection_has_both_cases_or_a_reason() -> None:
     for row in statements():
-        if row.klass.startswith("B"):
+        if row.visibility.startswith("B"):
             assert all(row.id in table for table in IN_TABLES) != (row.id in NOT_SEEN), row.id
 
 
 def test_whatever_plain_watching_shows_is_covered() -> None:
-    assert [id for id in NOT_SEEN if statement(id).klass == "B"] == []
+    assert [id for id in NOT_SEEN if statement(id).visibility == "B"] == []
 
 
 @pytest.mark.parametrize("version", list(Version))

@@ -17,8 +17,8 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.lint.packet.specific import ABSENT, LEFT_OVER, LENGTHS
 from mqttpub.lint.packet.view import OF_SERVER
 from mqttpub.lint.registry import RULES, cite
-from mqttpub.spec import structure
-from mqttpub.spec.constraints import Law
+from mqttpub.spec import constraints
+from mqttpub.spec.constraints import StatementRef
 from mqttpub.spec.declare import PACKETS, Group, Packet, Property
 from mqttpub.spec.packets import Publish, Subscribe, Subscription, Will
 from mqttpub.spec.properties import PROPERTIES
@@ -64,21 +64,21 @@ NOT_ON_ONE_PACKET = {
 """Statements of class A and A~ that no finding cites, and why."""
 
 
-def table_laws() -> Iterator[Law]:
+def table_laws() -> Iterator[StatementRef]:
     """Yield the law of every limit of the table."""
     groups: list[type[Group]] = [*PACKETS.values(), Subscription, Will]
     for group in groups:
         for field in group.layout:
-            yield from (limit.law for limit in (*field.limits, *field.each))
+            yield from (limit.ref for limit in (*field.limits, *field.each))
     for row in PROPERTIES.values():
-        yield from (limit.law for limit in row.limits)
+        yield from (limit.ref for limit in row.limits)
 
 
-def laws() -> Iterator[Law]:
+def laws() -> Iterator[StatementRef]:
     """Yield every law that a finding can cite."""
     yield from table_laws()
-    yield from (each for each in vars(structure).values() if isinstance(each, Law))
-    yield from (limit.law for limit in structure.STRINGS)
+    yield from (each for each in vars(constraints).values() if isinstance(each, StatementRef))
+    yield from (limit.ref for limit in constraints.STRINGS)
     yield from (each.cites for each in RULES if each.cites)
     yield from (law for _, law in LENGTHS.values())
     yield from ABSENT.values()
@@ -95,18 +95,18 @@ def test_every_id_that_can_be_cited_exists() -> None:
 
 @pytest.mark.slow
 def test_whatever_finds_something_cites_what_exists() -> None:
-    """Each `Law` and `cite` in the source, rules of conversations included, and no finding made but with an id."""
+    """Each `StatementRef` and `cite` in the source exists, and no finding is made without an id."""
     cited = set[str]()
     for path in sorted(Path(mqttpub.__file__).parent.rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text())):
             name = getattr(call.func, "id", "") if isinstance(call, ast.Call) else ""
             if name == "Finding":
                 assert path.name == "tree.py", path
-            if isinstance(call, ast.Call) and name in ("Law", "cite"):
+            if isinstance(call, ast.Call) and name in ("StatementRef", "cite"):
                 order = dict(zip(("v5", "v311", "v31"), call.args, strict=False))
                 order |= {word.arg: word.value for word in call.keywords if word.arg}
                 given = {word: str(each.value) for word, each in order.items() if isinstance(each, ast.Constant)}
-                cited |= {Law(**given).id(version) for version in Version}
+                cited |= {StatementRef(**given).id(version) for version in Version}
     assert len(cited) > 300
     for id in cited - {""}:
         assert statement(id).id == id
@@ -124,14 +124,14 @@ def test_every_case_has_a_near_miss() -> None:
 
 @pytest.mark.parametrize("version", Version, ids=lambda version: version.label)
 def test_every_statement_about_one_packet_is_checked(version: Version) -> None:
-    about = {each.id for each in statements(version.label) if each.klass in ("A", "A~")}
+    about = {each.id for each in statements(version.label) if each.visibility in ("A", "A~")}
     unseen = {id for id in NOT_ON_ONE_PACKET if id.startswith(f"{version.prefix}-")}
     assert about - FIRED == unseen
 
 
 def test_what_no_packet_shows_has_a_reason() -> None:
     assert not FIRED & set(NOT_ON_ONE_PACKET)
-    assert all(statement(id).klass in ("A", "A~") and reason for id, reason in NOT_ON_ONE_PACKET.items())
+    assert all(statement(id).visibility in ("A", "A~") and reason for id, reason in NOT_ON_ONE_PACKET.items())
 
 
 @pytest.mark.parametrize("row", [row for table in TABLES for row in table.FAULTS], ids=str)
@@ -185,7 +185,7 @@ def assert_right(decoded: Decoded, direction: Direction | None) -> None:
         assert each.path.startswith(decoded.root.name), each
         assert each.message.isascii(), each
         assert each.message.isprintable(), each
-        assert statement(each.statement).klass, each
+        assert statement(each.statement).visibility, each
 
 
 versions = st.sampled_from(Version)
