@@ -52,7 +52,7 @@ def test_where_nothing_is_wrong_the_status_is_that_of_publishing(capsys: Screen)
     with scripted(broker(RIGHT)) as port:
         out, err = pub(capsys, port, status=0)
     assert out == ""
-    assert err.startswith("5 packets: nothing is wrong\nstatements of MQTT 5.0: 0 broken, ")
+    assert err.startswith("5 packets: no findings\nstatements of MQTT 5.0: 0 broken, ")
 
 
 def test_an_error_of_the_broker_is_shown_and_is_status_7(capsys: Screen) -> None:
@@ -92,7 +92,7 @@ def test_what_ends_the_run_is_judged_before(capsys: Screen) -> None:
 def test_a_refusal_in_the_form_of_an_older_version_is_no_error(capsys: Screen) -> None:
     with scripted(broker("20 02 00 01", "")) as port:
         _, err = pub(capsys, port, "-V", "5", status=4)
-    assert "2 packets: nothing is wrong" in err
+    assert "2 packets: no findings" in err
     with scripted(broker("20 02 00 01", "")) as port:
         out, _ = pub(capsys, port, "-V", "5", "--inspect", "--json", status=4)
     (connack,) = [each for each in map(json.loads, out.splitlines()) if each.get("type") == "CONNACK"]
@@ -182,4 +182,4 @@ def test_what_the_client_leaves_undone_is_not(capsys: Screen) -> None:
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
 def test_a_real_broker_breaks_nothing(mosquitto: int, capsys: Screen, version: str, qos: str) -> None:
     _, err = pub(capsys, mosquitto, "-V", version, "-q", qos, status=0)
-    assert "packets: nothing is wrong" in err
+    assert "packets: no findings" in err

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ...traffic.events import Event, PacketSeen
     from ...traffic.query import PacketFilter
     from ...view.terminal.cells import Line
-    from ..inspect.findings import Rows
+    from ..inspect.findings import VersionResults
 
 MOST_REMARKS = 10
 """Remarks about connections that are shown; the rest are only counted."""
@@ -189,7 +189,7 @@ class LintRun:
         if not known.findings or (picked and not picked.matches(*known)):
             return
         if shown := self.selection.pick(known.findings):
-            self.writer.take(self.judge.judged(known, shown, self.now.location))
+            self.writer.write(self.judge.judged(known, shown, self.now.location))
 
     def _other(self, event: "Event") -> None:
         judged = self.judge.other(event, self.now.whole)
@@ -201,7 +201,7 @@ class LintRun:
 
     def _take(self, judged: "JudgedEvent") -> None:
         if shown := self.selection.pick(judged.findings):
-            self.writer.take(judged._replace(findings=shown))
+            self.writer.write(judged._replace(findings=shown))
 
     def _remark(self, event: "Event") -> None:
         """Keep what a reader must know about a connection to judge its findings."""
@@ -235,7 +235,7 @@ class LintRun:
             raise click.UsageError(events.faults[-1])
         return 1 if self.selection.counts["error"] else 0
 
-    def _sum_up(self, rows: "list[Rows]") -> None:
+    def _sum_up(self, rows: "list[VersionResults]") -> None:
         from ...view.terminal.style import show
         from ...view.terminal.width import screen_width
         from ..inspect.findings import summary
@@ -248,7 +248,7 @@ class LintRun:
         blank: list[Line] = [[]] if on_one_screen() and any(self.selection.counts.values()) else []
         show([*blank, *lines], sys.stderr)
 
-    def _rows(self) -> "list[Rows]":
+    def _rows(self) -> "list[VersionResults]":
         return [
             (version, [row for row in rows if self.selection.covers(row.statement)])
             for version, rows in self.judge.end()

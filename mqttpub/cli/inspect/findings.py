@@ -1,4 +1,4 @@
-"""Where findings go: to the screen, to JSON Lines or to SARIF; and the words at the end."""
+"""Writers of findings, for the screen, as JSON Lines or as SARIF; and the summary at the end."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,21 +17,22 @@ from ...view.terminal.width import screen_width
 from ...view.traffic.findings import FindingLines, records
 
 MOST_NAMED = 5
-"""Statements of which it is said how many findings were not shown; the others are summed up."""
-Rows = tuple[Version, list[StatementResult]]
+"""Statements that the summary names with the number of their findings not shown; the others are added up."""
+VersionResults = tuple[Version, list[StatementResult]]
+"""The results of the statements of one MQTT version."""
 
 
-class Writer(Protocol):
-    """Takes cases as they come."""
+class FindingWriter(Protocol):
+    """Writes findings as they are found."""
 
     def begin(self, time: int) -> None:
-        """Take the time of the first packet, in nanoseconds since 1970."""
+        """Set the time of the first packet, in nanoseconds since 1970."""
 
-    def take(self, case: JudgedEvent) -> None:
-        """Show what is wrong at one place."""
+    def write(self, judged: JudgedEvent) -> None:
+        """Write the findings of one event."""
 
-    def report(self, fared: Iterable[Rows]) -> None:
-        """Show how each statement fared."""
+    def report(self, results: Iterable[VersionResults]) -> None:
+        """Write the result of each statement."""
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Write what has to stand behind all cases."""
@@ -47,58 +48,58 @@ class OutputOptions(NamedTuple):
     absolute: bool = False
     explain: bool = False
     several: bool = False
-    """Whether there are several inputs, so that their names tell where a connection is."""
+    """Whether there are several inputs, so that each connection needs the name of its input."""
 
 
-def writer_of(manner: OutputOptions, stream: TextIO | None = None) -> Writer:
-    """Return the writer for a manner, to standard output unless another stream is given."""
+def writer_of(options: OutputOptions, stream: TextIO | None = None) -> FindingWriter:
+    """Return the writer for the options, to standard output unless a stream is given."""
     out = stream or sys.stdout
-    if manner.sarif:
-        return SarifOut(manner, out)
-    return JsonOut(manner, out) if manner.json else Screen(manner, out)
+    if options.sarif:
+        return SarifWriter(options, out)
+    return JsonWriter(options, out) if options.json else ScreenWriter(options, out)
 
 
-class Screen:
-    """Judged events as people read them."""
+class ScreenWriter:
+    """Writes findings for people to read."""
 
-    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
-        self.manner = manner
+    def __init__(self, options: OutputOptions, stream: TextIO) -> None:
+        self.options = options
         self.stream = stream
         self.width = screen_width(stream)
         self._lines = FindingLines(
-            width=self.width, absolute=manner.absolute, secrets=manner.secrets, full=manner.full,
-            explain=manner.explain,
+            width=self.width, absolute=options.absolute, secrets=options.secrets, full=options.full,
+            explain=options.explain,
         )  # fmt: skip
         self._begun = False
         self._last: tuple[str, int] = ("", 0)
 
     def begin(self, time: int) -> None:
-        """Count times from here."""
+        """Show times relative to `time`."""
         self._lines.begin(time)
 
-    def take(self, case: JudgedEvent) -> None:
-        """Show a case, with a blank line to what came before."""
-        name, ends = case.location.name, case.event.ends
+    def write(self, judged: JudgedEvent) -> None:
+        """Write the findings of an event, with a blank line before it."""
+        name, ends = judged.location.name, judged.event.ends
         if (name, ends.number) != self._last:
             self._last = (name, ends.number)
-            self.remark(", ".join(self._connection(case)))
-        self._block(self._lines.lines(case))
+            self.remark(", ".join(self._connection(judged)))
+        self._block(self._lines.lines(judged))
 
-    def _connection(self, case: JudgedEvent) -> Iterator[str]:
-        ends = case.event.ends
-        if self.manner.several and case.location.name:
-            yield case.location.name
+    def _connection(self, judged: JudgedEvent) -> Iterator[str]:
+        ends = judged.event.ends
+        if self.options.several and judged.location.name:
+            yield judged.location.name
         if ends.client or ends.server:
             yield f"connection {ends.number}: {ends.client} to {ends.server}"
 
     def remark(self, text: str) -> None:
-        """Show a remark of the program's own; `text` may hold foreign text."""
+        """Write a remark of the program; `text` may contain text from the capture, which is escaped."""
         if text:
             self._block(wrap([("* ", "mark"), (escape(text), "")], self.width))
 
-    def report(self, fared: Iterable[Rows]) -> None:
-        """List every statement, those that are broken first."""
-        for version, rows in fared:
+    def report(self, results: Iterable[VersionResults]) -> None:
+        """List every statement, broken ones first."""
+        for version, rows in results:
             for word in ("broken", "kept", "not exercised"):
                 among = [row for row in rows if row.word == word]
                 if among:
@@ -116,7 +117,7 @@ class Screen:
             yield from ([(" " * at, ""), *line] for line in rest)
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
-        """Write nothing more: others tell about failures and remarks."""
+        """Write nothing more: failures and remarks go to standard error."""
         self.stream.flush()
 
     def _block(self, lines: Iterable[Line]) -> None:
@@ -130,29 +131,29 @@ def _counted(row: StatementResult) -> str:
     return str(row.exercised) if row.exercised else ""
 
 
-class JsonOut:
-    """Judged events as JSON Lines."""
+class JsonWriter:
+    """Writes findings as JSON Lines."""
 
-    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
-        self.manner = manner
+    def __init__(self, options: OutputOptions, stream: TextIO) -> None:
+        self.options = options
         self.stream = stream
 
     def begin(self, time: int) -> None:
-        """Do nothing, as records have times of day."""
+        """Do nothing: records have absolute times."""
 
-    def take(self, case: JudgedEvent) -> None:
+    def write(self, judged: JudgedEvent) -> None:
         """Write a line for each finding."""
-        found = records(case, secrets=self.manner.secrets, full=self.manner.full)
-        for each, known in zip(case.findings, found, strict=True):
+        found = records(judged, secrets=self.options.secrets, full=self.options.full)
+        for each, known in zip(judged.findings, found, strict=True):
             entry = {"event": "finding", **known}
-            if self.manner.explain and each.statement:
+            if self.options.explain and each.statement:
                 row = statement(each.statement)
                 entry |= {"class": row.visibility, "binds": row.who, "text": row.text}
             self._print(entry)
 
-    def report(self, fared: Iterable[Rows]) -> None:
+    def report(self, results: Iterable[VersionResults]) -> None:
         """Write a line for each statement."""
-        for version, rows in fared:
+        for version, rows in results:
             for row in rows:
                 about = row.statement
                 self._print({
@@ -162,7 +163,7 @@ class JsonOut:
                 })  # fmt: skip
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
-        """Write nothing more."""
+        """Write nothing more: failures and remarks go to standard error."""
         self.stream.flush()
 
     def _print(self, entry: dict[str, Any]) -> None:
@@ -171,28 +172,28 @@ class JsonOut:
         self.stream.write(dumps(entry) + "\n")
 
 
-class SarifOut:
-    """Judged events as one SARIF log."""
+class SarifWriter:
+    """Writes findings as one SARIF log."""
 
-    def __init__(self, manner: OutputOptions, stream: TextIO) -> None:
+    def __init__(self, options: OutputOptions, stream: TextIO) -> None:
         from ... import __version__
         from ...view.export.sarif import Sarif
 
         self.stream = stream
-        self._sarif = Sarif(__version__, secrets=manner.secrets)
+        self._sarif = Sarif(__version__, secrets=options.secrets)
         self._text = self._sarif.begin()
 
     def begin(self, time: int) -> None:
-        """Do nothing, as records have times of day."""
+        """Do nothing: records have absolute times."""
 
-    def take(self, case: JudgedEvent) -> None:
-        """Write the results of a case."""
+    def write(self, judged: JudgedEvent) -> None:
+        """Write the results of an event."""
         self.stream.write(self._text)
         self._text = ""
-        self.stream.writelines(self._sarif.results(case))
+        self.stream.writelines(self._sarif.results(judged))
 
-    def report(self, fared: Iterable[Rows]) -> None:
-        """Do nothing, as SARIF has no place for what was kept."""
+    def report(self, results: Iterable[VersionResults]) -> None:
+        """Do nothing: SARIF has no place for statements without findings."""
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
         """Write the rest of the log."""
@@ -204,24 +205,28 @@ class SarifOut:
 
 
 def summary(
-    packets: int, connections: int, selection: Selection, fared: Iterable[Rows], width: int, *, picked: bool = False
+    packets: int, connections: int, selection: Selection, results: Iterable[VersionResults], width: int, *,
+    picked: bool = False,
 ) -> Iterator[Line]:  # fmt: skip
-    """Yield what is said at the end: what was judged and how it ended."""
-    judged = counted(packets, "packet")
+    """Yield the summary of a run: how many packets were checked, their findings, the results of the statements.
+
+    `picked` says that only some findings were asked for.
+    """
+    checked = counted(packets, "packet")
     if connections > 1:
-        judged += f" of {connections:,} connections"
+        checked += f" of {connections:,} connections"
     counts = [(f"{count} {plural(count, word)}", word) for word, count in selection.counts.items() if count]
-    line: Line = [(f"{judged}: ", "")]
+    line: Line = [(f"{checked}: ", "")]
     for at, segment in enumerate(counts):
         line += [(", ", "")] if at else []
         line.append(segment)
     yield from wrap(
-        line if counts else [*line, ("nothing that was picked is wrong" if picked else "nothing is wrong", "")], width
+        line if counts else [*line, ("no findings in the selection" if picked else "no findings", "")], width
     )
-    for version, rows in fared:
+    for version, rows in results:
         words = [row.word for row in rows]
-        told = (f"{words.count(word):,} {word}" for word in ("broken", "kept", "not exercised"))
-        yield from wrap([(f"statements of MQTT {version.label}: {', '.join(told)}", "")], width)
+        counts_of = (f"{words.count(word):,} {word}" for word in ("broken", "kept", "not exercised"))
+        yield from wrap([(f"statements of MQTT {version.label}: {', '.join(counts_of)}", "")], width)
     if selection.left_out:
         yield from wrap([(_left_out(selection), "dim")], width)
 
@@ -231,4 +236,4 @@ def _left_out(selection: Selection) -> str:
     named = [f"{count:,} of {id}" for id, count in most[:MOST_NAMED]]
     if rest := most[MOST_NAMED:]:
         named.append(f"{sum(count for _, count in rest):,} of {len(rest)} {plural(len(rest), 'other statement')}")
-    return f"counted, but not shown: {', '.join(named)}; --limit 0 shows all"
+    return f"not shown: {', '.join(named)} (--limit 0 shows all)"

@@ -16,7 +16,7 @@ from ...traffic.context import PacketInContext
 from ...traffic.events import Closed, Endpoints, PacketSeen
 from ...view.terminal.style import show
 from ...view.terminal.width import screen_width
-from ..inspect.findings import OutputOptions, Rows, summary, writer_of
+from ..inspect.findings import OutputOptions, VersionResults, summary, writer_of
 from ..notes import note, print_json
 
 
@@ -99,13 +99,13 @@ class Watch:
         self._count(of_peer, bool(of_peer))
         if shown := self._selection.pick(case.findings):
             self.aside()
-            self._writer.take(case._replace(findings=shown))
+            self._writer.write(case._replace(findings=shown))
             self._stream.flush()
 
     def _count(self, found: Sequence[Finding], of_peer: bool) -> None:
         self.peer_errors += of_peer and sum(each.severity == "error" for each in found)
 
-    def _record(self, fared: list[Rows]) -> None:
+    def _record(self, fared: list[VersionResults]) -> None:
         words = [row.word for _, rows in fared for row in rows]
         print_json({
             "event": "lint", "packets": self._judge.packets, **self._selection.counts, "peer_errors": self.peer_errors,

@@ -3,14 +3,13 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from ...common.escape import escape
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import TrafficItem
 from ..packet.marks import sentence
 from ..terminal.cells import Line, cells, clip, measure
 from ..traffic.facts import Fact, fit
-from .steps import Step, left_out, name, steps
+from .steps import Step, steps
 
 NARROWEST = 60
 
@@ -41,8 +40,8 @@ def ladder(
 ) -> Iterator[Line]:
     """Yield the lines of the diagram, none wider than `width` (60 or more).
 
-    Where the events of several connections alternate, each change draws a new head. `ascii` does
-    without box characters; `squeeze` shows of long repeats the first, their number and the last.
+    Each change of the connection draws a new head. `ascii` uses no box characters; `squeeze` reduces long repeats
+    to the first, a count, and the last.
     """
     drawing = _Drawing(max(width, NARROWEST), Clock(absolute=absolute, zero=zero), ASCII if ascii else BOX)
     connection = 0
@@ -60,53 +59,52 @@ class _Drawing:
         self.clock = clock
         self.strokes = strokes
         self.left = clock.width + 3
-        """Where the line of the client stands."""
+        """Column of the line of the client."""
         self.lane = width - self.left - 2
         """Cells between the two lines."""
 
     def head(self, step: Step) -> Iterator[Line]:
         """Yield the names above the lines."""
         title = f"connection {step.ends.number}"
-        server = clip(escape(step.ends.server) or "server", self.lane // 2)
+        server = clip(step.server_name, self.lane // 2)
         room = self.left + self.lane + 2 - len(title) - 3
-        client = clip(name(step), room - cells(server) - 2)
+        client = clip(step.client_name, room - cells(server) - 2)
         before = max(self.left - cells(client) // 2 - len(title), 2)
         line: Line = [(title, "heading"), (" " * before, ""), (client, "text")]
         fill = self.left + self.lane + 2 - measure(line) - cells(server)
         yield [*line, (" " * max(fill, 1), ""), (server, "text")]
 
     def step(self, step: Step) -> Iterator[Line]:
-        """Yield the lines of a step, its findings below it."""
-        start = f"{'*'.rjust(self.clock.width) if step.kind == 'more' else self.clock.show(step.time)}  "
+        """Yield the lines of a step and of its findings."""
+        start = f"{'*'.rjust(self.clock.width) if step.kind == 'more' else self.clock.show(step.time_ns)}  "
         between = _DRAW[step.kind](self, step)
         yield [(start, "offset"), *self.lives(between)]
         for finding in step.findings:
             for line in sentence(finding, self.lane - 4):
                 red = [(text, finding.severity) for text, _ in line]
                 yield [(" " * len(start), ""), *self.lives([("  ", ""), *red])]
-        if more := left_out(step):
+        if more := step.more_findings_text:
             yield [(" " * len(start), ""), *self.lives([("  ", ""), (more, "dim")])]
 
     def lives(self, between: Line) -> Line:
-        """Return a line between the two lines of client and server."""
+        """Return a line of the screen: `between` the lines of client and server."""
         fill = " " * (self.lane - measure(between))
         return [(f" {self.strokes.life}", "dim"), *between, (fill, ""), (self.strokes.life, "dim")]
 
     def packet(self, step: Step) -> Line:
         """Return an arrow with the packet on it."""
-        word = Fact(step.label, "error" if any(each.severity == "error" for each in step.findings) else step.style)
-        return self.arrow(step, [word, *step.facts], self.strokes.right, self.strokes.left)
+        style = "error" if step.arrow_style == "error" else step.style
+        return self.arrow(step, [Fact(step.label, style), *step.facts], self.strokes.right, self.strokes.left)
 
     def closed(self, step: Step) -> Line:
-        """Return an arrow that ends in a cross, or words for an end that nobody made."""
+        """Return an arrow that ends in a cross, or words if neither end closed the connection."""
         if step.direction is None:
             return self.words(step, self.strokes.line)
-        told = [Fact(step.label, step.style), *step.facts]
-        return self.arrow(step, told, self.strokes.cross, self.strokes.cross)
+        return self.arrow(step, step.words, self.strokes.cross, self.strokes.cross)
 
-    def arrow(self, step: Step, told: list[Fact], right: str, left: str) -> Line:
-        """Return facts on an arrow towards the receiver; without a head when it is not known."""
-        line, words = self.strokes.line, fit(told, self.lane - 6, 1)
+    def arrow(self, step: Step, facts: list[Fact], right: str, left: str) -> Line:
+        """Return facts on an arrow to the receiver; without a head if the receiver is unknown."""
+        line, words = self.strokes.line, fit(facts, self.lane - 6, 1)
         fill = line * (self.lane - measure(words) - 4)
         if step.direction is Direction.SERVER:
             return [(left + fill, "mark"), (" ", ""), *words, (" ", ""), (line, "mark")]
@@ -120,25 +118,22 @@ class _Drawing:
         ]
 
     def words(self, step: Step, stroke: str) -> Line:
-        """Return words in the middle."""
+        """Return the facts in the middle of a line of strokes."""
         words = fit(step.facts, self.lane - 8, 1)
         fill = self.lane - measure(words) - 2
         before = stroke * (fill // 2)
         return [(before, step.style), (" ", ""), *words, (" ", ""), (stroke * (fill - len(before)), step.style)]
 
     def gap(self, step: Step) -> Line:
-        """Return what is missing, with the end that sent it."""
-        told = [fact._replace(bends=True) for fact in step.facts]
-        if step.direction:
-            told.append(Fact(f"({step.direction.value})", step.style))
-        return self.words(step._replace(facts=told), self.strokes.gap)
+        """Return how many bytes are missing, and which end sent them."""
+        return self.words(step._replace(facts=step.gap_words), self.strokes.gap)
 
     def remark(self, step: Step) -> Line:
-        """Return words of ours."""
-        return [(" * ", "note"), *fit([fact._replace(bends=True) for fact in step.facts], self.lane - 4, 1)]
+        """Return a remark of the program."""
+        return [(" * ", "note"), *fit(step.flexible_facts, self.lane - 4, 1)]
 
     def more(self, step: Step) -> Line:
-        """Return how many packets are squeezed."""
+        """Return the count of collapsed packets."""
         words = fit(step.facts, self.lane - 6, 1)
         if step.direction is Direction.SERVER:
             return [(" " * (self.lane - measure(words) - 2), ""), *words]

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import TrafficItem
 from ..terminal.cells import clip
-from .steps import Step, left_out, name, steps
+from .steps import Step, finding_text, steps
 
 MOST_TEXT = 45_000
 """Characters; Mermaid refuses diagrams of more than 50,000."""
@@ -21,7 +20,7 @@ _ARROWS = {"packet": "->>", "closed": "-x", "more": "-->>"}
 def mermaid(
     events: Iterable[TrafficItem], *, absolute: bool = False, squeeze: bool = True, zero: Zero | None = None
 ) -> Iterator[str]:
-    """Yield the lines of a `sequenceDiagram`; when it grows too long the last one says how much is left out."""
+    """Yield the lines of a `sequenceDiagram`; if it is too long for Mermaid, a last line counts the steps left out."""
     clock, seen, size, left = Clock(absolute=absolute, zero=zero), set[int](), 0, 0
     last: Step | None = None
     yield "sequenceDiagram"
@@ -39,7 +38,7 @@ def mermaid(
 
 
 def text(shown: str) -> str:
-    """Return escaped text for Mermaid: all that could mean something there as a code, such as `#59;`."""
+    """Return escaped text for Mermaid, with codes such as `#59;` for characters that have a meaning there."""
     coded = "".join(each if each.isalnum() or each in _PLAIN else f"#{ord(each)};" for each in shown)
     return _KEYWORD.sub(lambda found: f"#{ord(found[1])};", coded)
 
@@ -47,8 +46,8 @@ def text(shown: str) -> str:
 def _participants(step: Step, seen: set[int]) -> Iterator[str]:
     number = step.ends.number
     if number not in seen:
-        yield f"    participant C{number} as {text(clip(name(step), 40))}"
-        yield f"    participant S{number} as {text(clip(escape(step.ends.server) or 'server', 40))}"
+        yield f"    participant C{number} as {text(clip(step.client_name, 40))}"
+        yield f"    participant S{number} as {text(clip(step.server_name, 40))}"
 
 
 def _over(step: Step) -> str:
@@ -56,8 +55,8 @@ def _over(step: Step) -> str:
 
 
 def _lines(step: Step, clock: Clock) -> Iterator[str]:
-    told = [*([clock.text(step.time)] if step.time is not None else []), *_words(step)]
-    shown = text(clip(" ".join(told), _LONGEST))
+    time = [clock.text(step.time_ns)] if step.time_ns is not None else []
+    shown = text(clip(" ".join([*time, *_words(step)]), _LONGEST))
     arrow = _ARROWS.get(step.kind)
     if arrow and step.direction:
         ends = _over(step).split(",")
@@ -66,9 +65,8 @@ def _lines(step: Step, clock: Clock) -> Iterator[str]:
     else:
         yield f"    Note over {_over(step)}: {shown}"
     for finding in step.findings:
-        says = f"{finding.severity}  {finding.message}  {finding.statement}".rstrip()
-        yield f"    Note over {_over(step)}: {text(clip(remark(says), _LONGEST))}"
-    if more := left_out(step):
+        yield f"    Note over {_over(step)}: {text(clip(finding_text(finding), _LONGEST))}"
+    if more := step.more_findings_text:
         yield f"    Note over {_over(step)}: {more}"
 
 

@@ -1,11 +1,11 @@
-"""The steps of a sequence diagram, repeats squeezed: what ladder, SVG and Mermaid draw."""
+"""The steps of a sequence diagram, with repeats collapsed; ladder, SVG and Mermaid draw them."""
 
 from collections import Counter, deque
 from collections.abc import Hashable, Iterable, Iterator
 from typing import NamedTuple
 
 from ...codec.tree import Finding
-from ...common.escape import escape
+from ...common.escape import escape, remark
 from ...common.words import counted
 from ...spec.packets import Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction
@@ -16,57 +16,99 @@ from ..traffic.facts import Fact, facts, name_of
 from ..traffic.summary import told
 
 MOST_FINDINGS = 20
-"""Findings that are shown of one packet."""
+"""Findings of one packet that are shown; the others are counted."""
 _PERIODS = (1, 2, 4)
-"""Lengths of what repeats: QoS 0; QoS 1 or PINGREQ, each with its answer; QoS 2."""
-_SQUEEZED = (Publish, Puback, Pubrec, Pubrel, Pubcomp, Pingreq, Pingresp)
+"""Numbers of packets in a repeated exchange: QoS 0; QoS 1 or PINGREQ, with the answer; QoS 2."""
+_COLLAPSIBLE = (Publish, Puback, Pubrec, Pubrel, Pubcomp, Pingreq, Pingresp)
 
 
 class Step(NamedTuple):
-    """One arrow, or a word between the arrows."""
+    """One arrow, or one text between the lines of the two ends."""
 
     kind: str
-    """`packet`, `gap`, `closed`, `remark` or, for what was squeezed, `more`."""
+    """`packet`, `gap`, `closed`, `remark`, or `more` for collapsed repeats."""
     ends: Endpoints
     client: str
     """Client Identifier or address, not escaped."""
-    time: int | None
+    time_ns: int | None
+    """Since 1970; None if unknown."""
     direction: Direction | None
     label: str
-    """The packet, or the word for the event."""
+    """The packet type, or a word for the event."""
     facts: list[Fact]
     findings: tuple[Finding, ...] = ()
-    left: int = 0
-    """Findings beyond those."""
+    more_findings: int = 0
+    """Findings that are not among them."""
     style: str = "type"
     key: Hashable = None
-    """Equal for steps that repeat one another; None for those that are never squeezed."""
-    size: int = 0
-    """Bytes."""
+    """Equal for steps that repeat one another; None for steps that are never collapsed."""
+    size_bytes: int = 0
+
+    @property
+    def client_name(self) -> str:
+        """The name of the client, escaped."""
+        return escape(self.client)
+
+    @property
+    def server_name(self) -> str:
+        """The address of the server, escaped; `server` if unknown."""
+        return escape(self.ends.server) or "server"
+
+    @property
+    def arrow_style(self) -> str:
+        """The style of an arrow: `error` for a packet that has a finding of that severity, otherwise `mark`."""
+        return "error" if any(each.severity == "error" for each in self.findings) else "mark"
+
+    @property
+    def words(self) -> list[Fact]:
+        """The label and the facts, for an arrow."""
+        return [Fact(self.label, self.style), *self.facts]
+
+    @property
+    def gap_words(self) -> list[Fact]:
+        """The facts of a gap, which may be shortened, and the end that sent the missing bytes."""
+        sender = [Fact(f"({self.direction.value})", self.style)] if self.direction else []
+        return [*self.flexible_facts, *sender]
+
+    @property
+    def flexible_facts(self) -> list[Fact]:
+        """The facts, each of which may be shortened."""
+        return [fact._replace(bends=True) for fact in self.facts]
+
+    @property
+    def more_findings_text(self) -> str:
+        """How many findings are not shown; empty if all are."""
+        return f"... {counted(self.more_findings, 'more finding')}" if self.more_findings else ""
+
+
+def finding_text(finding: Finding) -> str:
+    """Return severity, message and statement of a finding as one escaped line."""
+    return remark(f"{finding.severity}  {finding.message}  {finding.statement}".rstrip())
 
 
 def steps(events: Iterable[TrafficItem], *, squeeze: bool = True) -> Iterator[Step]:
-    """Yield the steps of events; of long repeats the first, how many there were, and the last."""
-    squeezer = _Squeezer()
+    """Yield the steps of events; `squeeze` reduces long repeats to the first, a count, and the last."""
+    squeezer = _RepeatCollapser()
     names: dict[int, str] = {}
     for known in events:
         step = _packet(known) if isinstance(known, PacketInContext) else _event(known, names)
         if step.kind == "packet":
             names = {step.ends.number: step.client}
-        yield from squeezer.take(step) if squeeze else (step,)
+        yield from squeezer.add(step) if squeeze else (step,)
     yield from squeezer.flush()
 
 
 def _packet(known: PacketInContext) -> Step:
     event, found = known.event, known.findings or ()
     key = None
-    if isinstance(known.packet, _SQUEEZED) and not known.findings:
+    if isinstance(known.packet, _COLLAPSIBLE) and not known.findings:
         reason = getattr(known.packet, "reason_code", None) or 0
         # Without DUP the lower bits of the first byte are QoS and RETAIN.
         key = event.ends.number, event.direction, event.data[0], reason
     return Step(
         "packet", event.ends, called(known.client, event.ends), event.time, event.direction, name_of(event.data),
-        facts(known), tuple(found[:MOST_FINDINGS]), max(len(found) - MOST_FINDINGS, 0), key=key, size=len(event.data),
+        facts(known), tuple(found[:MOST_FINDINGS]), max(len(found) - MOST_FINDINGS, 0), key=key,
+        size_bytes=len(event.data),
     )  # fmt: skip
 
 
@@ -78,19 +120,23 @@ def _event(event: TrafficItem, names: dict[int, str]) -> Step:
     return Step(kind, event.ends, name, event.time, event.direction, word, [Fact(text, style)], style=style)
 
 
-class _Squeezer:
-    """Holds back what repeats: at least as much as it takes to show the last of it."""
+class _RepeatCollapser:
+    """Holds repeated steps until the repetition ends, then yields a count and the last period."""
 
     def __init__(self) -> None:
         self.keys: deque[Hashable] = deque(maxlen=2 * _PERIODS[-1])
         self.period = 0
+        """Length of the repetition in progress; 0 outside one."""
         self.held: deque[Step] = deque()
+        """The last period, at most."""
         self.early: list[Step] = []
+        """The first hidden steps, which are shown if there are no more than two periods of them."""
         self.hidden: Counter[str] = Counter()
-        self.bytes = 0
+        """Hidden steps by label."""
+        self.hidden_bytes = 0
 
-    def take(self, step: Step) -> Iterator[Step]:
-        """Take the next step and yield what is to be shown now."""
+    def add(self, step: Step) -> Iterator[Step]:
+        """Add the next step and yield the steps that can be shown now."""
         if self.period and not self.repeats(step.key, self.period):
             yield from self.flush()
         if not self.period:
@@ -102,11 +148,11 @@ class _Squeezer:
             yield step
 
     def repeats(self, key: Hashable, period: int) -> bool:
-        """Whether a key is the one that the period demands."""
+        """Whether a key equals that of the step one period earlier."""
         return key is not None and len(self.keys) >= period and self.keys[-period] == key
 
     def begun(self, key: Hashable) -> int:
-        """Return the period of a repetition that has been shown once in full and goes on; else 0."""
+        """Return the period of a repetition that was shown in full and continues with `key`; otherwise 0."""
         keys = [*self.keys]
         for period in _PERIODS:
             shown = keys[-2 * period :] if period > 1 else keys[-1:] * 2
@@ -116,42 +162,32 @@ class _Squeezer:
         return 0
 
     def hold(self, step: Step) -> None:
-        """Keep the last period; count what goes before it."""
+        """Keep the steps of the last period, and count earlier ones as hidden."""
         self.held.append(step)
         if len(self.held) > self.period:
             gone = self.held.popleft()
             self.hidden[gone.label] += 1
-            self.bytes += gone.size
+            self.hidden_bytes += gone.size_bytes
             if len(self.early) < 2 * self.period:
                 self.early.append(gone)
 
     def flush(self) -> Iterator[Step]:
-        """Yield what is held back, with one step for all that stays hidden."""
+        """End the repetition: yield the held steps after one step for all hidden ones."""
         if len(self.early) == self.hidden.total():
             yield from self.early
         else:
             yield self.more(self.early[0])
         yield from self.held
-        self.period, self.bytes = 0, 0
+        self.period, self.hidden_bytes = 0, 0
         self.held.clear()
         self.early.clear()
         self.hidden.clear()
 
     def more(self, first: Step) -> Step:
-        """Return the step that stands for the hidden ones."""
+        """Return the step that represents the hidden ones."""
         count, single = self.hidden.total(), len(self.hidden) == 1
         names = ", ".join(name if single else f"{each:,} {name}" for name, each in self.hidden.items())
         text = f"... {count:,} more {names}" if single else f"... {count:,} more: {names}"
         direction = first.direction if self.period == 1 else None
-        told = [Fact(text, "dim"), Fact(f"{self.bytes:,} B", "dim")]
-        return Step("more", first.ends, first.client, None, direction, "*", told, style="dim")
-
-
-def left_out(step: Step) -> str:
-    """Return how many findings are not shown, or nothing."""
-    return f"... {counted(step.left, 'more finding')}" if step.left else ""
-
-
-def name(step: Step) -> str:
-    """Return what to call the client, escaped."""
-    return escape(step.client)
+        facts = [Fact(text, "dim"), Fact(f"{self.hidden_bytes:,} B", "dim")]
+        return Step("more", first.ends, first.client, None, direction, "*", facts, style="dim")

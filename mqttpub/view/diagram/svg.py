@@ -1,23 +1,22 @@
-"""The sequence diagram as one SVG file, which follows the light or dark scheme of who looks at it."""
+"""The sequence diagram as one SVG file, which follows the light or dark scheme of the reader."""
 
 from collections.abc import Callable, Iterable, Iterator
 from html import escape as entities
 
-from ...common.escape import escape, remark
 from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import TrafficItem
 from ..terminal.cells import Line, clip, wrap
-from ..traffic.facts import Fact, fit
-from .steps import Step, left_out, name, steps
+from ..traffic.facts import fit
+from .steps import Step, finding_text, steps
 
 MOST_STEPS = 2000
-"""Steps that are drawn; of the others their number is."""
+"""Steps that are drawn; the rest are only counted."""
 WIDTH = 960
 _ROW = 34
 _LINE = 17
 _CELL = 7.3
-"""Pixels that a character takes at most, whatever monospaced font there is."""
+"""Width of a character in pixels, at most, in any of the monospaced fonts."""
 _TIMES = 110
 _CLIENT = 130
 _SERVER = WIDTH - 30
@@ -36,7 +35,7 @@ _CLASSES = {
     "reason": "note", "number": "note", "text": "topic", "payload": "topic", "gap": "warning", "error": "error",
     "warning": "warning", "note": "note", "dim": "dim",
 }  # fmt: skip
-"""Styles of the terminal by the class that stands for them."""
+"""CSS classes by the style of the terminal."""
 
 
 def ladder_svg(
@@ -47,7 +46,7 @@ def ladder_svg(
     limit: int = MOST_STEPS,
     zero: Zero | None = None,
 ) -> Iterator[str]:
-    """Yield the lines of the file; of `limit` steps and their findings the drawing is kept in memory."""
+    """Yield the lines of the file. The drawing of at most `limit` steps is held in memory."""
     drawing = _Drawing(Clock(absolute=absolute, zero=zero))
     left = 0
     for number, step in enumerate(steps(events, squeeze=squeeze)):
@@ -67,7 +66,7 @@ class _Drawing:
         self.connection = 0
         self.tops: list[int] = []
         self.bottoms: list[int] = []
-        """Where the lines of each connection begin and end."""
+        """y of the begin and the end of each connection's lines."""
         self.parts: list[str] = []
 
     def step(self, step: Step) -> None:
@@ -76,18 +75,17 @@ class _Drawing:
             self.head(step)
         self.y += _ROW
         self.parts.append(f"<g><title>{_xml(_whole(step))}</title>")
-        if step.time is not None:
-            self.text(_TIMES, [(self.clock.text(step.time), "dim")], "end")
+        if step.time_ns is not None:
+            self.text(_TIMES, [(self.clock.text(step.time_ns), "dim")], "end")
         elif step.kind == "more":
             self.text(_TIMES, [("*", "dim")], "end")
         _DRAW[step.kind](self, step)
         self.y += 8 if step.findings else 0
         for finding in step.findings:
-            says = remark(f"{finding.severity}  {finding.message}  {finding.statement}".rstrip())
-            for line in wrap([(says, finding.severity)], _ROOM - 2):
+            for line in wrap([(finding_text(finding), finding.severity)], _ROOM - 2):
                 self.y += _LINE
                 self.text(_CLIENT + 24, line)
-        if more := left_out(step):
+        if more := step.more_findings_text:
             self.y += _LINE
             self.text(_CLIENT + 24, [(more, "dim")])
         self.parts.append("</g>")
@@ -100,8 +98,8 @@ class _Drawing:
         self.y += 40
         half = _ROOM // 2
         self.text(12, [(f"connection {step.ends.number}", "dim")])
-        self.text(_CLIENT, [(clip(name(step), half), "type")])
-        self.text(_SERVER, [(clip(escape(step.ends.server) or "server", half), "type")], "end")
+        self.text(_CLIENT, [(clip(step.client_name, half), "type")])
+        self.text(_SERVER, [(clip(step.server_name, half), "type")], "end")
         self.y += 10
         self.tops.append(self.y)
         self.y -= 8
@@ -124,9 +122,7 @@ class _Drawing:
 
     def arrow(self, step: Step) -> None:
         """Draw an arrow with the packet above it."""
-        style = "error" if any(each.severity == "error" for each in step.findings) else "mark"
-        line = fit([Fact(step.label, step.style), *step.facts], _ROOM)
-        self.stroke(step, line, style, "cross" if step.kind == "closed" else "head")
+        self.stroke(step, fit(step.words, _ROOM), step.arrow_style, "cross" if step.kind == "closed" else "head")
 
     def stroke(self, step: Step, line: Line, style: str, end: str) -> None:
         """Draw a line from the sender to the receiver, and what it carries above it."""
@@ -141,18 +137,17 @@ class _Drawing:
         if step.direction is not None:
             self.arrow(step)
             return
-        self.middle(fit([Fact(step.label, step.style), *step.facts], _ROOM))
+        self.middle(fit(step.words, _ROOM))
 
     def gap(self, step: Step) -> None:
         """Draw a dashed line with words above it."""
-        sender = [Fact(f"({step.direction.value})", step.style)] if step.direction else []
-        self.middle(fit([*(fact._replace(bends=True) for fact in step.facts), *sender], _ROOM))
+        self.middle(fit(step.gap_words, _ROOM))
         y = self.y + 7
         line = f'x1="{_CLIENT}" y1="{y}" x2="{_SERVER}" y2="{y}"'
         self.parts.append(f'<line class="{_CLASSES[step.style]} dashed" {line}/>')
 
     def words(self, step: Step) -> None:
-        self.middle(fit([fact._replace(bends=True) for fact in step.facts], _ROOM))
+        self.middle(fit(step.flexible_facts, _ROOM))
 
     # the file
 
@@ -185,7 +180,7 @@ _DRAW: dict[str, Callable[[_Drawing, Step], None]] = {
 
 
 def _xml(text: str) -> str:
-    """Return text for XML; it was escaped before, so that it has no character that XML forbids."""
+    """Return escaped text for XML; escaped text has no character that XML forbids."""
     return entities(text, quote=True)
 
 
@@ -195,7 +190,7 @@ def _span(text: str, style: str) -> str:
 
 
 def _whole(step: Step) -> str:
-    """Return all that is known of a step, for the tip that a browser shows."""
+    """Return the whole text of a step, for the tooltip of a browser."""
     return clip("  ".join([step.label, *(fact.text for fact in step.facts)]), 1000)
 
 

@@ -12,7 +12,7 @@ from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.diagram.mermaid import mermaid
-from mqttpub.view.diagram.steps import Step, left_out, steps
+from mqttpub.view.diagram.steps import Step, steps
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.packet.dump import plain
 from mqttpub.wire.cursor import Span
@@ -41,7 +41,7 @@ def test_a_run_shows_its_first_and_its_last() -> None:
     talk = Talk().client(*[ZERO] * 400)
     assert shown(talk) == ["PUBLISH", "... 398 more PUBLISH", "PUBLISH"]
     first, more, last = steps(known(talk.events))
-    assert (first.time, last.time) == (talk.events[0].time, talk.events[-1].time)
+    assert (first.time_ns, last.time_ns) == (talk.events[0].time, talk.events[-1].time)
     assert (more.direction, more.facts[1].text, more.label) == (CLIENT, "2,388 B", "*")
 
 
@@ -85,8 +85,8 @@ def test_many_findings_are_cut_and_counted() -> None:
     found = Finding("error", "pingreq", Span(0, 1), "is wrong", "A")
     many = [packet._replace(findings=[found] * 30)]
     (step,) = steps(many)
-    assert (len(step.findings), left_out(step)) == (20, "... 10 more findings")
-    assert left_out(step._replace(left=1)) == "... 1 more finding"
+    assert (len(step.findings), step.more_findings_text) == (20, "... 10 more findings")
+    assert step._replace(more_findings=1).more_findings_text == "... 1 more finding"
     for drawn in (plain(ladder(many)), "".join(ladder_svg(many)), "".join(mermaid(many))):
         assert drawn.count("is wrong") == 20
         assert "... 10 more findings" in drawn
@@ -121,12 +121,12 @@ def test_no_packet_is_lost(runs: list[tuple[list[Publish], int]]) -> None:
     assert sum(_size(each) for each in found) == sum(
         len(each.data) for each in talk.events if isinstance(each, PacketSeen)
     )
-    times_shown = [each.time for each in found if each.time is not None]
+    times_shown = [each.time_ns for each in found if each.time_ns is not None]
     assert times_shown == sorted(times_shown)
 
 
 def _size(step: Step) -> int:
-    return int(step.facts[1].text.split()[0].replace(",", "")) if step.kind == "more" else step.size
+    return int(step.facts[1].text.split()[0].replace(",", "")) if step.kind == "more" else step.size_bytes
 
 
 @settings(max_examples=15)
