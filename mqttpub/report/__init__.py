@@ -1,1 +1,9 @@
-"""The report: questions to the tables of a pipeline, and their answers on a page."""
+"""The report on the tables of a pipeline: on a terminal, as JSON, and as a page of HTML.
+
+- `queries` asks the tables through Spark SQL; `answers` are its small results, plain values.
+- `terminal` prints a Summary; `page` makes HTML from a Summary and Details, with the `sections/` in order.
+- `plots` draws SVG with Vega-Lite, `markup` builds HTML in which every foreign text is escaped.
+
+Times and latencies are in microseconds, as in the tables. The report stands above view and spark: it
+must not import cli or click. Texts of peers pass `common.escape` before a terminal or the page shows them.
+"""

@@ -1,33 +1,33 @@
-"""What a report tells: the answers to its questions, as small as they are shown."""
+"""The answers that a report shows: small results of queries on the tables, as plain values."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 Row = dict[str, Any]
-"""A row of an answer, by the names of its columns."""
+"""A row of an answer: values by column."""
 ALL = "all"
-"""Marks the one row of an answer that adds all others up."""
+"""Marks the row of an answer that holds the totals."""
 
 CLIENT, SERVER = "client", "server"
 SENDERS = (CLIENT, SERVER, None)
 OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan")
 REQUESTED = OUTCOMES[:-1]
-"""Outcomes of what has a request, so that it is a message or a subscription."""
+"""Outcomes of exchanges whose request was captured, so that each is one message or subscription."""
 ACKS = ("PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
 
 
 class Bins(NamedTuple):
-    """How time is divided."""
+    """Equal intervals of time, numbered from 1970."""
 
     width: int
-    """Microseconds."""
+    """In microseconds."""
     first: int
-    """Number of the first bin, counted in widths from 1970."""
+    """The number of the first bin."""
     length: int
-    """How many."""
+    """The number of bins."""
 
     def begin(self, number: int) -> int:
-        """Return the begin of a bin in microseconds since 1970."""
+        """Return the beginning of a bin in microseconds since 1970."""
         return number * self.width
 
     def numbers(self) -> range:
@@ -36,20 +36,20 @@ class Bins(NamedTuple):
 
 
 class Span(NamedTuple):
-    """What there is, and from when to when."""
+    """Totals of all packets, and their period."""
 
     packets: int
     bytes: int
     unreadable: int
     untimed: int
-    """Packets of which nothing tells the time."""
+    """Packets without a time."""
     first: int | None
     """Microseconds since 1970."""
     last: int | None
 
 
 class Example(NamedTuple):
-    """A packet that breaks a statement."""
+    """The first finding of a statement."""
 
     capture: str
     frame: int | None
@@ -61,66 +61,67 @@ class Example(NamedTuple):
     path: str
     message: str
     packet: Row | None
-    """What the table of packets has on it; None where it is not one."""
+    """Its row in the table of packets; None for a finding about a connection."""
     began: str = ""
-    """The capture in which the connection begins; empty where the finding is about a packet."""
+    """The capture in which the connection begins; empty for a finding about a packet."""
     client: str | None = None
     """The address of the client of that connection."""
 
 
-class Fault(NamedTuple):
-    """Findings of one statement."""
+class StatementFindings(NamedTuple):
+    """The findings of one statement."""
 
     severity: str
     statement: str
-    """Its id; empty for findings of no statement."""
+    """Its id; empty for findings without a statement."""
     times: int
     clients: int
     example: Example | None
 
 
 class Made(NamedTuple):
-    """What the tables were made from."""
+    """The sources of the tables and the runs that read them."""
 
     sources: tuple[str, ...] = ()
-    """Names of captures, each once, in the order in which they were captured."""
+    """Unique names, in the order of capture."""
     runs: tuple[str, ...] = ()
-    """When each run began, as ISO 8601."""
+    """The time at which each run began, as ISO 8601."""
 
 
 class Summary(NamedTuple):
-    """What a terminal shows after each run."""
+    """The answers that a terminal shows after each run."""
 
     connections: list[Row]
-    """How they ended: closed_by, closed_how, connections, gaps."""
+    """Numbers of connections by closed_by and closed_how, with their gaps."""
     kinds: list[Row]
     """Packets by type, QoS and direction, with their bytes, and the times of the first and the last."""
     exchanges: list[Row]
-    """By kind and sender: how they ended, and percentiles of their latency in microseconds.
+    """Outcomes by kind and sender, and percentiles of latency in microseconds.
 
-    What went on on the next connection of its client counts once, by how it ended there; `continued`
-    says how many rows of the table that leaves out.
+    A message that continued on the next connection of its client counts once, by its outcome there;
+    `continued` is the number of rows of the table that are left out for that.
     """
     clients: list[Row]
-    """Those that are first in something; one row adds all up."""
+    """The top clients by several measures, and the totals."""
     topics: list[Row]
-    faults: list[Fault] | None
-    """None where nothing was judged."""
+    """The top topics by several measures, and the totals."""
+    faults: list[StatementFindings] | None
+    """None if nothing was checked."""
     made: Made = Made()
 
     @property
     def span(self) -> Span:
-        """What all kinds of packets add up to."""
+        """The totals over all kinds of packets."""
         times = [row[name] for row in self.kinds for name in ("first", "last") if row[name] is not None]
         sums = (sum(row[name] for row in self.kinds) for name in ("packets", "bytes", "unreadable", "untimed"))
         return Span(*sums, *((min(times), max(times)) if times else (None, None)))
 
 
 class Details(NamedTuple):
-    """What only the page shows."""
+    """The answers that only the page shows."""
 
     bins: Bins | None
-    """None where no packet has a time."""
+    """None if no packet has a time."""
     traffic: list[Row]
     """Packets and bytes by bin, direction, type, qos."""
     latencies: list[Row]
@@ -130,26 +131,26 @@ class Details(NamedTuple):
     links: Bins | None
     """The bins of `worst`."""
     worst: list[Row]
-    """Messages of QoS 1 and 2 of clients with a bad link, by who and bin."""
+    """Messages of QoS 1 and 2 of the clients with the worst links, by client and bin."""
     refused: list[Row]
     properties: list[Row]
     overhead: dict[str, int]
-    """Bytes by what they are; their sum is all bytes."""
+    """Bytes by purpose; their sum is all bytes."""
     unended: list[Row]
     """The first exchanges that never ended."""
 
 
 def total(rows: Sequence[Row]) -> Row:
-    """Return the row that adds all others up."""
+    """Return the row of totals."""
     return next(row for row in rows if row["top"] == ALL)
 
 
 def top(rows: Sequence[Row], by: str) -> Iterator[Row]:
-    """Yield the rows that are first in something, in that order."""
+    """Yield the top rows by a measure, in rank order."""
     return (row for row in rows if row["top"] == by)
 
 
 def dup_rate(row: Row, side: str = "") -> float | None:
-    """Return the part of the messages of QoS 1 and 2 that are re-deliveries; None where there are none."""
+    """Return the share of re-deliveries in PUBLISH of QoS 1 and 2, of one side or both; None without any PUBLISH."""
     publishes = row[f"{side}_publishes" if side else "publishes"]
     return row[f"{side}_dups" if side else "dups"] / publishes if publishes else None

@@ -1,4 +1,4 @@
-"""The lines by which a shell shows the packets that a report names."""
+"""Shell commands that show the packets a report mentions."""
 
 import re
 import shlex
@@ -11,14 +11,14 @@ _BARE = re.compile(r"[\w.:\[\]-]+", re.ASCII)
 
 
 MOST_FILES = 8
-"""Files that a line names."""
+"""Files in a command, at most."""
 
 
 def decoding(example: Example, statement: str, sources: Sequence[str] = ()) -> str:
-    """Return the line that shows the packet; where a finding is about what is no packet, the finding or the connection.
+    """Return the command that shows the packet of a finding, or the finding or its connection if it has no packet.
 
-    `sources` are all captures in order. A connection that goes on from file to file is shown by its packets, as
-    `lint` judges each file by itself and would not find what is wrong.
+    `sources` are all captures in order. For a connection that spans files the command shows its packets,
+    since `lint` checks each file by itself and would not report the finding.
     """
     if by_connection(example, sources):
         upto = sources[sources.index(example.began) : sources.index(example.capture) + 1][-MOST_FILES:]
@@ -32,16 +32,16 @@ def decoding(example: Example, statement: str, sources: Sequence[str] = ()) -> s
 
 
 def by_connection(example: Example, sources: Sequence[str]) -> bool:
-    """Tell whether a finding is about no packet, but a connection that goes on from file to file."""
+    """Return whether a finding is about a connection, not a packet, and the connection spans files."""
     places = example.began, example.capture
     return example.packet is None and bool(example.client) and len({*places}) > 1 and {*places} <= {*sources}
 
 
 def _terms(example: Example) -> Iterator[str]:
     packet = example.packet or {}
-    # A record can complete several packets, which the other terms tell apart.
+    # A record can complete several packets, which the other terms distinguish.
     yield f"record={example.frame}"
-    # A reserved type has no name that a filter knows.
+    # Filters have no names for reserved types.
     if not packet["type"].startswith("TYPE "):
         yield f"type={packet['type']}"
     for name, key in (("direction", "direction"), ("id", "packet_id"), ("alias", "topic_alias")):
@@ -54,7 +54,7 @@ def _terms(example: Example) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    """Return a value as a filter takes it."""
+    """Return a value in the syntax of a filter."""
     if _BARE.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
@@ -62,13 +62,13 @@ def _value(text: str) -> str:
 
 
 def named(capture: str) -> str:
-    """Return the name under which a capture is opened; one behind a URL has to be fetched, and lies here then."""
+    """Return the path at which a capture is opened: that of a URL is fetched into the current folder first."""
     name = capture.rpartition("/")[2] if "://" in capture else capture
     return f"./{name}" if name.startswith("-") else name
 
 
 def quoted(text: str) -> str:
-    """Return a word of a shell; one with control characters in the way of bash, zsh and POSIX 2024."""
+    """Return text quoted for a shell; control characters need bash, zsh or POSIX 2024."""
     if not _CONTROL.search(text):
         return shlex.quote(text)
     plain = text.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,4 +1,4 @@
-"""HTML that cannot be anything else than what it was made for: every text is escaped where it gets in."""
+"""HTML that is safe by construction: only `Markup` is inserted as it is, every other text is escaped."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -7,34 +7,34 @@ VOID = ("meta", "link")
 
 
 class Markup(str):
-    """Text that is HTML already."""
+    """Text that already is HTML."""
 
     __slots__ = ()
 
 
 Content = str | Markup
 NUMBER, TEXT, NAME = "n", "t", "w"
-"""Kinds of columns: at the right; at the left; at the left in the type of code, and broken anywhere."""
+"""Kinds of columns: right-aligned; left-aligned; left-aligned in the font of code, with breaks anywhere."""
 
 
 def tag(name: str, *content: Content, **attributes: str) -> Markup:
-    """Return an element; `class_` and the like stand for words that Python has taken, `_` for `-`."""
+    """Return an element; `class_` stands for the attribute `class`, and other `_` in names stand for `-`."""
     given = "".join(f' {key.strip("_").replace("_", "-")}="{_text(value)}"' for key, value in attributes.items())
     return Markup(f"<{name}{given}>" + ("" if name in VOID else f"{join(content)}</{name}>"))
 
 
 def join(content: Iterable[Content]) -> Markup:
-    """Return contents side by side, all of them escaped that are no markup."""
+    """Return contents joined, with texts escaped."""
     return Markup("".join(each if isinstance(each, Markup) else _text(each) for each in content))
 
 
 def _text(text: str) -> str:
-    """Return text as ASCII, so that it means the same in every encoding."""
+    """Return escaped text in ASCII, which is the same in every encoding."""
     return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
 
 
 def table(caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[Content]]) -> Markup:
-    """Return a table; `columns` are headings and kinds. Cells know their headings, as a phone shows no columns."""
+    """Return a table; `columns` are headings and kinds. Cells repeat their headings for narrow screens."""
     heads = [tag("th", heading, class_=kind, scope="col") for heading, kind in columns]
     body = [
         tag("tr", *(tag("td", cell, class_=kind, data_of=heading)
@@ -45,5 +45,5 @@ def table(caption: str, columns: Sequence[tuple[str, str]], rows: Iterable[Seque
 
 
 def folded(summary: str, *content: Content) -> Markup:
-    """Return contents that are shown when somebody asks for them."""
+    """Return contents that are hidden until the reader opens them."""
     return tag("details", tag("summary", summary), *content)

@@ -1,4 +1,4 @@
-"""The plots of the page, as SVG drawn by Vega; their colours are variables of the page's style."""
+"""The plots of the page: SVG drawn by Vega-Lite, in colours that are variables of the page's style."""
 
 import json
 import re
@@ -10,45 +10,45 @@ from .markup import Markup, tag
 from .words import cut
 
 WIDE, NARROW = 920, 350
-"""Pixels of a plot on a screen, and on a phone."""
+"""Widths of a plot in pixels, on a screen and on a phone."""
 LONGEST = {WIDE: 300, NARROW: 180}
-"""Pixels of a label."""
+"""Width of a label in pixels, at most."""
 LETTER = 7.2
-"""Pixels of a letter of that size, about."""
+"""Approximate width of a letter in pixels."""
 ROOM = 13
-"""Size of the type for which room is left; what shows it is 11 high, but fonts differ in width."""
+"""Font size for the layout; the page shows 11, but fonts differ in width."""
 _RANK = re.compile(r"\d+\. ")
 _LONG = re.compile(r"(\d+\.\d\d?)\d+")
 _IDLE = {"pointer-events", "font-family", "font-size", "font-weight", "stroke-miterlimit"}
-"""Attributes that the style of the page says, or nobody needs."""
+"""Attributes that the page's style sets, or that are not needed."""
 _USUAL = {("opacity", "1"), ("stroke-width", "1"), ("fill", "#000")}
 SVG = "http://www.w3.org/2000/svg"
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 VERSION = "6.4"
-"""Of Vega-Lite; a newer library draws it the same."""
+"""Version of Vega-Lite; a newer library draws the same plot."""
 Values = list[dict[str, Any]]
 
 
 class Plot(NamedTuple):
-    """What is to be drawn: what a mark stands for is in the field `about` of its values."""
+    """A plot to draw; the field `about` of a value describes its mark."""
 
     title: str
     values: Values
     layers: list[dict[str, Any]]
     height: int
     colors: Sequence[tuple[str, str]] = ()
-    """What they stand for, and the name of each."""
+    """Meanings and names."""
 
 
 def drawn(plot: Plot) -> Markup:
-    """Return a plot for screens and one for phones, of which the style shows one, and what its colours mean."""
+    """Return a plot for screens and one for phones, of which the style shows one, with a legend."""
     import vl_convert
 
     keys = [tag("span", tag("i", class_=f"key {color}"), name, class_="meaning") for name, color in plot.colors]
     both = []
     for width, name in ((WIDE, "wide"), (NARROW, "narrow")):
         svg = vl_convert.vegalite_to_svg(json.dumps(_specified(plot, width)), vl_version=VERSION)
-        both.append(tag("div", _plain(svg, plot.title, told=width == WIDE), class_=name))
+        both.append(tag("div", _plain(svg, plot.title, described=width == WIDE), class_=name))
     return tag("figure", tag("figcaption", plot.title, *([tag("span", *keys, class_="keys")] if keys else [])), *both)
 
 
@@ -63,7 +63,7 @@ def color(name: str) -> str:
 def stacked(
     title: str, series: Sequence[tuple[str, str]], rows: Iterable[tuple[int, int, str, Sequence[float]]]
 ) -> Plot:
-    """Return bars over time; a row has begin and end in milliseconds, what it is about, and a value for each series."""
+    """Return bars over time; a row is begin and end in milliseconds, a description, and a value for each series."""
     values = []
     for begin, end, about, parts in rows:
         low = 0.0
@@ -77,8 +77,10 @@ def stacked(
 
 
 def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot:
-    """Return lines over time on a logarithmic axis of milliseconds; a value has the name of its `line`, and how
-    `strong` that is, from 0 to 1."""
+    """Return lines over time on a logarithmic axis of milliseconds.
+
+    A value has the name of its `line`, and its opacity `strong`, from 0 to 1.
+    """
     encoding = {
         "x": _time()["x"], "y": _amount("y", type="log", title="ms"), "color": _hue(series),
         "detail": {"field": "line"}, "opacity": {"field": "strong", "type": "quantitative", "scale": None},
@@ -89,7 +91,7 @@ def lines(title: str, series: Sequence[tuple[str, str]], values: Values) -> Plot
 
 
 def ranges(title: str, values: Values, colors: Sequence[tuple[str, str]]) -> Plot:
-    """Return for each row a line from `low` to `high`, in milliseconds, with marks at its ends and at `middle`."""
+    """Return a line for each row from `low` to `high`, in milliseconds, with marks at its ends and at `middle`."""
     rows = {"y": _rows(), "color": _hue(colors)}
     layers: list[dict[str, Any]] = [{
         "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.45},
@@ -102,13 +104,13 @@ def ranges(title: str, values: Values, colors: Sequence[tuple[str, str]]) -> Plo
 
 
 def bars(title: str, values: Values, colors: Sequence[tuple[str, str]] = ()) -> Plot:
-    """Return for each row bars side by side: from `low` to `high`."""
+    """Return adjacent bars for each row, each from `low` to `high`."""
     encoding = {"y": _rows(), "x": _amount("low"), "x2": {"field": "high"}, "color": _hue(colors)}
     return Plot(title, values, [{"mark": {"type": "bar", "height": 13}, "encoding": encoding}], _tall(values), colors)
 
 
 def heat(title: str, values: Values, hue: str) -> Plot:
-    """Return cells over time, the darker the higher their `share`, from 0 to 1."""
+    """Return cells over time with the opacity `share`, from 0 to 1."""
     encoding = {
         **_time(), "y": _rows(), "color": {"value": color(hue)},
         "opacity": {"field": "share", "type": "quantitative", "scale": None},
@@ -136,14 +138,14 @@ def _rows() -> dict[str, Any]:
 
 
 def _hue(colors: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the encoding of a colour that each value names itself."""
+    """Return the encoding of colour by the field `hue` of the values."""
     names = list(dict.fromkeys(hue for _, hue in colors)) or ["accent"]
     scale = {"domain": names, "range": [color(name) for name in names]}
     return {"field": "hue", "type": "nominal", "scale": scale, "legend": None}
 
 
 def clock(span: float) -> str:
-    """Return how times are written on an axis that spans so many milliseconds."""
+    """Return the format of times on an axis of a span in milliseconds."""
     second, hour, day = 1000, 3_600_000, 86_400_000
     if span < 10 * second:
         return "%M:%S.%L"
@@ -151,13 +153,13 @@ def clock(span: float) -> str:
 
 
 def shortened(labels: Iterable[str], length: int) -> dict[str, str]:
-    """Return labels cut in the middle, where most of them stay different, and as near to half as that allows."""
+    """Return shortened labels by their whole text, cut as near the middle as keeps most of them different."""
     whole = list(dict.fromkeys(labels))
     if all(len(each) <= length for each in whole):
         return {}
     tries = []
     for head in range(length):
-        # A rank tells labels apart, but not what they are about.
+        # The rank makes labels different, but says nothing about them.
         found = {each: _rank(each) + cut(each[len(_rank(each)) :], length - len(_rank(each)), head) for each in whole}
         different = len({each[len(_rank(each)) :] for each in found.values()})
         tries.append((-different, abs(head - length // 2), head, found))
@@ -195,8 +197,8 @@ def _specified(plot: Plot, width: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plain(svg: str, title: str, *, told: bool) -> Markup:
-    """Return an SVG without what only scripts need; what its marks stand for is `told` to who points at them."""
+def _plain(svg: str, title: str, *, described: bool) -> Markup:
+    """Return an SVG without attributes that only scripts need; if `described`, its marks have tooltips."""
     Tree.register_namespace("", SVG)
     root = Tree.fromstring(svg)
     for each in root.iter():
@@ -206,7 +208,7 @@ def _plain(svg: str, title: str, *, told: bool) -> Markup:
                 del each.attrib[name]
             elif name in ("d", "transform", "opacity"):
                 each.attrib[name] = _LONG.sub(r"\1", value)
-        if about and told and each.tag == f"{{{SVG}}}path":
+        if about and described and each.tag == f"{{{SVG}}}path":
             Tree.SubElement(each, f"{{{SVG}}}title").text = about
     _prune(root)
     size = {name: root.attrib[name] for name in ("viewBox", "width", "height")}
@@ -216,7 +218,7 @@ def _plain(svg: str, title: str, *, told: bool) -> Markup:
 
 
 def _prune(element: Tree.Element) -> None:
-    """Take away what shows nothing."""
+    """Remove elements that draw nothing."""
     for each in list(element):
         _prune(each)
         shown = each.get("display") != "none" and (each.get("d") or each.tag != f"{{{SVG}}}path")

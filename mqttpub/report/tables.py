@@ -1,4 +1,4 @@
-"""The tables of a folder as data frames with the types of the schema, whatever format they are in."""
+"""The tables of a folder as data frames with the types of the schema, from any of the formats."""
 
 import re
 from collections.abc import Iterable
@@ -13,13 +13,13 @@ from ..spark.pipeline.manifest import MANIFEST, Manifest
 from ..spark.pipeline.tables import SCHEMAS
 
 _NO_TEXT = "\0null\0"
-"""Stands for null while CSV is read, so that an empty text stays one; no field holds it."""
+"""Stands for null when CSV is read, so that an empty text stays empty; no field contains it."""
 READ_WITH = {
     "parquet": {},
     "csv": {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST", "nullValue": _NO_TEXT},
     "json": {"mode": "FAILFAST"},
 }
-"""Options of Spark's readers for the way in which the pipeline writes."""
+"""Options with which Spark reads the files of the pipeline."""
 _MAGIC = re.compile(r"([\\*?\[\]{}])")
 _KEY = re.compile(r"([^/=]+)=")
 
@@ -27,14 +27,14 @@ _KEY = re.compile(r"([^/=]+)=")
 def frames(spark: Any, folder: Path) -> dict[str, Any]:
     """Return a data frame for each table, empty if it was never written; raises OutputRefused without a manifest.
 
-    Only the files that the manifest names are read, and of their columns all but those that hold bytes.
+    Only files of the manifest are read, and of their columns all but those of bytes.
     """
     parts = Manifest.load(folder / MANIFEST).parts
     return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
 
 
 def has(folder: Path, table: str) -> bool:
-    """Return whether a run wrote that table."""
+    """Return whether any run wrote that table."""
     return any(part.table == table for part in Manifest.load(folder / MANIFEST).parts)
 
 
@@ -51,10 +51,10 @@ def _table(spark: Any, folder: Path, name: str, parts: list[TableFile]) -> Any:
 
 
 def _kind(spark: Any, folder: Path, name: str, form: str, divided: Iterable[str], paths: list[str]) -> Any:
-    """Return the rows of files of one format that are divided by the same columns."""
+    """Return the rows of files of one format and one partitioning."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    # In CSV columns are known by their place, so those that stand in the names of folders come last.
+    # CSV columns are identified by position, so those in the names of folders come last.
     fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
     schema = spark_schema(pa.schema([(field.name, _type(field.type, form)) for field in fields]))
     reader = (
@@ -74,17 +74,17 @@ def _kind(spark: Any, folder: Path, name: str, form: str, divided: Iterable[str]
 
 
 def _shown(name: str) -> list[Any]:
-    """Return the columns that reports may ask for."""
+    """Return the columns that reports may query."""
     return [field for field in SCHEMAS[name] if not pa.types.is_binary(field.type)]
 
 
 def _type(kind: Any, form: str) -> Any:
-    """Return the type that a column has in a format: bytes are hexadecimal in texts, lists are JSON in CSV."""
+    """Return the type of a column in a format: bytes are hexadecimal text in JSON and CSV, lists are JSON in CSV."""
     if form == "parquet":
         return kind
     return pa.string() if pa.types.is_binary(kind) or (form == "csv" and pa.types.is_list(kind)) else kind
 
 
 def _place(path: Path) -> str:
-    """Return a path as Hadoop takes it: as it is, but for what would be a pattern."""
+    """Return the URL of a path for Hadoop, with the characters of globs escaped."""
     return "file:" + _MAGIC.sub(r"\\\1", str(path.absolute()))

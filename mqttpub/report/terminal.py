@@ -14,7 +14,7 @@ from ..traffic.statistics import PERCENTILES
 from ..view.packet.show import Show
 from ..view.terminal.cells import Line, Segment, wrap
 from ..view.terminal.table import table
-from .answers import OUTCOMES, Fault, Row, Summary, dup_rate, top, total
+from .answers import OUTCOMES, Row, StatementFindings, Summary, dup_rate, top, total
 from .examples import decoding
 from .words import latency_text, name_text, span_text, time_text
 
@@ -45,7 +45,7 @@ def write_page(path: str, title: str, spark: Any, folder: Path, summary: Summary
     """Query what only the page shows, and write it, as a whole or not at all."""
     # Only a page needs Spark and the plots.
     from .page import page
-    from .questions import details
+    from .queries import details
 
     text = page(title, summary, details(spark, folder, summary))
     with replacing(path) as out:
@@ -208,7 +208,7 @@ def _bare(row: Row) -> Row:
     return {name: value for name, value in row.items() if name != "top" and (name != "number" or row["who"] is None)}
 
 
-def _fault(fault: Fault, summary: Summary) -> dict[str, Any]:
+def _fault(fault: StatementFindings, summary: Summary) -> dict[str, Any]:
     values, example = fault._asdict(), fault.example
     if example:
         values["example"] = {**example._asdict(), "decode": decoding(example, fault.statement, summary.made.sources)}

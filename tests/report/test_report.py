@@ -20,7 +20,7 @@ from mqttpub.report.answers import Bins, Details, Example, Made, Span, Summary, 
 from mqttpub.report.examples import _terms, decoding
 from mqttpub.report.page import page
 from mqttpub.report.plots import shortened
-from mqttpub.report.questions import _bins, _exchanges, details, summary
+from mqttpub.report.queries import _bins, _exchanges, details, summary
 from mqttpub.report.sections.common import ReportContext
 from mqttpub.report.sections.delays import links
 from mqttpub.report.tables import frames
@@ -87,7 +87,7 @@ def test_a_page_on_nothing_says_so_in_each_section() -> None:
     ):  # fmt: skip
         assert words in text
     unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []))
-    assert "--lint judges every packet" in unjudged
+    assert "--lint checks every packet" in unjudged
 
 
 @pytest.mark.parametrize("type", ["PUBLISH", "TYPE 0", "TYPE 15"])

@@ -9,8 +9,8 @@ import pytest
 
 from mqttpub.cli.commands.pipeline import check_page
 from mqttpub.cli.main import main
-from mqttpub.report import questions
-from mqttpub.report.answers import Details, Example, Fault, Summary
+from mqttpub.report import queries
+from mqttpub.report.answers import Details, Example, StatementFindings, Summary
 from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST
@@ -50,7 +50,7 @@ SUMMARY = Summary(
       "percentiles": [900, 1_200_000, 70_000_000], "max": 80_000_000} for kind in ("QoS 1", "UNSUBSCRIBE")],
     [client("all", None, 2), *(client(by, who) for by in ("bytes", "messages", "dups") for who in (HOSTILE, "x"))],
     [topic("all", None, 2), topic("bytes", HOSTILE), topic("bytes", None)],
-    [Fault("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), Fault("note", "", 3, 1, None)],
+    [StatementFindings("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), StatementFindings("note", "", 3, 1, None)],
 )  # fmt: skip
 DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
 
@@ -65,8 +65,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return PipelineResult("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
-    monkeypatch.setattr(questions, "summary", lambda spark, folder: SUMMARY)
-    monkeypatch.setattr(questions, "details", lambda spark, folder, summary: DETAILS)
+    monkeypatch.setattr(queries, "summary", lambda spark, folder: SUMMARY)
+    monkeypatch.setattr(queries, "details", lambda spark, folder, summary: DETAILS)
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None
 
 @pytest.mark.parametrize(("more", "words"), [(1, "1 more statement;"), (2, "2 more statements;")])
 def test_statements_that_are_not_shown_are_counted(more: int, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    faults = [Fault("error", f"MQTT5-3.1.0-{number}", 1, 1, None) for number in range(MOST_FAULTS + more)]
+    faults = [StatementFindings("error", f"MQTT5-3.1.0-{number}", 1, 1, None) for number in range(MOST_FAULTS + more)]
     show_summary(SUMMARY._replace(faults=faults))
     assert words in capsys.readouterr().out
 
@@ -136,7 +136,7 @@ def test_what_spark_cannot_answer_is_one_sentence(
     def broken(spark: Any, folder: Path) -> Summary:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(questions, "summary", broken)
+    monkeypatch.setattr(queries, "summary", broken)
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
     assert "but the report failed: the disk is on fire" in capsys.readouterr().err

@@ -368,7 +368,7 @@ class TableReport:
 
     def make(self, spark: Any, folder: Path) -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ...report.questions import summary
+        from ...report.queries import summary
         from ...report.terminal import write_page
         from ...spark.session.session import failures, sentence
 

@@ -22,21 +22,21 @@ def _measured(row: Row) -> list[str]:
 
 
 def latency(context: ReportContext) -> Section:
-    """Return percentiles of latencies: by kind, over time, of the slowest topics and clients."""
+    """Return percentiles of latency by kind, over time, and of the slowest topics and clients."""
     rows = [row for row in context.summary.exchanges if row["count"]]
     if not rows:
         return [about("No exchange was answered, so there are no latencies: QoS 0 has no acks.")]
     content: Section = [about(
-        "From the PUBLISH, SUBSCRIBE or UNSUBSCRIBE to the last packet that answers it, as seen where the capture was "
-        "taken: what clients ask is answered by servers, and the other way round; of a message that went on on another "
-        "connection, from its re-delivery there. Unanswered are messages whose last ack came on no connection, or "
-        "whose Packet Identifier was used again before it came."
+        "From the PUBLISH, SUBSCRIBE or UNSUBSCRIBE to the last packet that answers it, as seen at the point of "
+        "capture; for a message that continued on another connection, from its re-delivery there. Servers answer "
+        "clients, and clients answer servers. Messages are unanswered if their last ack never came, or if their "
+        "Packet Identifier was used again before it came."
     )]  # fmt: skip
     labels = [f"{row['kind']}, {ENDS[row['sender']]}" for row in rows]
     content += [drawn(ranges("p50, p90 and p99 by kind and by who asked", _spread(rows, labels), _asked(rows)))]
     columns = [("kind", TEXT), ("asked by", TEXT), *_LATENCIES]
     content.append(table("By kind", columns, [[row["kind"], ENDS[row["sender"]], *_measured(row)] for row in rows]))
-    content += _course(context)
+    content += _over_time(context)
     for name, slow, unknown in (
         ("topic", context.details.slow_topics, NO_TOPIC),
         ("client", context.details.slow_clients, NOBODY),
@@ -46,7 +46,7 @@ def latency(context: ReportContext) -> Section:
 
 
 def _asked(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Return the colours of those that asked."""
+    """Return the colours of the sides that sent the requests."""
     return [ASKED[at] for at in sorted({SIDE.get(row["sender"], 2) for row in rows})]
 
 
@@ -64,7 +64,7 @@ def _spread(rows: Sequence[Row], labels: Sequence[str]) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _course(context: ReportContext) -> Section:
+def _over_time(context: ReportContext) -> Section:
     bins, rows = context.details.bins, context.details.latencies
     if not bins or not rows:
         return []
@@ -100,12 +100,12 @@ def _slow(name: str, rows: Sequence[Row], unknown: str) -> Section:
 # links
 
 PALEST = 0.2
-"""How much of its colour a cell without DUP has; less would look like no cell on a screen in the sun."""
+"""Opacity of a cell without DUP; with less it would be invisible on a screen in the sun."""
 _LINK = ("connections", "client_publishes", "client_dups", "server_publishes", "server_dups")
 
 
 def links(context: ReportContext) -> Section:
-    """Return the rate of DUP of the clients with the worst links, over time and in all."""
+    """Return the rate of DUP of the clients with the worst links, over time and in total."""
     rows = list(top(context.summary.clients, "dups"))
     everything = total(context.summary.clients)
     if not everything["publishes"]:
@@ -113,11 +113,11 @@ def links(context: ReportContext) -> Section:
     if not rows:
         return [about(f"None of {number(everything['publishes'])} PUBLISH of QoS 1 and 2 was re-delivered.")]
     content: Section = [about(
-        "A PUBLISH with DUP is a re-delivery: an ack did not come, so the rate of DUP shows the quality of a link. "
-        "Clients stand in the order of the rate that their numbers prove, so that one of one is not the worst."
+        "A PUBLISH with DUP is a re-delivery: an ack did not arrive, so the rate of DUP shows the quality of a link. "
+        "Clients are ordered by the rate that their numbers support, so that one of one is not the worst."
     )]  # fmt: skip
     names = [name_text(row["who"], NOBODY) for row in rows]
-    content += _over_time(
+    content += _rates_over_time(
         context, {row["who"]: ranked_label(at, name) for at, (row, name) in enumerate(zip(rows, names, strict=True), 1)}
     )
     counts = ("rate of DUP", "connections", "client sent", "DUP of them", "server sent", "DUP of those")
@@ -130,7 +130,7 @@ def links(context: ReportContext) -> Section:
     return [*content, *ranked("Clients with the worst links, PUBLISH of QoS 1 and 2", columns, numbers)]
 
 
-def _over_time(context: ReportContext, labels: dict[str, str]) -> Section:
+def _rates_over_time(context: ReportContext, labels: dict[str, str]) -> Section:
     bins, rows = context.details.links, context.details.worst
     if not bins or not rows:
         return []
@@ -143,7 +143,7 @@ def _over_time(context: ReportContext, labels: dict[str, str]) -> Section:
                   f"{number(row['publishes'])} with DUP, {share(row['dups'], row['publishes'])}"}
         for row in order
     ]  # fmt: skip
-    scale = f"the palest is 0, the darkest {100 * worst:.1f} %, and empty is no PUBLISH"
+    scale = f"the palest is 0, the darkest {100 * worst:.1f} %, and empty means no PUBLISH"
     title = f"Rate of DUP per {step(bins.width)}: {scale}"
     columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
     numbers = [
@@ -151,5 +151,5 @@ def _over_time(context: ReportContext, labels: dict[str, str]) -> Section:
          share(row["dups"], row["publishes"])]
         for row in order if row["dups"]
     ]  # fmt: skip
-    table_ = table("Rate of DUP over time, where there was any", columns, numbers)
+    table_ = table("Rate of DUP over time, where above 0", columns, numbers)
     return [drawn(heat(title, values, "heat")), folded("The numbers of this plot", table_)]

@@ -1,4 +1,4 @@
-"""Sections on how exchanges ended, and on refusals."""
+"""Sections on the outcomes of exchanges, and on refusals."""
 
 from collections.abc import Sequence
 
@@ -14,6 +14,7 @@ HUES = dict(zip(OUTCOMES, ("good", "refused", "open", "again", "orphan"), strict
 
 
 def exchanges(context: ReportContext) -> Section:
+    """Return exchanges by outcome, and the first that never ended."""
     rows = context.summary.exchanges
     if not rows:
         return [about("There are no exchanges: QoS 0 has none, and nobody subscribed.")]
@@ -32,8 +33,8 @@ def exchanges(context: ReportContext) -> Section:
         for row in rows
     ]
     explained = about(
-        "Unfinished: the last ack never came. Superseded: its Packet Identifier was used again before. Orphan: an ack "
-        f"whose request was not captured.{_continued(rows)}"
+        "Unfinished: the last ack never came. Superseded: its Packet Identifier was used again before that. Orphan: an "
+        f"ack whose request was not captured.{_continued(rows)}"
     )
     colors = [(each, HUES[each]) for each in OUTCOMES if any(row[each] for row in rows)]
     plot = drawn(bars("Exchanges by outcome", values, colors))
@@ -41,12 +42,12 @@ def exchanges(context: ReportContext) -> Section:
 
 
 def _continued(rows: Sequence[Row]) -> str:
-    """Return the sentence on messages that the table of exchanges has several rows of."""
+    """Return the sentence on messages that span connections, each with several rows in the table of exchanges."""
     count = sum(row["continued"] for row in rows)
     if not count:
         return ""
     left = f"{counted(count, 'time')} a connection ended before the last ack, and the message continued on the next "
-    return f" {left}connection of its client: it counts once, by how it ended there."
+    return f" {left}connection of its client: it counts once, by its outcome there."
 
 
 def _unended(context: ReportContext) -> Section:
@@ -62,12 +63,13 @@ def _unended(context: ReportContext) -> Section:
     ]  # fmt: skip
     count = sum(row["unfinished"] for row in context.summary.exchanges)
     which = "Unfinished, all of them" if count <= len(rows) else f"Unfinished, the first {len(rows)} of {number(count)}"
-    # Where there is one capture, the head of the page names it.
+    # The head of the page names a single capture.
     kept = len(columns) - (len(context.summary.made.sources) == 1)
     return ranked(which, columns[:kept], [row[:kept] for row in numbers])
 
 
 def refused(context: ReportContext) -> Section:
+    """Return refusals by Reason Code."""
     rows = context.details.refused
     if not rows:
         return [about("No packet has a Reason Code that refuses.")]

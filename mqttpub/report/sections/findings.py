@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ...common.escape import escape
 from ...common.words import counted, number
 from ...spec.statements import statement
-from ..answers import Fault
+from ..answers import StatementFindings
 from ..examples import by_connection, decoding
 from ..markup import Markup, tag
 from ..plots import bars, drawn
@@ -14,11 +14,12 @@ from .common import NAMED, ReportContext, Section, about
 
 
 def findings(context: ReportContext) -> Section:
+    """Return findings by statement, each with its first example and the command that shows it."""
     faults = context.summary.faults
     if faults is None:
-        return [about("Nothing was judged: --lint judges every packet.")]
+        return [about("Nothing was checked: --lint checks every packet.")]
     if not faults:
-        return [about("Every packet was judged, and nothing was found.")]
+        return [about("Every packet was checked, and nothing was found.")]
     values = [
         {"row": each.statement or "no statement", "low": 0, "high": each.times, "hue": each.severity,
          "about": f"{each.statement or 'no statement'}: {counted(each.times, each.severity)}"}
@@ -29,7 +30,7 @@ def findings(context: ReportContext) -> Section:
     return [drawn(plot), *(_fault(each, context.summary.made.sources) for each in faults)]
 
 
-def _fault(fault: Fault, sources: Sequence[str]) -> Markup:
+def _fault(fault: StatementFindings, sources: Sequence[str]) -> Markup:
     head = f"{counted(fault.times, 'time')}, {counted(fault.clients, 'client')}"
     content: Section = [tag("h3", tag("b", fault.severity), fault.statement or "no statement", tag("span", head))]
     if said := _said(fault.statement):
@@ -40,7 +41,7 @@ def _fault(fault: Fault, sources: Sequence[str]) -> Markup:
         line = decoding(example, fault.statement, sources)
         if by_connection(example, sources):
             why = (
-                "The connection goes on from file to file, and mqttpub lint judges each file by itself; "
+                "The connection spans several files, and mqttpub lint checks each file by itself; "
                 "this shows the packets of the connection:"
             )
             content.append(tag("p", why, class_="example"))

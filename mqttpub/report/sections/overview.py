@@ -32,6 +32,7 @@ def _when(context: ReportContext) -> str:
 
 
 def facts(context: ReportContext) -> Section:
+    """Return the main numbers."""
     summary = context.summary
     span, clients, topics = summary.span, total(summary.clients), total(summary.topics)
     messages = [row for row in summary.exchanges if row["kind"] in ("QoS 1", "QoS 2")]
@@ -48,10 +49,10 @@ def facts(context: ReportContext) -> Section:
          f"{number(clients['dups'])} of {number(clients['publishes'])}"),
     ]  # fmt: skip
     if summary.faults is not None:
-        wrong = Counter({each.severity: 0 for each in summary.faults})
+        counts = Counter({each.severity: 0 for each in summary.faults})
         for each in summary.faults:
-            wrong[each.severity] += each.times
-        given.append(("findings", number(wrong.total()), ", ".join(counted(wrong[each], each) for each in wrong)))
+            counts[each.severity] += each.times
+        given.append(("findings", number(counts.total()), ", ".join(counted(counts[each], each) for each in counts)))
     if span.unreadable:
         given.append(("unreadable packets", number(span.unreadable), ""))
     if gaps := sum(row["gaps"] or 0 for row in summary.connections):

@@ -20,12 +20,13 @@ _GROUP = {
 
 
 def traffic(context: ReportContext) -> Section:
+    """Return packets and bytes over time, and packets by type."""
     bins, rows = context.details.bins, context.details.traffic
     if not context.summary.kinds:
         return [about("There are no packets.")]
     content: Section = [_kinds(context)]
     if not bins or not rows:
-        return [about("No packet has a time, so there is no course over time."), *content]
+        return [about("No packet has a time, so there is nothing to show over time."), *content]
     packets, bytes = _binned(rows, "packets", len(GROUPS), _group), _binned(rows, "bytes", len(SIDES), side)
     width = step(bins.width)
     plots = [
@@ -37,7 +38,7 @@ def traffic(context: ReportContext) -> Section:
         [time_text(bins.begin(at)), *map(number, packets.get(at, [0] * 6)), *map(number, bytes.get(at, [0] * 3))]
         for at in bins.numbers()
     ]
-    caption = f"Packets by what they are, and bytes by who sent them, per {width}"
+    caption = f"Packets by type, and bytes by sender, per {width}"
     return [*plots, folded("The numbers of both plots", table(caption, columns, numbers)), *content]
 
 

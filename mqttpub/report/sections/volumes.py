@@ -1,4 +1,4 @@
-"""Sections on bytes: who sends most of them, and what they are."""
+"""Sections on bytes: who sends the most, and what they are used for."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ _TALK = ("messages", "client_messages", "server_messages", "bytes")
 
 
 def talkers(context: ReportContext) -> Section:
-    """Return clients and topics with most messages and most bytes."""
+    """Return the clients and topics with the most messages and the most bytes."""
     if not context.summary.kinds:
         return [about("There are no packets.")]
     return [
@@ -45,7 +45,7 @@ def _talking(context: ReportContext, noun: str, rows: Sequence[Row], unknown: st
                     )
                 low += part
         colors = SIDES[:2] if by == "messages" else (("of both", "client"),)
-        content.append(drawn(bars(f"{noun.capitalize()}s with most {by}", values, colors)))
+        content.append(drawn(bars(f"{noun.capitalize()}s with the most {by}", values, colors)))
         columns = [("", NUMBER), (noun, NAME), ("messages", NUMBER), ("of clients", NUMBER), ("of servers", NUMBER),
                    ("bytes", NUMBER), ("of all bytes", NUMBER)]  # fmt: skip
         numbers = [
@@ -58,7 +58,7 @@ def _talking(context: ReportContext, noun: str, rows: Sequence[Row], unknown: st
 
 
 def overhead(context: ReportContext) -> Section:
-    """Return where the bytes go, and what Topic Aliases save and could save."""
+    """Return bytes by purpose, and what Topic Aliases save and could save."""
     parts, topics = context.details.overhead, total(context.summary.topics)
     whole = sum(parts.values())
     if not whole:
@@ -71,7 +71,7 @@ def overhead(context: ReportContext) -> Section:
     ]  # fmt: skip
     colors = (("payload", "good"), ("overhead", "client"))
     content: Section = [
-        drawn(bars("Bytes by what they are", values, colors)),
+        drawn(bars("Bytes by purpose", values, colors)),
         table("Bytes", [("", TEXT), ("bytes", NUMBER), ("of all", NUMBER)],
               [[name, number(count), share(count, whole)] for name, count in there.items()]),
         about(_aliases(topics)),
@@ -83,14 +83,14 @@ def overhead(context: ReportContext) -> Section:
             [name_text(row["who"], NO_TOPIC), *(number(row[key]) for key in ("messages", "topic_bytes", "savable"))]
             for row in savable
         ]
-        content += ranked("Topics that would save most by an alias", columns, rows)
+        content += ranked("Topics that would save the most with an alias", columns, rows)
     if context.details.properties:
         columns = [("property", TEXT), ("times", NUMBER), ("bytes", NUMBER)]
         rows = [
             [row["name"].replace("_", " "), number(row["count"]), "-" if row["bytes"] is None else number(row["bytes"])]
             for row in context.details.properties
         ]
-        content += ranked("Properties, those of wills among them", columns, rows)
+        content += ranked("Properties, including those of wills", columns, rows)
     else:
         content.append(about("No packet has a property."))
     return content
@@ -100,5 +100,5 @@ def _aliases(topics: Row) -> str:
     saved = topics["saved"]
     used = f"{counted(topics['aliased'], 'PUBLISH packet')} had a Topic Alias instead of a Topic Name"
     kept = f"aliases saved {counted(saved, 'byte')}" if saved >= 0 else f"aliases cost {counted(-saved, 'byte')} more"
-    more = f"would save {number(topics['savable'])} where the receiver allows as many"
-    return f"{used}; in all, {kept}, and aliases for all that came again on a connection of MQTT 5.0 {more}."
+    more = f"would save {number(topics['savable'])} if the receivers allow as many"
+    return f"{used}; in total, {kept}, and aliases for all repeated topics on connections of MQTT 5.0 {more}."
