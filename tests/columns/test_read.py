@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.types import BadCapture
 from mqttpub.columns.read import Source, finish, read
-from mqttpub.columns.reassemble import reassemble, whole
+from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.assembly import Batch
 from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.reassemble.state import State
@@ -52,7 +52,7 @@ def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param:
         monkeypatch.setattr(reassemble, "FEWEST_IN_COLUMNS", 1)
         monkeypatch.setattr(reassemble, "FEWEST", 1)
-        monkeypatch.setattr(whole, "FEWEST", 1)
+        monkeypatch.setattr(framing, "FEWEST", 1)
 
 
 def of(*files: bytes, block: int, **settings: object) -> Told:

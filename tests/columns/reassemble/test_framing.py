@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.framing import frame_length
 from mqttpub.codec.stream import MAX_PACKET
-from mqttpub.columns.reassemble import whole
+from mqttpub.columns.reassemble import framing
 from mqttpub.columns.reassemble.framing import Framing
 from mqttpub.wire.types import VARIABLE
 from tests.build.pieces import CONNECTS, PINGREQ, V5, puback, publish
@@ -18,7 +18,7 @@ from tests.build.pieces import CONNECTS, PINGREQ, V5, puback, publish
 @pytest.fixture(params=[1, 3, 400], autouse=True)
 def fewest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Look for packets in step to the end, for a while, or only once."""
-    monkeypatch.setattr(whole, "FEWEST", request.param)
+    monkeypatch.setattr(framing, "FEWEST", request.param)
 
 
 def packet(size: int, first: int = 0x30) -> bytes:

@@ -14,7 +14,7 @@ from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.types import Record
 from mqttpub.columns.read import finish, read
-from mqttpub.columns.reassemble import reassemble, whole
+from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.framing import Framing
 from mqttpub.columns.reassemble.state import State
 from mqttpub.traffic.events import Event, PacketSeen
@@ -246,7 +246,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
 def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (whole, "FEWEST")):
+        for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (framing, "FEWEST")):
             patch.setattr(module, name, 1)
         state = State()
         list(read([io.BytesIO(data)], state=state, block=block))
