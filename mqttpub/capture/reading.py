@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 from ..codec.stream import MAX_PACKET
 from ..spec.versions import Version
 from ..traffic.events import Event
-from .containers.registry import Reader
+from .containers.registry import RecordReader
 from .network.tcp import MAX_FLOWS, Reassembler
 from .protocol.demux import MqttDemux
 from .protocol.handler import SkippedConnections
@@ -24,10 +24,10 @@ def events(
     file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None, keylog: Path | None = None
 ) -> Iterator[Event]:
     """Yield the events of a capture; see Reading."""
-    return Reading(file, ports=ports, version=version, keylog=keylog).events()
+    return CaptureEvents(file, ports=ports, version=version, keylog=keylog).events()
 
 
-class Reading:
+class CaptureEvents:
     """Reads a capture once, from a file or a pipe.
 
     `ports` are those on which all is MQTT that is nothing else, `version` is for connections
@@ -45,7 +45,7 @@ class Reading:
         """What kept TLS from being read, as sentences."""
         self._file = file
         self._keylog = keylog
-        self._reader: Reader | None = None
+        self._reader: RecordReader | None = None
         self._keys: Generator[Decrypted, None, None] | None = None
         self._told: Decrypted | None = None
 
@@ -81,7 +81,7 @@ class Reading:
                 raise broken
 
     def _records(self, stack: ExitStack) -> Iterator[Event]:
-        self._reader = Reader(self._file)
+        self._reader = RecordReader(self._file)
         records, secrets = iter(self._reader), self._reader.secrets
         reassemble, understand = self.reassembler.feed, self.demux.feed
         if self._keys is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 from ..capture.text.log_lines import Log
-from ..capture.text.parse import BadText, Piece, read_bytes, read_file, read_text
+from ..capture.text.parse import BadText, TextPiece, read_bytes, read_file, read_text
 from ..capture.types import BadCapture, NoKeys
 from ..common.errors import UserError
 from ..common.files import file_id
@@ -21,7 +21,7 @@ from ..traffic.events import Event
 from .text import file_events, text_events
 
 if TYPE_CHECKING:
-    from ..capture.reading import Reading
+    from ..capture.reading import CaptureEvents
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""
@@ -56,7 +56,7 @@ class Input:
 
     def __init__(self, path: str, stack: ExitStack) -> None:
         self.name = "standard input" if path == "-" else path
-        self._reading: Reading | None = None
+        self._reading: CaptureEvents | None = None
         self.log = Log()
         try:
             file: BinaryIO = standard_input() if path == "-" else stack.enter_context(open(path, "rb"))  # noqa: SIM115
@@ -82,7 +82,7 @@ class Input:
             return self._reading.position
         return self._opened.tell() if self.size else 0
 
-    def pieces(self, form: str) -> Iterator[Piece]:
+    def pieces(self, form: str) -> Iterator[TextPiece]:
         """Yield the bytes that a text holds; raises BadText."""
         return read_file(self.file, form, self.log)
 
@@ -94,9 +94,9 @@ class Input:
 
     def _captured(self, options: InputOptions) -> Iterator[Event]:
         from ..capture.network.tcp import MAX_FLOWS
-        from ..capture.reading import Reading
+        from ..capture.reading import CaptureEvents
 
-        self._reading = Reading(
+        self._reading = CaptureEvents(
             self.file, ports=options.ports, version=options.version, keylog=options.keylog,
             max_connections=options.max_connections or MAX_FLOWS,
         )  # fmt: skip
@@ -148,11 +148,11 @@ class Argument:
     id = None
     is_capture = False
 
-    def __init__(self, read: Callable[[str, Log], Iterator[Piece]]) -> None:
+    def __init__(self, read: Callable[[str, Log], Iterator[TextPiece]]) -> None:
         self._read = read
         self.log = Log()
 
-    def pieces(self, form: str) -> Iterator[Piece]:
+    def pieces(self, form: str) -> Iterator[TextPiece]:
         """Yield the bytes; raises BadText."""
         return self._read(form, self.log)
 
@@ -273,7 +273,7 @@ def _is_of_file(suffix: str) -> bool:
     return suffix in suffixes()
 
 
-def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, log: Log) -> Iterator[Piece]:
+def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, log: Log) -> Iterator[TextPiece]:
     if len(words) == 1 and words[0].startswith("@"):
         return _bytes_of(words[0][1:])
     if len(words) == 1 and words[0].startswith(("hex:", "base64:")):
@@ -287,7 +287,7 @@ def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, lo
     return read_text(text, log) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
 
 
-def _bytes_of(path: str) -> Iterator[Piece]:
+def _bytes_of(path: str) -> Iterator[TextPiece]:
     try:
         with open(path, "rb") as file:
             yield from read_file(file, "raw")

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from ..capture.text.parse import Piece
+from ..capture.text.parse import TextPiece
 from ..capture.text.transcript import is_transcript
 from ..spec.versions import Version
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
@@ -66,7 +66,7 @@ class LocatedInput:
     def _is_notation(self, options: InputOptions) -> bool:
         return options.form != "auto" or isinstance(self.given, Argument) or not is_transcript(self.given.first)
 
-    def _location(self, event: Event, piece: Piece) -> Location:
+    def _location(self, event: Event, piece: TextPiece) -> Location:
         if isinstance(self.given, Argument):
             return self.whole
         if piece.kind == "raw" and isinstance(event, PacketSeen | GapSeen):

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from ..capture.text.log_lines import Log
 from ..capture.text.packets import packets_from_text
-from ..capture.text.parse import Piece, read_file
+from ..capture.text.parse import TextPiece, read_file
 from ..capture.text.transcript import events as transcribed
 from ..capture.text.transcript import is_transcript, lines
 from ..capture.types import BadCapture
@@ -19,7 +19,11 @@ _BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 
 
 def text_events(
-    pieces: Iterable[Piece], version: Version | None = None, direction: Direction | None = None, *, cut: bool = False
+    pieces: Iterable[TextPiece],
+    version: Version | None = None,
+    direction: Direction | None = None,
+    *,
+    cut: bool = False,
 ) -> Iterator[Event]:
     """Yield the packets of pieces of text, those of a connection in one version; raises BadText where `pieces` does.
 
@@ -30,18 +34,18 @@ def text_events(
 
 
 def text_events_with_pieces(
-    pieces: Iterable[Piece], version: Version | None = None, direction: Direction | None = None
-) -> Iterator[tuple[Event, Piece]]:
+    pieces: Iterable[TextPiece], version: Version | None = None, direction: Direction | None = None
+) -> Iterator[tuple[Event, TextPiece]]:
     """Yield the same events, also of packets that are cut short, each with the piece that holds it."""
     return settle_placed(_with_pieces(pieces, version, direction))
 
 
 def _with_pieces(
-    pieces: Iterable[Piece], version: Version | None, direction: Direction | None
-) -> Iterator[tuple[Event, Piece]]:
-    latest = [Piece(b"", 0, "")]
+    pieces: Iterable[TextPiece], version: Version | None, direction: Direction | None
+) -> Iterator[tuple[Event, TextPiece]]:
+    latest = [TextPiece(b"", 0, "")]
 
-    def noted() -> Iterator[Piece]:
+    def noted() -> Iterator[TextPiece]:
         for latest[0] in pieces:
             yield latest[0]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from mqttpub.capture.reading import Reading, events
+from mqttpub.capture.reading import CaptureEvents, events
 from mqttpub.capture.types import BadCapture, NoKeys
 from mqttpub.spec.packets import PACKETS
 from mqttpub.spec.versions import Version
@@ -52,7 +52,7 @@ def test_a_capture_is_read_in_the_order_of_its_records() -> None:
 def test_position_and_what_was_skipped_are_there_to_be_shown() -> None:
     wire = Wire()
     file = io.BytesIO(pcap(records([*wire.opening(), wire.packet(0, 0, b"GET / HTTP/1.1\r\n\r\n")])))
-    reading = Reading(file)
+    reading = CaptureEvents(file)
     assert reading.position == 0
     assert list(reading.events()) == []
     assert reading.position == len(file.getvalue())
@@ -65,7 +65,7 @@ def test_a_broken_file_is_said_after_all_that_it_holds() -> None:
     found: list[Event] = []
     with pytest.raises(BadCapture, match="offset"):
         found.extend(events(io.BytesIO(data[:-5])))
-    reading = Reading(io.BytesIO(data[:-5]))
+    reading = CaptureEvents(io.BytesIO(data[:-5]))
     told = reading.events()
     found = [next(told) for _ in range(3)]
     assert seen(found) == [CONNECTS[V5], CONNACKS[V5]]
@@ -97,7 +97,7 @@ def test_why_tls_was_not_read_to_the_end_is_there_to_be_shown(tmp_path: Path, mo
     keys.write_text("")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with path.open("rb") as file:
-        reading = Reading(file, keylog=keys)
+        reading = CaptureEvents(file, keylog=keys)
         assert len(list(reading.events())) == 6
     assert reading.problems == ["tshark ended with status 2: something went wrong"]
 
@@ -121,7 +121,7 @@ PACKETS_SECURED = [CONNECTS[V5], CONNACKS[V5], publish(), PINGREQ]
 @pytest.mark.slow
 def test_tls_is_read_with_its_keys(secured: Captured) -> None:
     with secured.path.open("rb") as file:
-        reading = Reading(file, keylog=secured.keylog)
+        reading = CaptureEvents(file, keylog=secured.keylog)
         found = list(reading.events())
     assert seen(found) == PACKETS_SECURED
     assert [each.direction for each in found] == [CLIENT, SERVER, CLIENT, CLIENT, CLIENT, SERVER]
@@ -143,7 +143,7 @@ def test_keys_that_the_capture_holds(secured: Captured, tmp_path: Path) -> None:
     subprocess.run(inject, check=True, capture_output=True)
     with both.open("rb") as file:
         assert seen(events(file)) == PACKETS_SECURED
-    reading = Reading(io.BytesIO(both.read_bytes()))
+    reading = CaptureEvents(io.BytesIO(both.read_bytes()))
     assert [type(each) for each in reading.events()] == [Remark]
     assert reading.problems == ["the capture holds keys for TLS, which are used only when it is read from a file"]
 
@@ -154,7 +154,7 @@ def test_keys_of_other_connections(secured: Captured, tmp_path: Path) -> None:
     other = tmp_path / "other.log"
     other.write_text("")
     with secured.path.open("rb") as file:
-        reading = Reading(file, keylog=other)
+        reading = CaptureEvents(file, keylog=other)
         assert list(reading.events()) == []
     assert reading.skipped.sentence == "1 connection is not MQTT: 1 TLS"
 
@@ -214,7 +214,7 @@ def traffic(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traffic]:
 
 def found_in(traffic: Traffic, kind: str) -> list[Event]:
     with (traffic.folder / f"{kind}.pcapng").open("rb") as file:
-        reading = Reading(file, keylog=traffic.folder / "keys.log" if kind in ("tls", "wss") else None)
+        reading = CaptureEvents(file, keylog=traffic.folder / "keys.log" if kind in ("tls", "wss") else None)
         found = list(reading.events())
     assert (reading.skipped.sentence, reading.problems, gaps(found)) == ("", [], [])
     return found
@@ -269,7 +269,7 @@ def test_real_traffic_on_every_way_is_the_same(traffic: Traffic, kind: str) -> N
 @pytest.mark.slow
 def test_tls_without_keys_is_named_and_counted(traffic: Traffic) -> None:
     with (traffic.folder / "tls.pcapng").open("rb") as file:
-        reading = Reading(file)
+        reading = CaptureEvents(file)
         assert remarks(reading.events()) == ["TLS to localhost: give --key-log FILE to read it"]
     assert reading.skipped.sentence == "4 connections are not MQTT: 4 TLS"
 

@@ -10,7 +10,7 @@ from itertools import count
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.reading import Reading
+from mqttpub.capture.reading import CaptureEvents
 from mqttpub.capture.text.log_lines import Log
 from mqttpub.capture.text.parse import BadText, read_bytes
 from mqttpub.capture.text.transcript import events as transcript_events
@@ -98,7 +98,7 @@ def capture(data: bytes) -> None:
     """Read a capture to the line of every packet."""
     lines = JsonLines()
     try:
-        for known in JudgedTraffic(Reading(BytesIO(data)).events()):
+        for known in JudgedTraffic(CaptureEvents(BytesIO(data)).events()):
             lines.line(known)
     except BadCapture:
         pass

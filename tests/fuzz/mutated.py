@@ -5,7 +5,7 @@ from collections.abc import Callable
 from io import BytesIO
 from random import Random
 
-from mqttpub.capture.containers.registry import Reader
+from mqttpub.capture.containers.registry import RecordReader
 from mqttpub.capture.types import BadCapture, Record
 from tests.build.frames import pcap
 
@@ -18,7 +18,7 @@ def mutated(random: Random, data: bytes) -> bytes:
     if random.random() < 0.4:
         return scratched(random, data)
     try:
-        records = list(Reader(BytesIO(data)))
+        records = list(RecordReader(BytesIO(data)))
     except BadCapture:
         return scratched(random, data)
     if not records:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unittest.mock import patch
 from xml.etree import ElementTree as Xml
 
-from mqttpub.capture.containers.registry import Reader
+from mqttpub.capture.containers.registry import RecordReader
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.capture.protocol.detect import LONGEST, opening
@@ -148,7 +148,7 @@ class Dribble(io.BytesIO):
 def _read(stream: io.BytesIO) -> tuple[list[Record], tuple[str, int] | None]:
     found: list[Record] = []
     try:
-        for record in Reader(stream):
+        for record in RecordReader(stream):
             found.append(record)  # noqa: PERF402
     except BadCapture as bad:
         return found, (bad.message, bad.offset)

@@ -9,7 +9,7 @@ from random import Random
 
 import pytest
 
-from mqttpub.capture.containers.registry import Reader
+from mqttpub.capture.containers.registry import RecordReader
 from tests.fuzz.growth import GROWTHS
 from tests.fuzz.memory import MEMORIES, peak
 from tests.fuzz.mutated import mutated, scratched
@@ -82,7 +82,7 @@ def test_every_view_of_every_capture_and_of_mutated_ones(view: tuple[str, ...]) 
 
 def test_captures_among_the_seeds_are_whole() -> None:
     for name, raw in captures().items():
-        assert list(Reader(Dribble(raw))), name
+        assert list(RecordReader(Dribble(raw))), name
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ _ZEROS = bytes(64)
 """More of them than a record begins with: what a file has lost is often zeros."""
 
 
-class Gap(NamedTuple):
+class FileGap(NamedTuple):
     """Bytes of a file that cannot be read."""
 
     offset: int
@@ -33,17 +33,17 @@ class Gap(NamedTuple):
         return f"{self.message} ({counted(self.length, 'byte')} skipped)" if self.skipped else self.message
 
 
-class Gaps:
+class FileGaps:
     """The gaps of one file, in order; only the first ones are remembered one by one."""
 
     def __init__(self) -> None:
-        self._named: list[Gap] = []
+        self._named: list[FileGap] = []
         self._more = 0
         self._more_bytes = 0
         self._end = -1
         """Where the last gap ends."""
 
-    def add(self, gap: Gap) -> None:
+    def add(self, gap: FileGap) -> None:
         """Take the next gap; one that begins where the last one ends continues it."""
         adjoins, self._end = gap.offset == self._end, gap.offset + gap.length
         if adjoins and self._more:
@@ -68,7 +68,7 @@ class Gaps:
         return BadCapture("; ".join(sentences), first.offset)
 
 
-class Search(ABC):
+class RecordFinder(ABC):
     """Looks for the next place at which records certainly begin.
 
     Damaged bytes may look like a record by chance, so that a place counts only when several records follow one
@@ -97,17 +97,17 @@ class Search(ABC):
             self._pass(1, passed)
         return False
 
-    def find_after_break(self, gaps: Gaps) -> bool:
+    def find_after_break(self, gaps: FileGaps) -> bool:
         """Move on to the next such place where the bytes are broken off but go on later, and add the gaps."""
         buffer, found = self.buffer, False
         while (broken := buffer.broken) and not found:
             left = buffer.left
             if not buffer.go_on():
-                gaps.add(Gap(broken.offset, 0, broken.message, skipped=False))
+                gaps.add(FileGap(broken.offset, 0, broken.message, skipped=False))
                 break
             begin = buffer.offset - left
             found = self.find()
-            gaps.add(Gap(begin, buffer.offset - begin, broken.message, skipped=True))
+            gaps.add(FileGap(begin, buffer.offset - begin, broken.message, skipped=True))
         return found
 
     def _seek(self, stop: int | None, passed: Callable[[bytes], object]) -> bool:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..types import BadCapture, Record
 from .buffer import Buffer
 from .container import Container
-from .gaps import LONGEST_PROVED, Gap, Gaps, Search
+from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
 
 LARGEST = 16 << 20
 """Bytes of a record above which nothing but a broken length explains it."""
@@ -62,7 +62,7 @@ def begins(first: bytes) -> bool:
 
 def records(buffer: Buffer) -> Iterator[Record]:
     """Yield the whole records of a file, those after damage too; then raises BadCapture if there was any, or a cut."""
-    file = File(buffer)
+    file = PcapFile(buffer)
     unpack, header, nanoseconds = file.unpack, file.layout.header, file.layout.nanoseconds
     link, limit, new, cls = file.link, file.limit, tuple.__new__, Record
     number = second = begun = 0
@@ -91,12 +91,12 @@ def records(buffer: Buffer) -> Iterator[Record]:
 CONTAINER = Container("pcap", (".pcap", ".cap"), begins, lambda buffer, _: records(buffer))
 
 
-class File:
+class PcapFile:
     """What the header of a file says of its records, and where these go on after damage."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
-        self.gaps = Gaps()
+        self.gaps = FileGaps()
         self.proved = 0
         """Where in the file the last proof ends; a part of the file that ends in front of it is read differently."""
         there = buffer.need(FILE_HEADER)
@@ -156,7 +156,7 @@ class File:
         return found or self._over(search)
 
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
-        self.gaps.add(Gap(begin, self.buffer.offset - begin, wrong, skipped))
+        self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped))
 
     def _over(self, search: "_Search") -> bool:
         """Go on after a break; return False at the end of a file of which everything could be read."""
@@ -167,10 +167,10 @@ class File:
         return False
 
 
-class _Search(Search):
+class _Search(RecordFinder):
     """Looks for records, from within the one before the damage on."""
 
-    def __init__(self, file: File, kept: int) -> None:
+    def __init__(self, file: PcapFile, kept: int) -> None:
         """Take how many bytes before the place in the buffer the last record begins; 0 when there is none."""
         self.layout, self.unpack = file.layout, file.unpack
         self.longest = min(file.limit, LONGEST_PROVED)

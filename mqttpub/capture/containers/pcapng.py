@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..types import BadCapture, Record
 from .buffer import Buffer
 from .container import Container
-from .gaps import LONGEST_PROVED, Gap, Gaps, Search
+from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
 
 LARGEST = 16 << 20
 """Bytes of a block with a packet above which nothing but a broken length explains it."""
@@ -107,7 +107,7 @@ class Blocks:
         """Take also whether `description` is asked for."""
         self.buffer = buffer
         self.secrets = secrets
-        self.gaps = Gaps()
+        self.gaps = FileGaps()
         self.begin = 0
         """Where in the file the block stands."""
         self.description = b""
@@ -167,7 +167,7 @@ class Blocks:
             found = self.search.find()
         if found or not (self._cut_short and buffer.broken):
             length = buffer.offset - self.begin
-            self.gaps.add(Gap(self.begin, length, message, skipped=found or not self._cut_short))
+            self.gaps.add(FileGap(self.begin, length, message, skipped=found or not self._cut_short))
 
     def _new_section(self, order: str) -> None:
         self.order = order
@@ -378,7 +378,7 @@ class _Lines:
         return self._ended + (self._last != b"\n")
 
 
-class _Search(Search):
+class _Search(RecordFinder):
     """Looks for blocks; a packet has to be of an interface that is known."""
 
     def __init__(self, blocks: Blocks) -> None:

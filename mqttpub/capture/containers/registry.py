@@ -86,10 +86,10 @@ def first(buffer: Buffer) -> bytes:
 
 def records(stream: BinaryIO) -> Iterator[Record]:
     """Yield the records of a capture; see Reader."""
-    return iter(Reader(stream))
+    return iter(RecordReader(stream))
 
 
-class Reader:
+class RecordReader:
     """Reads a capture from a file or a pipe, once and without seeking.
 
     Iteration yields every whole record as soon as its bytes have arrived, and skips damage. After the last record

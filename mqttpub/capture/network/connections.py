@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 from ..types import Flow
 from .ip import address
-from .tcp_side import Side
+from .tcp_side import TcpSide
 
 MAX_CLOSED = 4096
 """Closed flows that are remembered, so that what comes late does not begin another."""
 
 
-class Flows:
+class FlowTable:
     """Sides of flows by their addresses and ports; of too many flows those that were idle longest are forgotten.
 
     All new and all lately used flows are in `recent`, always the same dict, which callers may read to find a
@@ -23,9 +23,9 @@ class Flows:
     def __init__(self, counts: Counter[str], *, max_flows: int, max_closed: int = MAX_CLOSED) -> None:
         self.max_flows = max(max_flows, 1)
         self.max_closed = max_closed
-        self.recent: dict[bytes, Side] = {}
-        self._old: dict[bytes, Side] = {}
-        self._closed: OrderedDict[bytes, Side] = OrderedDict()
+        self.recent: dict[bytes, TcpSide] = {}
+        self._old: dict[bytes, TcpSide] = {}
+        self._closed: OrderedDict[bytes, TcpSide] = OrderedDict()
         self._counts = counts
         self.number = 0
         """How many flows have begun."""
@@ -34,7 +34,7 @@ class Flows:
         """Return how many flows are open."""
         return (len(self.recent) + len(self._old)) // 2
 
-    def find(self, key: bytes) -> Side | None:
+    def find(self, key: bytes) -> TcpSide | None:
         """Return the side that sends with these addresses and ports."""
         side = self.recent.get(key)
         if side is None and (side := self._old.get(key)):
@@ -42,11 +42,11 @@ class Flows:
             self._keep(side)
         return side or self._closed.get(key)
 
-    def open(self, first: bytes, second: bytes, *, opened: bool) -> Side:
+    def open(self, first: bytes, second: bytes, *, opened: bool) -> TcpSide:
         """Add a flow by the keys of its sides, and return side 0."""
-        side = Side(0, first, self._counts)
+        side = TcpSide(0, first, self._counts)
         # An end can connect to itself: then all it sends has one key, and acknowledges itself.
-        side.peer = Side(1, second, self._counts) if second != first else side
+        side.peer = TcpSide(1, second, self._counts) if second != first else side
         side.peer.peer = side
         self.number += 1
         half = len(first) // 2 - 2
@@ -64,19 +64,19 @@ class Flows:
         """Return the numbers of all flows that are remembered."""
         return {side.flow.number for table in (self._closed, self._old, self.recent) for side in table.values()}
 
-    def close(self, side: Side) -> None:
+    def close(self, side: TcpSide) -> None:
         """Keep a flow for a while only, as nothing but latecomers can follow."""
         self._remove(side)
         self._closed[side.key] = side
         self._closed[side.peer.key] = side.peer
 
-    def forget(self, side: Side) -> None:
+    def forget(self, side: TcpSide) -> None:
         """Remove a flow."""
         self._remove(side)
         for key in (side.key, side.peer.key):
             self._closed.pop(key, None)
 
-    def excess(self) -> Iterator[Side]:
+    def excess(self) -> Iterator[TcpSide]:
         """Yield one side of each flow that has to be forgotten, having removed it."""
         while len(self._closed) > 2 * self.max_closed:
             _, side = self._closed.popitem(last=False)
@@ -89,7 +89,7 @@ class Flows:
             self._old.pop(side.peer.key, None)
             yield side
 
-    def all(self) -> Iterator[Side]:
+    def all(self) -> Iterator[TcpSide]:
         """Yield side 0 of all flows in the order in which they began, having removed them."""
         every = [*self._closed.values(), *self._old.values(), *self.recent.values()]
         for table in (self._closed, self._old, self.recent):
@@ -101,11 +101,11 @@ class Flows:
         self._old = {**dict(reversed(self.recent.items())), **self._old}
         self.recent.clear()
 
-    def _keep(self, side: Side) -> None:
+    def _keep(self, side: TcpSide) -> None:
         self.recent[side.key] = side
         self.recent[side.peer.key] = side.peer
 
-    def _remove(self, side: Side) -> None:
+    def _remove(self, side: TcpSide) -> None:
         for key in (side.key, side.peer.key):
             self.recent.pop(key, None)
             self._old.pop(key, None)

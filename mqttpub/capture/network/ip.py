@@ -6,8 +6,8 @@ from struct import Struct, error
 from typing import NamedTuple
 
 from ..types import Record
-from .link import Skipped, ip_start
-from .out_of_order import Stretch, Stretches
+from .link import NotTcp, ip_start
+from .out_of_order import ByteRange, ReorderBuffer
 
 TCP = 6
 MAX_AGE = 30_000_000_000
@@ -33,7 +33,7 @@ _EXTENSIONS = (0, 43, 60, 135, 139, 140)
 """Hop-by-hop, routing, destination options, mobility, HIP, Shim6: RFC 8200, section 4, and RFC 6564."""
 
 
-class Packet(NamedTuple):
+class IpPayload(NamedTuple):
     """The TCP segment in an IP packet, as it was sent or as its fragments make it."""
 
     source: bytes
@@ -66,13 +66,13 @@ class _Datagram:
     __slots__ = ("count", "end", "protocol", "stretches", "time_ns")
 
     def __init__(self, part: _Part, time_ns: int | None) -> None:
-        self.stretches = Stretches()
+        self.stretches = ReorderBuffer()
         self.protocol = part.protocol
         self.time_ns = time_ns
         self.end: int | None = None
         self.count = 0
 
-    def add(self, part: _Part, stretch: Stretch) -> None:
+    def add(self, part: _Part, stretch: ByteRange) -> None:
         """Take a fragment; raises Skipped when it cannot be one of this datagram."""
         self.count += 1
         if not part.first:
@@ -81,7 +81,7 @@ class _Datagram:
             self.end = stretch.end
         self.stretches.add(stretch)
         if self.end is not None and self.stretches and self.stretches.last.end > self.end:
-            raise Skipped(_BROKEN)
+            raise NotTcp(_BROKEN)
 
     def data(self) -> bytes:
         """Return the bytes up to the first that was not captured."""
@@ -91,7 +91,7 @@ class _Datagram:
         return bytes(joined)
 
 
-class Internet:
+class IpReassembler:
     """Reads records and counts in `skipped`, by reason, those that are waited for in vain."""
 
     def __init__(self, skipped: Counter[str], *, max_fragments: int = MAX_FRAGMENTS) -> None:
@@ -101,50 +101,50 @@ class Internet:
         self._complete: OrderedDict[bytes, None] = OrderedDict()
         self._cost = 0
 
-    def packet(self, record: Record) -> Packet | None:
+    def packet(self, record: Record) -> IpPayload | None:
         """Return the TCP segment of a record, None while fragments of it are awaited; raises Skipped."""
         data = record.data
         at = ip_start(record.link, data)
         if at >= len(data):
-            raise Skipped(_CUT_SHORT)
+            raise NotTcp(_CUT_SHORT)
         try:
             if data[at] >> 4 == 4:
                 return self._v4(record, at)
             if data[at] >> 4 == 6:
                 return self._v6(record, at)
         except error:
-            raise Skipped(_CUT_SHORT) from None
-        raise Skipped("not IP")
+            raise NotTcp(_CUT_SHORT) from None
+        raise NotTcp("not IP")
 
     def finish(self) -> None:
         """Count the fragments whose rest has not come."""
         while self._waiting:
             self._drop()
 
-    def _v4(self, record: Record, at: int) -> Packet | None:
+    def _v4(self, record: Record, at: int) -> IpPayload | None:
         data = record.data
         first, total, _, fragment, protocol = _V4(data, at)
         size = (first & 15) * 4
         end = at + total if total else max(record.length, len(data))
         if size < 20 or end < at + size:
-            raise Skipped(_BROKEN)
+            raise NotTcp(_BROKEN)
         source, target = data[at + 12 : at + 16], data[at + 16 : at + 20]
         start, more = at + size, bool(fragment & _MORE_IN_V4)
         if not more and not fragment & _OFFSET_IN_V4:
             plain = at if size == 20 else None
-            return self._upper(Packet(source, target, data, start, end, plain), protocol, record)
+            return self._upper(IpPayload(source, target, data, start, end, plain), protocol, record)
         key = data[at + 12 : at + 20] + data[at + 4 : at + 6] + data[at + 9 : at + 10]
         part = _Part(key, source, target, protocol, (fragment & _OFFSET_IN_V4) * 8, more)
         return self._fragment(record, part, start, end)
 
-    def _v6(self, record: Record, at: int) -> Packet | None:
+    def _v6(self, record: Record, at: int) -> IpPayload | None:
         data = record.data
         length, protocol = _V6(data, at)
         end = at + 40 + length if length else max(record.length, len(data))
-        packet = Packet(data[at + 8 : at + 24], data[at + 24 : at + 40], data, at + 40, end, at)
+        packet = IpPayload(data[at + 8 : at + 24], data[at + 24 : at + 40], data, at + 40, end, at)
         return self._upper(packet, protocol, record)
 
-    def _upper(self, packet: Packet, protocol: int, record: Record | None) -> Packet | None:
+    def _upper(self, packet: IpPayload, protocol: int, record: Record | None) -> IpPayload | None:
         """Go through extension headers up to TCP; without a record the packet was put together and is no fragment."""
         source, target, data, start, end, plain = packet
         while protocol != TCP:
@@ -154,7 +154,7 @@ class Internet:
                 start += 8
                 if offset & 0xFFF9:
                     if record is None:
-                        raise Skipped(_BROKEN)
+                        raise NotTcp(_BROKEN)
                     part = _Part(source + target + name, source, target, protocol, offset & 0xFFF8, bool(offset & 1))
                     return self._fragment(record, part, start, end)
             elif protocol in _EXTENSIONS:
@@ -164,24 +164,24 @@ class Internet:
                 protocol, size = _EXTENSION(data, start)
                 start += (size + 2) * 4
             else:
-                raise Skipped(_NOT_TCP)
+                raise NotTcp(_NOT_TCP)
         if start > end:
-            raise Skipped(_BROKEN)
-        return Packet(source, target, data, start, end, plain)
+            raise NotTcp(_BROKEN)
+        return IpPayload(source, target, data, start, end, plain)
 
-    def _fragment(self, record: Record, part: _Part, start: int, end: int) -> Packet | None:
+    def _fragment(self, record: Record, part: _Part, start: int, end: int) -> IpPayload | None:
         """Keep a fragment, and return the segment if it was the last that was awaited."""
         length = end - start
         if length <= 0 or part.first + length > _LONGEST or (part.more and length % 8):
-            raise Skipped(_BROKEN)
+            raise NotTcp(_BROKEN)
         if part.key in self._complete:
             return None
         datagram = self._datagram(part, record.time_ns)
         before = datagram.stretches.cost
-        stretch = Stretch(part.first, part.first + length, record.data[start:end], record.time_ns, record.number)
+        stretch = ByteRange(part.first, part.first + length, record.data[start:end], record.time_ns, record.number)
         try:
             datagram.add(part, stretch)
-        except Skipped:
+        except NotTcp:
             self._cost -= before
             del self._waiting[part.key]
             raise
@@ -201,13 +201,13 @@ class Internet:
             datagram = self._waiting[part.key] = _Datagram(part, now)
         return datagram
 
-    def _joined(self, part: _Part, datagram: _Datagram) -> Packet | None:
+    def _joined(self, part: _Part, datagram: _Datagram) -> IpPayload | None:
         del self._waiting[part.key]
         self._cost -= datagram.stretches.cost
         self._complete[part.key] = None
         if len(self._complete) > REMEMBERED:
             self._complete.popitem(last=False)
-        packet = Packet(part.source, part.target, datagram.data(), 0, datagram.end or 0, None)
+        packet = IpPayload(part.source, part.target, datagram.data(), 0, datagram.end or 0, None)
         return self._upper(packet, datagram.protocol, None)
 
     def _drop(self) -> None:

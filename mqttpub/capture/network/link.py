@@ -4,7 +4,7 @@ from collections.abc import Callable
 from struct import Struct, error
 
 
-class Skipped(Exception):
+class NotTcp(Exception):
     """A record that holds no TCP segment, and why: the reason completes "12 records are ..."."""
 
     def __init__(self, reason: str) -> None:
@@ -16,11 +16,11 @@ def ip_start(link: int, data: bytes) -> int:
     """Return the offset of the IP header in a frame of a LINKTYPE_ value; raises Skipped."""
     find = _FINDERS.get(link)
     if find is None:
-        raise Skipped(f"of link type {link}, which is not read")
+        raise NotTcp(f"of link type {link}, which is not read")
     try:
         return find(data)
     except error:
-        raise Skipped("cut short before the IP header") from None
+        raise NotTcp("cut short before the IP header") from None
 
 
 _U16 = Struct(">H").unpack_from
@@ -54,7 +54,7 @@ def _typed(data: bytes, at: int, payload: int) -> int:
     # jumbo frames, go beyond the 1500 of the standard, so that it tells nothing.
     if kind != PPPOE and data.startswith(SNAP, payload) and _U16(data, payload + 6)[0] in IP:
         return payload + 8
-    raise Skipped(_NOT_IP)
+    raise NotTcp(_NOT_IP)
 
 
 def _ethernet(data: bytes) -> int:
@@ -73,7 +73,7 @@ def _loopback(data: bytes) -> int:
     # The byte order is that of the capturing machine for type 0 and of the network for 108.
     if int.from_bytes(data[:4], "big") in FAMILIES or int.from_bytes(data[:4], "little") in FAMILIES:
         return 4
-    raise Skipped(_NOT_IP)
+    raise NotTcp(_NOT_IP)
 
 
 def _raw(data: bytes) -> int:

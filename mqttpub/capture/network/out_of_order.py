@@ -7,7 +7,7 @@ OVERHEAD = 256
 """What a stretch costs in memory besides its bytes."""
 
 
-class Stretch(NamedTuple):
+class ByteRange(NamedTuple):
     """Bytes with their place; `data` is shorter than from `start` to `end` when the capture cut it off."""
 
     start: int
@@ -16,19 +16,19 @@ class Stretch(NamedTuple):
     time_ns: int | None
     record: int
 
-    def part(self, start: int, end: int) -> "Stretch":
+    def part(self, start: int, end: int) -> "ByteRange":
         """Return what lies between two places within."""
         return self._replace(start=start, end=end, data=self.data[start - self.start : end - self.start])
 
 
-class Stretches:
+class ReorderBuffer:
     """Stretches in order and without overlap: of bytes that come twice the first copy stays."""
 
     __slots__ = ("_kept", "_starts", "cost", "covered")
 
     def __init__(self) -> None:
         self._starts: list[int] = []
-        self._kept: list[Stretch] = []
+        self._kept: list[ByteRange] = []
         self.covered = 0
         """Bytes from start to end of all stretches."""
         self.cost = 0
@@ -38,16 +38,16 @@ class Stretches:
         return bool(self._kept)
 
     @property
-    def first(self) -> Stretch:
+    def first(self) -> ByteRange:
         """The stretch with the lowest start."""
         return self._kept[0]
 
     @property
-    def last(self) -> Stretch:
+    def last(self) -> ByteRange:
         """The stretch with the highest start."""
         return self._kept[-1]
 
-    def add(self, new: Stretch) -> bool:
+    def add(self, new: ByteRange) -> bool:
         """Keep what is not covered yet of a stretch; True if it differs where it is covered."""
         differs, start = False, new.start
         index = bisect_right(self._starts, start)
@@ -66,7 +66,7 @@ class Stretches:
             index += 1
         return differs
 
-    def pop(self) -> Stretch:
+    def pop(self) -> ByteRange:
         """Remove and return the first stretch."""
         stretch = self._kept.pop(0)
         del self._starts[0]
@@ -74,14 +74,14 @@ class Stretches:
         self.cost -= len(stretch.data) + OVERHEAD
         return stretch
 
-    def _insert(self, index: int, stretch: Stretch) -> None:
+    def _insert(self, index: int, stretch: ByteRange) -> None:
         self._starts.insert(index, stretch.start)
         self._kept.insert(index, stretch)
         self.covered += stretch.end - stretch.start
         self.cost += len(stretch.data) + OVERHEAD
 
 
-def _differ(one: Stretch, other: Stretch) -> bool:
+def _differ(one: ByteRange, other: ByteRange) -> bool:
     """Tell whether two stretches have other bytes where both have bytes."""
     start = max(one.start, other.start)
     end = min(one.start + len(one.data), other.start + len(other.data))

@@ -7,10 +7,10 @@ from struct import Struct, error
 from typing import Any, NamedTuple
 
 from ..types import Chunk, End, Piece, Record
-from .connections import Flows
-from .ip import Internet, Packet
-from .link import PPPOE, SNAP, Skipped
-from .tcp_side import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, Side
+from .connections import FlowTable
+from .ip import IpPayload, IpReassembler
+from .link import PPPOE, SNAP, NotTcp
+from .tcp_side import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, TcpSide
 
 MAX_FLOWS = 8192
 MAX_HELD = 8 << 20
@@ -87,11 +87,11 @@ class Reassembler:
         """How many segments were `repeated` (wholly or in part), `contradicted` by other bytes, or `stray`."""
         self.max_held = max_held
         self.max_together = max_together
-        self._flows = Flows(self.counts, max_flows=max_flows)
+        self._flows = FlowTable(self.counts, max_flows=max_flows)
         self._recent = self._flows.recent
-        self._internet = Internet(self.skipped)
+        self._internet = IpReassembler(self.skipped)
         self._shapes: dict[int, tuple[_Shape, ...]] = {}
-        self._held: OrderedDict[Side, int] = OrderedDict()
+        self._held: OrderedDict[TcpSide, int] = OrderedDict()
         self._together = 0
         self._last: Record | None = None
 
@@ -134,7 +134,7 @@ class Reassembler:
         return tuple(self._look(record))
 
     @property
-    def flows(self) -> Flows:
+    def flows(self) -> FlowTable:
         """The connections that are remembered."""
         return self._flows
 
@@ -154,7 +154,7 @@ class Reassembler:
             if packet is None:
                 return
             key, segment = _segment(packet, record)
-        except Skipped as skipped:
+        except NotTcp as skipped:
             self.skipped[skipped.reason] += 1
             return
         if packet.plain is not None:
@@ -178,7 +178,7 @@ class Reassembler:
         if shape not in known:
             self._shapes[record.link] = (shape, *known)[:_SHAPES]
 
-    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, Side | None]:
+    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
         """Return the side that sent a segment; None if it belongs to nothing and has no bytes to begin with."""
         side = self._flows.find(key)
         if side is not None and _begins_another(side, segment):
@@ -189,7 +189,7 @@ class Reassembler:
                 yield from self._forget(excess)
         return side
 
-    def _begin(self, key: bytes, segment: Segment) -> Side | None:
+    def _begin(self, key: bytes, segment: Segment) -> TcpSide | None:
         half = len(key) // 2 - 2
         other = key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
         if segment.flags & RST or not (segment.flags & SYN or segment.length):
@@ -200,7 +200,7 @@ class Reassembler:
             return opener.peer
         return self._flows.open(key, other, opened=bool(segment.flags & SYN))
 
-    def _take(self, side: Side, segment: Segment) -> Iterator[Piece]:
+    def _take(self, side: TcpSide, segment: Segment) -> Iterator[Piece]:
         if segment.flags & SYN:
             if side.before is None:
                 side.begin(segment.seq)
@@ -222,7 +222,7 @@ class Reassembler:
         if side.ended and peer.ended:
             self._flows.close(side)
 
-    def _reset(self, side: Side, segment: Segment) -> Iterator[Piece]:
+    def _reset(self, side: TcpSide, segment: Segment) -> Iterator[Piece]:
         if side.ended == "RST":
             return
         yield from self._weighed(side, side.give_up(segment.time_ns, segment.record))
@@ -231,7 +231,7 @@ class Reassembler:
         yield side.end("RST", segment.time_ns, segment.record)
         self._flows.close(side)
 
-    def _forget(self, side: Side) -> Iterator[Piece]:
+    def _forget(self, side: TcpSide) -> Iterator[Piece]:
         """Yield what is left of a flow, and its end."""
         self._flows.forget(side)
         time_ns, record = (self._last.time_ns, self._last.number) if self._last else (None, 0)
@@ -245,7 +245,7 @@ class Reassembler:
         if peer is not side:
             del peer.peer
 
-    def _weighed(self, side: Side, pieces: Iterator[Piece]) -> Iterator[Piece]:
+    def _weighed(self, side: TcpSide, pieces: Iterator[Piece]) -> Iterator[Piece]:
         """Yield the pieces that a side has, and then count what still waits there."""
         yield from pieces
         cost = side.cost
@@ -255,7 +255,7 @@ class Reassembler:
         else:
             self._held.pop(side, None)
 
-    def _relieve(self, side: Side) -> Iterator[Piece]:
+    def _relieve(self, side: TcpSide) -> Iterator[Piece]:
         """Give up what is waited for where too much waits: in one side, or in all, those first that wait longest."""
         while side.cost > self.max_held:
             yield from self._weighed(side, side.pass_over())
@@ -264,21 +264,21 @@ class Reassembler:
             yield from self._weighed(longest, longest.pass_over())
 
 
-def _segment(packet: Packet, record: Record) -> tuple[bytes, Segment]:
+def _segment(packet: IpPayload, record: Record) -> tuple[bytes, Segment]:
     """Return the segment of a packet and the key of the side that sent it; raises Skipped."""
     data, start, end = packet.data, packet.start, packet.end
     try:
         ports, seq, ack, bits = _HEADER(data, start)
     except error:
-        raise Skipped("cut short within the TCP header") from None
+        raise NotTcp("cut short within the TCP header") from None
     payload = start + (bits >> 10 & 0x3C)
     if payload < start + 20 or payload > end:
-        raise Skipped("TCP segments with a broken header")
+        raise NotTcp("TCP segments with a broken header")
     segment = Segment(seq, ack, bits & 0x3F, data[payload:end], end - payload, record.time_ns, record.number)
     return packet.source + packet.target + ports, segment
 
 
-def _begins_another(side: Side, segment: Segment) -> bool:
+def _begins_another(side: TcpSide, segment: Segment) -> bool:
     """Tell whether addresses and ports are used again, by a segment of another connection."""
     if not segment.flags & SYN:
         return segment.length > 0 and side.stray(segment) and side.restarts(segment)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...common.words import plural
 from ..types import Chunk, End, Flow, Missing, Piece
-from .out_of_order import Stretch, Stretches
+from .out_of_order import ByteRange, ReorderBuffer
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 
@@ -45,8 +45,8 @@ class Waiting:
 
     def __init__(self, next: int) -> None:
         self.next = next
-        self.stretches = Stretches()
-        self.fin: Stretch | None = None
+        self.stretches = ReorderBuffer()
+        self.fin: ByteRange | None = None
         """Empty, where the last byte ends."""
 
     def place(self, sequence: int) -> int:
@@ -54,20 +54,20 @@ class Waiting:
         return self.next + _signed(sequence - self.next)
 
     @property
-    def following(self) -> Stretch | None:
+    def following(self) -> ByteRange | None:
         """What comes first behind the next byte."""
         if self.stretches and not (self.fin and self.fin.start < self.stretches.first.start):
             return self.stretches.first
         return self.fin
 
 
-class Side:
+class TcpSide:
     """One direction of a flow. Its pieces have to be taken until none is left before it is used again."""
 
     __slots__ = ("_counts", "_stray", "acked", "before", "ended", "flow", "key", "next", "number", "peer", "waiting")
 
     flow: Flow
-    peer: "Side"
+    peer: "TcpSide"
 
     def __init__(self, number: int, key: bytes, counts: Counter[str]) -> None:
         self.number = number
@@ -134,7 +134,7 @@ class Side:
 
     def _sort_in(self, segment: Segment, waiting: Waiting) -> Iterator[Piece]:
         start = waiting.place(segment.seq)
-        stretch = Stretch(start, start + segment.length, segment.data, segment.time_ns, segment.record)
+        stretch = ByteRange(start, start + segment.length, segment.data, segment.time_ns, segment.record)
         if segment.flags & FIN and stretch.end >= waiting.next and not waiting.fin:
             waiting.fin = stretch._replace(start=stretch.end, data=b"")
         if start < waiting.next:
@@ -215,7 +215,7 @@ class Side:
         if waiting.fin:
             yield self.end("FIN", waiting.fin.time_ns, waiting.fin.record)
 
-    def _gap(self, waiting: Waiting, following: Stretch) -> Missing:
+    def _gap(self, waiting: Waiting, following: ByteRange) -> Missing:
         length, waiting.next = following.start - waiting.next, following.start
         return self._missing(length, following.time_ns, following.record)
 

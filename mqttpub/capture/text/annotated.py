@@ -16,7 +16,7 @@ _ROW = re.compile(rf"([0-9a-f]{{4,8}})  ({_BYTE}(?: {_BYTE})*+)(?=  |\s*$)")
 _DIRECTIONS = {"": None, ">": Direction.CLIENT, "<": Direction.SERVER}
 
 
-class Shown(NamedTuple):
+class ShownPacket(NamedTuple):
     """A packet as a transcript shows it."""
 
     line: int
@@ -37,7 +37,7 @@ class Shown(NamedTuple):
     record: int = 0
 
 
-class Block:
+class DumpBlock:
     """The lines of one packet, from its headline on; other lines among them do no harm."""
 
     def __init__(self, line: int, headline: re.Match[str]) -> None:
@@ -66,11 +66,11 @@ class Block:
                 self.masked.append(len(self.data))
             self.data.append(ord("*") if pair == "**" else int(pair, 16))
 
-    def shown(self) -> Shown:
+    def shown(self) -> ShownPacket:
         """Return what the lines so far tell."""
         data = bytes(self.data[: self.length])
         masked = tuple(at for at in self.masked if at < self.length)
-        return Shown(
+        return ShownPacket(
             self.line, None, self.direction, self.version, self.offset, data, masked, self.length, self.guessed
         )
 

@@ -3,7 +3,7 @@
 import re
 from binascii import a2b_base64, b2a_base64
 
-from .source import BadText, Piece, Run, reach
+from .source import BadText, TextPiece, TextSpan, reach
 
 _DIGIT = "[0-9a-fA-F]"
 _BETWEEN = r"[\s:,-]++|\.(?!\.\.)|\#.*|//.*|/\*(?s:.*?)\*/"
@@ -28,7 +28,7 @@ _FLAGS = {3: (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13), 6: (2, 10), 8: (2, 10), 1
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
-def hex_bytes(run: Run) -> bytes:
+def hex_bytes(run: TextSpan) -> bytes:
     """Return the bytes of pairs of hex digits with anything common between them."""
     text = run.text
     end = reach(_HEX, text)
@@ -44,7 +44,7 @@ def digits_end(text: str, *, begins: bool) -> int:
     return reach(_PLAIN_DIGITS, text) or reach(_PAIRS, text)
 
 
-def bad_digit(run: Run, pos: int) -> BadText:
+def bad_digit(run: TextSpan, pos: int) -> BadText:
     """Return the error of a place where two hex digits should stand."""
     text = run.text
     pos = reach(_OPENED, text, pos)
@@ -59,14 +59,14 @@ def bad_digit(run: Run, pos: int) -> BadText:
     return run.error(pos, f"{text[pos]!a} is not a hex digit")
 
 
-def base64_bytes(run: Run) -> bytes:
+def base64_bytes(run: TextSpan) -> bytes:
     """Return the bytes of base64, standard or URL-safe, padded or not."""
     if foreign := _FOREIGN.search(run.text):
         raise run.error(foreign.start(), f"{foreign[0]!a} is not a base64 character")
     return b"".join(_group_bytes(run, found) for found in _GROUP.finditer(run.text))
 
 
-def _group_bytes(run: Run, found: re.Match[str]) -> bytes:
+def _group_bytes(run: TextSpan, found: re.Match[str]) -> bytes:
     body = "".join(found[1].split()).translate(_URL_SAFE)
     due, given = -len(body) % 4, (found[2] or "").count("=")
     last = found.start() + len(found[1].rstrip()) - 1
@@ -81,7 +81,7 @@ def _group_bytes(run: Run, found: re.Match[str]) -> bytes:
     return data
 
 
-def digits(run: Run) -> Piece:
+def digits(run: TextSpan) -> TextPiece:
     """Return the piece of hex, or of base64 that cannot be hex."""
     try:
         return run.piece(hex_bytes(run), "hex")
@@ -91,7 +91,7 @@ def digits(run: Run) -> Piece:
         raise
 
 
-def _likely_base64(run: Run) -> bytes:
+def _likely_base64(run: TextSpan) -> bytes:
     if not _WORDS.fullmatch(run.text):
         return b""
     try:
@@ -101,7 +101,7 @@ def _likely_base64(run: Run) -> bytes:
     return data if begins_packet(data[0]) else b""
 
 
-def may_be_base64(run: Run) -> bool:
+def may_be_base64(run: TextSpan) -> bool:
     """Tell whether the beginning of base64, of a packet, was read."""
     begun = run.text.split(maxsplit=1)[0][:4]
     if _FOREIGN.search(run.text) or "=" in begun or not _WORDS.fullmatch(run.text):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from .digits import bad_digit
-from .source import Piece, Run, reach
+from .source import TextPiece, TextSpan, reach
 
 _PAIR = "[0-9a-fA-F]{2}"
 _HEAD = re.compile(r"([ \t]*+)(0x)?([0-9a-fA-F]{4,16}+)(:?)[ \t]++(?=([0-9a-fA-F]++))")
@@ -17,10 +17,10 @@ _FULL_ROW = 8
 _RADIXES = (16, 8, 10)
 
 
-class Dump:
+class HexDump:
     """The rows of one dump whose offsets follow one another."""
 
-    def __init__(self, line: Run, head: re.Match[str], mark: str) -> None:
+    def __init__(self, line: TextSpan, head: re.Match[str], mark: str) -> None:
         self.first = line._replace(mark=mark)
         self.data = bytearray()
         self.base = head[3]
@@ -50,7 +50,7 @@ class Dump:
         self.before += len(self.data)
         self.data.clear()
 
-    def takes(self, line: Run) -> bool:
+    def takes(self, line: TextSpan) -> bool:
         """Add a line if it belongs to the same dump; raises BadText for a row that does not follow."""
         if line.mark not in ("", self.first.mark):
             return False
@@ -66,7 +66,7 @@ class Dump:
         self._add(line, head)
         return True
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[TextPiece]:
         """Yield the one piece."""
         yield self.first.piece(bytes(self.data), "dump")
 
@@ -77,7 +77,7 @@ class Dump:
         trimmed = self.rows == 1 and (self.first.mark != "" or len(head[1]) > len(self.indent))
         return trimmed and _fitting(self.base, head[3], self._count()) != ()
 
-    def _follow(self, line: Run, found: re.Match[str], group: int) -> None:
+    def _follow(self, line: TextSpan, found: re.Match[str], group: int) -> None:
         self.radixes = _fitting(self.base, found[group], self._count(), self.radixes)
         if not self.radixes:
             message = f"offset {found[group]} stands {self._count()} bytes after offset {self.base}"
@@ -86,7 +86,7 @@ class Dump:
     def _count(self) -> int:
         return self.before + len(self.data)
 
-    def _add(self, line: Run, head: re.Match[str]) -> None:
+    def _add(self, line: TextSpan, head: re.Match[str]) -> None:
         if not self.data:
             self.first = line._replace(mark=self.first.mark)
         self.data += _row_bytes(line, head.end())
@@ -94,7 +94,7 @@ class Dump:
         self.rows += 1
 
 
-def _head(line: Run) -> re.Match[str] | None:
+def _head(line: TextSpan) -> re.Match[str] | None:
     """Return offset and first digits of a row; without a colon single bytes have to follow."""
     found = _HEAD.match(line.text)
     if not found or found[4] or len(found[5]) == 2:
@@ -104,15 +104,15 @@ def _head(line: Run) -> re.Match[str] | None:
     return None
 
 
-def dump_at(line: Run, following: Run, mark: str, in_dump: bool) -> Dump | None:
+def dump_at(line: TextSpan, following: TextSpan, mark: str, in_dump: bool) -> HexDump | None:
     """Return the dump that begins with a line; when its offset is not 0, something else has to show the offset."""
     head = _HEAD.match(line.text) if in_dump else _head(line)
     if head and (in_dump or _zero(head) or (head[2] and head[4]) or _proven(line, head, following)):
-        return Dump(line, head, mark)
+        return HexDump(line, head, mark)
     return None
 
 
-def _proven(line: Run, head: re.Match[str], following: Run) -> bool:
+def _proven(line: TextSpan, head: re.Match[str], following: TextSpan) -> bool:
     """Tell whether the next row or the text column shows that a row begins with an offset."""
     end = reach(_BYTES, line.text, head.end())
     data, column = bytes.fromhex(line.text[head.end() : end]), line.text[end:]
@@ -138,7 +138,7 @@ def _distance(base: str, offset: str, radix: int) -> int | None:
         return None
 
 
-def _row_bytes(line: Run, pos: int) -> bytes:
+def _row_bytes(line: TextSpan, pos: int) -> bytes:
     """Return the bytes of a row that begin at `pos`."""
     text = line.text
     end = reach(_BYTES, text, pos)

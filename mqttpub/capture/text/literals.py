@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from .digits import bad_digit
-from .source import BadText, Piece, Run, reach
+from .source import BadText, TextPiece, TextSpan, reach
 
 _OPEN = re.compile(
     r"""\s*+
@@ -39,12 +39,12 @@ _LINE = re.compile(r"\S(?:.*\S)?")
 _BYTEA = re.compile(r"\s*+\\x((?:[0-9a-fA-F]{2}){2,})\s*+$")
 
 
-def opens(run: Run) -> bool:
+def opens(run: TextSpan) -> bool:
     """Tell whether an array or a string begins here, perhaps behind a name or a call."""
     return _OPEN.match(run.text) is not None
 
 
-def statements(run: Run, text_prefix: str) -> Iterator[Piece | Run]:
+def statements(run: TextSpan, text_prefix: str) -> Iterator[TextPiece | TextSpan]:
     """Yield the bytes of arrays and strings; strings without escapes and without the prefix are digits in quotes."""
     pos, end = 0, len(run.text)
     while pos < end:
@@ -58,13 +58,13 @@ def statements(run: Run, text_prefix: str) -> Iterator[Piece | Run]:
         yield value
         pos = reach(_CLOSE, run.text, pos)
         if length := _LENGTH.match(run.text, pos):
-            if isinstance(value, Piece) and int(length[1]) != len(value.data):
+            if isinstance(value, TextPiece) and int(length[1]) != len(value.data):
                 message = f"the length is {length[1]}, but the array before it has {len(value.data)} bytes"
                 raise run.error(length.start(1), message)
             pos = reach(_CLOSE, run.text, length.end())
 
 
-def _buffer(run: Run, found: re.Match[str]) -> tuple[Run, int]:
+def _buffer(run: TextSpan, found: re.Match[str]) -> tuple[TextSpan, int]:
     """Return the digits within `<Buffer 30 31>`."""
     end = run.text.find(">", found.end())
     if end < 0:
@@ -72,7 +72,7 @@ def _buffer(run: Run, found: re.Match[str]) -> tuple[Run, int]:
     return run.cut(found.end(), end), end + 1
 
 
-def _array(run: Run, found: re.Match[str]) -> tuple[Piece, int]:
+def _array(run: TextSpan, found: re.Match[str]) -> tuple[TextPiece, int]:
     """Return the bytes of a list of numbers and characters."""
     text, closer, data = run.text, _CLOSERS[found["open"]], bytearray()
     pos = reach(_GAP, text, found.end())
@@ -85,7 +85,7 @@ def _array(run: Run, found: re.Match[str]) -> tuple[Piece, int]:
     return run.cut(found.start("open"), pos).piece(bytes(data), "array"), pos + len(closer)
 
 
-def _item(run: Run, pos: int) -> tuple[int, int]:
+def _item(run: TextSpan, pos: int) -> tuple[int, int]:
     """Return one byte of an array and where it ends."""
     found = _ITEM.match(run.text, pos)
     if not found:
@@ -98,13 +98,13 @@ def _item(run: Run, pos: int) -> tuple[int, int]:
     return _NUMBERS[kind](run, pos, found[kind]), end
 
 
-def _hexadecimal(run: Run, pos: int, number: str) -> int:
+def _hexadecimal(run: TextSpan, pos: int, number: str) -> int:
     if len(number.lstrip("0")) > 2:
         raise run.error(pos, "a number above 0xff stands where a byte should stand")
     return int(number[-2:], 16)
 
 
-def _decimal(run: Run, pos: int, number: str) -> int:
+def _decimal(run: TextSpan, pos: int, number: str) -> int:
     """Return a byte, also of a signed one as Java prints it."""
     if len(number.lstrip("-")) > 1 and number.lstrip("-")[0] == "0":
         raise run.error(pos, "a number with a leading 0 may be octal or decimal")
@@ -116,7 +116,7 @@ def _decimal(run: Run, pos: int, number: str) -> int:
 _NUMBERS = {"hex": _hexadecimal, "decimal": _decimal}
 
 
-def _character(run: Run, pos: int) -> tuple[int, int]:
+def _character(run: TextSpan, pos: int) -> tuple[int, int]:
     found = _string(run, pos)
     data = unescape(run, *found.span(found.lastindex or 0))
     if len(data) != 1:
@@ -124,7 +124,7 @@ def _character(run: Run, pos: int) -> tuple[int, int]:
     return data[0], found.end()
 
 
-def _strings(run: Run, start: int, text_prefix: str) -> tuple[Piece | Run, int]:
+def _strings(run: TextSpan, start: int, text_prefix: str) -> tuple[TextPiece | TextSpan, int]:
     """Return adjacent strings as one."""
     found: list[re.Match[str]] = []
     pos = start
@@ -138,14 +138,14 @@ def _strings(run: Run, start: int, text_prefix: str) -> tuple[Piece | Run, int]:
     return run.cut(start, pos).piece(data, "escaped"), pos
 
 
-def _string(run: Run, pos: int) -> re.Match[str]:
+def _string(run: TextSpan, pos: int) -> re.Match[str]:
     found = _STRING.match(run.text, pos)
     if not found:
         raise run.error(pos, "the string is not closed")
     return found
 
 
-def _unquoted(run: Run, spans: list[tuple[int, int]]) -> Run:
+def _unquoted(run: TextSpan, spans: list[tuple[int, int]]) -> TextSpan:
     """Return the part of the run from the first string to the last, with blanks for all that is not in a string."""
     start = at = spans[0][0]
     parts: list[str] = []
@@ -155,7 +155,7 @@ def _unquoted(run: Run, spans: list[tuple[int, int]]) -> Run:
     return run.cut(start, at)._replace(text="".join(parts))
 
 
-_READERS: dict[str, Callable[[Run, re.Match[str]], tuple[Piece | Run, int]]] = {
+_READERS: dict[str, Callable[[TextSpan, re.Match[str]], tuple[TextPiece | TextSpan, int]]] = {
     "{": _array,
     "[": _array,
     "<<": _array,
@@ -163,7 +163,7 @@ _READERS: dict[str, Callable[[Run, re.Match[str]], tuple[Piece | Run, int]]] = {
 }
 
 
-def bare(run: Run) -> Piece:
+def bare(run: TextSpan) -> TextPiece:
     """Return the bytes of escapes and text without quotes; blanks count only if there is text."""
     if bytea := _BYTEA.match(run.text):
         return run.piece(bytes.fromhex(bytea[1]), "escaped")
@@ -171,7 +171,7 @@ def bare(run: Run) -> Piece:
     return run.piece(b"".join(unescape(run, *part.span()) for part in parts), "escaped")
 
 
-def unescape(run: Run, pos: int, end: int) -> bytes:
+def unescape(run: TextSpan, pos: int, end: int) -> bytes:
     """Return the bytes of text with the escapes of C and Python; `\\x` has two digits."""
     data = bytearray()
     while pos < end:
@@ -183,7 +183,7 @@ def unescape(run: Run, pos: int, end: int) -> bytes:
     return bytes(data)
 
 
-def _unescaped(run: Run, found: re.Match[str]) -> bytes:
+def _unescaped(run: TextSpan, found: re.Match[str]) -> bytes:
     digits, octal, newline, control, text = found.groups()
     if text or newline:
         return (text or "").encode()
@@ -195,7 +195,7 @@ def _unescaped(run: Run, found: re.Match[str]) -> bytes:
     return bytes([value])
 
 
-def _bad_escape(run: Run, pos: int) -> BadText:
+def _bad_escape(run: TextSpan, pos: int) -> BadText:
     sign, name = run.text[pos], run.text[pos + 1 : pos + 2]
     if sign != "\\":
         return run.error(pos, f"{sign!a} has no bytes in UTF-8")

@@ -10,7 +10,7 @@ from ...common.words import counted
 from ...wire.cursor import Overlong
 from .digits import begins_packet
 from .literals import unescape
-from .source import BadText, Piece, Run
+from .source import BadText, TextPiece, TextSpan
 
 _TIMES = re.compile(
     r"""\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|\s?[+-]\d\d:?\d\d)?
@@ -47,10 +47,10 @@ _OTHER = {"": "", ">": "<", "<": ">"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """Bytes that were found in a line."""
 
-    line: Run
+    line: TextSpan
     data: bytes
     mark: str
     time: int | None
@@ -72,7 +72,7 @@ class Log:
         self.frames = 0
         """Ethernet frames that were dumped."""
 
-    def pieces(self, lines: Sequence[Run]) -> list[Piece]:
+    def pieces(self, lines: Sequence[TextSpan]) -> list[TextPiece]:
         """Return the packets of lines; nothing for lines that are not those of a log, or hold no whole packet."""
         for line in lines:
             if _TLS.match(line.text):
@@ -87,26 +87,26 @@ class Log:
         self.pass_over(passed)
         return [self._piece(*entry) for entry in entries]
 
-    def unwrapped(self, piece: Piece) -> Piece:
+    def unwrapped(self, piece: TextPiece) -> TextPiece:
         """Return what a dump has of MQTT when it is that of an Ethernet frame, as `tshark -x` prints it."""
         if piece.kind != "dump" or whole_packets(piece.data) or not (found := _segment(piece.data)):
             return piece
         self.frames += 1
         return piece._replace(data=found[0], mark=found[1])
 
-    def is_talk(self, lines: Sequence[Run]) -> bool:
+    def is_talk(self, lines: Sequence[TextSpan]) -> bool:
         """Tell whether each line has words, so that none of them is mistyped hex."""
         return all(_WORD.search(line.text) for line in lines if line.text.strip())
 
-    def pass_over(self, lines: Sequence[Run]) -> None:
+    def pass_over(self, lines: Sequence[TextSpan]) -> None:
         """Count lines of which nothing was taken."""
         if lines:
-            self.first = self.first or lines[0].sheet.line(lines[0].start)
+            self.first = self.first or lines[0].source.line(lines[0].start)
             self.passed += len(lines)
 
-    def _piece(self, line: Run, data: bytes, mark: str, time: int | None) -> Piece:
+    def _piece(self, line: TextSpan, data: bytes, mark: str, time: int | None) -> TextPiece:
         mark = _OTHER[mark] if self.swapped else mark
-        return Piece(data, line.sheet.line(line.start), "log", mark, time=time)
+        return TextPiece(data, line.source.line(line.start), "log", mark, time=time)
 
     def remarks(self) -> Iterator[str]:
         """Yield what was taken and what was not, in words."""
@@ -122,7 +122,7 @@ class Log:
             end = "server" if self.swapped else "client"
             yield f"the log is read as that of a {end}: what it sent (TX, send, write, ->) came from the {end}"
 
-    def _turn(self, entries: Sequence[Entry]) -> None:
+    def _turn(self, entries: Sequence[LogEntry]) -> None:
         """Note whose log it is, from packets that one end alone sends."""
         self.marked = self.marked or any(each.mark for each in entries)
         for each in entries:
@@ -136,15 +136,15 @@ def _segment(data: bytes) -> tuple[bytes, str] | None:
     """Return the TCP payload of an Ethernet frame and its direction, as far as the port tells it."""
     from collections import Counter
 
-    from ..network.ip import Internet
-    from ..network.link import Skipped
+    from ..network.ip import IpReassembler
+    from ..network.link import NotTcp
     from ..types import Record
 
     if len(data) < _LEAST_FRAME:
         return None
     try:
-        packet = Internet(Counter()).packet(Record(1, None, _ETHERNET, data, len(data)))
-    except Skipped:
+        packet = IpReassembler(Counter()).packet(Record(1, None, _ETHERNET, data, len(data)))
+    except NotTcp:
         return None
     if packet is None or packet.start + 20 > len(packet.data):
         return None
@@ -163,11 +163,11 @@ _PORT = (1883).to_bytes(2, "big")
 # what strace prints
 
 
-def _calls(lines: Sequence[Run], used: set[int]) -> list[Entry]:
+def _calls(lines: Sequence[TextSpan], used: set[int]) -> list[LogEntry]:
     """Return what was written to and read from the descriptors on which a CONNECT passed, from there on."""
     found = [(at, line, call) for at, line in enumerate(lines) if (call := _CALL.search(line.text))]
     spoken: set[str] = set()
-    entries: list[Entry] = []
+    entries: list[LogEntry] = []
     for at, line, call in found:
         # Before its CONNECT a descriptor may have been that of any other file.
         if _connects(line, call):
@@ -182,11 +182,11 @@ def _calls(lines: Sequence[Run], used: set[int]) -> list[Entry]:
         if entries and entries[-1].mark == mark and not whole_packets(entries[-1].data):
             entries[-1] = entries[-1]._replace(data=entries[-1].data + data)
         elif data:
-            entries.append(Entry(line, data, mark, _time(line.text)))
+            entries.append(LogEntry(line, data, mark, _time(line.text)))
     return entries
 
 
-def _connects(line: Run, call: re.Match[str]) -> bool:
+def _connects(line: TextSpan, call: re.Match[str]) -> bool:
     try:
         data = unescape(line, *call.span("text"))
     except BadText:
@@ -197,7 +197,7 @@ def _connects(line: Run, call: re.Match[str]) -> bool:
 # other lines
 
 
-def _entries(lines: Sequence[Run], used: set[int]) -> Iterator[Entry]:
+def _entries(lines: Sequence[TextSpan], used: set[int]) -> Iterator[LogEntry]:
     """Yield the whole packets of lines; a packet that a line begins may go on in those that follow."""
     at, rows = 0, _Rows(lines)
     while at < len(lines):
@@ -209,7 +209,7 @@ def _entries(lines: Sequence[Run], used: set[int]) -> Iterator[Entry]:
         at += found[1] if found else 1
 
 
-def _longest(lines: Sequence[Run], at: int, rows: "_Rows") -> tuple[Entry, int] | None:
+def _longest(lines: Sequence[TextSpan], at: int, rows: "_Rows") -> tuple[LogEntry, int] | None:
     line = lines[at]
     text = _bare(line.text)
     if _LEFT_OUT.search(text):
@@ -220,11 +220,11 @@ def _longest(lines: Sequence[Run], at: int, rows: "_Rows") -> tuple[Entry, int] 
     mark, time = line.mark or _mark(text) or _mark(above), _time(line.text) or _time(above)
     for data in _readings(text, worded):
         if whole_packets(data):
-            return Entry(line, data, mark, time), 1
+            return LogEntry(line, data, mark, time), 1
     data, count = rows.packets(at) if worded or line.text[:1].isspace() else (b"", 0)
     if not data and not rows.goes_on(at):
         data, count = _unfinished(text, worded), 1
-    return (Entry(line, data, mark, time), count) if data else None
+    return (LogEntry(line, data, mark, time), count) if data else None
 
 
 class _Block(NamedTuple):
@@ -238,7 +238,7 @@ class _Block(NamedTuple):
 class _Rows:
     """The last run of bytes in each of some lines."""
 
-    def __init__(self, lines: Sequence[Run]) -> None:
+    def __init__(self, lines: Sequence[TextSpan]) -> None:
         self._places: list[tuple[_Block, int] | None] = []
         block = _Block(bytearray(), {})
         for at, line in enumerate(lines):

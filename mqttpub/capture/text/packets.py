@@ -8,7 +8,7 @@ from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ..protocol.evidence import only_sender
-from .source import Piece
+from .source import TextPiece
 
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 MOST_OF_A_GAP = 64
@@ -16,7 +16,11 @@ MOST_OF_A_GAP = 64
 
 
 def packets_from_text(
-    pieces: Iterable[Piece], *, version: Version | None = None, direction: Direction | None = None, cut: bool = False
+    pieces: Iterable[TextPiece],
+    *,
+    version: Version | None = None,
+    direction: Direction | None = None,
+    cut: bool = False,
 ) -> Iterator[Event]:
     """Yield the packets of pieces, as one connection; a CONNECT after others begins another.
 

@@ -5,15 +5,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, BinaryIO
 
 from .digits import base64_bytes, digits, hex_bytes, may_be_base64
-from .hexdump import Dump, dump_at
+from .hexdump import HexDump, dump_at
 from .literals import bare, opens, statements
 from .rows import Row, blocks, judged, rows, rows_of_text
-from .source import BadText, Piece, Run, Sheet
+from .source import BadText, SourceText, TextPiece, TextSpan
 
 if TYPE_CHECKING:
     from .log_lines import Log
 
-__all__ = ["FORMS", "BadText", "Piece", "read_bytes", "read_file", "read_text"]
+__all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_file", "read_text"]
 
 LARGE = 1 << 18
 """Characters from which on digits of a file, which nothing separates, are read part by part."""
@@ -50,10 +50,10 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 class Passage:
     """Lines without offsets that belong together; comments and blank lines within brackets do not end it."""
 
-    def __init__(self, line: Run, mark: str, form: str, original: Run) -> None:
+    def __init__(self, line: TextSpan, mark: str, form: str, original: TextSpan) -> None:
         self.first = line._replace(mark=mark)
         self.form = form
-        self.lines: list[Run] = []
+        self.lines: list[TextSpan] = []
         """The lines as they were."""
         self.rows: list[str] = []
         self.size = 0
@@ -65,11 +65,11 @@ class Passage:
         self.divided = False
         """Whether bytes before these were read already."""
         self._indivisible = False
-        self._part: Piece | None = None
+        self._part: TextPiece | None = None
         self._wrong: BadText | None = None
         self._add(line, original)
 
-    def takes(self, line: Run) -> bool:
+    def takes(self, line: TextSpan) -> bool:
         """Add a line if it belongs to the same passage."""
         if not (self.depth or self.comment):
             blank = not line.text.strip() or _HEADING.match(line.text) is not None
@@ -79,11 +79,11 @@ class Passage:
         self._add(line, line)
         return True
 
-    def run(self) -> Run:
+    def run(self) -> TextSpan:
         """Return the text without its comments."""
         return self.first._replace(text="\n".join(self.rows))
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[TextPiece]:
         """Yield the bytes of the rows; after a part in hex only hex can follow."""
         if self._wrong:
             raise self._wrong
@@ -112,7 +112,7 @@ class Passage:
         self.divided = not self.empty and not self._wrong
         self.rows, self.lines, self.size, self._part, self._wrong = [], [], 0, None, None
 
-    def _digits(self, run: Run) -> Piece | None:
+    def _digits(self, run: TextSpan) -> TextPiece | None:
         if self.form in ("base64", "escaped") or opens(run) or run.text.lstrip().startswith("\\"):
             return None
         try:
@@ -122,7 +122,7 @@ class Passage:
                 return None
             raise
 
-    def _add(self, line: Run, original: Run) -> None:
+    def _add(self, line: TextSpan, original: TextSpan) -> None:
         """Add a line; an open comment is continued by opening it again in front of the line."""
         if not self.rows:
             self.first = line._replace(mark=self.first.mark)
@@ -148,7 +148,7 @@ class Passage:
         return " " * len(found[0])
 
 
-def read_text(text: str, log: "Log | None" = None) -> Iterator[Piece]:
+def read_text(text: str, log: "Log | None" = None) -> Iterator[TextPiece]:
     """Yield the bytes that a text writes; raises BadText at the first character that is none of it.
 
     With `log`, lines that are not bytes alone are read as those of a log.
@@ -156,7 +156,7 @@ def read_text(text: str, log: "Log | None" = None) -> Iterator[Piece]:
     return _whole(rows_of_text(text), "auto", log)
 
 
-def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[Piece]:
+def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[TextPiece]:
     """Yield the bytes of a file in one of FORMS; `auto` takes what is not text as it is."""
     from io import BytesIO
 
@@ -167,7 +167,9 @@ def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Ite
     return _whole(rows(blocks(file)), form, log)
 
 
-def read_file(file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE) -> Iterator[Piece]:
+def read_file(
+    file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE
+) -> Iterator[TextPiece]:
     """Yield the same of a file, or a pipe, of any size: what is long comes in pieces of whole packets."""
     from .runs import cut
 
@@ -175,40 +177,40 @@ def read_file(file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, l
     return cut(_raw_parts(read) if form == "raw" or not is_text else _read(rows(read), form, large, log))
 
 
-def _raw(data: bytes) -> Iterator[Piece]:
+def _raw(data: bytes) -> Iterator[TextPiece]:
     if not data:
         raise BadText("no bytes")
-    yield Piece(data, 1, "raw")
+    yield TextPiece(data, 1, "raw")
 
 
-def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[Piece, bool]]:
+def _raw_parts(blocks: Iterable[bytes]) -> Iterator[tuple[TextPiece, bool]]:
     empty = True
     for block in blocks:
         empty = False
-        yield Piece(block, 1, "raw"), True
+        yield TextPiece(block, 1, "raw"), True
     if empty:
         raise BadText("no bytes")
-    yield Piece(b"", 1, "raw"), False
+    yield TextPiece(b"", 1, "raw"), False
 
 
-def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[Piece]:
+def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[TextPiece]:
     return (piece for piece, _ in _read(rows, form, 0, log))
 
 
-def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[Piece, bool]]:
+def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[TextPiece, bool]]:
     """Yield the bytes that rows write, and whether more follow that belong to them.
 
     From `large` characters on, digits are read part by part; 0 for never.
     """
-    sheet, empty = Sheet(), True
-    lines = (_marked(sheet.add(text, continued=continued)) for text, continued in rows)
+    source, empty = SourceText(), True
+    lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)
     words = _Words(log if form == "auto" else None)
     for part, more in _parts(lines, form, large):
         for piece in words.pieces(part, more):
             if piece.data or part.divided:
                 empty = empty and not piece.data
                 yield piece, more and piece.kind != "log"
-        sheet.forget()
+        source.forget()
     if words.wrong:
         raise words.wrong
     if empty:
@@ -227,7 +229,7 @@ class _Words:
         """The first error, unless bytes were found in some line of a log."""
         return None if self._log and self._log.taken else self._wrong
 
-    def pieces(self, part: Passage | Dump, more: bool) -> Iterator[Piece]:
+    def pieces(self, part: Passage | HexDump, more: bool) -> Iterator[TextPiece]:
         """Yield the bytes of a part; raises BadText unless it has words, and the packets are in other lines."""
         begun = False
         try:
@@ -247,9 +249,9 @@ class _Words:
             self._log.pass_over([line for line in part.lines if line.text.strip()])
 
 
-def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passage | Dump, bool]]:
+def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[Passage | HexDump, bool]]:
     """Yield what belongs together, and whether more of it follows; a mark on a line of its own is for what is next."""
-    part: Passage | Dump | None = None
+    part: Passage | HexDump | None = None
     followed = False
     for line, following in _followed(lines):
         part = part or _passage(line._replace(text=""), "", form)
@@ -262,18 +264,18 @@ def _parts(lines: Iterable[Run], form: str, large: int) -> Iterator[tuple[Passag
             continue
         yield part, False
         mark = line.mark or (part.first.mark if isinstance(part, Passage) and part.empty else "")
-        dump = dump_at(line, following, mark, isinstance(part, Dump)) if form in _WITH_DUMPS else None
+        dump = dump_at(line, following, mark, isinstance(part, HexDump)) if form in _WITH_DUMPS else None
         part = dump or _passage(line, mark, form)
     if part:
         yield part, False
 
 
-def _indents(part: Passage | Dump, line: Run) -> bool:
+def _indents(part: Passage | HexDump, line: TextSpan) -> bool:
     """Tell whether a line is of the other end than the lines before it."""
     return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.lines[0].text[:1].isspace()
 
 
-def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
+def _followed(lines: Iterable[TextSpan]) -> Iterator[tuple[TextSpan, TextSpan]]:
     """Yield each line with the next one; the last with itself."""
     rest = iter(lines)
     line = next(rest)
@@ -283,7 +285,7 @@ def _followed(lines: Iterable[Run]) -> Iterator[tuple[Run, Run]]:
     yield line, line
 
 
-def _passage(line: Run, mark: str, form: str) -> Passage:
+def _passage(line: TextSpan, mark: str, form: str) -> Passage:
     """Return the passage that begins with a line; headings of other programs are blank."""
     original = line
     if _HEADING.match(line.text):
@@ -291,7 +293,7 @@ def _passage(line: Run, mark: str, form: str) -> Passage:
     return Passage(line, mark, form, original)
 
 
-def _marked(line: Run) -> Run:
+def _marked(line: TextSpan) -> TextSpan:
     """Move the direction mark from the text of a line to its place."""
     found = _MARK.match(line.text)
     if not found:
@@ -300,12 +302,12 @@ def _marked(line: Run) -> Run:
     return line._replace(text=text, mark=">" if found[1] else "<")
 
 
-def _pieces(run: Run, form: str) -> Iterator[Piece]:
+def _pieces(run: TextSpan, form: str) -> Iterator[TextPiece]:
     for value in _values(run, form):
-        yield _PLAIN[form](value) if isinstance(value, Run) else value
+        yield _PLAIN[form](value) if isinstance(value, TextSpan) else value
 
 
-def _values(run: Run, form: str) -> Iterator[Piece | Run]:
+def _values(run: TextSpan, form: str) -> Iterator[TextPiece | TextSpan]:
     """Yield what a passage holds: arrays and strings, escapes, or else digits."""
     if form != "base64" and opens(run):
         return statements(run, text_prefix="b" if form == "auto" else "")
@@ -313,15 +315,15 @@ def _values(run: Run, form: str) -> Iterator[Piece | Run]:
     return iter([bare(run) if escapes else run])
 
 
-def _hex(run: Run) -> Piece:
+def _hex(run: TextSpan) -> TextPiece:
     return run.piece(hex_bytes(run), "hex")
 
 
-def _base64(run: Run) -> Piece:
+def _base64(run: TextSpan) -> TextPiece:
     return run.piece(base64_bytes(run), "base64")
 
 
-_PLAIN: dict[str, Callable[[Run], Piece]] = {"auto": digits, "hex": _hex, "base64": _base64, "escaped": bare}
+_PLAIN: dict[str, Callable[[TextSpan], TextPiece]] = {"auto": digits, "hex": _hex, "base64": _base64, "escaped": bare}
 
 FORMS = (*_PLAIN, "raw")
 """What `read_bytes` can be told to expect."""

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Iterator
 
 from ...codec.stream import LostSync, Stream
-from .source import BadText, Piece
+from .source import BadText, TextPiece
 
 LARGE = 1 << 16
 """Bytes from which on a run comes in several pieces; without a packet among them, it is not MQTT."""
 MOST_LOST = 1 << 20
 """Bytes that are read after a place where no packet can begin."""
 
-Part = tuple[Piece, bool]
+Part = tuple[TextPiece, bool]
 """Some bytes of a run, and whether more of it follow."""
 
 
-def cut(parts: Iterable[Part]) -> Iterator[Piece]:
+def cut(parts: Iterable[Part]) -> Iterator[TextPiece]:
     """Yield runs as pieces of whole packets; what is left at the end of a run comes with its last piece.
 
     Raises BadText for a long run without a packet, and after one that cannot be cut, if there is much more of it.
@@ -32,7 +32,7 @@ def cut(parts: Iterable[Part]) -> Iterator[Piece]:
 
 
 class _Run:
-    def __init__(self, piece: Piece) -> None:
+    def __init__(self, piece: TextPiece) -> None:
         self.piece = piece
         """What is known of the piece that is being made."""
         self.stream = Stream()
@@ -46,7 +46,7 @@ class _Run:
         self.rest: bytearray | None = None
         """Bytes from the place on where no packet can begin."""
 
-    def take(self, piece: Piece) -> Iterator[Piece]:
+    def take(self, piece: TextPiece) -> Iterator[TextPiece]:
         """Take the next bytes and yield a piece when there is enough for one."""
         if self.rest is None:
             self._feed(piece.data, piece.line)
@@ -79,13 +79,13 @@ class _Run:
             if not self.packets:
                 self.piece = self.piece._replace(line=line)
 
-    def end(self) -> Iterator[Piece]:
+    def end(self) -> Iterator[TextPiece]:
         """Yield what is left, if anything."""
         left = self.stream.pending if self.rest is None else self.rest[:MOST_LOST]
         if data := b"".join([*self.packets, left]):
             yield self._made(data)
 
-    def _made(self, data: bytes) -> Piece:
+    def _made(self, data: bytes) -> TextPiece:
         made = self.piece._replace(data=data)
         self.piece = made._replace(data=b"", start=made.start + len(data), line=self.line)
         self.packets, self.size = [], 0

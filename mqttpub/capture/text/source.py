@@ -19,7 +19,7 @@ class BadText(ValueError):
         """The whole line."""
 
 
-class Piece(NamedTuple):
+class TextPiece(NamedTuple):
     """Bytes that were written together."""
 
     data: bytes
@@ -35,7 +35,7 @@ class Piece(NamedTuple):
     """Nanoseconds since 1970, where a log has a time with its date and zone."""
 
 
-class Sheet:
+class SourceText:
     """The rows of a text that may still be asked for, with LF at the end of every one."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Sheet:
         self._starts: list[int] = []
         self._line, self._column = 1, 0
 
-    def add(self, text: str, *, continued: bool = False) -> "Run":
+    def add(self, text: str, *, continued: bool = False) -> "TextSpan":
         """Return the next row as a run; a byte order mark counts as a blank, `continued` rows do not end their line."""
         start = self._starts[-1] + len(self._rows[-1].text) + 1 if self._rows else 0
         self._rows.append(_Row(text, self._line, self._column))
@@ -52,7 +52,7 @@ class Sheet:
         self._line += not continued
         if start == 0 and text.startswith("\ufeff"):
             text = " " + text[1:]
-        return Run(self, start, text)
+        return TextSpan(self, start, text)
 
     def forget(self) -> None:
         """Forget all rows but the last two: those of a part that was read, before the next one and its successor."""
@@ -81,24 +81,24 @@ class _Row(NamedTuple):
     """Characters of the line before it."""
 
 
-class Run(NamedTuple):
-    """A part of a sheet; what is no data in it may have become blanks."""
+class TextSpan(NamedTuple):
+    """A part of a source text; characters that are not data may be blanked."""
 
-    sheet: Sheet
+    source: SourceText
     start: int
     text: str
     mark: str = ""
 
     def error(self, pos: int, message: str) -> BadText:
         """Return the error for one character of the run."""
-        return self.sheet.error(self.start + pos, message)
+        return self.source.error(self.start + pos, message)
 
-    def piece(self, data: bytes, kind: str) -> Piece:
+    def piece(self, data: bytes, kind: str) -> TextPiece:
         """Return bytes as a piece that starts at the first character that is not blank."""
         blanks = len(self.text) - len(self.text.lstrip())
-        return Piece(data, self.sheet.line(self.start + blanks), kind, self.mark)
+        return TextPiece(data, self.source.line(self.start + blanks), kind, self.mark)
 
-    def cut(self, start: int, end: int) -> "Run":
+    def cut(self, start: int, end: int) -> "TextSpan":
         """Return a part of the run."""
         return self._replace(start=self.start + start, text=self.text[start:end])
 

@@ -17,7 +17,7 @@ from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
-from .annotated import Block, Shown, headline, is_row
+from .annotated import DumpBlock, ShownPacket, headline, is_row
 from .source import BadText
 
 MOST_OF_A_GAP = 64
@@ -60,7 +60,7 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
     """
     events, held = _Events(), None
     for shown in _packets(lines):
-        if not isinstance(shown, Shown):
+        if not isinstance(shown, ShownPacket):
             yield from events.of(held) if held else ()
             held = None
             events.any = True
@@ -76,14 +76,14 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
     yield from events.of(held) if held else ()
 
 
-def _same(one: Shown, other: Shown) -> bool:
+def _same(one: ShownPacket, other: ShownPacket) -> bool:
     """Tell whether two neighbours are readings of the same packet."""
     return one.version != other.version and one[2:3] + one[4:8] == other[2:3] + other[4:8]
 
 
-def _packets(lines: Iterable[str]) -> Iterator[Shown | GapSeen | Closed | Remark]:
+def _packets(lines: Iterable[str]) -> Iterator[ShownPacket | GapSeen | Closed | Remark]:
     """Yield what is shown of each packet, and the other events of a capture; a blank line ends a dump."""
-    block: Block | None = None
+    block: DumpBlock | None = None
     for number, line in enumerate(lines, 1):
         found = headline(line)
         record = _OBJECT.match(line)
@@ -92,7 +92,7 @@ def _packets(lines: Iterable[str]) -> Iterator[Shown | GapSeen | Closed | Remark
             continue
         if block:
             yield block.shown()
-        block = Block(number, found) if found else None
+        block = DumpBlock(number, found) if found else None
         if record:
             parsed = _Record(number, line)
             if told := parsed.shown() or parsed.event():
@@ -117,7 +117,7 @@ class _Record:
     def _bad(self, message: str, column: int = 1) -> BadText:
         return BadText(message, self.number, column, self.line)
 
-    def shown(self) -> Shown | None:
+    def shown(self) -> ShownPacket | None:
         """Return the packet; None for an event of another kind."""
         members = self.members
         if members.get("event", "packet") != "packet":
@@ -132,7 +132,7 @@ class _Record:
         length = self._whole("length")
         if length not in (None, len(data)):
             raise self._bad(f"`length` is {length}, but `hex` has {len(data)} bytes")
-        return Shown(
+        return ShownPacket(
             self.number, self._time(), self._direction(), self._version(), offset, data, masked, len(data), guessed,
             self._ends(), self._whole("record") or 0,
         )  # fmt: skip
@@ -199,7 +199,7 @@ class _Events:
         self.next: dict[Direction | None, int] = {}
         """Where the next packet of each direction begins."""
 
-    def of(self, shown: Shown) -> Iterator[Event]:
+    def of(self, shown: ShownPacket) -> Iterator[Event]:
         """Yield what a transcript tells of one packet."""
         self.any = True
         if shown.ends:
@@ -227,7 +227,7 @@ class _Events:
         )
 
 
-def _fault(shown: Shown) -> str:
+def _fault(shown: ShownPacket) -> str:
     """Return why the bytes are no packet whose meaning is sure; empty when they are."""
     missing = shown.length - len(shown.data)
     if missing:
@@ -245,7 +245,7 @@ def _fault(shown: Shown) -> str:
     return ""
 
 
-def _only_values(shown: Shown) -> bool:
+def _only_values(shown: ShownPacket) -> bool:
     """Tell whether nothing but values is masked, whose bytes decide about no other field."""
     decoded = decode(shown.data, shown.version, direction=shown.direction)
     secret = (leaf for leaf in decoded.root.leaves() if leaf.kind == "secret")

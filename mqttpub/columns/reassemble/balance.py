@@ -125,7 +125,7 @@ class PcapSample(Sample):
     def __init__(self, file: BinaryIO) -> None:
         """Read the header of the capture."""
         buffer = Buffer(file.read)
-        self.form = pcap.File(buffer)
+        self.form = pcap.PcapFile(buffer)
         self.head = buffer.data[: buffer.at]
 
     def end(self, data: bytes, at: int) -> int:

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...capture.network.link import Skipped, ip_start
-from ...capture.network.tcp_side import MASK, Side
+from ...capture.network.link import NotTcp, ip_start
+from ...capture.network.tcp_side import MASK, TcpSide
 from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import Record
 from ..arrow import NO_TIME
@@ -254,14 +254,14 @@ class _Turns:
         place, size = before[first], before[behind] - before[first]
         return first, behind, self.seq[first], self.after[behind - 1], place, size, ack
 
-    def _try(self, one: Side | None, first: _Part, second: _Part) -> bool:
+    def _try(self, one: TcpSide | None, first: _Part, second: _Part) -> bool:
         """Take what both ends send at once, if the connection is MQTT and it continues that."""
         if one is None or one.peer is one or one.waiting or one.peer.waiting:
             return False
         connection = self.state.streams.connection(one.flow)
         if connection is None:
             return False
-        ways: list[tuple[Side, _Part, Framed]] = []
+        ways: list[tuple[TcpSide, _Part, Framed]] = []
         for side, part in ((one, first), (one.peer, second)):
             acked = side.peer.acked
             if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
@@ -282,7 +282,7 @@ class _Turns:
                 side.peer.acked = part.ack
         return True
 
-    def _commit(self, connection: MqttConnection, side: Side, part: _Part, framed: Framed) -> None:
+    def _commit(self, connection: MqttConnection, side: TcpSide, part: _Part, framed: Framed) -> None:
         side.next = part.after
         sender = connection.senders[side.number]
         offset = sender.offset + len(sender.begun or b"")
@@ -308,5 +308,5 @@ def _ends(record: Record) -> bytes | None:
         if data[at] >> 4 == 4:
             return data[at + 12 : at + 20] if data[at + 9] in CARRIES_TCP else None
         return data[at + 8 : at + 40] if data[at] >> 4 == 6 and data[at + 6] in CARRIES_TCP else None
-    except (Skipped, IndexError):
+    except (NotTcp, IndexError):
         return None

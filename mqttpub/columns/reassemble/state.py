@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
 
 from ...capture.network.tcp import Reassembler
-from ...capture.network.tcp_side import Segment, Side
+from ...capture.network.tcp_side import Segment, TcpSide
 from ...capture.protocol.demux import MqttDemux
 from ...capture.protocol.handler import SkippedConnections
 from ...capture.types import Piece, Record
@@ -90,12 +90,12 @@ class _Part(Reassembler):
         self.bucket = bucket
         self.names: dict[int, str] = {}
 
-    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, Side | None]:
+    def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
         if not self.bucket.holds(key):
             return None
         return (yield from super()._side(key, segment))
 
-    def _begin(self, key: bytes, segment: Segment) -> Side | None:
+    def _begin(self, key: bytes, segment: Segment) -> TcpSide | None:
         side = super()._begin(key, segment)
         if side:
             when = "" if segment.time_ns is None else f"@{segment.time_ns}"

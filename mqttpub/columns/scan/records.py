@@ -9,7 +9,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ...capture.containers.buffer import Buffer
-from ...capture.containers.pcap import File
+from ...capture.containers.pcap import PcapFile
 from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
 from ...capture.types import BadCapture, Record
@@ -116,7 +116,7 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
 
 def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a pcap file."""
-    file, number = File(buffer), 0
+    file, number = PcapFile(buffer), 0
     before = buffer.at
     while file.fetch(number + 1, before):
         buffer.need(block)
@@ -126,7 +126,7 @@ def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
         yield _of_pcap(data, starts, buffer.at, file)
 
 
-def walk(data: bytes, at: int, file: File) -> tuple[Integers, int]:
+def walk(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
     """Return the places of the headers of the whole records in `data` from `at` on, and where the last record ends."""
     header, limit, unpack, size = file.layout.header, file.limit, file.unpack, len(data)
     starts: list[int] = []
@@ -143,7 +143,7 @@ def walk(data: bytes, at: int, file: File) -> tuple[Integers, int]:
     return np.array(starts, np.int64), at
 
 
-def _of_pcap(data: bytes, at: Integers, stop: int, file: File) -> Records:
+def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
     header = file.layout.header
     seconds, fraction, _, length = rows_at(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
     start = at + header

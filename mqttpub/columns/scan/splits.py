@@ -9,7 +9,7 @@ from typing import BinaryIO, NamedTuple
 
 from ...capture.containers import pcapng
 from ...capture.containers.buffer import Buffer
-from ...capture.containers.pcap import FILE_HEADER, File
+from ...capture.containers.pcap import FILE_HEADER, PcapFile
 from ...capture.containers.pcapng import Blocks
 from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
@@ -113,7 +113,7 @@ class _Cuts:
 
 
 def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    file, cuts = File(buffer), _Cuts(size)
+    file, cuts = PcapFile(buffer), _Cuts(size)
     head, before = buffer.data[:FILE_HEADER], buffer.at
     while file.fetch(cuts.number, before):
         buffer.need(block)

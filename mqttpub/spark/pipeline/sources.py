@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...capture.containers.registry import LOOK, Reader, is_capture
+from ...capture.containers.registry import LOOK, RecordReader, is_capture
 from ...capture.types import BadCapture
 from ...wire.types import readable
 
@@ -151,7 +151,7 @@ def _digest(data: bytes) -> str:
 
 def _first_time(file: Any) -> int | None:
     try:
-        record = next(iter(Reader(file)), None)
+        record = next(iter(RecordReader(file)), None)
     except BadCapture:
         return None
     return record.time_ns if record else None

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from mqttpub.capture.containers.buffer import Buffer
-from mqttpub.capture.containers.gaps import MOST_NAMED, Gap, Gaps
+from mqttpub.capture.containers.gaps import MOST_NAMED, FileGap, FileGaps
 from mqttpub.capture.types import BadCapture, Record
 from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
@@ -203,11 +203,11 @@ def _passing(buffer: Buffer) -> list[Record]:
 
 
 def test_many_gaps_are_counted() -> None:
-    gaps = Gaps()
+    gaps = FileGaps()
     assert gaps.error() is None
     for number in range(MOST_NAMED + 2):
-        gaps.add(Gap(100 * number, 10, "bad", skipped=True))
-        gaps.add(Gap(100 * number + 10, 1, "worse", skipped=True))
+        gaps.add(FileGap(100 * number, 10, "bad", skipped=True))
+        gaps.add(FileGap(100 * number + 10, 1, "worse", skipped=True))
     error = gaps.error()
     assert error
     assert str(error).startswith("offset 0: bad (11 bytes skipped); offset 100: bad (11 bytes skipped); ")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.containers.registry import LOOK, Reader, is_capture, records
+from mqttpub.capture.containers.registry import LOOK, RecordReader, is_capture, records
 from mqttpub.capture.types import BadCapture, Record
 from tests.build.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
 
@@ -66,7 +66,7 @@ def test_every_container_gives_the_same_records(ways: list[str]) -> None:
     for container, file in every():
         data = packed(file.data, ways)
         assert is_capture(data[:LOOK])
-        reader = Reader(BytesIO(data))
+        reader = RecordReader(BytesIO(data))
         found = [*reader]
         assert found == file.records
         assert [record.data for record in found] == [packet.data for packet in PACKETS]
@@ -168,7 +168,7 @@ def test_a_pipe_gives_its_records_at_once(members: int) -> None:
         rescue = Timer(10, writer.close)  # a reader that waits for more than there is gets an end, and fails below
         rescue.start()
         writer.write(data[:-1])
-        reader = Reader(stream)
+        reader = RecordReader(stream)
         found = iter(reader)
         assert [next(found) for _ in range(5)] == file.records[:5]
         assert reader.position == len(data) - 1
@@ -184,7 +184,7 @@ def test_a_pipe_gives_its_records_at_once(members: int) -> None:
 
 def test_the_position_grows_while_the_records_come() -> None:
     file = pcap([Packet(number, bytes(1000)) for number in range(1000)])
-    reader = Reader(BytesIO(file.data))
+    reader = RecordReader(BytesIO(file.data))
     positions = [reader.position for _ in reader]
     assert positions == sorted(positions)
     assert positions[0] <= 1 << 16

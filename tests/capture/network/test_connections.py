@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.network.connections import Flows
-from mqttpub.capture.network.tcp_side import Side
+from mqttpub.capture.network.connections import FlowTable
+from mqttpub.capture.network.tcp_side import TcpSide
 
 
 def keys(number: int) -> tuple[bytes, bytes]:
@@ -19,17 +19,17 @@ def keys(number: int) -> tuple[bytes, bytes]:
     return ends[0] + ends[1] + ports[0] + ports[1], ends[1] + ends[0] + ports[1] + ports[0]
 
 
-def table(max_flows: int, max_closed: int = 4) -> Flows:
-    return Flows(Counter(), max_flows=max_flows, max_closed=max_closed)
+def table(max_flows: int, max_closed: int = 4) -> FlowTable:
+    return FlowTable(Counter(), max_flows=max_flows, max_closed=max_closed)
 
 
-def open_(flows: Flows, number: int) -> list[Side]:
+def open_(flows: FlowTable, number: int) -> list[TcpSide]:
     """Open a flow, and return what is forgotten for it."""
     flows.open(*keys(number), opened=True)
     return list(flows.excess())
 
 
-def ports(sides: list[Side]) -> list[int]:
+def ports(sides: list[TcpSide]) -> list[int]:
     return [side.flow.ports[0] for side in sides]
 
 

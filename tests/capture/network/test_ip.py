@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.capture.network import ip
-from mqttpub.capture.network.ip import Internet, Packet, address
-from mqttpub.capture.network.link import Skipped
+from mqttpub.capture.network.ip import IpPayload, IpReassembler, address
+from mqttpub.capture.network.link import NotTcp
 from mqttpub.capture.types import Record
 from tests.build.frames import (
     AUTHENTICATION,
@@ -42,7 +42,7 @@ class Reader:
 
     def __init__(self, **limits: int) -> None:
         self.skipped: Counter[str] = Counter()
-        self.internet = Internet(self.skipped, **limits)
+        self.internet = IpReassembler(self.skipped, **limits)
 
     def records(self, *given: Record) -> list[bytes]:
         found = (self.internet.packet(record) for record in given)
@@ -52,20 +52,20 @@ class Reader:
         return self.records(*records(given, LINKS["raw IP"]))
 
 
-def body(packet: Packet) -> bytes:
+def body(packet: IpPayload) -> bytes:
     return packet.data[packet.start : packet.end]
 
 
-def one(data: bytes, *, link: str = "raw IP", cut: int = 0) -> Packet:
+def one(data: bytes, *, link: str = "raw IP", cut: int = 0) -> IpPayload:
     """Return what is found in an IP packet, cut to so many bytes if it says so."""
     (record,) = records([data], LINKS[link])
-    packet = Internet(Counter()).packet(record._replace(data=record.data[:cut]) if cut else record)
+    packet = IpReassembler(Counter()).packet(record._replace(data=record.data[:cut]) if cut else record)
     assert packet
     return packet
 
 
 def reason(data: bytes) -> str:
-    with pytest.raises(Skipped) as caught:
+    with pytest.raises(NotTcp) as caught:
         one(data)
     return caught.value.reason
 
@@ -242,13 +242,13 @@ def test_fragments_of_udp_are_no_tcp() -> None:
     )
     reader = Reader()
     assert reader.packets(first) == []
-    with pytest.raises(Skipped, match="not TCP"):
+    with pytest.raises(NotTcp, match="not TCP"):
         reader.packets(second)
 
 
 def test_a_fragment_that_was_cut_off_ends_what_is_known() -> None:
     given = records(split(4, BODY, [48]), LINKS["raw IP"])
-    internet = Internet(Counter())
+    internet = IpReassembler(Counter())
     assert internet.packet(given[0]._replace(data=given[0].data[:40])) is None
     packet = internet.packet(given[1])
     assert packet
@@ -290,7 +290,7 @@ def test_fragments_without_time_wait_until_there_are_too_many() -> None:
 def test_fragments_that_cannot_be(parts: list[bytes]) -> None:
     reader = Reader()
     assert reader.packets(*parts[:-1]) == []
-    with pytest.raises(Skipped, match="broken"):
+    with pytest.raises(NotTcp, match="broken"):
         reader.packets(parts[-1])
 
 

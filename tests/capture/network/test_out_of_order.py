@@ -3,14 +3,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.network.out_of_order import OVERHEAD, Stretch, Stretches
+from mqttpub.capture.network.out_of_order import OVERHEAD, ByteRange, ReorderBuffer
 
 
-def stretch(start: int, data: bytes, end: int | None = None) -> Stretch:
-    return Stretch(start, start + len(data) if end is None else end, data, None, 0)
+def stretch(start: int, data: bytes, end: int | None = None) -> ByteRange:
+    return ByteRange(start, start + len(data) if end is None else end, data, None, 0)
 
 
-def popped(stretches: Stretches) -> list[tuple[int, int, bytes]]:
+def popped(stretches: ReorderBuffer) -> list[tuple[int, int, bytes]]:
     found = []
     while stretches:
         found.append(stretches.pop()[:3])
@@ -18,7 +18,7 @@ def popped(stretches: Stretches) -> list[tuple[int, int, bytes]]:
 
 
 def test_they_come_out_in_order() -> None:
-    stretches = Stretches()
+    stretches = ReorderBuffer()
     for start, data in ((6, b"ghi"), (0, b"abc"), (3, b"def")):
         assert not stretches.add(stretch(start, data))
     assert (stretches.first.data, stretches.last.data, stretches.covered) == (b"abc", b"ghi", 9)
@@ -27,7 +27,7 @@ def test_they_come_out_in_order() -> None:
 
 
 def test_only_what_is_not_covered_is_added() -> None:
-    stretches = Stretches()
+    stretches = ReorderBuffer()
     stretches.add(stretch(2, b"cd"))
     stretches.add(stretch(6, b"gh"))
     assert not stretches.add(stretch(0, b"abcdefghij"))
@@ -36,7 +36,7 @@ def test_only_what_is_not_covered_is_added() -> None:
 
 def test_a_difference_is_seen_wherever_it_is() -> None:
     for at in range(10):
-        stretches = Stretches()
+        stretches = ReorderBuffer()
         stretches.add(stretch(0, b"aaaa"))
         stretches.add(stretch(5, b"aaaaa"))
         other = b"a" * at + b"b" + b"a" * (9 - at)
@@ -44,7 +44,7 @@ def test_a_difference_is_seen_wherever_it_is() -> None:
 
 
 def test_what_was_cut_off_is_covered_but_differs_from_nothing() -> None:
-    stretches = Stretches()
+    stretches = ReorderBuffer()
     stretches.add(stretch(0, b"ab", end=6))
     assert not stretches.add(stretch(2, b"zzzz"))
     assert not stretches.add(stretch(4, b"", end=9))
@@ -52,7 +52,7 @@ def test_what_was_cut_off_is_covered_but_differs_from_nothing() -> None:
 
 
 def test_memory_is_counted() -> None:
-    stretches = Stretches()
+    stretches = ReorderBuffer()
     stretches.add(stretch(0, b"abc"))
     stretches.add(stretch(9, b"", end=99))
     assert stretches.cost == 2 * OVERHEAD + 3
@@ -60,7 +60,7 @@ def test_memory_is_counted() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 60), st.binary(min_size=1, max_size=20))))
 def test_of_any_stretches_the_first_copy_of_each_byte_stays(added: list[tuple[int, bytes]]) -> None:
-    stretches, bytes_of = Stretches(), dict[int, int]()
+    stretches, bytes_of = ReorderBuffer(), dict[int, int]()
     for start, data in added:
         places = list(enumerate(data, start))
         assert stretches.add(stretch(start, data)) == any(bytes_of.get(at, byte) != byte for at, byte in places)

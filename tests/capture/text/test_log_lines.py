@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mqttpub.capture.text.log_lines import Log
-from mqttpub.capture.text.parse import BadText, Piece, read_bytes, read_file, read_text
+from mqttpub.capture.text.parse import BadText, TextPiece, read_bytes, read_file, read_text
 from tests.capture.text.test_parse import Pipe, runs
 from tests.paths import QOS2
 
@@ -136,7 +136,7 @@ def test_a_log_of_any_size_is_read_in_parts() -> None:
 def test_the_length_that_xxd_writes_is_compared(tmp_path: Path) -> None:
     (tmp_path / "p.bin").write_bytes(HELLO)
     text = subprocess.run(["xxd", "-i", "p.bin"], cwd=tmp_path, capture_output=True, check=True, text=True).stdout
-    assert [*read_text(text)] == [Piece(HELLO, 1, "array")]
+    assert [*read_text(text)] == [TextPiece(HELLO, 1, "array")]
     with pytest.raises(BadText, match="line 5, column 26: the length is 14, but the array before it has 13 bytes"):
         list(read_text(text.replace("13", "14"), Log()))
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.text.parse import FORMS, BadText, Piece, read_bytes, read_file, read_text
+from mqttpub.capture.text.parse import FORMS, BadText, TextPiece, read_bytes, read_file, read_text
 from mqttpub.spec.versions import Version
 from tests.strategies import encoded
 
@@ -24,7 +24,7 @@ PACKET = bytes.fromhex("300a0003612f6268656c6c6f")
 packets = st.binary(max_size=70).map(lambda rest: b"\x30" + rest)
 
 
-def one(text: str) -> Piece:
+def one(text: str) -> TextPiece:
     """Return the only piece of a text."""
     (piece,) = read_text(text)
     return piece
@@ -189,7 +189,7 @@ def test_base64_of_packets(packet: bytes) -> None:
 def test_base64_when_told(data: bytes) -> None:
     """With form="base64" no first byte and no `//` is in doubt."""
     for raw in (data, b"\xff\xf0" + data):
-        assert [*read_bytes(base64.b64encode(raw), "base64")] == [Piece(raw, 1, "base64")]
+        assert [*read_bytes(base64.b64encode(raw), "base64")] == [TextPiece(raw, 1, "base64")]
         assert b"".join(p.data for p in read_bytes(base64.encodebytes(raw * 5), "base64")) == raw * 5
 
 
@@ -202,7 +202,7 @@ def test_any_mixture_between_pairs(data: bytes, mixed: st.DataObject) -> None:
     text = "".join(
         mixed.draw(st.sampled_from([f"{b:02x}", f"{b:02X}", f" 0x{b:x},"])) + mixed.draw(separators) for b in data
     )
-    assert one(text) == Piece(data, 1, "hex")
+    assert one(text) == TextPiece(data, 1, "hex")
 
 
 PROGRAMS = {
@@ -222,7 +222,7 @@ def test_real_programs(command: str) -> None:
     """The output of programs of coreutils is read back."""
     data = PACKET + bytes(range(256)) * 3
     text = subprocess.run(command.split(), input=data, capture_output=True, check=True).stdout
-    assert [*read_bytes(text)] == [Piece(data, 1, PROGRAMS[command])]
+    assert [*read_bytes(text)] == [TextPiece(data, 1, PROGRAMS[command])]
 
 
 @pytest.mark.parametrize("command", ["od -x", "od", "od -A x -t x1"])
@@ -251,9 +251,9 @@ class Pipe(io.RawIOBase):
         return len(piece)
 
 
-def runs(pieces: Iterable[Piece]) -> list[Piece]:
+def runs(pieces: Iterable[TextPiece]) -> list[TextPiece]:
     """Return pieces, those of one run together, after checking that each stands where the one before it ended."""
-    found: list[Piece] = []
+    found: list[TextPiece] = []
     for piece in pieces:
         if piece.start:
             assert piece.start == len(found[-1].data)
@@ -288,7 +288,7 @@ def test_a_long_line_is_read_in_parts(name: str, monkeypatch: pytest.MonkeyPatch
         monkeypatch.setattr(f"mqttpub.capture.text.{module}.{constant}", value)
     data = PACKET * 40
     pieces = [*read_file(io.BytesIO(WRITERS[name][1](data).encode()), large=100)]
-    assert runs(pieces) == [Piece(data, 1, "hex")]
+    assert runs(pieces) == [TextPiece(data, 1, "hex")]
     assert len(pieces) > 4
     monkeypatch.setattr("mqttpub.capture.text.rows.LONGEST", 400)
     with pytest.raises(BadText, match="line 2, column 1: the line has more than 400 characters and cannot be read"):
@@ -478,19 +478,19 @@ def test_errors_of_base64(text: str, place: tuple[int, int], message: str) -> No
 @pytest.mark.parametrize(
     ("data", "form", "expected"),
     [
-        (PACKET, "auto", Piece(PACKET, 1, "raw")),
-        (b"\xff\xfe", "auto", Piece(b"\xff\xfe", 1, "raw")),
-        (b"30\t31\r\n", "auto", Piece(b"01", 1, "hex")),
-        (b"\xef\xbb\xbf30", "auto", Piece(b"0", 1, "hex")),
-        (b"30", "raw", Piece(b"30", 1, "raw")),
-        (b"30", "hex", Piece(b"0", 1, "hex")),
-        (b"b'3031'", "hex", Piece(b"01", 1, "hex")),
-        (b"3031", "base64", Piece(b"\xdf\x4d\xf5", 1, "base64")),
-        (b"0\\x01 a ", "escaped", Piece(b"0\x01 a", 1, "escaped")),
-        (b'"3031"', "escaped", Piece(b"3031", 1, "escaped")),
+        (PACKET, "auto", TextPiece(PACKET, 1, "raw")),
+        (b"\xff\xfe", "auto", TextPiece(b"\xff\xfe", 1, "raw")),
+        (b"30\t31\r\n", "auto", TextPiece(b"01", 1, "hex")),
+        (b"\xef\xbb\xbf30", "auto", TextPiece(b"0", 1, "hex")),
+        (b"30", "raw", TextPiece(b"30", 1, "raw")),
+        (b"30", "hex", TextPiece(b"0", 1, "hex")),
+        (b"b'3031'", "hex", TextPiece(b"01", 1, "hex")),
+        (b"3031", "base64", TextPiece(b"\xdf\x4d\xf5", 1, "base64")),
+        (b"0\\x01 a ", "escaped", TextPiece(b"0\x01 a", 1, "escaped")),
+        (b'"3031"', "escaped", TextPiece(b"3031", 1, "escaped")),
     ],
 )
-def test_forms(data: bytes, form: str, expected: Piece) -> None:
+def test_forms(data: bytes, form: str, expected: TextPiece) -> None:
     """A file is taken as what it is, or as what it is said to be."""
     assert [*read_bytes(data, form)] == [expected]
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.capture.text.annotated import Block, headline, is_row
+from mqttpub.capture.text.annotated import DumpBlock, headline, is_row
 from mqttpub.capture.text.source import BadText
 from mqttpub.capture.text.transcript import events, is_transcript
 from mqttpub.codec.decode import decode
@@ -207,7 +207,7 @@ def test_masked_bytes_that_may_be_more_than_a_value() -> None:
 def test_a_dump_takes_no_more_bytes_than_its_headline_tells() -> None:
     found = headline("PUBLISH  9 bytes  MQTT 5.0")
     assert found
-    block = Block(1, found)
+    block = DumpBlock(1, found)
     for at in range(0, 800, 8):
         block.take(f"{at:04x}  30 06 00 01 61 00 ** 69  ")
     assert len(block.data) == 16

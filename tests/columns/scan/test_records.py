@@ -14,7 +14,7 @@ from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST
-from mqttpub.capture.network.link import Skipped, ip_start
+from mqttpub.capture.network.link import NotTcp, ip_start
 from mqttpub.capture.types import BadCapture, Record
 from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
@@ -207,9 +207,9 @@ def test_frames_with_snap_are_read_whatever_length_they_tell(size: int) -> None:
     assert ip_start(1, frame) == 22
     # Behind the type of something else this may be anything.
     assert int.from_bytes(frame[12:14]) == size + 48
-    with pytest.raises(Skipped, match="not IP"):
+    with pytest.raises(NotTcp, match="not IP"):
         ip_start(1, frame[:20] + b"\x08\x06" + frame[22:])
-    with pytest.raises(Skipped, match="not IP"):
+    with pytest.raises(NotTcp, match="not IP"):
         ip_start(1, frame[:12] + b"\x88\x64" + frame[14:])
 
 
