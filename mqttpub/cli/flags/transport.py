@@ -248,10 +248,6 @@ def check(transport: Transport) -> None:
             from ...live.net.tls import check as check_tls
 
             check_tls(transport.tls)
-        if transport.proxy:
-            from ...live.net.proxy import check as check_proxy
-
-            check_proxy(transport.proxy)
     except Unusable as error:
         ctx = click.get_current_context()
         names = BLAMED.get(error.part, (error.part,))

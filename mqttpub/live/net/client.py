@@ -65,9 +65,9 @@ class Client(PahoClient):
             self.secure()
             self.connect(target.host, target.port, target.connect.keep_alive, target.transport.bind or "")
         except (OSError, ValueError) as error:
-            from .errors import why
+            from .errors import explain
 
-            raise NotConnected(why(error, target, self.connect_timeout)) from error
+            raise NotConnected(explain(error, target, self.connect_timeout)) from error
         assert self.tap is not None
         return self.tap
 

@@ -2,14 +2,16 @@
 
 import socket
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 
-def left(until: float) -> float:
-    """Return the seconds that are left; never zero, which would mean not to wait."""
-    return max(until - time.monotonic(), 0.001)
+def left(until_s: float) -> float:
+    """Return the seconds that are left; raises TimeoutError when none are."""
+    left_s = until_s - time.monotonic()
+    if left_s <= 0:
+        raise TimeoutError
+    return left_s
 
 
 def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
@@ -18,7 +20,10 @@ def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket
 
 
 def within(seconds: float, make: Callable[[], Any]) -> Any:
-    """Return what `make` makes; it works in a thread, because a silent name server cannot be interrupted."""
+    """Return what `make` makes in a thread, because a silent name server cannot be interrupted.
+
+    Raises what it raises, and TimeoutError after some seconds; a socket that comes later is closed.
+    """
     import threading
 
     made: list[tuple[Any, BaseException | None]] = []
@@ -29,7 +34,6 @@ def within(seconds: float, make: Callable[[], Any]) -> Any:
         try:
             outcome: tuple[Any, BaseException | None] = make(), None
         except BaseException as error:
-            _let_go(error)
             outcome = None, error
         with lock:
             made.append(outcome)
@@ -47,9 +51,3 @@ def within(seconds: float, make: Callable[[], Any]) -> Any:
     if error is not None:
         raise error
     return sock
-
-
-def _let_go(error: BaseException) -> None:
-    """Close what the frames of an error hold: PySocks forgets a file on its socket, which keeps that open."""
-    for each in (error, error.__context__):
-        traceback.clear_frames(each.__traceback__ if each else None)

@@ -53,7 +53,7 @@ def connected(target: Target, until: float) -> Any:
         return tcp((target.host, target.port), transport.bind, until)
     from .proxy import through
 
-    return through(transport.proxy, (target.host, target.port), transport.bind, until)
+    return through(transport.proxy, target, until)
 
 
 def unix_socket(path: str, until: float) -> Any:

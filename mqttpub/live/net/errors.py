@@ -62,18 +62,20 @@ def no_connack(tap: Tap, target: Target, timeout: float) -> str:
     return f"{target.place} closed the connection before CONNACK{hint}"
 
 
-def why(error: Exception, target: Target, timeout: float) -> str:
+def explain(error: Exception, target: Target, timeout: float) -> str:
     """Return what went wrong before there was a connection, as one sentence."""
     transport, place = target.transport, target.place
     if transport.proxy:
-        from .proxy import cause
+        from .proxy import ProxyFailed, parse
 
-        if isinstance(error, OSError) and (said := cause(error, transport.proxy, place, timeout)):
-            return said
+        if isinstance(error, ProxyFailed):
+            return str(error)
+        if isinstance(error, TimeoutError):
+            return f"no answer from {place} through the proxy {parse(transport.proxy).shown} within {timeout:g} s"
     if transport.bind and getattr(error, "errno", None) in UNBINDABLE:
         return f"cannot connect to {place} from {transport.bind}: {_words(error)}"
     if isinstance(error, (socket.gaierror, ValueError)):
-        return f"host '{target.host}' is not known"
+        return f"cannot resolve host '{target.host}'"
     if isinstance(error, TimeoutError):
         return f"no answer from {place} within {timeout:g} s"
     return f"cannot connect to {place}: {_words(error)}"

@@ -36,8 +36,8 @@ class Socket(ssl.SSLSocket):
     def do_handshake(self, block: bool = False) -> None:
         """Shake hands; raises NotConnected."""
         context: Any = self.context
-        self.settimeout(left(context.until))
         try:
+            self.settimeout(left(context.until))
             super().do_handshake(block)
         except (OSError, ValueError) as error:
             self.close()
