@@ -137,7 +137,8 @@ def test_a_handshake_that_drips_ends_at_the_deadline_and_not_later(scheme: str) 
     ended: list[bool] = []
 
     def dripping(sock: socket.socket) -> None:
-        answer = {"http": b"HTTP/1.1 200 " + b"x" * 100, "socks4": b"\0Z", "socks5": b"\5", "socks5h": b"\5"}[scheme]
+        socks = b"\5\0\5\0\0\3\xff"
+        answer = {"http": b"HTTP/1.1 200 " + b"x" * 100, "socks4": b"\0Z", "socks5": socks, "socks5h": socks}[scheme]
         try:
             for byte in answer + bytes(100):
                 sock.sendall(bytes((byte,)))
