@@ -187,7 +187,6 @@ FAULTS = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_every_fault_ends_with_its_cause(name: str) -> None:
     script, qos, kind, said = FAULTS[name]

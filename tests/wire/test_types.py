@@ -5,7 +5,20 @@ from typing import Any
 import pytest
 
 from mqttpub.wire.cursor import Cursor, Overlong, Short
-from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, REST, STRING, U16, U32, VARIABLE, Integer, WireType
+from mqttpub.wire.types import (
+    BINARY,
+    BYTE,
+    MAX_VARIABLE,
+    PAIR,
+    REST,
+    STRING,
+    U16,
+    U32,
+    VARIABLE,
+    Integer,
+    WireType,
+    readable,
+)
 from tests.vectors import Value, values
 
 TYPES = (BYTE, U16, U32, VARIABLE, BINARY, STRING, PAIR, REST)
@@ -112,3 +125,8 @@ def test_the_rest_goes_to_the_end_of_the_window() -> None:
         assert REST.read(cursor) == b"bcd"
         assert REST.read(cursor) == b""
     assert REST.write(b"bcd") == b"bcd"
+
+
+def test_bytes_that_are_not_utf_8_are_readable_as_escapes() -> None:
+    assert readable("caf\u00e9 \udcff") == "caf\u00e9 \\xff"
+    assert readable("a/b") == "a/b"

@@ -142,7 +142,6 @@ def test_a_refusal_that_may_pass_is_tried_again() -> None:
         assert len(publisher(port, 1, reconnects=5).run_all()) == 1
 
 
-@pytest.mark.slow
 def test_attempts_end_with_the_timeout() -> None:
     with pytest.raises(NotConnected):
         publisher(free_port(), 1, reconnects=None).run_all()
