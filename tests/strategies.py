@@ -20,7 +20,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.spec.constraints import Ascii, Characters, Constraint, InTable, LevelWildcards, NotEmpty, OneOf
 from mqttpub.spec.declare import PACKETS, Field, Group, Packet, Property
 from mqttpub.spec.packets import Auth, Connack, Connect, Disconnect, Publish, Subscription, Will
-from mqttpub.spec.properties import BY_KEY, PROPERTIES, WILL, of_packet
+from mqttpub.spec.properties import AUTHENTICATION_METHOD, BY_KEY, PROPERTIES, WILL, of_packet
 from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, REST, STRING, U16, U32, VARIABLE, WireType  # fmt: skip
@@ -357,7 +357,7 @@ def _auth(values: Values, version: Version) -> Values:
         values["reason_code"] = 0x18
     given = values["properties"] or ()
     if _value(given, "authentication_method") is None:
-        given = (Property(BY_KEY["authentication_method"].id, "m"), *given)
+        given = (Property(AUTHENTICATION_METHOD.id, "m"), *given)
     return {**values, "properties": given}
 
 

@@ -2,12 +2,12 @@
 
 from ..spec.declare import Property
 from ..spec.packets import Publish
-from ..spec.properties import BY_KEY
+from ..spec.properties import TOPIC_ALIAS
 from ..spec.versions import Version
 from ..wire.types import STRING, VARIABLE
 from .encode import encode_properties
 
-ALIAS = BY_KEY["topic_alias"].id
+ALIAS = TOPIC_ALIAS.id
 DUP = 0b1000
 MOST_HEADS = 10_000
 """Lengths of payloads whose fixed and variable header is remembered."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from ..spec.declare import Field, Group
 from ..spec.packets import Connack, Connect, Publish, Subscription, Will
-from ..spec.properties import BY_KEY
+from ..spec.properties import TOPIC_ALIAS
 from ..wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
 
 
@@ -86,7 +86,7 @@ PACKETS_COLUMNS = (
     _declared(Publish, "retain"),
     _declared(Publish, "packet_id", "Packet Identifier, by which acks find their packet"),
     _declared(Publish, "topic", "Topic Name as it was sent; empty where only a Topic Alias stands for it"),
-    Column("topic_alias", TYPES[U16], f"{BY_KEY['topic_alias'].label}: {BY_KEY['topic_alias'].doc}"),
+    Column("topic_alias", TYPES[U16], f"{TOPIC_ALIAS.label}: {TOPIC_ALIAS.doc}"),
     Column("resolved_topic", pa.string(), "Topic Name that is meant; null when its Topic Alias was never set"),
     _declared(Publish, "payload", "Application message, as bytes"),
     Column("payload_length", pa.int32(), "Bytes of the payload"),

@@ -8,14 +8,13 @@ from ..common.errors import UserError
 from ..spec.constraints import StatementRef
 from ..spec.declare import Packet, Property
 from ..spec.packets import Connect, Disconnect, Publish
-from ..spec.properties import BY_KEY
+from ..spec.properties import SESSION_EXPIRY_INTERVAL, value_of
 from ..spec.versions import Direction, Version
 from .packet.fast import is_clean
 
 if TYPE_CHECKING:
     from ..codec.tree import Finding
 
-SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
 EXPIRY = StatementRef("3.14.2.2.2/expiry")
 
 
@@ -61,4 +60,4 @@ def check_expiry(connect: Connect, disconnect: Disconnect, version: Version) -> 
 
 
 def _expiry_s(properties: tuple[Property, ...] | None) -> int:
-    return next((value for id, value in properties or () if id == SESSION_EXPIRY), 0)
+    return int(value_of(properties, SESSION_EXPIRY_INTERVAL, 0))

@@ -9,15 +9,13 @@ from typing import Any
 from ..codec.stream import MAX_PACKET
 from ..spec.declare import Packet
 from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
-from ..spec.properties import BY_KEY
+from ..spec.properties import AUTHENTICATION_METHOD, BY_KEY, REASON_STRING, TOPIC_ALIAS, USER_PROPERTY, value_of
 from ..spec.versions import Version
 from .failures import PROTOCOL_ERROR, PeerFault
 
 RECEIVE_MAXIMUM_EXCEEDED, TOPIC_ALIAS_INVALID, PACKET_TOO_LARGE = 0x93, 0x94, 0x95
 """Reason Codes of a DISCONNECT."""
-ALIAS = BY_KEY["topic_alias"].id
-AUTHENTICATION_METHOD = BY_KEY["authentication_method"].id
-EXPLANATIONS = (BY_KEY["reason_string"].id, BY_KEY["user_property"].id)
+EXPLANATIONS = (REASON_STRING.id, USER_PROPERTY.id)
 EXPLAINED = (Publish, Connack, Disconnect)
 """Packets that may be explained although Request Problem Information is 0."""
 WITHOUT_CONNACK = {
@@ -42,7 +40,7 @@ class Guard:
         self._topic_alias_maximum = limit("topic_alias_maximum", 0)
         self.wants_explanations = bool(limit("request_problem_information", 1))
         """Whether any packet may have a Reason String and User Properties."""
-        self._method = given.get(AUTHENTICATION_METHOD)
+        self._method = given.get(AUTHENTICATION_METHOD.id)
         self._clean_start = connect.clean_start
         self._version = version
         self._aliases: set[int] = set()
@@ -65,7 +63,7 @@ class Guard:
         if packet.session_present and self._clean_start:
             asked, law = ("Start", "MQTT5-3.2.2-2") if self._version == Version.V5 else ("Session", "MQTT311-3.2.2-1")
             raise PeerFault(f"the broker sent Session Present 1, although Clean {asked} is 1 ({law})", data)
-        method = next((value for id, value in packet.properties or () if id == AUTHENTICATION_METHOD), None)
+        method = value_of(packet.properties, AUTHENTICATION_METHOD)
         if method != self._method:
             law = "MQTT5-4.12.0-6" if self._method is None else "MQTT5-4.12.0-5"
             raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({law})", data)
@@ -93,7 +91,7 @@ class Guard:
 
     def topic_alias(self, packet: Publish, data: bytes) -> None:
         """Check the Topic Alias of a PUBLISH, and remember one that it sets."""
-        alias = next((value for id, value in packet.properties or () if id == ALIAS), None)
+        alias = value_of(packet.properties, TOPIC_ALIAS)
         if alias is None:
             return
         most = self._topic_alias_maximum

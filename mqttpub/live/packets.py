@@ -6,13 +6,11 @@ from ..codec.fast_decode import Irregular, reader
 from ..lint.packet.fast import is_clean
 from ..spec.declare import Packet
 from ..spec.packets import Puback, Pubcomp, Pubrec
-from ..spec.properties import BY_KEY
+from ..spec.properties import REASON_STRING, SERVER_REFERENCE, value_of
 from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
 from .failures import MALFORMED, PeerFault
 
-REASON_STRING = BY_KEY["reason_string"].id
-SERVER_REFERENCE = BY_KEY["server_reference"].id
 LEGAL = {
     cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
 }  # fmt: skip
@@ -33,7 +31,7 @@ def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, 
         if version == Version.V5 and data[4] in legal:
             return data[0] >> 4, packet_id, data[4], time_s, ""
     packet: Any = read(data, version)
-    text = next((value for id, value in packet.properties or () if id == REASON_STRING), "")
+    text = value_of(packet.properties, REASON_STRING, "")
     return data[0] >> 4, packet.packet_id, packet.reason_code, time_s, text
 
 
@@ -78,6 +76,6 @@ def reason_text(packet: Any, version: Version) -> str:
         return f"{packet.reason_code} {name}"
     text = f"0x{packet.reason_code or 0:02x} {name}"
     given = dict(packet.properties or ())
-    if reference := given.get(SERVER_REFERENCE):
+    if reference := given.get(SERVER_REFERENCE.id):
         text += f", Server Reference '{reference}'"
-    return f"{text}: {given[REASON_STRING]}" if given.get(REASON_STRING) else text
+    return f"{text}: {given[REASON_STRING.id]}" if given.get(REASON_STRING.id) else text

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from ..codec.publish_writer import ALIAS
 from ..common.lru import WeightedLru
 from ..spec.packets import Publish
+from ..spec.properties import TOPIC_ALIAS, value_of
 from ..spec.versions import Direction
 
 MEMORY = 4 << 20
@@ -53,7 +53,7 @@ class Aliases:
         """
         if not publish.properties:
             return _new(Topic, (publish.topic, None, False, False))
-        alias = next((value for id, value in publish.properties if id == ALIAS), None)
+        alias = value_of(publish.properties, TOPIC_ALIAS)
         if alias is None:
             return _new(Topic, (publish.topic, None, False, False))
         key = (self._base + _SIDES[direction]) << 16 | alias

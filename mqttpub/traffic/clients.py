@@ -3,13 +3,12 @@
 from ..common.lru import WeightedLru
 from ..spec.declare import Packet
 from ..spec.packets import Connack, Connect
-from ..spec.properties import BY_KEY
+from ..spec.properties import ASSIGNED_CLIENT_IDENTIFIER, value_of
 from .events import Endpoints, PacketSeen
 
 MEMORY = 4 << 20
 """Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
 _ENTRY = 128
-_ASSIGNED = BY_KEY["assigned_client_identifier"].id
 
 
 class Clients:
@@ -26,7 +25,7 @@ class Clients:
         if isinstance(packet, Connect):
             name = packet.client_id
         elif isinstance(packet, Connack):
-            name = next((value for id, value in packet.properties if id == _ASSIGNED), "")
+            name = value_of(packet.properties, ASSIGNED_CLIENT_IDENTIFIER, "")
         if name:
             self._names.put(event.ends.number, name, len(name) + _ENTRY)
 

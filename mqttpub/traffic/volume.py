@@ -1,7 +1,7 @@
 """Where the bytes of PUBLISH packets go, and what Topic Aliases save of them."""
 
 from ..spec.packets import Connack, Connect, Publish
-from ..spec.properties import BY_KEY
+from ..spec.properties import TOPIC_ALIAS_MAXIMUM, value_of
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .clients import called
@@ -14,7 +14,6 @@ MOST_TOPICS = 100_000
 ALIAS_SIZE = 3
 """Bytes of the property that an alias takes: its identifier and two bytes."""
 SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
-_MAXIMUM = BY_KEY["topic_alias_maximum"].id
 
 
 class ClientTotals:
@@ -65,7 +64,7 @@ class ClientTotals:
 
     def offers(self, packet: Connect | Connack) -> None:
         """Note how many aliases the sender of a CONNECT or CONNACK accepts."""
-        limit = next((value for id, value in packet.properties if id == _MAXIMUM), 0)
+        limit = value_of(packet.properties, TOPIC_ALIAS_MAXIMUM, 0)
         self.limits[SIDES[Direction.SERVER if isinstance(packet, Connect) else Direction.CLIENT]] = limit
 
     def add(self, other: "ClientTotals") -> None:

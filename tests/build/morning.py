@@ -25,7 +25,7 @@ from mqttpub.spec.packets import (
     Subscribe,
     Subscription,
 )
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS
 from mqttpub.spec.versions import Version
 from tests.build.containers import zipped
 from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
@@ -44,8 +44,7 @@ PATIENCE = 20 * SECOND
 """After so long without an ack a device gives up its connection."""
 BROKER = (bytes((10, 20, 0, 1)), 1883)
 CLIENT, SERVER = 0, 1
-WEEK = Property(BY_KEY["session_expiry_interval"].id, 7 * 24 * 3600)
-TOPIC_ALIAS = BY_KEY["topic_alias"].id
+WEEK = Property(SESSION_EXPIRY_INTERVAL.id, 7 * 24 * 3600)
 
 
 class Device(NamedTuple):
@@ -228,7 +227,7 @@ class Life:
 
     def _wrong_alias(self, time: int, message: Publish) -> int:
         """Get a message from the broker with a Topic Alias, which was not allowed."""
-        alias = (Property(TOPIC_ALIAS, 1),)
+        alias = (Property(TOPIC_ALIAS.id, 1),)
         text = Publish(topic=f"command/{self.device.name}/text", payload=b"welcome", properties=alias)
         return self.line.say(self._settled(self.line.say(time, CLIENT, message), message), SERVER, text)
 

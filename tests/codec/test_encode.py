@@ -24,7 +24,7 @@ from mqttpub.spec.packets import (
     Unsubscribe,
     Will,
 )
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import TOPIC_ALIAS, USER_PROPERTY
 from mqttpub.spec.versions import Version
 from tests.checks import for_each
 from tests.vectors import Vector, packets
@@ -136,7 +136,7 @@ def test_raw_bytes_stand_for_any_field(packet: Packet, data: str) -> None:
 
 def test_properties_by_themselves() -> None:
     assert encode_properties(()) == b"\x00"
-    given = [Property(BY_KEY["user_property"].id, ("k", "v")), Property(BY_KEY["topic_alias"].id, 5)]
+    given = [Property(USER_PROPERTY.id, ("k", "v")), Property(TOPIC_ALIAS.id, 5)]
     assert encode_properties(given) == parse("0a 26 0001 'k' 0001 'v' 23 0005")
 
 

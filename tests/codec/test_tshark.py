@@ -18,7 +18,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded, Node
 from mqttpub.spec.declare import Field, Packet, Property
 from mqttpub.spec.packets import PACKETS, Connack, Connect, Publish
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import TOPIC_ALIAS
 from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Cursor
@@ -277,7 +277,7 @@ def from_vectors(first: int) -> list[Sent]:
 
 def crossing_aliases(connection: int) -> list[Sent]:
     """Return a connection in which both ends give alias 1 to a topic of their own, and then use it."""
-    alias = (Property(BY_KEY["topic_alias"].id, 1),)
+    alias = (Property(TOPIC_ALIAS.id, 1),)
     sent = [Sent(connection, Direction.CLIENT, Version.V5, CONNECTS[Version.V5])]
     for topics in (("client/topic", "server/topic"), ("", "")):
         for end, topic in zip(Direction, topics, strict=True):

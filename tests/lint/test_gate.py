@@ -6,11 +6,11 @@ from mqttpub.common.errors import UserError
 from mqttpub.lint.gate import Forbidden, check_expiry, check_packet
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Disconnect, Publish
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import SESSION_EXPIRY_INTERVAL
 from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Version
 
-EXPIRY = BY_KEY["session_expiry_interval"].id
+EXPIRY = SESSION_EXPIRY_INTERVAL.id
 
 
 def test_a_packet_without_fault_passes() -> None:

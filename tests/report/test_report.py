@@ -28,7 +28,7 @@ from mqttpub.report.words import time_text
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
-from mqttpub.spec.properties import BY_KEY, PROPERTIES
+from mqttpub.spec.properties import PROPERTIES, USER_PROPERTY
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.statistics import PERCENTILES
@@ -381,7 +381,7 @@ def hostile(path: Path) -> Path:
     steps.append((CLIENT, Subscribe(packet_id=1, subscriptions=(Subscription(filter=fits),))))
     steps.append((SERVER, Suback(packet_id=1, reason_codes=(0x87,))))
     for number in range(2, 30):
-        user = (Property(BY_KEY["user_property"].id, (fits, fits)),)
+        user = (Property(USER_PROPERTY.id, (fits, fits)),)
         packet = Publish(topic=f"{fits}{number % 3}", qos=1, packet_id=number, payload=b"x", properties=user)
         steps.append((CLIENT, packet))
         if number % 5 == 0:

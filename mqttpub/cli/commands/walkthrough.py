@@ -10,7 +10,7 @@ import click
 from ...common.standard_input import is_interactive
 from ...spec.declare import Property
 from ...spec.packets import Connect, Publish, Subscribe, Subscription
-from ...spec.properties import BY_KEY
+from ...spec.properties import MESSAGE_EXPIRY_INTERVAL, RESPONSE_TOPIC
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 TOPIC = "request"
 PROPERTIES = (
-    Property(BY_KEY["message_expiry_interval"].id, 300),
-    Property(BY_KEY["response_topic"].id, "response"),
+    Property(MESSAGE_EXPIRY_INTERVAL.id, 300),
+    Property(RESPONSE_TOPIC.id, "response"),
 )
 FLOW_CODES = range(3, 8)
 

@@ -13,7 +13,7 @@ from ...live.publish.outgoing import Message
 from ...live.publish.publisher import BATCH
 from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
 from ...spec.declare import Property
-from ...spec.properties import BY_KEY
+from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
 from .outcome import OutcomeReport
 from .request import PublishRequest
@@ -21,7 +21,7 @@ from .request import PublishRequest
 if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
 
-SESSION_EXPIRY = BY_KEY["session_expiry_interval"].id
+SESSION_EXPIRY = SESSION_EXPIRY_INTERVAL.id
 KEPT_SESSION = 86_400
 """Seconds that the broker is asked to keep the session for a run that may go on later."""
 

@@ -17,11 +17,11 @@ from typing import Any
 from ...common.strict_json import NotJson, parse_json
 from ...spec.declare import Property
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY, PropertyRow
+from ...spec.properties import BY_KEY, TOPIC_ALIAS, PropertyRow
 from ...spec.versions import Version
 from ...wire.types import PAIR
 
-_TOPIC_ALIAS = BY_KEY["topic_alias"].id
+_TOPIC_ALIAS = TOPIC_ALIAS.id
 
 
 class BadLine(ValueError):

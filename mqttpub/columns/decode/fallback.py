@@ -9,16 +9,15 @@ from ...codec.fast_decode import Irregular, reader
 from ...codec.tree import Finding
 from ...spec.declare import Field, Group, Packet, Property
 from ...spec.packets import Connack, Connect, Publish
-from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, PROPERTIES, TOPIC_ALIAS, value_of
 from ...spec.versions import Version
 from ...wire.types import PAIR, readable
 from ..schema import OPTIONS, PACKETS
-from .properties import ALIAS, Word, hexadecimal
+from .properties import Word, hexadecimal
 
 TAKEN = frozenset(("client_id", "properties"))
 """Fields whose columns are not made of the packet alone, or not here."""
 SECRETS = frozenset(row.id for row in PROPERTIES.values() if row.secret)
-ASSIGNED = BY_KEY["assigned_client_identifier"].id
 
 
 class Row(NamedTuple):
@@ -58,8 +57,8 @@ def row(packet: Packet | None, version: Version, finding: Finding | None = None)
     if finding:
         cells |= {"error": readable(finding.message), "error_statement": finding.statement or None}
     found: Iterable[Property] = getattr(packet, "properties", None) or ()
-    alias = next((value for id, value in found if id == ALIAS), None)
-    assigned = next((value for id, value in found if id == ASSIGNED), "")
+    alias = value_of(found, TOPIC_ALIAS)
+    assigned = value_of(found, ASSIGNED_CLIENT_IDENTIFIER, "")
     client = packet.client_id if isinstance(packet, Connect) else assigned if isinstance(packet, Connack) else ""
     alias = alias if isinstance(packet, Publish) else None
     return Row(version, cells, _words(packet, version), alias, readable(client))

@@ -7,14 +7,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.properties import PROPERTIES, TOPIC_ALIAS
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
 from ..arrow import Bytes, Mask, Rows, numbers, picked, slices, texts
 from ..schema import PROPERTY
 
 MOST = 64
 """Properties of one packet that are read here; a packet with more is for the scalar codec."""
-ALIAS = BY_KEY["topic_alias"].id
+ALIAS = TOPIC_ALIAS.id
 NOWHERE = np.iinfo(np.int64).max
 """Where a property ends whose end cannot be told: behind everything."""
 UNKNOWN, NUMBER, TEXT, BLOB, TWO, LONG = range(6)

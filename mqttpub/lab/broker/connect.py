@@ -5,11 +5,11 @@ from typing import Any
 from ...codec.tree import Decoded
 from ...spec.declare import Properties, Property
 from ...spec.packets import Connack, Connect
-from ...spec.properties import BY_KEY
+from ...spec.properties import BY_KEY, WILL_DELAY_INTERVAL, value_of
 from ...spec.versions import Version
 from .connection import ClientConnection
 from .hub import Hub
-from .message import WILL_DELAY, Message
+from .message import Message
 from .refusal import CREDENTIALS, MALFORMED, METHOD, NO_QOS, NO_RETAIN, QUOTA, TOPIC, VERSION, Refusal, check
 from .session import FOREVER, Session
 
@@ -80,7 +80,7 @@ def _equip(session: Session, connect: Connect, given: dict[int, Any], version: V
         will.topic, will.payload, qos=connect.will_qos, retain=connect.will_retain,
         properties=will.properties, publisher=session.client_id,
     )  # fmt: skip
-    session.will_delay = next((each.value for each in will.properties if each.id == WILL_DELAY), 0)
+    session.will_delay = value_of(will.properties, WILL_DELAY_INTERVAL, 0)
 
 
 def _set_up(connection: ClientConnection, session: Session, connect: Connect, given: dict[int, Any]) -> None:

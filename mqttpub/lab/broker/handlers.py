@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...spec.declare import Properties
 from ...spec.packets import (
     Auth,
     Disconnect,
@@ -20,10 +19,10 @@ from ...spec.packets import (
     Unsuback,
     Unsubscribe,
 )
-from ...spec.properties import BY_KEY
+from ...spec.properties import SESSION_EXPIRY_INTERVAL, SUBSCRIPTION_IDENTIFIER, TOPIC_ALIAS, value_of
 from ...spec.versions import Version
 from .connection import ClientConnection
-from .message import ALIAS, IDENTIFIER, Message
+from .message import Message
 from .refusal import ALIAS as BAD_ALIAS
 from .refusal import (
     IN_USE,
@@ -41,7 +40,6 @@ from .refusal import (
 )
 from .session import Session
 
-EXPIRY = BY_KEY["session_expiry_interval"].id
 NEW_ONLY = 1
 """Retain Handling: only for a subscription that was not there."""
 
@@ -52,11 +50,6 @@ WHY = {
     NOT_FOUND: "no message has this Packet Identifier",
 }
 """Reason Strings."""
-
-
-def value(properties: Properties | None, id: int) -> Any:
-    """Return the value of a property that stands at most once, or None."""
-    return next((each.value for each in properties or () if each.id == id), None)
 
 
 def publish(connection: ClientConnection, packet: Publish) -> None:
@@ -90,7 +83,7 @@ def _session(connection: ClientConnection) -> Session:
 
 def _topic(connection: ClientConnection, packet: Publish) -> str:
     """Return the Topic Name, resolving a Topic Alias (5.0: 3.3.2.3.4)."""
-    alias = value(packet.properties, ALIAS)
+    alias = value_of(packet.properties, TOPIC_ALIAS)
     if alias is None:
         return packet.topic
     highest = connection.hub.limits.aliases
@@ -135,7 +128,7 @@ def release(connection: ClientConnection, packet: Pubrel) -> None:
 def subscribe(connection: ClientConnection, packet: Subscribe) -> None:
     """Make subscriptions, answer, then send the retained messages."""
     hub, session = connection.hub, _session(connection)
-    identifier = value(packet.properties, IDENTIFIER)
+    identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
     in_use = connection.version == Version.V5 and _unreleased(connection, packet.packet_id)
     codes = []
     served = []
@@ -176,7 +169,7 @@ def ping(connection: ClientConnection, packet: Pingreq) -> None:
 def disconnect(connection: ClientConnection, packet: Disconnect) -> None:
     """Close as the client asks, with or without its will (5.0: 3.14.4)."""
     session = _session(connection)
-    expiry = value(packet.properties, EXPIRY)
+    expiry = value_of(packet.properties, SESSION_EXPIRY_INTERVAL)
     if expiry and not session.expiry:
         raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT [MQTT5-3.14.2.2.2/expiry]")
     session.expiry = session.expiry if expiry is None else expiry

@@ -4,13 +4,19 @@ from typing import NamedTuple
 
 from ...spec.declare import Properties, Property
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY
+from ...spec.properties import (
+    MESSAGE_EXPIRY_INTERVAL,
+    SUBSCRIPTION_IDENTIFIER,
+    TOPIC_ALIAS,
+    WILL_DELAY_INTERVAL,
+    value_of,
+)
 from ...spec.versions import Version
 
-EXPIRY = BY_KEY["message_expiry_interval"].id
-IDENTIFIER = BY_KEY["subscription_identifier"].id
-ALIAS = BY_KEY["topic_alias"].id
-WILL_DELAY = BY_KEY["will_delay_interval"].id
+EXPIRY = MESSAGE_EXPIRY_INTERVAL.id
+IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
+ALIAS = TOPIC_ALIAS.id
+WILL_DELAY = WILL_DELAY_INTERVAL.id
 
 _OWN = {IDENTIFIER, ALIAS, WILL_DELAY}
 """Properties that belong to a connection or to the broker, not to the message."""
@@ -34,7 +40,7 @@ class Message:
         self.publisher = publisher
         """Client Identifier of its publisher."""
         self.arrived = arrived
-        self.lifetime: int | None = next((each.value for each in properties if each.id == EXPIRY), None)
+        self.lifetime: int | None = value_of(properties, MESSAGE_EXPIRY_INTERVAL)
         """Message Expiry Interval, in seconds."""
         self.size = 64 + len(topic) + len(payload) + sum(_size(each) for each in self.properties)
         """Approximate memory use in bytes."""

@@ -5,7 +5,7 @@ from ...codec.tree import Decoded, Finding
 from ...lint.packet.check import lint
 from ...spec.declare import Packet, Properties, Property
 from ...spec.packets import Connack, Disconnect
-from ...spec.properties import BY_KEY
+from ...spec.properties import REASON_STRING
 from ...spec.reason_codes import Codes
 from ...spec.versions import Direction, Version
 
@@ -41,7 +41,7 @@ BY_STATEMENT = {
     **dict.fromkeys(("MQTT5-4.7.1-1", "MQTT5-4.7.1-2", "MQTT5-4.8.2-1", "MQTT5-4.8.2-2"), FILTER),
 }
 """Answers to faults for which the text of 5.0 names none, or 3.1.1 and 3.1 have a return code."""
-REASON = BY_KEY["reason_string"].id
+REASON = REASON_STRING.id
 LONGEST = 300
 """Characters of a Reason String."""
 

@@ -1,11 +1,11 @@
 """Topic Aliases: each direction has its own, within what the receiver allowed (5.0: 3.3.2.3.4)."""
 
-from ...codec.publish_writer import ALIAS
 from ...common.lru import WeightedLru
 from ...spec.packets import Publish
+from ...spec.properties import TOPIC_ALIAS, value_of
 from ...traffic.aliases import Aliases
 from ..registry import TestPoint, cite, rule
-from .state import Peer, State, value_of
+from .state import Peer, State
 
 MEMORY = 2 << 20
 """Characters of Topic Names that are remembered for one connection; when some were dropped, no alias is reported."""
@@ -24,7 +24,7 @@ ALIASED = tuple(TestPoint(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _AC
 def aliased(state: State, packet: Publish, peer: Peer) -> None:
     """A Topic Alias is in range, and was set before it is used without a Topic Name."""
     state.topic = packet.topic or None
-    if not packet.properties or not value_of(packet.properties, ALIAS):
+    if not packet.properties or not value_of(packet.properties, TOPIC_ALIAS):
         return
     if state.aliases is None:
         state.aliases = Aliases(WeightedLru(MEMORY))

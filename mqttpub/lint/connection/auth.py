@@ -1,11 +1,10 @@
 """Extended authentication: who may send AUTH, with which Reason Code and method (5.0: 4.12)."""
 
 from ...spec.packets import Auth
-from ...spec.properties import BY_KEY
+from ...spec.properties import AUTHENTICATION_METHOD, value_of
 from ..registry import TestPoint, cite, rule
-from .state import CLIENT, SERVER, Peer, State, value_of
+from .state import CLIENT, SERVER, Peer, State
 
-_METHOD = BY_KEY["authentication_method"].id
 CONTINUE, REAUTHENTICATE = 0x18, 0x19
 
 _CODE = {SERVER: cite("4.12.0-2"), CLIENT: cite("4.12.0-3")}
@@ -53,7 +52,7 @@ def auth(state: State, packet: Auth, peer: Peer) -> None:
 def _begin(state: State, packet: Auth, code: int) -> None:
     state.exercised[REAUTHENTICATION_BEGUN] += 1
     state.reauthenticating = True
-    method = value_of(packet.properties, _METHOD)
+    method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if code != REAUTHENTICATE:
         message = f"auth.reason_code is 0x{code:02x}, but a re-authentication begins with 0x19"
         state.fault(_REAUTHENTICATE, "reason_code", message)
@@ -63,7 +62,7 @@ def _begin(state: State, packet: Auth, code: int) -> None:
 
 
 def _check_method(state: State, packet: Auth) -> None:
-    method = value_of(packet.properties, _METHOD)
+    method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if method is None:
         return
     state.exercised[METHOD_REPEATED] += 1

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 
 from ...spec.packets import PACKETS, Connect, Disconnect
-from ...spec.properties import BY_KEY
+from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
 from ...spec.versions import Direction, Version
 from ..registry import TestPoint, cite, rule
 from . import acks, connect, keepalive, loopback, subscribe
 from .publish import PUBACK, PUBCOMP, PUBREC, PUBREL
-from .state import CLIENT, PATIENCE_NS, IdentifierInUse, Peer, State, value_of
+from .state import CLIENT, PATIENCE_NS, IdentifierInUse, Peer, State
 
-_EXPIRY_INTERVAL = BY_KEY["session_expiry_interval"].id
 ALIAS_INVALID = 0x94
 TAKEN_OVER = 0x8E
 
@@ -50,11 +49,11 @@ def disconnected(state: State, packet: Disconnect, peer: Peer) -> None:
 
 
 def _check_expiry(state: State, packet: Disconnect, connected: Connect) -> None:
-    given = value_of(packet.properties, _EXPIRY_INTERVAL)
+    given = value_of(packet.properties, SESSION_EXPIRY_INTERVAL)
     if given is None:
         return
     state.exercised[EXPIRY_IN_DISCONNECT] += 1
-    if given and not value_of(connected.properties, _EXPIRY_INTERVAL, 0):
+    if given and not value_of(connected.properties, SESSION_EXPIRY_INTERVAL, 0):
         message = f"Session Expiry Interval is {given} s, but CONNECT (packet {state.connect_number}) had none or 0"
         state.fault(_EXPIRY, "properties.session_expiry_interval", message)
 

@@ -2,19 +2,23 @@
 
 from ...codec.decode import decode
 from ...spec.packets import Auth, Connack, Connect, Disconnect, Packet, Will
-from ...spec.properties import BY_KEY
+from ...spec.properties import (
+    ASSIGNED_CLIENT_IDENTIFIER,
+    AUTHENTICATION_METHOD,
+    REQUEST_PROBLEM_INFORMATION,
+    REQUEST_RESPONSE_INFORMATION,
+    RESPONSE_INFORMATION,
+    SESSION_EXPIRY_INTERVAL,
+    value_of,
+)
 from ...spec.versions import Direction, Version
 from ..packet.check import lint
 from ..registry import TestPoint, cite, rule
 from .must_close import SECOND_CONNECT, note_server_must_close
-from .state import CLIENT, ENDLESS, SECOND, Peer, SendLimits, State, value_of
+from .state import CLIENT, ENDLESS, SECOND, Peer, SendLimits, State
 
-_ASSIGNED = BY_KEY["assigned_client_identifier"].id
-_METHOD = BY_KEY["authentication_method"].id
-_PROBLEM = BY_KEY["request_problem_information"].id
-_RESPONSE = BY_KEY["request_response_information"].id
-_INFORMATION = BY_KEY["response_information"].id
-_EXPIRY = BY_KEY["session_expiry_interval"].id
+_RESPONSE = REQUEST_RESPONSE_INFORMATION.id
+_EXPIRY = SESSION_EXPIRY_INTERVAL.id
 
 _FIRST = cite("3.1.0-1", "3.1.0-1", "3.1/first")
 _ONCE = cite("3.1.0/once", "3.1.0/once")
@@ -55,7 +59,7 @@ WITHOUT_CLIENT_ID = TestPoint(_ASSIGN, *_ASSIGN_ALSO)
 WILL_ACCEPTED = TestPoint(_WILL_QOS)
 WILL_RETAIN_ACCEPTED = TestPoint(_WILL_RETAIN)
 CLIENT_ID_REJECTED = TestPoint(_ALLOWED_ID)
-RESPONSE_INFORMATION = TestPoint(_NO_INFORMATION)
+NO_RESPONSE_INFORMATION = TestPoint(_NO_INFORMATION)
 WITH_METHOD = TestPoint(_SAME_METHOD)
 WITHOUT_METHOD = TestPoint(_NO_METHOD)
 AFTER_REFUSAL = TestPoint(_REFUSED, _CLOSES)
@@ -180,8 +184,8 @@ def connected(state: State, packet: Connect, peer: Peer) -> None:
     state.new_session = state.complete and packet.clean_start
     if state.version != Version.V5:
         return
-    state.auth_method = value_of(packet.properties, _METHOD)
-    state.problem_information = value_of(packet.properties, _PROBLEM, 1) != 0
+    state.auth_method = value_of(packet.properties, AUTHENTICATION_METHOD)
+    state.problem_information = value_of(packet.properties, REQUEST_PROBLEM_INFORMATION, 1) != 0
     limits = state.server.limits = SendLimits(packet.properties, state.number)
     state.server.constrained = not state.problem_information or limits.packet_size_bytes != ENDLESS
 
@@ -312,7 +316,7 @@ def _check_assigned_id(state: State, packet: Connack, connect: Connect) -> None:
     if connect.client_id:
         return
     state.exercised[WITHOUT_CLIENT_ID] += 1
-    if value_of(packet.properties, _ASSIGNED) is None:
+    if value_of(packet.properties, ASSIGNED_CLIENT_IDENTIFIER) is None:
         message = "CONNACK has no Assigned Client Identifier, but CONNECT came without a Client Identifier"
         state.fault(_ASSIGN, "properties", message, *_ASSIGN_ALSO)
 
@@ -335,10 +339,10 @@ def _check_method(state: State, packet: Connack, connect: Connect) -> None:
     """Check Response Information and the Authentication Method of a CONNACK (5.0)."""
     if state.version != Version.V5:
         return
-    method = value_of(packet.properties, _METHOD)
-    if value_of(connect.properties, _RESPONSE, 0) == 0:
-        state.exercised[RESPONSE_INFORMATION] += 1
-        if value_of(packet.properties, _INFORMATION) is not None:
+    method = value_of(packet.properties, AUTHENTICATION_METHOD)
+    if value_of(connect.properties, REQUEST_RESPONSE_INFORMATION, 0) == 0:
+        state.exercised[NO_RESPONSE_INFORMATION] += 1
+        if value_of(packet.properties, RESPONSE_INFORMATION) is not None:
             message = "CONNACK has Response Information, but CONNECT did not request it"
             state.fault(_NO_INFORMATION, "properties.response_information", message)
     if state.auth_method is None:

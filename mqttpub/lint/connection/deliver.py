@@ -1,13 +1,13 @@
 """What a server delivers, compared with the subscriptions of the client (5.0: 3.3.4, 3.8.4)."""
 
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY
+from ...spec.properties import SUBSCRIPTION_IDENTIFIER
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .state import Peer, State
 from .subscriptions import LONGEST, MOST, Match, SubscribedFilter
 
-_IDENTIFIER = BY_KEY["subscription_identifier"].id
+_IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
 
 _MATCHES = cite("3.3.2-3", "3.3.2-3")
 _HIDDEN = cite("4.7.2-1", "4.7.2-1")

@@ -1,13 +1,11 @@
 """Keep Alive, PINGREQ and PINGRESP (5.0: 3.1.2.10, 3.12, 3.13)."""
 
 from ...spec.packets import Connack, Connect, Disconnect, Packet, Pingreq, Pingresp
-from ...spec.properties import BY_KEY
+from ...spec.properties import SERVER_KEEP_ALIVE, value_of
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
-from .state import ENDLESS, PATIENCE_NS, SECOND, Peer, State, value_of
-
-_SERVER_KEEP_ALIVE = BY_KEY["server_keep_alive"].id
+from .state import ENDLESS, PATIENCE_NS, SECOND, Peer, State
 
 _ALIVE = cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
 _SERVERS = cite("3.2.2-21")
@@ -17,7 +15,7 @@ _UNASKED = cite("3.13/unasked", "3.13/unasked")
 _ANSWERED = cite("3.12.4-1", "3.12.4-1", "3.12/answer")
 
 KEEP_ALIVE = TestPoint(_ALIVE)
-SERVER_KEEP_ALIVE = TestPoint(_SERVERS, _SERVERS_ALSO)
+KEEP_ALIVE_BY_SERVER = TestPoint(_SERVERS, _SERVERS_ALSO)
 SILENT_CLIENT = TestPoint(_CLOSE)
 PING_ANSWERED = TestPoint(_ANSWERED)
 PINGRESP_SENT = TestPoint(_UNASKED)
@@ -36,7 +34,7 @@ def keep_alive(state: State, packet: Connect, peer: Peer) -> None:
 @rule(Connack, sender=Direction.SERVER)
 def server_keep_alive(state: State, packet: Connack, peer: Peer) -> None:
     """The server may set another time."""
-    seconds = value_of(packet.properties, _SERVER_KEEP_ALIVE)
+    seconds = value_of(packet.properties, SERVER_KEEP_ALIVE)
     if seconds is not None and state.connack_number == state.number:
         _set_keep_alive(peer.other, seconds)
         state.server_keep_alive = True
@@ -75,7 +73,7 @@ def check_server_tolerates_silence(state: State, packet: Packet | None, peer: Pe
 
 
 def _point(state: State) -> TestPoint:
-    return SERVER_KEEP_ALIVE if state.server_keep_alive else KEEP_ALIVE
+    return KEEP_ALIVE_BY_SERVER if state.server_keep_alive else KEEP_ALIVE
 
 
 @rule(Pingreq, sender=Direction.CLIENT)

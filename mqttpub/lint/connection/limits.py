@@ -1,12 +1,12 @@
 """Limits that the other end announced: packet size, QoS, RETAIN, messages in flight, problem information (5.0)."""
 
 from ...spec.packets import Packet, Publish
-from ...spec.properties import BY_KEY
+from ...spec.properties import REASON_STRING, USER_PROPERTY
 from ...spec.versions import Version
 from ..registry import TestPoint, cite, rule
 from .state import CLIENT, ENDLESS, SERVER, Peer, State
 
-_EXPLANATIONS = (BY_KEY["reason_string"], BY_KEY["user_property"])
+_EXPLANATIONS = (REASON_STRING, USER_PROPERTY)
 """Properties that explain a problem."""
 
 _SIZE = (cite("3.2.2-15"), cite("3.1.2-24"))

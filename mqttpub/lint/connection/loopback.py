@@ -7,22 +7,29 @@ from typing import Any
 
 from ...spec.constraints import StatementRef
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.properties import (
+    CONTENT_TYPE,
+    CORRELATION_DATA,
+    MESSAGE_EXPIRY_INTERVAL,
+    PAYLOAD_FORMAT_INDICATOR,
+    RESPONSE_TOPIC,
+    USER_PROPERTY,
+    value_of,
+)
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .published import MOST, PublishHistory, SentMessage, message_key
-from .state import Peer, State, value_of
+from .state import Peer, State
 from .subscriptions import Match, SubscribedFilter
 
-_EXPIRY = BY_KEY["message_expiry_interval"].id
-_USER = BY_KEY["user_property"].id
+_USER = USER_PROPERTY.id
 
-_UNCHANGED = {
-    BY_KEY["payload_format_indicator"].id: cite("3.3.2-4"),
-    BY_KEY["response_topic"].id: cite("3.3.2-15"),
-    BY_KEY["correlation_data"].id: cite("3.3.2-16"),
-    BY_KEY["content_type"].id: cite("3.3.2-20"),
-}
+_UNCHANGED = (
+    (PAYLOAD_FORMAT_INDICATOR, cite("3.3.2-4")),
+    (RESPONSE_TOPIC, cite("3.3.2-15")),
+    (CORRELATION_DATA, cite("3.3.2-16")),
+    (CONTENT_TYPE, cite("3.3.2-20")),
+)
 _USERS = cite("3.3.2-17")
 _USERS_ORDER = cite("3.3.2-18")
 _AGED = cite("3.3.2-6")
@@ -40,7 +47,7 @@ _REMOVED = cite("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
 _EMPTY = cite("3.3.1-7", "3.3.1-11")
 _NOT_STORED = cite("3.3.1-8", "3.3.1-12")
 
-CAME_BACK = TestPoint(_QOS, *_UNCHANGED.values(), _USERS, _USERS_ORDER, _LOCAL)
+CAME_BACK = TestPoint(_QOS, *(law for _, law in _UNCHANGED), _USERS, _USERS_ORDER, _LOCAL)
 AGED = TestPoint(_AGED)
 OVERLAPPING = TestPoint(_HIGHEST)
 RETAIN_KEPT = TestPoint(_KEPT_RETAIN)
@@ -106,18 +113,17 @@ def _check_empty_retained(state: State, packet: Publish, match: Match) -> None:
 
 
 def _check_properties(state: State, packet: Publish, found: SentMessage) -> None:
-    for id, law in _UNCHANGED.items():
-        given, was = value_of(packet.properties, id), value_of(found.properties, id)
+    for row, law in _UNCHANGED:
+        given, was = value_of(packet.properties, row), value_of(found.properties, row)
         if given != was:
-            label, key = PROPERTIES[id].label, PROPERTIES[id].key
-            path = f"properties.{key}" if given is not None else "properties"
-            message = f"{label} is {_shown(given)}, but was {_shown(was)} in packet {found.number}"
+            path = f"properties.{row.key}" if given is not None else "properties"
+            message = f"{row.label} is {_shown(given)}, but was {_shown(was)} in packet {found.number}"
             _warn(state, law, path, message)
     _check_user_properties(state, packet, found)
-    was = value_of(found.properties, _EXPIRY)
+    was = value_of(found.properties, MESSAGE_EXPIRY_INTERVAL)
     if was is not None:
         state.exercised[AGED] += 1
-        given = value_of(packet.properties, _EXPIRY)
+        given = value_of(packet.properties, MESSAGE_EXPIRY_INTERVAL)
         if given is None or given > was:
             path = "properties" if given is None else "properties.message_expiry_interval"
             message = f"Message Expiry Interval is {_shown(given)}, but was {was} in packet {found.number}"

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 
 from ...spec.constraints import StatementRef
 from ...spec.packets import Connack, Connect
-from ...spec.properties import BY_KEY
+from ...spec.properties import (
+    MAXIMUM_PACKET_SIZE,
+    MAXIMUM_QOS,
+    RECEIVE_MAXIMUM,
+    RETAIN_AVAILABLE,
+    SHARED_SUBSCRIPTION_AVAILABLE,
+    SUBSCRIPTION_IDENTIFIER_AVAILABLE,
+    TOPIC_ALIAS_MAXIMUM,
+    WILDCARD_SUBSCRIPTION_AVAILABLE,
+    value_of,
+)
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Aliases
 from ..fault import Fault
@@ -24,25 +34,10 @@ SECOND = 1_000_000_000
 PATIENCE_NS = 10 * SECOND
 """Silence after which a missing answer is reported; the specification sets no time."""
 
-RECEIVE_MAXIMUM = BY_KEY["receive_maximum"].id
-ALIAS_MAXIMUM = BY_KEY["topic_alias_maximum"].id
-PACKET_SIZE = BY_KEY["maximum_packet_size"].id
-MAXIMUM_QOS = BY_KEY["maximum_qos"].id
-RETAIN = BY_KEY["retain_available"].id
-WILDCARDS = BY_KEY["wildcard_subscription_available"].id
-IDENTIFIERS = BY_KEY["subscription_identifier_available"].id
-SHARED = BY_KEY["shared_subscription_available"].id
+RETAIN = RETAIN_AVAILABLE.id
 
 ENDLESS = 1 << 62
 """Greater than every size in bytes and every time in nanoseconds."""
-
-
-def value_of(properties: Any, id: int, absent: Any = None) -> Any:
-    """Return the value of the first property with this identifier."""
-    for number, value in properties or ():
-        if number == id:
-            return value
-    return absent
 
 
 class SendLimits:
@@ -55,14 +50,14 @@ class SendLimits:
         self.known = number > 0
         self.number = number
         """The packet that announced them."""
-        self.packet_size_bytes: int = value_of(properties, PACKET_SIZE) or ENDLESS
+        self.packet_size_bytes: int = value_of(properties, MAXIMUM_PACKET_SIZE) or ENDLESS
         self.receive_maximum: int = value_of(properties, RECEIVE_MAXIMUM) or 65535
-        self.alias_maximum: int = value_of(properties, ALIAS_MAXIMUM, 0) if self.known else 65535
+        self.alias_maximum: int = value_of(properties, TOPIC_ALIAS_MAXIMUM, 0) if self.known else 65535
         self.qos: int = value_of(properties, MAXIMUM_QOS, 2)
-        self.retain: bool = value_of(properties, RETAIN, 1) != 0
-        self.wildcards: bool = value_of(properties, WILDCARDS, 1) != 0
-        self.identifiers: bool = value_of(properties, IDENTIFIERS, 1) != 0
-        self.shared: bool = value_of(properties, SHARED, 1) != 0
+        self.retain: bool = value_of(properties, RETAIN_AVAILABLE, 1) != 0
+        self.wildcards: bool = value_of(properties, WILDCARD_SUBSCRIPTION_AVAILABLE, 1) != 0
+        self.identifiers: bool = value_of(properties, SUBSCRIPTION_IDENTIFIER_AVAILABLE, 1) != 0
+        self.shared: bool = value_of(properties, SHARED_SUBSCRIPTION_AVAILABLE, 1) != 0
 
 
 class IdentifierInUse:

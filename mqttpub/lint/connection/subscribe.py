@@ -5,15 +5,13 @@ from typing import Any
 from ...common.words import counted
 from ...spec.constraints import SHARE, StatementRef
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
-from ...spec.properties import BY_KEY
+from ...spec.properties import SUBSCRIPTION_IDENTIFIER, value_of
 from ...spec.versions import Direction, Version
 from ...traffic.topics import has_wildcard
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
 from .publish import SUBACK, UNSUBACK
-from .state import IdentifierInUse, Peer, State, value_of
-
-_IDENTIFIER = BY_KEY["subscription_identifier"].id
+from .state import IdentifierInUse, Peer, State
 
 _BELONGS = cite("2.2.1-6", "2.3.1-7", "3.11/id")
 _SAME_ID = {SUBACK: cite("3.8.4-2", "3.8.4-2", "3.9/id"), UNSUBACK: cite("3.10.4-5", "3.10.4-4", "3.11/id")}
@@ -43,7 +41,7 @@ _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 @rule(Subscribe, sender=Direction.CLIENT)
 def subscribed(state: State, packet: Subscribe, peer: Peer) -> None:
     """SUBSCRIBE asks only for what the server supports."""
-    identifier = value_of(packet.properties, _IDENTIFIER)
+    identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
     if peer.limits.known and state.version == Version.V5:
         _check_supported(state, packet, peer, identifier)
     for each in packet.subscriptions:

@@ -9,7 +9,14 @@ from typing import Any
 from ...spec.constraints import Constraint, InTable
 from ...spec.declare import Field, Packet, Property
 from ...spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
-from ...spec.properties import BY_KEY, PROPERTIES
+from ...spec.properties import (
+    AUTHENTICATION_DATA,
+    PAYLOAD_FORMAT_INDICATOR,
+    PROPERTIES,
+    SERVER_REFERENCE,
+    SUBSCRIPTION_IDENTIFIER,
+    TOPIC_ALIAS,
+)
 from ...spec.versions import Direction, Version
 
 
@@ -64,11 +71,11 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
     return True
 
 
-_ALIAS = BY_KEY["topic_alias"].id
-_AUTHENTICATION_DATA = BY_KEY["authentication_data"].id
-_REFERENCE = BY_KEY["server_reference"].id
-_SUBSCRIPTION = BY_KEY["subscription_identifier"].id
-_TEXT = (BY_KEY["payload_format_indicator"].id, 1)
+_ALIAS = TOPIC_ALIAS.id
+_AUTHENTICATION_DATA = AUTHENTICATION_DATA.id
+_REFERENCE = SERVER_REFERENCE.id
+_SUBSCRIPTION = SUBSCRIPTION_IDENTIFIER.id
+_TEXT = (PAYLOAD_FORMAT_INDICATOR.id, 1)
 _NOBODY = 0x10
 """Reason Code No matching subscribers, which only a server can know."""
 

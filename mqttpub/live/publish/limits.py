@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from ...codec.publish_writer import ALIAS, PublishWriter
+from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Connack
-from ...spec.properties import BY_KEY
+from ...spec.properties import BY_KEY, TOPIC_ALIAS, value_of
 from .outgoing import Message
 
 MOST_WRITERS = 1000
@@ -40,7 +40,7 @@ class ServerLimits(NamedTuple):
         return self._alias_violation(message) if writer.packet.properties else ""
 
     def _alias_violation(self, message: Message) -> str:
-        alias = next((value for id, value in message.writer.packet.properties if id == ALIAS), 0)
+        alias = value_of(message.writer.packet.properties, TOPIC_ALIAS, 0)
         if alias <= self.topic_alias_maximum:
             return ""
         statement = "MQTT5-3.2.2-17" if self.topic_alias_maximum else "MQTT5-3.2.2-18"

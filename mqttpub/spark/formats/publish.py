@@ -24,7 +24,7 @@ from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
 from ...live.publish.publisher import Publisher, PublishOptions
 from ...spec.declare import Property
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY
+from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from .errors import OptionError, RefusedError, told
@@ -209,7 +209,7 @@ def _check_payload(schema: StructType) -> None:
 def _target(options: Options, name: str) -> Target:
     """Return where a task publishes, with a session that outlives a loss of its connection."""
     prefix = options.text("client_id", "mqttpub")
-    expiry = Property(BY_KEY["session_expiry_interval"].id, SESSION_EXPIRY)
+    expiry = Property(SESSION_EXPIRY_INTERVAL.id, SESSION_EXPIRY)
     made = target(options, expiry, client_id=f"{prefix}-{name}")
     # A session of 3.1 has a client identifier of 23 characters at most.
     return made if made.version > Version.V31 else made.changed(client_id=made.connect.client_id[-23:])

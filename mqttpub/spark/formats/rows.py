@@ -11,7 +11,7 @@ from ...lint.gate import check_packet
 from ...live.publish.outgoing import Message
 from ...spec.declare import Property
 from ...spec.packets import Publish
-from ...spec.properties import BY_KEY, PROPERTIES, PropertyRow
+from ...spec.properties import BY_KEY, PROPERTIES, USER_PROPERTY, PropertyRow
 from ...spec.versions import Version
 from ...wire.types import PAIR
 from .errors import OptionError
@@ -19,7 +19,6 @@ from .options import Options, property_value
 
 NAME = "mqttpub-row"
 """Name of the User Property by which receivers know a row that comes again."""
-USER_PROPERTY = BY_KEY["user_property"]
 OWN_COLUMNS = {
     key: BY_KEY[key]
     for key in (

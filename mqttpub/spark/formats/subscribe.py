@@ -26,7 +26,7 @@ from ...columns.reassemble.frames import SERVER, Frames
 from ...columns.schema import PACKETS
 from ...spec.declare import Property
 from ...spec.packets import Subscribe, Subscription
-from ...spec.properties import BY_KEY
+from ...spec.properties import RECEIVE_MAXIMUM, SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS_MAXIMUM
 from ...spec.versions import Version
 from ...traffic.events import Endpoints
 from .errors import OptionError, SpoolError, told
@@ -37,7 +37,6 @@ from .subscriber import Subscriber, Wishes, checked
 
 WEEK = 7 * 24 * 3600
 SUBSCRIBE_ID = 1
-TOPIC_ALIAS_MAXIMUM = BY_KEY["topic_alias_maximum"].id
 OPTIONS = CONNECTION | {
     "filter", "filters", "qos", "share", "no_local", "retain_as_published", "retain_handling", "subscribe_properties",
     "session_expiry", "receive_maximum", "spool", "fsync", "segment_bytes", "split_bytes", "max_rows_per_trigger",
@@ -58,11 +57,11 @@ def wishes(options: Options, client_id: str) -> Wishes:
     if Version.named(options.text("version", "5")) != Version.V5:
         raise OptionError("option 'version': a subscription needs MQTT 5.0")
     more = (
-        Property(BY_KEY["session_expiry_interval"].id, options.number("session_expiry", WEEK)),
-        Property(BY_KEY["receive_maximum"].id, _window(options)),
+        Property(SESSION_EXPIRY_INTERVAL.id, options.number("session_expiry", WEEK)),
+        Property(RECEIVE_MAXIMUM.id, _window(options)),
     )
     made = target(options, *more, client_id=client_id, clean_start=False)
-    if any(each.id == TOPIC_ALIAS_MAXIMUM for each in made.connect.properties):
+    if any(each.id == TOPIC_ALIAS_MAXIMUM.id for each in made.connect.properties):
         raise OptionError("option 'connect_properties': the spool has no place for Topic Aliases")
     properties = options.properties("subscribe_properties", "SUBSCRIBE")
     subscribe = Subscribe(packet_id=SUBSCRIBE_ID, properties=properties, subscriptions=tuple(_subscriptions(options)))

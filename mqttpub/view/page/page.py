@@ -10,7 +10,7 @@ from ...codec.tree import Decoded, Finding
 from ...common.escape import escape, remark
 from ...spec.declare import PACKETS
 from ...spec.packets import Connect, Publish, Subscribe, Unsubscribe
-from ...spec.properties import BY_KEY
+from ...spec.properties import TOPIC_ALIAS, value_of
 from ...spec.statements import statement, statements
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
@@ -31,7 +31,6 @@ BLOCK_SIZE = 1 << 20
 
 PACKET, GAP, REMARK, CLOSED = range(4)
 SEVERITIES = ("", "note", "warning", "error")
-_ALIAS = BY_KEY["topic_alias"].id
 _NAMES = {"client_id", "filter", "filters"}
 """Fields that tell one CONNECT, SUBSCRIBE or UNSUBSCRIBE from the next."""
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
@@ -139,7 +138,7 @@ class _Traits(NamedTuple):
 def _traits(decoded: Decoded) -> _Traits:
     packet, version = decoded.packet, decoded.version.value
     if isinstance(packet, Publish):
-        alias = next((value for id, value in packet.properties or () if id == _ALIAS), -1)
+        alias = value_of(packet.properties, TOPIC_ALIAS, -1)
         flags = packet.dup << 3 | packet.qos << 1 | packet.retain
         return _Traits(flags, version, alias, (), ())
     own = getattr(packet, "reason_code", None)

@@ -21,7 +21,7 @@ from ...spec.packets import (
     Unsuback,
     Unsubscribe,
 )
-from ...spec.properties import BY_KEY
+from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
 from ...spec.versions import Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
@@ -30,8 +30,8 @@ from ..terminal.cells import Line, cells, clip, reach
 
 LONGEST = 120
 """Bytes of a payload that are shown at most."""
-_REASON_STRING = BY_KEY["reason_string"].id
-_ASSIGNED = BY_KEY["assigned_client_identifier"].id
+_REASON_STRING = REASON_STRING.id
+_ASSIGNED = ASSIGNED_CLIENT_IDENTIFIER.id
 
 
 class Fact(NamedTuple):

@@ -17,7 +17,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.lint.registry import check_tables
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import TOPIC_ALIAS, TOPIC_ALIAS_MAXIMUM
 from mqttpub.spec.versions import Direction, Version
 from tests.strategies import conversations, directions, encoded, packets, versions
 
@@ -96,9 +96,9 @@ def test_identifiers() -> None:
 
 @pytest.mark.slow
 def test_memory_has_bounds() -> None:
-    talk, alias = Conversation(), BY_KEY["topic_alias"].id
+    talk, alias = Conversation(), TOPIC_ALIAS.id
     client, server, v5 = Direction.CLIENT, Direction.SERVER, Version.V5
-    told = (Property(BY_KEY["topic_alias_maximum"].id, 65535),)
+    told = (Property(TOPIC_ALIAS_MAXIMUM.id, 65535),)
     talk.packet(decode(encode(Connect(client_id="a"), v5), v5, direction=client))
     talk.packet(decode(encode(Connack(properties=told), v5), v5, direction=server))
     tracemalloc.start()

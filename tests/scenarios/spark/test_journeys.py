@@ -24,12 +24,13 @@ from mqttpub.spark.formats.rows import NAME
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
+from mqttpub.spec.properties import TOPIC_ALIAS
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Restricted
 from tests.build.fleet import capture as fleet
 from tests.build.fleet import rotated
 from tests.build.known_captures import Truth
-from tests.build.morning import FLEET, TOPIC_ALIAS, capture
+from tests.build.morning import FLEET, capture
 from tests.documents import ROOT, guide
 from tests.paths import MORNING
 from tests.spark.broker_clients import listening, publish
@@ -175,7 +176,7 @@ def test_an_alias_saves_what_the_answer_says(asked: Any) -> None:
 def sizes_of(row: Any, *, first: bool) -> tuple[int, int]:
     """Return how long a message is, and how long it were with an alias."""
     sent = Publish(topic=row.topic, qos=row.qos, packet_id=row.packet_id, payload=bytes(row.payload))
-    aliased = sent.replace(topic=row.topic if first else "", properties=(Property(TOPIC_ALIAS, 1),))
+    aliased = sent.replace(topic=row.topic if first else "", properties=(Property(TOPIC_ALIAS.id, 1),))
     return len(encode(sent, Version.V5)), len(encode(aliased, Version.V5))
 
 

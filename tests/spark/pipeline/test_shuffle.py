@@ -12,7 +12,7 @@ from mqttpub.columns.schema import CODED_PACKETS
 from mqttpub.spark.pipeline.shuffle import SPARE_WORDS, ShuffleWriter, shuffle_files
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Publish
-from mqttpub.spec.properties import BY_KEY
+from mqttpub.spec.properties import ASSIGNED_CLIENT_IDENTIFIER
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import rotated
 from tests.build.known_captures import truth, write
@@ -26,7 +26,7 @@ TEXT = "> 10 10 00 04 4d 51 54 54 04 02 00 3c 00 04 61 62 63 64\n< 20 02 00 00\n
 
 
 def assigned(number: int) -> Connack:
-    return Connack(properties=(Property(BY_KEY["assigned_client_identifier"].id, f"auto-{number}"),))
+    return Connack(properties=(Property(ASSIGNED_CLIENT_IDENTIFIER.id, f"auto-{number}"),))
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded
 from mqttpub.spec.declare import PACKETS, Group, Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Pubrel, Suback, Subscribe, Subscription, Will
-from mqttpub.spec.properties import BY_KEY, PROPERTIES, PropertyRow
+from mqttpub.spec.properties import AUTHENTICATION_DATA, PROPERTIES, PropertyRow
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.view.export.tshark_fields import BOOLEAN, LONGEST, NAMES, Shown, octets, shown
 from mqttpub.wire.types import BINARY, PAIR, STRING
@@ -154,7 +154,7 @@ def test_the_rest_behind_an_unknown_property_has_tsharks_field() -> None:
 
 
 def test_secrets_are_masked_unless_asked_for() -> None:
-    properties = (Property(0x15, "m"), Property(BY_KEY["authentication_data"].id, b"xy"))
+    properties = (Property(0x15, "m"), Property(AUTHENTICATION_DATA.id, b"xy"))
     decoded = decode(encode(Connect(client_id="c", username="u", password=b"pass", properties=properties), V5))
     masked = {field.name: field for field in every(shown(decoded))}
     assert (masked["mqtt.passwd"].show, masked["mqtt.passwd"].value) == ("****", "********")
