@@ -83,3 +83,13 @@ def test_every_command_has_help_for_itself_and_each_option(name: str) -> None:
     assert any(f"mqttpub {name}" in path.read_text() for path in DOCUMENTS)
     for param in load(name).params:
         assert isinstance(param, click.Argument) or param.help, f"{name} {param.name} has no help"
+
+
+def test_the_paths_in_contributing_exist() -> None:
+    text = (ROOT / ".github" / "CONTRIBUTING.md").read_text()
+    paths = set(re.findall(r"`((?:mqttpub|tests)/[\w./-]+)`", text)) - {
+        "mqttpub/cli/commands/NAME.py",
+        "mqttpub/guides/NAME.md",
+    }
+    assert len(paths) > 20
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []

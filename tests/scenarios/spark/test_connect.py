@@ -165,7 +165,9 @@ def test_nobody_listens() -> None:
 
 @pytest.mark.parametrize("url", ["sc://", "sc://:15002", "sc://host:port", "sc://[::1"])
 def test_what_is_no_url(url: str) -> None:
-    with pytest.raises(NoSpark, match=re.escape(f"{url} is not the URL of a Spark Connect server such as sc://host:15002")):
+    with pytest.raises(
+        NoSpark, match=re.escape(f"{url} is not the URL of a Spark Connect server such as sc://host:15002")
+    ):
         connected(None, url)
 
 
