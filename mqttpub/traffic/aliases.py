@@ -8,11 +8,9 @@ from ..spec.properties import TOPIC_ALIAS, value_of
 from ..spec.versions import Direction
 
 MEMORY = 4 << 20
-"""Characters of Topic Names that are remembered, each with `_ENTRY` for the rest of its entry."""
+"""Most characters of Topic Names that are remembered; each entry counts `_ENTRY` more."""
 _ENTRY = 64
 _SIDES = {Direction.CLIENT: 1, Direction.SERVER: 2, None: 0}
-
-_new = tuple.__new__
 
 
 class Topic(NamedTuple):
@@ -22,13 +20,13 @@ class Topic(NamedTuple):
     """The Topic Name; None when the alias that stands for it was never set."""
     alias: int | None = None
     sets: bool = False
-    """Whether the packet has both, so that the alias means this Topic Name from now on."""
+    """Whether the packet has both, so that the alias stands for this Topic Name from now on."""
     forgotten: bool = False
-    """Whether the alias may have been set so long ago that it is no longer remembered."""
+    """Whether the alias may have been set, but is no longer remembered."""
 
     @property
     def text(self) -> str:
-        """The name, or why there is none; not escaped."""
+        """The name, or a description of the alias without one; not escaped."""
         if self.name is not None:
             return self.name
         return f"alias {self.alias} ({'no longer known' if self.forgotten else 'never set'})"
@@ -37,7 +35,7 @@ class Topic(NamedTuple):
 class Aliases:
     """The aliases of one connection; each direction has its own (5.0: 3.3.2.3.4).
 
-    Many connections can share one table, each under a number of its own.
+    Many connections can share one table, each with a number of its own.
     """
 
     __slots__ = ("_base", "_table")
@@ -47,15 +45,15 @@ class Aliases:
         self._base = number * 3
 
     def resolve(self, publish: Publish, direction: Direction | None) -> Topic:
-        """Return the topic of a PUBLISH, and keep the alias that it sets.
+        """Return the topic of a PUBLISH, and remember the alias that it sets.
 
-        To be called once for every PUBLISH, in the order in which they came.
+        Call it once for every PUBLISH, in the order in which they came.
         """
         if not publish.properties:
-            return _new(Topic, (publish.topic, None, False, False))
+            return Topic(publish.topic)
         alias = value_of(publish.properties, TOPIC_ALIAS)
         if alias is None:
-            return _new(Topic, (publish.topic, None, False, False))
+            return Topic(publish.topic)
         key = (self._base + _SIDES[direction]) << 16 | alias
         if publish.topic:
             if alias:

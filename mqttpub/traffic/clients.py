@@ -1,4 +1,4 @@
-"""Which client is at the other end of a connection."""
+"""Which client a connection belongs to."""
 
 from ..common.lru import WeightedLru
 from ..spec.declare import Packet
@@ -7,7 +7,7 @@ from ..spec.properties import ASSIGNED_CLIENT_IDENTIFIER, value_of
 from .events import Endpoints, PacketSeen
 
 MEMORY = 4 << 20
-"""Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
+"""Most characters of Client Identifiers that are remembered; each entry counts `_ENTRY` more."""
 _ENTRY = 128
 
 
@@ -20,7 +20,7 @@ class Clients:
         self._names: WeightedLru[int, str] = WeightedLru(MEMORY)
 
     def packet(self, event: PacketSeen, packet: Packet | None) -> None:
-        """Take a packet; only CONNECT and CONNACK say something."""
+        """Read a packet; only CONNECT and CONNACK tell an identifier."""
         name = ""
         if isinstance(packet, Connect):
             name = packet.client_id
@@ -30,7 +30,7 @@ class Clients:
             self._names.put(event.ends.number, name, len(name) + _ENTRY)
 
     def name(self, ends: Endpoints) -> str:
-        """Return the Client Identifier; empty when no packet told it."""
+        """Return the Client Identifier; empty if it is unknown."""
         return self._names.get(ends.number) or ""
 
     def end(self, ends: Endpoints) -> None:
@@ -39,5 +39,5 @@ class Clients:
 
 
 def called(client: str, ends: Endpoints) -> str:
-    """Return what to call the client: its identifier, else its address, else the number of the connection."""
+    """Return a name for the client: its identifier, else its address, else the number of the connection."""
     return client or ends.client or f"connection {ends.number}"

@@ -1,4 +1,4 @@
-"""When a connection is at its end: an end that has closed still gets what the other one sends."""
+"""When a connection has ended: an end that has sent FIN still receives what the other one sends."""
 
 from collections.abc import Hashable
 from typing import Generic, TypeVar
@@ -10,14 +10,14 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class Closings(Generic[Name]):
-    """Knows of each connection, by any name, whether one of its ends has closed; it can be pickled."""
+    """Remembers for each connection, by any key, which end has closed."""
 
     def __init__(self) -> None:
         self._half: dict[Name, Direction | None] = {}
-        """The end that has closed."""
+        """The end that has closed; None if it is unknown."""
 
     def over(self, name: Name, event: Closed) -> bool:
-        """Take a close; return whether it is the end of its connection: both ends have closed, or one resets it."""
+        """Return whether a close ends its connection: both ends have closed, one reset it, or the capture ended."""
         if event.how == "FIN" and (name not in self._half or event.direction == self._half[name] is not None):
             self._half[name] = event.direction
             return False
@@ -25,5 +25,5 @@ class Closings(Generic[Name]):
         return True
 
     def forget(self, name: Name) -> None:
-        """Learn that a connection is not looked at any longer."""
+        """Forget a connection."""
         self._half.pop(name, None)

@@ -1,4 +1,4 @@
-"""A packet together with what its conversation tells about it."""
+"""Packets with what earlier packets of their connection told."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,36 +12,37 @@ from .clients import Clients
 from .events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 
 MOST_CONNECTIONS = 65_536
-"""Connections whose aliases are told apart at the same time."""
+"""Most connections whose aliases are remembered at the same time."""
 
+# Every packet of every view passes here. Building the tuple directly takes 0.4 us instead of 0.7 (timeit).
 _new = tuple.__new__
 
 
 class PacketInContext(NamedTuple):
-    """A control packet in its conversation."""
+    """A control packet, with its client and the topic it means."""
 
     event: PacketSeen
     packet: Packet | None
-    """The values; None where the bytes do not hold them."""
+    """Its values; None if it could not be read."""
     topic: Topic | None = None
-    """Of a PUBLISH, with the alias resolved."""
+    """The topic of a PUBLISH, with the alias resolved."""
     client: str = ""
-    """Client Identifier; empty when no packet told it."""
+    """Client Identifier; empty if it is unknown."""
     findings: Sequence[Finding] | None = None
-    """What is wrong with it; None when nobody looked."""
+    """Its findings; None if it was not checked."""
 
 
 TrafficItem = PacketInContext | GapSeen | Closed | Remark
-"""What the views show: packets with what is known about them, and the other events as they are."""
+"""What the views show: packets in context, and the other events as they are."""
 
 
-def ends_of(known: TrafficItem) -> Endpoints:
-    """Return the connection that a packet or another event is of."""
-    return known.event.ends if isinstance(known, PacketInContext) else known.ends
+def ends_of(item: TrafficItem) -> Endpoints:
+    """Return the connection of a packet or another event."""
+    return item.event.ends if isinstance(item, PacketInContext) else item.ends
 
 
 class ContextTracker:
-    """Follows many connections, to know the client and the topic of each packet."""
+    """Follows many connections to know the client and the topic of each packet."""
 
     __slots__ = ("_aliases", "_clients", "_names", "_topics")
 
@@ -54,7 +55,7 @@ class ContextTracker:
     def packet(
         self, event: PacketSeen, packet: Packet | None, findings: Sequence[Finding] | None = None
     ) -> PacketInContext:
-        """Return a packet with what is known about it; to be called for every packet, in order."""
+        """Return a packet in its context; call it for every packet, in order of arrival."""
         ends, topic = event.ends, None
         if isinstance(packet, Publish):
             if packet.properties:
@@ -69,11 +70,11 @@ class ContextTracker:
         return _new(PacketInContext, (event, packet, topic, self._names[1], findings))
 
     def name(self, ends: Endpoints) -> str:
-        """Return the Client Identifier of a connection; empty when no packet told it."""
+        """Return the Client Identifier of a connection; empty if it is unknown."""
         return self._clients.name(ends)
 
     def end(self, ends: Endpoints) -> None:
-        """Forget a connection of which nothing more will come."""
+        """Forget a connection that has ended."""
         self._clients.end(ends)
         self._aliases.pop(ends.number)
         self._names = (-1, "")

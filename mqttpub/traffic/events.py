@@ -1,4 +1,4 @@
-"""What happens on a connection, in the order in which it was seen."""
+"""What happens on a connection, in order of arrival."""
 
 from typing import NamedTuple
 
@@ -9,52 +9,52 @@ class Endpoints(NamedTuple):
     """The two ends of a Network Connection."""
 
     number: int
-    """Counted from 1, in the order in which the connections begin."""
+    """Number of the connection, from 1, in the order in which they begin."""
     client: str
-    """Address and port, `10.0.0.1:50000` or `[fe80::1]:50000`; empty when nothing tells it."""
+    """Address and port, `10.0.0.1:50000` or `[fe80::1]:50000`; empty if unknown."""
     server: str
     begun: bool = False
-    """Whether its beginning was seen, so that the first packet of each end is the first one that it sent."""
+    """Whether its beginning was seen, so that the first packet of each end is the first that it sent."""
 
 
 class PacketSeen(NamedTuple):
-    """A whole control packet."""
+    """A complete control packet."""
 
     ends: Endpoints
     time: int | None
-    """Nanoseconds since 1970, of the record that completed the packet; None when nothing tells it."""
+    """Nanoseconds since 1970, of the record that completed the packet; None if unknown."""
     record: int
-    """The record of the capture that completed the packet, counted from 1; 0 outside captures."""
+    """Number of the record of the capture that completed the packet, from 1; 0 outside captures."""
     data: bytes
     offset: int
-    """Where the packet begins in the bytes of its direction."""
+    """Offset of the packet in the bytes of its direction."""
     direction: Direction | None
     version: Version
     guessed: bool
-    """Whether the version rests on evidence other than the CONNECT of this connection."""
+    """Whether the version was inferred from anything but the CONNECT of this connection."""
 
 
 class GapSeen(NamedTuple):
-    """Bytes that are missing or are no packet."""
+    """Bytes that are missing or are not a packet."""
 
     ends: Endpoints
     time: int | None
     record: int
     offset: int
-    """Where the gap begins in the bytes of its direction."""
+    """Offset of the gap in the bytes of its direction."""
     direction: Direction | None
     length: int | None
-    """Bytes; None when the gap goes on to the end of the stream."""
+    """Length in bytes; None if the gap reaches to the end of the stream."""
     data: bytes
-    """What is there of the bytes (they may be cut to the first 64), empty when they were never captured."""
+    """The bytes, at most the first 64; empty if they were not captured."""
     message: str
-    """What happened, as a sentence: `1,448 bytes are missing from the capture`."""
+    """What happened, as a sentence without a full stop: `1,448 bytes are missing from the capture`."""
     malformed: bool
-    """Whether the peer sent this, as opposed to a fault of the capture."""
+    """Whether the peer sent these bytes, as opposed to a fault of the capture."""
 
 
 class Closed(NamedTuple):
-    """An end closed its side, or reset the connection, or the capture ended."""
+    """An end closed its side or reset the connection, or the capture ended."""
 
     ends: Endpoints
     time: int | None
@@ -66,7 +66,7 @@ class Closed(NamedTuple):
 
 
 class Remark(NamedTuple):
-    """Something worth knowing about a connection: a guessed version, a WebSocket upgrade, TLS."""
+    """A remark about a connection: a guessed version, a WebSocket upgrade, TLS."""
 
     ends: Endpoints
     time: int | None

@@ -94,7 +94,7 @@ class Statistics:
         """Count an exchange that ended."""
         kind = "acks" if exchange.outcome == "orphan" else kind_of(exchange)
         self.outcomes[kind, exchange.outcome] += 1
-        duration = exchange.duration if exchange.outcome in ("complete", "refused") else None
+        duration = exchange.duration_ns if exchange.outcome in ("complete", "refused") else None
         if duration is not None:
             key = kind, exchange.sender
             if key not in self.latencies:
@@ -205,7 +205,7 @@ class Statistics:
 
 def kind_of(exchange: Exchange) -> str:
     """Return `QoS 1`, `SUBSCRIBE` and the like."""
-    return exchange.legs[0].name if exchange.qos is None else f"QoS {exchange.qos}"
+    return exchange.packets[0].name if exchange.qos is None else f"QoS {exchange.qos}"
 
 
 def _kind(key: int) -> Kind:

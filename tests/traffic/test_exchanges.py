@@ -34,7 +34,7 @@ def brief(talk: Talk) -> list[tuple[str, str, list[str]]]:
 
 
 def _brief(each: Exchange) -> tuple[str, str, list[str]]:
-    return each.sender.value if each.sender else "?", each.outcome, [leg.name for leg in each.legs]
+    return each.sender.value if each.sender else "?", each.outcome, [leg.name for leg in each.packets]
 
 
 def said(packet_id: int, qos: int = 1, **more: Any) -> Publish:
@@ -47,9 +47,9 @@ def test_the_walkthrough() -> None:
     assert _brief(zero) == ("client", "sent", ["PUBLISH"])
     assert _brief(one) == ("client", "complete", ["PUBLISH", "PUBACK"])
     assert _brief(two) == ("client", "complete", ["PUBLISH", "PUBREC", "PUBREL", "PUBCOMP"])
-    assert (one.packet_id, one.qos, one.size, one.reason, one.duration) == (25674, 1, 23, 0x10, 39 * MS)
-    assert [leg.reason for leg in two.legs] == [None, 0x10, 0, 0]
-    assert (two.duration, two.client, two.version) == (79 * MS, "mqttx_0c668d0d", Version.V5)
+    assert (one.packet_id, one.qos, one.size_bytes, one.reason, one.duration_ns) == (25674, 1, 23, 0x10, 39 * MS)
+    assert [leg.reason for leg in two.packets] == [None, 0x10, 0, 0]
+    assert (two.duration_ns, two.client, two.version) == (79 * MS, "mqttx_0c668d0d", Version.V5)
     assert one.topic is not None
     assert one.topic.name == "request"
 
@@ -82,8 +82,8 @@ def test_a_reason_code_from_80_on_refuses(code: int, outcome: str) -> None:
 def test_a_redelivery_belongs_to_its_exchange() -> None:
     talk = Talk().client(said(1), said(1, dup=True), said(1, dup=True)).server(Puback(packet_id=1))
     (only,) = exchanged(talk.events)
-    assert (only.dups, only.outcome, [leg.dup for leg in only.legs]) == (2, "complete", [False, True, True, False])
-    assert only.duration == 3 * MS
+    assert (only.dups, only.outcome, [leg.dup for leg in only.packets]) == (2, "complete", [False, True, True, False])
+    assert only.duration_ns == 3 * MS
 
 
 def test_without_dup_the_identifier_is_used_again() -> None:
@@ -118,7 +118,7 @@ def test_acks_without_a_request_are_orphans() -> None:
         ("client", "orphan", ["PUBREC"]),
         ("client", "orphan", ["PUBREL"]),
     ]
-    assert [each.duration for each in exchanged(talk.events)] == [None] * 5
+    assert [each.duration_ns for each in exchanged(talk.events)] == [None] * 5
 
 
 def test_the_ack_of_another_qos_is_an_orphan_and_changes_nothing() -> None:
@@ -145,10 +145,10 @@ def test_a_session_goes_on_on_the_next_connection() -> None:
     assert _brief(left2) == ("client", "unfinished", ["PUBLISH", "PUBREC", "PUBREL"])
     assert _brief(left1) == ("client", "unfinished", ["PUBLISH"])
     assert _brief(release) == ("client", "complete", ["PUBREL", "PUBCOMP"])
-    assert (release.resumed, release.topic, release.size, release.ends.number) == (True, left2.topic, 4, 2)
+    assert (release.resumed, release.topic, release.size_bytes, release.ends.number) == (True, left2.topic, 4, 2)
     assert _brief(again) == ("client", "complete", ["PUBLISH", "PUBACK"])
-    assert (again.resumed, again.dups, again.duration) == (True, 1, 14 * MS)
-    assert release.duration is None
+    assert (again.resumed, again.dups, again.duration_ns) == (True, 1, 14 * MS)
+    assert release.duration_ns is None
 
 
 def test_without_a_session_nothing_goes_on() -> None:
@@ -168,26 +168,27 @@ def test_order_is_that_of_arrival() -> None:
     """The PUBACK carries the earlier time."""
     talk = Talk().client(said(1)).server(Puback(packet_id=1), after=-5 * MS)
     (only,) = exchanged(talk.events)
-    assert (only.outcome, only.duration) == ("complete", -5 * MS)
+    assert (only.outcome, only.duration_ns) == ("complete", -5 * MS)
 
 
 def test_without_times_there_is_no_duration() -> None:
     talk = Talk()
     talk.time = None
     (only,) = exchanged(talk.client(said(1)).server(Puback(packet_id=1)).events)
-    assert only.duration is None
+    assert only.duration_ns is None
 
 
-def test_legs_are_kept_up_to_a_number() -> None:
+def test_the_packets_of_an_exchange_are_kept_up_to_a_number() -> None:
     talk = Talk().client(said(1, 2)).server(*[Pubrec(packet_id=1)] * 50).client(Pubrel(packet_id=1))
     (only,) = exchanged(talk.events)
-    assert (len(only.legs), only.more, only.legs[-1].name) == (module.MOST_LEGS, 52 - module.MOST_LEGS, "PUBREL")
+    assert (len(only.packets), only.more) == (module.MOST_PACKETS, 52 - module.MOST_PACKETS)
+    assert only.packets[-1].name == "PUBREL"
 
 
-def test_open_exchanges_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MEMORY", 10 * (module._ENTRY + module._LEG + 4))
+def test_open_exchanges_are_kept_up_to_a_number() -> None:
+    memory_bytes = 10 * (module.ENTRY_BYTES + module.PACKET_BYTES + 4)
     one, two = Talk(1).client(said(1), said(2)), Talk(2).client(*(said(number) for number in range(1, 10)))
-    exchanges = Exchanges()
+    exchanges = Exchanges(memory_bytes)
     for event in packets([*one.events, *two.events]):
         exchanges.packet(event, decode_packet(event.data, event.version))
     assert exchanges.forgotten == 1
@@ -197,10 +198,12 @@ def test_open_exchanges_are_kept_up_to_a_number(monkeypatch: pytest.MonkeyPatch)
     assert exchanges._weight == 0
 
 
-def test_an_exchange_alone_is_kept_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MEMORY", 100)
+def test_an_exchange_alone_is_kept_however_large() -> None:
     talk = Talk().client(said(1, topic="t" * 500), said(2, topic="t" * 500)).server(Puback(packet_id=2))
-    assert [each.packet_id for each in exchanged(talk.events)] == [2]
+    exchanges = Exchanges(memory_bytes=100)
+    done = [exchanges.packet(event, decode_packet(event.data, event.version)) for event in packets(talk.events)]
+    assert [each.packet_id for each in done if each] == [2]
+    assert list(exchanges.finish(talk.ends)) == []
 
 
 def packets(events: list[Event]) -> Iterator[PacketSeen]:
@@ -215,6 +218,6 @@ def test_every_packet_is_in_one_exchange(events: list[Event]) -> None:
     read = [decode_packet(event.data, event.version) for event in packets(events)]
     expected = [each for each in read if isinstance(each, wanted) and getattr(each, "qos", 0) != 3]
     found = exchanged(events)
-    assert sum(len(each.legs) + each.more for each in found) == len(expected)
+    assert sum(len(each.packets) + each.more for each in found) == len(expected)
     assert sum(each.dups for each in found) == sum(bool(getattr(each, "dup", False)) for each in expected)
-    assert all(each.legs and each.outcome for each in found)
+    assert all(each.packets and each.outcome for each in found)

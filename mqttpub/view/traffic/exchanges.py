@@ -59,7 +59,7 @@ class ExchangeLines:
         name = name if self.width is None else clip(name, self.client)
         mark = exchange.sender.mark if exchange.sender else "-"
         return [
-            (self.clock.show(exchange.legs[0].time), "offset"),
+            (self.clock.show(exchange.packets[0].time), "offset"),
             (" ", ""),
             (name + " " * (self.client - reach(name, self.client)), "text" if exchange.client else "dim"),
             (f" {mark} ", "mark"),
@@ -95,8 +95,8 @@ def _about(exchange: Exchange) -> Iterator[Fact]:
         yield from topic_facts(exchange.topic)
     for each in exchange.filters:
         yield Fact(escape(each) or '""', "topic")
-    if exchange.size is not None:
-        yield Fact(f"{exchange.size} B", "length")
+    if exchange.size_bytes is not None:
+        yield Fact(f"{exchange.size_bytes} B", "length")
     if exchange.resumed:
         yield Fact("resumed", "note")
     if exchange.dups > 1:
@@ -105,16 +105,16 @@ def _about(exchange: Exchange) -> Iterator[Fact]:
 
 def _legs(exchange: Exchange) -> Iterator[Line]:
     """Yield the legs; a request that is the first of them goes without saying, unless it is a re-delivery."""
-    before = exchange.legs[0]
+    before = exchange.packets[0]
     if before.name not in _REQUESTS or before.dup:
         yield fit(_named(exchange, before), None, 1)
-    for number, leg in enumerate(exchange.legs[1:], 1):
-        if exchange.more and number == len(exchange.legs) - 1:
+    for number, leg in enumerate(exchange.packets[1:], 1):
+        if exchange.more and number == len(exchange.packets) - 1:
             yield [(f"... {exchange.more} more ...", "dim")]
         yield fit(_leg(exchange, leg, before), None, 1)
         before = leg
-    if len(exchange.legs) > 2 and exchange.duration is not None:
-        yield [(f"in {duration(exchange.duration)}", "number")]
+    if len(exchange.packets) > 2 and exchange.duration_ns is not None:
+        yield [(f"in {duration(exchange.duration_ns)}", "number")]
 
 
 def _named(exchange: Exchange, leg: HandshakePacket) -> Iterator[Fact]:
@@ -134,9 +134,9 @@ def _leg(exchange: Exchange, leg: HandshakePacket, before: HandshakePacket) -> I
 
 def exchange_record(exchange: Exchange) -> dict[str, Any]:
     """Return an exchange as values that JSON has; names, kinds and latency are those of the table `exchanges`."""
-    ends, topic, last = exchange.ends, exchange.topic, exchange.legs[-1]
+    ends, topic, last = exchange.ends, exchange.topic, exchange.packets[-1]
     return {
-        "begin": _time(exchange.legs[0].time),
+        "begin": _time(exchange.packets[0].time),
         "end": _time(last.time),
         "connection": ends.number,
         "client": json_text(exchange.client) or None,
@@ -150,14 +150,14 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
         "topic": json_text(topic.name) if topic and topic.name is not None else None,
         "alias": topic.alias if topic else None,
         "filters": [json_text(each) for each in exchange.filters],
-        "payload_length": exchange.size,
+        "payload_length": exchange.size_bytes,
         "outcome": exchange.outcome,
         "reason_code": exchange.reason,
         "reason": _reason(exchange, last),
         "dups": exchange.dups,
         "resumed": exchange.resumed,
         "latency_us": exchange.latency_us,
-        "legs": [_leg_record(exchange, leg) for leg in exchange.legs],
+        "legs": [_leg_record(exchange, leg) for leg in exchange.packets],
         "legs_left_out": exchange.more,
     }
 

@@ -66,20 +66,20 @@ def truth(events: Iterable[Event]) -> list[dict[str, Any]]:
 
 
 def _row(each: Exchange) -> dict[str, Any]:
-    first, last = each.legs[0], each.legs[-1]
+    first, last = each.packets[0], each.packets[-1]
     row: dict[str, Any] = {
         "capture": "", "connection": key(each.ends), "client_id": told(each.client) or None, "client": each.ends.client,
         "server": each.ends.server, "version": each.version.label,
         "sender": each.sender.value if each.sender else None, "kind": kind_of(each), "qos": each.qos,
         "packet_id": each.packet_id, "topic": told(each.topic.name) if each.topic else None,
-        "payload_length": each.size, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
-        "packets": len(each.legs) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
+        "payload_length": each.size_bytes, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
+        "packets": len(each.packets) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
         "begin": _us(first.time), "end": _us(last.time), "first_frame": first.record, "last_frame": last.record,
         "filters": [told(one) for one in each.filters] or None,
     }  # fmt: skip
     row["latency_us"] = each.latency_us
     for name in LEGS:
-        row[f"{name.lower()}_time"] = next((_us(leg.time) for leg in each.legs if leg.name == name), None)
+        row[f"{name.lower()}_time"] = next((_us(leg.time) for leg in each.packets if leg.name == name), None)
     return row
 
 
@@ -288,7 +288,7 @@ def test_what_is_left_later_is_not_resumed() -> None:
 
 def test_very_many_packets_of_one_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on for long without a fresh start is followed one by one."""
-    monkeypatch.setattr(scalar, "MOST_LEGS", 1000)
+    monkeypatch.setattr(scalar, "MOST_PACKETS", 1000)
     talk = Talk().server(*[Puback(packet_id=1)] * 3, *[Pubrec(packet_id=1)] * (2 * MOST_STEPS), after=1000)
     check(talk.client(Pubrel(packet_id=1)).server(Puback(packet_id=1), Pubcomp(packet_id=1)).events, [50, 100])
 
