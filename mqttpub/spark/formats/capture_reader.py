@@ -25,7 +25,7 @@ from ...columns.schema import PACKETS
 from ..pipeline.reading import SourceFrames, SourceReader
 from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen
 from ..pipeline.state_classes import keeps
-from .errors import CaptureError, OptionError, told
+from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
 
@@ -43,7 +43,7 @@ class UnseenError(CaptureError):
     """A task cannot open a file that was there when the files were listed."""
 
 
-class Share(InputPartition):
+class CaptureShare(InputPartition):
     """What one task reads: some captures, and of their connections those of a bucket."""
 
     def __init__(self, sources: list[Source], bucket: int, buckets: int, table: bytes = b"") -> None:
@@ -55,7 +55,7 @@ class Share(InputPartition):
 
 
 @keeps("spark/capture", "_memory _reader _skip_broken")
-class Capture:
+class CaptureDecoder:
     """Goes through captures one after the other; it can be pickled between two."""
 
     def __init__(
@@ -104,7 +104,7 @@ def _words(error: BadCapture | BadText | OSError) -> str:
     return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
 
 
-def capture(options: Options, bucket: int, buckets: int, table: bytes = b"") -> Capture:
+def capture_decoder(options: Options, bucket: int, buckets: int, table: bytes = b"") -> CaptureDecoder:
     """Return what reads captures as the options say."""
     ports = options.json("ports") if options.text("ports").startswith("[") else options.text("ports").split(",")
     try:
@@ -112,7 +112,7 @@ def capture(options: Options, bucket: int, buckets: int, table: bytes = b"") -> 
     except (TypeError, ValueError):
         raise OptionError(f"option 'ports' is a list of TCP ports, not '{options.text('ports')}'") from None
     skip = options.choice("broken", "fail", ("fail", "skip")) == "skip"
-    return Capture(bucket, buckets, numbers, skip, table)
+    return CaptureDecoder(bucket, buckets, numbers, skip, table)
 
 
 def buckets(options: Options) -> int:
@@ -129,7 +129,7 @@ class CaptureReader(DataSourceReader):
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options = options
         self.schema = schema
-        capture(options, 0, 1)
+        capture_decoder(options, 0, 1)
         check(schema, PACKETS)
         self._paths = [_local(path) for path in options.paths()]
         if not self._paths:
@@ -137,7 +137,7 @@ class CaptureReader(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Return what tasks read."""
-        with told(CaptureError):
+        with short_errors(CaptureError):
             most, sources = buckets(self.options), self._sources()
             if not self.options.flag("alone"):
                 return _divided(sources, most)
@@ -156,11 +156,11 @@ class CaptureReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a share."""
-        assert isinstance(partition, Share)
+        assert isinstance(partition, CaptureShare)
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
-        with told(CaptureError):
-            made = capture(self.options, partition.bucket, partition.buckets, partition.table)
+        with short_errors(CaptureError):
+            made = capture_decoder(self.options, partition.bucket, partition.buckets, partition.table)
             for batch in _all(made, partition.sources):
                 kept = self.keep(batch) if self.keep else batch
                 if kept.num_rows:
@@ -170,10 +170,10 @@ class CaptureReader(DataSourceReader):
 def _divided(sources: list[Source], count: int) -> list[InputPartition]:
     """Return what so many tasks read, each as much of the connections as another."""
     table = shares([source.path for source in sources if source.capture and not source.problem], count)
-    return [Share(sources, bucket, count, table) for bucket in range(count)]
+    return [CaptureShare(sources, bucket, count, table) for bucket in range(count)]
 
 
-def _all(made: Capture, sources: list[Source]) -> Iterator[pa.RecordBatch]:
+def _all(made: CaptureDecoder, sources: list[Source]) -> Iterator[pa.RecordBatch]:
     for source in sources:
         yield from made.rows(source)
     yield from made.rest()
@@ -184,9 +184,9 @@ class FilteringReader(CaptureReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802
         """Take the filters that can be applied to columns, and yield the others."""
-        from .pushdown import Kept
+        from .pushdown import PushedFilters
 
-        kept = Kept(self.schema)
+        kept = PushedFilters(self.schema)
         for each in filters:
             if not kept.take(each):
                 yield each
@@ -195,7 +195,7 @@ class FilteringReader(CaptureReader):
 
 def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
     """Return what reads captures once; raises OptionError."""
-    with told():
+    with short_errors():
         options = Options(given, OPTIONS)
         return (FilteringReader if options.flag("pushdown") else CaptureReader)(options, schema)
 

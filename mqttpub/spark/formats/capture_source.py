@@ -38,9 +38,9 @@ class Captures(DataSource):
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """Say that captures are only read."""
-        from .errors import OptionError, told
+        from .errors import OptionError, short_errors
 
-        with told():
+        with short_errors():
             raise OptionError("captures are read, not written: the format 'mqtt' publishes rows")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802

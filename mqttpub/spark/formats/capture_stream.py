@@ -27,8 +27,8 @@ from ...columns.schema import PACKETS
 from ...common.files import replace_whole
 from ..pipeline.checkpoint import StateError, dumps, load
 from ..pipeline.sources import HIDDEN, NoSource, Source, examine, expand
-from .capture_reader import READING, Capture, buckets, capture
-from .errors import CaptureError, OptionError, told
+from .capture_reader import READING, CaptureDecoder, buckets, capture_decoder
+from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
 
@@ -40,7 +40,7 @@ Offset = dict[str, int]
 """`files` counts those of the list; `begun`, 0 where it is missing, those behind which the present capture began."""
 
 
-class Span(InputPartition):
+class FileRange(InputPartition):
     """What one task reads: files of the list, and of their connections those of a bucket."""
 
     def __init__(self, start: Offset, end: Offset, bucket: int, buckets: int) -> None:
@@ -56,7 +56,7 @@ def _begun(offset: Offset) -> int:
     return offset.get("begun", 0)
 
 
-class Found:
+class KnownFiles:
     """The files that were found so far, in a file of their own."""
 
     def __init__(self, folder: Path) -> None:
@@ -95,7 +95,7 @@ def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:
     return folder / f"{count:09}-{bucket}of{buckets}.state"
 
 
-class Here(NamedTuple):
+class FolderState(NamedTuple):
     """What is in the folder."""
 
     files: int
@@ -114,7 +114,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         self.schema = schema
         self._given = given
-        self._last: Here | None = None
+        self._last: FolderState | None = None
         """Where a query ends that reads only what is there."""
 
     @cached_property
@@ -129,8 +129,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Path(self.options.needed("state", why)).absolute()
 
     @cached_property
-    def _found(self) -> Found:
-        return Found(self.folder)
+    def _found(self) -> KnownFiles:
+        return KnownFiles(self.folder)
 
     @cached_property
     def _buckets(self) -> int:
@@ -148,12 +148,12 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> Offset:  # noqa: N802
         """Return where a new query begins: with the first file."""
-        with told(CaptureError):
+        with short_errors(CaptureError):
             if not self.options.paths():
                 raise OptionError("there is nothing to read: load() takes a folder, or a glob")
             self._check_apart()
             check(self.schema, PACKETS)
-            capture(self.options, 0, self._buckets)
+            capture_decoder(self.options, 0, self._buckets)
             return {"files": 0}
 
     def _check_apart(self) -> None:
@@ -165,15 +165,15 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return how many files one batch may bring."""
-        with told(CaptureError):
+        with short_errors(CaptureError):
             if "max_files_per_trigger" in self.options:
                 return ReadMaxFiles(self.options.number("max_files_per_trigger", 1, 1))
             return ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
         """Return up to which file all have been written to their end."""
-        with told(CaptureError):
-            last = self._last or self._here(self.options.seconds("settle", SETTLE))
+        with short_errors(CaptureError):
+            last = self._last or self._folder_state(self.options.seconds("settle", SETTLE))
             if start["files"] > len(self._found.paths):
                 raise CaptureError(
                     f"the checkpoint of this query is at file {start['files']}, but the state '{self.folder}' "
@@ -187,10 +187,10 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Take all files that are there, the newest too: whoever reads only what is there knows that it is whole."""
-        with told(CaptureError):
-            self._last = self._here(0.0)
+        with short_errors(CaptureError):
+            self._last = self._folder_state(0.0)
 
-    def _here(self, settle: float) -> Here:
+    def _folder_state(self, settle: float) -> FolderState:
         """Add to the list what came, and return where it ends."""
         idle = self.options.seconds("idle", 0.0)
         new = self._new_files()
@@ -199,7 +199,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._found.add(settled)
         over = "idle" in self.options and settled == good and bool(self._found.paths)
         changing = [each.path for each in new] + self._found.paths[-1:]
-        return Here(len(self._found.paths), over and _quiet(changing, idle))
+        return FolderState(len(self._found.paths), over and _quiet(changing, idle))
 
     def _new_files(self) -> list[Source]:
         """Return the captures that are not in the list, in their order."""
@@ -212,14 +212,14 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return what tasks read."""
-        with told(CaptureError):
+        with short_errors(CaptureError):
             if start == end:
                 return []
-            return [Span(start, end, bucket, self._buckets) for bucket in range(self._buckets)]
+            return [FileRange(start, end, bucket, self._buckets) for bucket in range(self._buckets)]
 
     def commit(self, end: Offset) -> None:
         """Forget what was known behind files before."""
-        with told(CaptureError):
+        with short_errors(CaptureError):
             for path in self.folder.glob("*.state"):
                 if int(path.name.partition("-")[0]) < end["files"] + (_begun(end) == end["files"]):
                     path.unlink(missing_ok=True)
@@ -228,10 +228,10 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of some files, and keep what is known behind them."""
-        assert isinstance(partition, Span)
+        assert isinstance(partition, FileRange)
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
-        with told(CaptureError):
+        with short_errors(CaptureError):
             paths = _lines(self.folder / FILES, str)
             made = self._known(partition, paths)
             for path in paths[partition.start : partition.end]:
@@ -241,15 +241,15 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             else:
                 replace_whole(self._state(partition, partition.end), dumps(made))
 
-    def _state(self, partition: Span, count: int) -> Path:
+    def _state(self, partition: FileRange, count: int) -> Path:
         return _state_path(self.folder, count, partition.bucket, partition.buckets)
 
-    def _known(self, partition: Span, paths: list[str]) -> Capture:
+    def _known(self, partition: FileRange, paths: list[str]) -> CaptureDecoder:
         """Return what is known behind the files before, from a file or, where Spark had no use for rows, anew."""
         for count in range(partition.start, partition.begun, -1):
             path = self._state(partition, count)
             if path.exists():
-                made: Capture = _loaded(path)
+                made: CaptureDecoder = _loaded(path)
                 break
         else:
             count, made = partition.begun, self._new(partition)
@@ -258,8 +258,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 continue
         return made
 
-    def _new(self, partition: Span) -> Capture:
-        return capture(self.options, partition.bucket, partition.buckets)
+    def _new(self, partition: FileRange) -> CaptureDecoder:
+        return capture_decoder(self.options, partition.bucket, partition.buckets)
 
 
 def _quiet(paths: list[str], seconds: float) -> bool:
@@ -281,6 +281,6 @@ def _fitting(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[p
 def _loaded(path: Path) -> Any:
     """Return what is known behind a file; raises CaptureError."""
     try:
-        return load(path, Capture)
+        return load(path, CaptureDecoder)
     except StateError as error:
         raise CaptureError(f"{error}; without this file, the captures before are read again") from None

@@ -21,7 +21,7 @@ _IDENTIFIER = struct.Struct("<H")
 _TAKEN = struct.Struct(f"<H{DIGEST}s")
 
 
-class Parts(NamedTuple):
+class MessageKey(NamedTuple):
     """What of a PUBLISH with a Packet Identifier tells it from others."""
 
     qos: int
@@ -31,7 +31,7 @@ class Parts(NamedTuple):
     """Stands for topic and payload; properties may change while a message waits."""
 
 
-def parts(data: bytes) -> Parts | None:
+def message_key(data: bytes) -> MessageKey | None:
     """Return the parts of a whole and sound PUBLISH of MQTT 5.0; None at QoS 0."""
     qos = data[0] >> 1 & 3
     if not qos:
@@ -46,7 +46,7 @@ def parts(data: bytes) -> Parts | None:
     size, at = _variable(data, at + 2)
     digest = blake2b(text, digest_size=DIGEST, person=len(text).to_bytes(2, "big"))
     digest.update(memoryview(data)[at + size :])
-    return Parts(qos, data[0] & 8 != 0, packet_id, digest.digest())
+    return MessageKey(qos, data[0] & 8 != 0, packet_id, digest.digest())
 
 
 def _variable(data: bytes, at: int) -> tuple[int, int]:
@@ -78,13 +78,13 @@ class Deliveries:
         self._open.clear()
         self._last.clear()
 
-    def known(self, message: Parts) -> bool:
+    def known(self, message: MessageKey) -> bool:
         """Tell whether a message has been taken before."""
         if message.qos == 2:
             return message.packet_id in self._open
         return message.dup and self._doubted.get(message.packet_id) == message.digest
 
-    def take(self, message: Parts) -> None:
+    def take(self, message: MessageKey) -> None:
         """Note a message that was taken, or that came again."""
         if message.qos == 2:
             self._open.add(message.packet_id)

@@ -45,7 +45,7 @@ class RefusedError(SourceError):
 
 
 @contextmanager
-def told(kind: type[SourceError] = SourceError) -> Iterator[None]:
+def short_errors(kind: type[SourceError] = SourceError) -> Iterator[None]:
     """Turn what goes wrong within a worker of Spark's into one of our errors, and let it be told in one line.
 
     What the system says about files becomes `kind`. The worker ends with its first exception,

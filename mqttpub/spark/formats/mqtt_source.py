@@ -32,18 +32,18 @@ class Mqtt(DataSource):
 
     def reader(self, schema: StructType) -> Any:
         """Say that a broker holds no table."""
-        from .errors import OptionError, told
+        from .errors import OptionError, short_errors
 
-        with told():
+        with short_errors():
             raise OptionError("MQTT messages can only be read as a stream: spark.readStream.format('mqtt')")
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
         """Return what publishes the rows of a table; raises OptionError in mode overwrite."""
-        from .errors import OptionError, told
+        from .errors import OptionError, short_errors
         from .publish import TableSink
 
         if overwrite:
-            with told():
+            with short_errors():
                 raise OptionError("what was published cannot be overwritten: use mode('append')")
         return TableSink(dict(self.options), schema)
 

@@ -1,6 +1,6 @@
 """`df.write.format("mqtt")` and `writeStream`: each row is published, by the publisher of the program.
 
-A task publishes its rows over one connection and is done when all are acknowledged. Rows that are
+A task publishes its rows over one connection and is done when all are acknowledged. RowReader that are
 refused, by the broker or because no PUBLISH can carry them, make no task fail, since Spark would
 publish all its rows again; they are reported when all tasks are done. Where Spark runs a task
 again all the same, receivers know the rows that come twice by the User Property `mqttpub-row`.
@@ -27,9 +27,9 @@ from ...spec.packets import Publish
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from .errors import OptionError, RefusedError, told
+from .errors import OptionError, RefusedError, short_errors
 from .options import CONNECTION, Options, target
-from .rows import Rows, Unfit, Writers
+from .rows import MessageMaker, RowReader, UnfitRow
 
 OPTIONS = CONNECTION | {"topic", "qos", "retain", "properties", "row_property", "refused", "window", "reconnects"}
 SESSION_EXPIRY = 300
@@ -45,31 +45,31 @@ DOUBTFUL = "it is not known whether it arrived: the broker has lost the session"
 log = logging.getLogger("mqttpub.spark")
 
 
-class Published(WriterCommitMessage):
+class PublishedRows(WriterCommitMessage):
     """What a task tells of its rows."""
 
     def __init__(self, rows: int, refused: Counter[str], file: str | None) -> None:
         self.rows = rows
-        """Rows that were acknowledged, or sent at QoS 0."""
+        """RowReader that were acknowledged, or sent at QoS 0."""
         self.refused = refused
         """How many rows were not published, by reason."""
         self.file = file
         """Where they are reported."""
 
 
-class Feed:
+class RowSource:
     """The rows of a task, as a source of messages for a publisher; `unfit` is told of those that can be none."""
 
     descriptor = None
 
     def __init__(
-        self, batches: Iterable[pa.RecordBatch], rows: Rows, version: Version, name: str | None,
+        self, batches: Iterable[pa.RecordBatch], rows: RowReader, version: Version, name: str | None,
         unfit: Callable[[int, None, str], None],
     ) -> None:  # fmt: skip
         self.ended = False
         self._unfit = unfit
         self._rows = (row for batch in batches for row in rows.read(batch))
-        self._writers = Writers(version)
+        self._writers = MessageMaker(version)
         self._name = name
         self._count = 0
 
@@ -83,11 +83,11 @@ class Feed:
                 break
             number, self._count = self._count, self._count + 1
             try:
-                if isinstance(row, Unfit):
+                if isinstance(row, UnfitRow):
                     raise row
                 name = None if self._name is None else f"{self._name}/{number}"
                 taken.append(self._writers.message(*row, number, name))
-            except Unfit as unfit:
+            except UnfitRow as unfit:
                 self._unfit(number, None, str(unfit))
         return taken
 
@@ -99,7 +99,7 @@ class Feed:
         return 0.0
 
 
-class Report:
+class RefusalLog:
     """Counts what became of rows, and writes down those that were refused."""
 
     def __init__(self, folder: str | None, name: str) -> None:
@@ -118,35 +118,35 @@ class Report:
             self._file = open(self._path, "w", encoding="utf-8")  # noqa: SIM115
         self._file.write(json.dumps({"row": number, "topic": topic, "reason": reason}) + "\n")
 
-    def end(self) -> Published:
+    def end(self) -> PublishedRows:
         """Return the whole."""
         if self._file:
             self._file.close()
-        return Published(self.rows, self.refused, str(self._path) if self._file else None)
+        return PublishedRows(self.rows, self.refused, str(self._path) if self._file else None)
 
 
-class Sink:
+class MqttSink:
     """What the sinks for tables and streams have in common; made once for each job, and sent to its tasks."""
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
-        with told():
+        with short_errors():
             self.options = Options(given, OPTIONS)
             self.columns = schema.fieldNames()
-            Rows(self.options, self.columns)
+            RowReader(self.options, self.columns)
             _check_payload(schema)
             target(self.options)
         self.job = secrets.token_hex(4)
 
-    def publish(self, batches: Iterator[pa.RecordBatch]) -> Published:
+    def publish(self, batches: Iterator[pa.RecordBatch]) -> PublishedRows:
         """Publish the rows of a task."""
         task = TaskContext.get()
         part, attempt = (task.partitionId(), task.attemptNumber()) if task else (0, 0)
         job = self._job(task)
         name = f"{job}/{part}" if self.options.flag("row_property") else None
-        with told():
+        with short_errors():
             where = _target(self.options, f"{job.replace('/', '-')}-{part}-{attempt}")
-            report = Report(self.options.maybe("refused"), f"{job.replace('/', '-')}-{part}")
-            feed = Feed(batches, Rows(self.options, self.columns), where.version, name, report.note)
+            report = RefusalLog(self.options.maybe("refused"), f"{job.replace('/', '-')}-{part}")
+            feed = RowSource(batches, RowReader(self.options, self.columns), where.version, name, report.note)
             _publish(where, feed, report, self.options)
             return report.end()
 
@@ -157,7 +157,7 @@ class Sink:
 
     def conclude(self, messages: list[WriterCommitMessage | None]) -> None:
         """Report rows that were refused: fail, unless the user wants them in files."""
-        published = [each for each in messages if isinstance(each, Published)]
+        published = [each for each in messages if isinstance(each, PublishedRows)]
         refused: Counter[str] = Counter()
         for each in published:
             refused.update(each.refused)
@@ -166,12 +166,12 @@ class Sink:
         rows = sum(each.rows for each in published)
         sentence = f"{_count(refused.total(), rows)} not published: {_reasons(refused)}"
         if "refused" not in self.options:
-            with told():
+            with short_errors():
                 raise RefusedError(sentence)
         log.warning("%s; see %s", sentence, self.options.text("refused"))
 
 
-class TableSink(Sink, DataSourceArrowWriter):
+class TableSink(MqttSink, DataSourceArrowWriter):
     """Publishes the rows of a table."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -183,7 +183,7 @@ class TableSink(Sink, DataSourceArrowWriter):
         self.conclude(messages)
 
 
-class StreamSink(Sink, DataSourceStreamArrowWriter):
+class StreamSink(MqttSink, DataSourceStreamArrowWriter):
     """Publishes the rows of a stream."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
@@ -215,7 +215,7 @@ def _target(options: Options, name: str) -> Target:
     return made if made.version > Version.V31 else made.changed(client_id=made.connect.client_id[-23:])
 
 
-def _publish(where: Target, feed: Feed, report: Report, options: Options) -> None:
+def _publish(where: Target, feed: RowSource, report: RefusalLog, options: Options) -> None:
     how = PublishOptions(
         timeout_s=options.seconds("timeout", 30.0), window=options.number("window", WINDOW, 1, 65535),
         reconnects=options.number("reconnects", 10),
@@ -228,7 +228,7 @@ def _publish(where: Target, feed: Feed, report: Report, options: Options) -> Non
         report.note(outgoing.token, outgoing.writer.packet.topic, DOUBTFUL)
 
 
-def _report(outcome: OutgoingMessage | NotSent, report: Report) -> None:
+def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
     if isinstance(outcome, NotSent):
         report.note(outcome.message.token, _topic(outcome.message), outcome.reason)
     elif outcome.refused:

@@ -29,7 +29,7 @@ _SIMPLE = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_string)
 """Types whose values Spark and Arrow compare alike; times depend on the time zone of the session."""
 
 
-class Kept:
+class PushedFilters:
     """Keeps the rows for which all filters are true."""
 
     def __init__(self, schema: StructType) -> None:
@@ -79,8 +79,10 @@ class Kept:
                 return lambda batch: test(batch.column(column), scalar)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
             return None
-        told = _TEXT_TESTS.get(filter.__class__)
-        return (lambda batch: told(batch.column(column), str(value))) if told and pa.types.is_string(type) else None
+        text_test = _TEXT_TESTS.get(filter.__class__)
+        if text_test is None or not pa.types.is_string(type):
+            return None
+        return lambda batch: text_test(batch.column(column), str(value))
 
     def _column(self, filter: Filter) -> str | None:
         path: tuple[str, ...] = getattr(filter, "attribute", ())

@@ -1,4 +1,4 @@
-"""Rows of a table as PUBLISH packets; a row that can be none is turned away with the reason."""
+"""RowReader of a table as PUBLISH packets; a row that can be none is turned away with the reason."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -35,7 +35,7 @@ WRITERS = 4096
 """How many kinds of message are remembered, topic and properties together."""
 
 
-class Kind(NamedTuple):
+class MessageKind(NamedTuple):
     """All of a message but its payload."""
 
     topic: str
@@ -44,22 +44,22 @@ class Kind(NamedTuple):
     properties: tuple[Property, ...]
 
 
-class Unfit(Exception):
+class UnfitRow(Exception):
     """A row that can be no PUBLISH; the text is the reason."""
 
 
-class Writers:
+class MessageMaker:
     """Makes messages of rows; `version` is that of the connection."""
 
     def __init__(self, version: Version) -> None:
         self.version = version
         self.of = lru_cache(WRITERS)(self._of)
 
-    def _of(self, kind: Kind) -> PublishWriter:
-        """Return what writes messages of a kind; raises Unfit."""
+    def _of(self, kind: MessageKind) -> PublishWriter:
+        """Return what writes messages of a kind; raises UnfitRow."""
         size = len(kind.topic.encode())
         if size > MOST_OF_TOPIC:
-            raise Unfit(f"the topic has {size:,} bytes, more than {MOST_OF_TOPIC:,}")
+            raise UnfitRow(f"the topic has {size:,} bytes, more than {MOST_OF_TOPIC:,}")
         packet = Publish(
             topic=kind.topic, qos=kind.qos, retain=kind.retain, properties=kind.properties,
             packet_id=1 if kind.qos else None,
@@ -68,10 +68,10 @@ class Writers:
             check_packet(packet, self.version)
             return PublishWriter(packet, self.version)
         except ValueError as error:
-            raise Unfit(str(error)) from None
+            raise UnfitRow(str(error)) from None
 
-    def message(self, kind: Kind, payload: bytes, token: Any, row: str | None) -> Message:
-        """Return the message of a row, which is named `row` in it; raises Unfit."""
+    def message(self, kind: MessageKind, payload: bytes, token: Any, row: str | None) -> Message:
+        """Return the message of a row, which is named `row` in it; raises UnfitRow."""
         writer = self.of(kind)
         if row is not None:
             named = (*kind.properties, Property(USER_PROPERTY.id, (NAME, row)))
@@ -82,14 +82,14 @@ class Writers:
 
 
 def _check_size(writer: PublishWriter, payload: bytes) -> None:
-    """Raise Unfit for a payload with which the packet is larger than a packet can be."""
+    """Raise UnfitRow for a payload with which the packet is larger than a packet can be."""
     try:
         writer.size(payload)
     except ValueError:
-        raise Unfit(f"the payload has {len(payload):,} bytes, more than a PUBLISH can carry") from None
+        raise UnfitRow(f"the payload has {len(payload):,} bytes, more than a PUBLISH can carry") from None
 
 
-class Rows:
+class RowReader:
     """Reads the rows of a table by its columns; options stand in for columns that are not there.
 
     Raises OptionError for a table that cannot be published.
@@ -112,7 +112,7 @@ class Rows:
         if ("payload" in self.names) == ("value" in self.names):
             raise OptionError("there must be a column 'payload', or 'value', and not both")
 
-    def read(self, batch: pa.RecordBatch) -> Iterator[tuple[Kind, bytes] | Unfit]:
+    def read(self, batch: pa.RecordBatch) -> Iterator[tuple[MessageKind, bytes] | UnfitRow]:
         """Yield what each row is to become."""
         columns = dict(zip(self.names, batch.columns, strict=True))
         payloads = columns.pop("payload") if "payload" in columns else columns.pop("value")
@@ -122,8 +122,8 @@ class Rows:
             row = {name: values[number] for name, values in lists.items()}
             try:
                 yield (simple(row) if simple else self._kind(row)), _payload(payload)
-            except (Unfit, OptionError) as error:
-                yield Unfit(str(error))
+            except (UnfitRow, OptionError) as error:
+                yield UnfitRow(str(error))
 
     def _simple(self, columns: Mapping[str, Any]) -> Any:
         """Return a quick way for rows without properties."""
@@ -131,19 +131,19 @@ class Rows:
             return None
         return self._plain
 
-    def _plain(self, row: Mapping[str, Any]) -> Kind:
+    def _plain(self, row: Mapping[str, Any]) -> MessageKind:
         topic = row.get("topic", self.topic)
         if topic is None:
-            raise Unfit("the topic is null")
+            raise UnfitRow("the topic is null")
         qos = row.get("qos")
         retain = row.get("retain")
         if qos is None:
             qos = self.qos
         elif qos not in (0, 1, 2):
-            raise Unfit(f"QoS is {qos}, but there are 0, 1 and 2")
-        return Kind(topic, int(qos), self.retain if retain is None else bool(retain), self.properties)
+            raise UnfitRow(f"QoS is {qos}, but there are 0, 1 and 2")
+        return MessageKind(topic, int(qos), self.retain if retain is None else bool(retain), self.properties)
 
-    def _kind(self, row: Mapping[str, Any]) -> Kind:
+    def _kind(self, row: Mapping[str, Any]) -> MessageKind:
         own = {name: row[name] for name in OWN_COLUMNS if row.get(name) is not None}
         found = [Property(OWN_COLUMNS[name].id, _value(OWN_COLUMNS[name], value)) for name, value in own.items()]
         found += [_listed(each) for each in row.get("properties") or ()]
@@ -159,12 +159,12 @@ def _payload(value: Any) -> bytes:
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
     # An empty payload would take a retained message away, so it is none that a null may stand for.
-    raise Unfit("the payload is null")
+    raise UnfitRow("the payload is null")
 
 
 def _value(row: PropertyRow, value: Any) -> Any:
     if isinstance(value, bytes) and row.key != "correlation_data":
-        raise Unfit(f"{row.label} cannot be bytes")
+        raise UnfitRow(f"{row.label} cannot be bytes")
     return property_value(row, value, "column")
 
 
@@ -175,7 +175,7 @@ def _listed(struct: Mapping[str, Any]) -> Property:
         name = str(struct.get("name") or "").lower().replace("-", "_").replace(" ", "_")
         row = BY_KEY.get(name)
     if row is None:
-        raise Unfit(f"there is no property {struct.get('id') or struct.get('name')!r}")
+        raise UnfitRow(f"there is no property {struct.get('id') or struct.get('name')!r}")
     if row.type is PAIR:
         return Property(row.id, (struct.get("key") or "", struct.get("value") or ""))
     return Property(row.id, property_value(row, struct.get("value"), "column 'properties'"))
@@ -187,5 +187,5 @@ def _pairs(value: Any) -> list[tuple[str, str]]:
         return []
     pairs = value if value and isinstance(value[0], tuple) else [tuple(each.values()) for each in value]
     if any(part is None for pair in pairs for part in pair) or any(len(pair) != 2 for pair in pairs):
-        raise Unfit("a User Property has a name and a value")
+        raise UnfitRow("a User Property has a name and a value")
     return [(str(name), str(text)) for name, text in pairs]

@@ -19,7 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from .deliveries import Deliveries, parts
+from .deliveries import Deliveries, message_key
 from .errors import SpoolError
 
 SUFFIX = ".spool"
@@ -34,7 +34,7 @@ _IDENTIFIER = struct.Struct("<H")
 CHUNK = 1 << 20
 
 
-class Entry(NamedTuple):
+class SpoolRecord(NamedTuple):
     """One record of a spool."""
 
     position: int
@@ -49,7 +49,7 @@ class Entry(NamedTuple):
         return self.position + HEAD.size + len(self.data)
 
 
-class Stretch(NamedTuple):
+class SegmentRange(NamedTuple):
     """Part of a segment, from one record to another."""
 
     path: str
@@ -60,7 +60,7 @@ class Stretch(NamedTuple):
     """Position at which the segment begins."""
 
 
-class Facts(NamedTuple):
+class SpoolFacts(NamedTuple):
     """What is remembered of a spool beside its messages."""
 
     id: str
@@ -78,20 +78,20 @@ def segments(folder: Path) -> list[tuple[int, Path]]:
     return sorted((int(name), path) for name, path in found if name.isdecimal())
 
 
-def stretches(folder: Path, start: int, end: int, size: int = SEGMENT) -> list[Stretch]:
+def segment_ranges(folder: Path, start: int, end: int, size: int = SEGMENT) -> list[SegmentRange]:
     """Return what lies between two positions, cut at segments and at about every `size` bytes."""
     found = segments(folder)
     if start < end and (not found or found[0][0] > start):
         raise SpoolError(f"the spool '{folder}' no longer holds position {start}: another query has trimmed it")
-    parted: list[Stretch] = []
+    parted: list[SegmentRange] = []
     for (base, path), following in zip(found, [*(base for base, _ in found[1:]), end], strict=True):
         low, high = max(base, start), min(following, end)
         if low < high:
-            parted += _cut(Stretch(str(path), low, high, base), size)
+            parted += _cut(SegmentRange(str(path), low, high, base), size)
     return parted
 
 
-def _cut(whole: Stretch, size: int) -> Iterator[Stretch]:
+def _cut(whole: SegmentRange, size: int) -> Iterator[SegmentRange]:
     start = whole.start
     if whole.end - start > size:
         for position, length in _heads(whole):
@@ -102,7 +102,7 @@ def _cut(whole: Stretch, size: int) -> Iterator[Stretch]:
         yield whole._replace(start=start)
 
 
-def _heads(stretch: Stretch) -> Iterator[tuple[int, int]]:
+def _heads(stretch: SegmentRange) -> Iterator[tuple[int, int]]:
     """Yield where records begin and how long they are, without looking into them."""
     with open(stretch.path, "rb") as file:
         position = stretch.start
@@ -116,19 +116,19 @@ def _heads(stretch: Stretch) -> Iterator[tuple[int, int]]:
             position += length
 
 
-def entries(stretch: Stretch, chunk: int = CHUNK) -> Iterator[Entry]:
+def spool_records(stretch: SegmentRange, chunk: int = CHUNK) -> Iterator[SpoolRecord]:
     """Yield the records of a stretch; raises SpoolError where one is broken."""
     with open(stretch.path, "rb") as file:
         file.seek(stretch.start - stretch.base)
         last = stretch.start
-        for entry in _whole(file, stretch.start, stretch.end - stretch.start, chunk):
-            last = entry.end
-            yield entry
+        for record in _whole(file, stretch.start, stretch.end - stretch.start, chunk):
+            last = record.end
+            yield record
     if last != stretch.end:
         raise SpoolError(f"the spool is broken at position {last}, in '{stretch.path}'")
 
 
-def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iterator[Entry]:
+def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iterator[SpoolRecord]:
     """Yield records as long as they are whole."""
     buffer, at, left = b"", 0, most
     while True:
@@ -139,9 +139,9 @@ def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iter
             data = buffer[at + HEAD.size : at + HEAD.size + length]
             if zlib.crc32(data, zlib.crc32(_CHECKED.pack(stamp, kind))) != checksum:
                 return
-            entry = Entry(position, stamp, kind, data)
-            at, position = at + HEAD.size + length, entry.end
-            yield entry
+            record = SpoolRecord(position, stamp, kind, data)
+            at, position = at + HEAD.size + length, record.end
+            yield record
         wanted = min(left, chunk)
         more = file.read(wanted) if wanted else b""
         if not more:
@@ -153,11 +153,11 @@ def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iter
 def ahead(folder: Path, start: int, end: int, *, rows: int | None = None, size: int | None = None) -> int:
     """Return the position behind the next `rows` messages or `size` bytes, at least one message, not behind `end`."""
     count = 0
-    for stretch in stretches(folder, start, end):
-        for entry in entries(stretch):
-            count += entry.kind == MESSAGE
-            if count and (count == rows or (size is not None and entry.end - start >= size)):
-                return entry.end
+    for stretch in segment_ranges(folder, start, end):
+        for record in spool_records(stretch):
+            count += record.kind == MESSAGE
+            if count and (count == rows or (size is not None and record.end - start >= size)):
+                return record.end
     return end
 
 
@@ -214,21 +214,21 @@ class Spool:
         """Take up the deliveries of the last segment, and return where its whole records end."""
         position = None
         with open(path, "rb") as file:
-            for entry in _whole(file, base, path.stat().st_size):
-                if (entry.kind == STATE) != (entry.position == base):
+            for record in _whole(file, base, path.stat().st_size):
+                if (record.kind == STATE) != (record.position == base):
                     break
-                position = entry.end
-                self._replay(entry)
+                position = record.end
+                self._replay(record)
         return position
 
-    def _replay(self, entry: Entry) -> None:
-        if entry.kind == STATE:
-            self.deliveries.unpack(entry.data)
-        elif entry.kind == RELEASE:
-            self.deliveries.release(*_IDENTIFIER.unpack(entry.data))
-        elif entry.kind == SESSION:
+    def _replay(self, record: SpoolRecord) -> None:
+        if record.kind == STATE:
+            self.deliveries.unpack(record.data)
+        elif record.kind == RELEASE:
+            self.deliveries.release(*_IDENTIFIER.unpack(record.data))
+        elif record.kind == SESSION:
             self.deliveries.connected(False)
-        elif message := parts(entry.data):
+        elif message := message_key(record.data):
             self.deliveries.take(message)
 
     def _begin_segment(self) -> None:
@@ -253,7 +253,7 @@ class Spool:
 
     def message(self, stamp: int, data: bytes) -> bool:
         """Add a PUBLISH of MQTT 5.0; return whether it was new."""
-        message = parts(data)
+        message = message_key(data)
         if message:
             known = self.deliveries.known(message)
             self.deliveries.take(message)
@@ -317,15 +317,15 @@ def _sync(folder: Path) -> None:
             os.close(handle)
 
 
-def _facts(path: Path, client_id: str) -> Facts:
+def _facts(path: Path, client_id: str) -> SpoolFacts:
     """Read what is remembered, or begin; raises SpoolError where the session is another's."""
     if not path.exists():
-        made = Facts(secrets.token_hex(8), client_id or f"mqttpub-{secrets.token_hex(6)}")
+        made = SpoolFacts(secrets.token_hex(8), client_id or f"mqttpub-{secrets.token_hex(6)}")
         _write_facts(path, made)
         return made
     try:
         read: dict[str, Any] = json.loads(path.read_text())
-        facts = Facts(read["id"], read["client_id"], tuple(read["filters"]))
+        facts = SpoolFacts(read["id"], read["client_id"], tuple(read["filters"]))
     except (ValueError, KeyError, TypeError):
         raise SpoolError(f"'{path}' is broken; it names the spool and its session") from None
     if client_id and facts.client_id != client_id:
@@ -335,7 +335,7 @@ def _facts(path: Path, client_id: str) -> Facts:
     return facts
 
 
-def _write_facts(path: Path, facts: Facts) -> None:
+def _write_facts(path: Path, facts: SpoolFacts) -> None:
     new = path.with_suffix(".new")
     with open(new, "w") as file:
         json.dump(facts._asdict(), file)

@@ -29,11 +29,22 @@ from ...spec.packets import Subscribe, Subscription
 from ...spec.properties import RECEIVE_MAXIMUM, SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS_MAXIMUM
 from ...spec.versions import Version
 from ...traffic.events import Endpoints
-from .errors import OptionError, SpoolError, told
+from .errors import OptionError, SpoolError, short_errors
 from .options import CONNECTION, Options, target
 from .schema import arrow_schema, check, fitted
-from .spool import MESSAGE, SEGMENT, Entry, Spool, Stretch, ahead, entries, segments, stretches, trim
-from .subscriber import Subscriber, Wishes, checked
+from .spool import (
+    MESSAGE,
+    SEGMENT,
+    SegmentRange,
+    Spool,
+    SpoolRecord,
+    ahead,
+    segment_ranges,
+    segments,
+    spool_records,
+    trim,
+)
+from .subscriber import Subscriber, SubscribeRequest, checked
 
 WEEK = 7 * 24 * 3600
 SUBSCRIBE_ID = 1
@@ -52,7 +63,7 @@ BATCH_BYTES = 32 << 20
 POLL = 0.05
 
 
-def wishes(options: Options, client_id: str) -> Wishes:
+def subscribe_request(options: Options, client_id: str) -> SubscribeRequest:
     """Return what the options ask to listen to; raises OptionError."""
     if Version.named(options.text("version", "5")) != Version.V5:
         raise OptionError("option 'version': a subscription needs MQTT 5.0")
@@ -65,7 +76,7 @@ def wishes(options: Options, client_id: str) -> Wishes:
         raise OptionError("option 'connect_properties': the spool has no place for Topic Aliases")
     properties = options.properties("subscribe_properties", "SUBSCRIBE")
     subscribe = Subscribe(packet_id=SUBSCRIBE_ID, properties=properties, subscriptions=tuple(_subscriptions(options)))
-    return Wishes(made, checked(subscribe), options.seconds("timeout", 30.0))
+    return SubscribeRequest(made, checked(subscribe), options.seconds("timeout", 30.0))
 
 
 def _window(options: Options) -> int:
@@ -85,10 +96,10 @@ def _subscriptions(options: Options) -> Iterator[Subscription]:
         )  # fmt: skip
 
 
-class Range(InputPartition):
+class SpoolRange(InputPartition):
     """What one task reads."""
 
-    def __init__(self, stretch: Stretch) -> None:
+    def __init__(self, stretch: SegmentRange) -> None:
         self.stretch = stretch
 
 
@@ -121,13 +132,13 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:  # noqa: N802
         """Return where a new query begins: at the oldest message that is kept."""
-        with told(SpoolError):
+        with short_errors(SpoolError):
             spool = self._started().spool
             return {"spool": spool.facts.id, "position": spool.first}
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
         """Return how much one batch may bring."""
-        with told():
+        with short_errors():
             if "max_rows_per_trigger" in self.options:
                 return ReadMaxRows(self.options.number("max_rows_per_trigger", 1, 1))
             if "max_bytes_per_trigger" in self.options:
@@ -136,7 +147,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Return up to where messages are there."""
-        with told(SpoolError):
+        with short_errors(SpoolError):
             spool = self._started().spool
             end = spool.position if self._last is None else self._last
             begin = self._position(start, spool.position)
@@ -155,7 +166,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         """Wait until the broker has sent what it kept."""
-        with told(SpoolError):
+        with short_errors(SpoolError):
             subscriber = self._started()
             quiet = self.options.seconds("quiet", 2.0)
             subscriber.quiet_since = time.monotonic()
@@ -166,7 +177,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def commit(self, end: dict[str, Any]) -> None:
         """Forget what Spark will not ask for again."""
-        with told(SpoolError):
+        with short_errors(SpoolError):
             trim(self.folder, end["position"])
 
     def stop(self) -> None:
@@ -193,12 +204,12 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         if self._subscriber is None:
             options = self.options
             check(self.schema, MESSAGES)
-            wishes(options, "")
+            subscribe_request(options, "")
             spool = Spool(
                 str(self.folder), window=_window(options), fsync=options.flag("fsync"),
                 segment=options.number("segment_bytes", SEGMENT, 1, 1 << 30), client_id=options.text("client_id"),
             )  # fmt: skip
-            self._subscriber = Subscriber(wishes(options, spool.facts.client_id), spool)
+            self._subscriber = Subscriber(subscribe_request(options, spool.facts.client_id), spool)
             self._subscriber.start()
             self._subscriber.connected.wait()
         self._subscriber.check()
@@ -208,36 +219,36 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return what tasks read side by side."""
-        with told(SpoolError):
+        with short_errors(SpoolError):
             size = self.options.number("split_bytes", 8 << 20, 1)
             found = segments(self.folder)
             if found and found[-1][0] + found[-1][1].stat().st_size < end["position"]:
                 raise SpoolError(f"the spool '{self.folder}' ends before position {end['position']} of the checkpoint")
-            return [Range(each) for each in stretches(self.folder, start["position"], end["position"], size)]
+            return [SpoolRange(each) for each in segment_ranges(self.folder, start["position"], end["position"], size)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the messages of one part of the spool."""
-        assert isinstance(partition, Range)
+        assert isinstance(partition, SpoolRange)
         wanted = arrow_schema(self.schema)
-        with told(SpoolError):
-            yield from (fitted(rows(each), wanted) for each in _batches(entries(partition.stretch)))
+        with short_errors(SpoolError):
+            yield from (fitted(rows(each), wanted) for each in _batches(spool_records(partition.stretch)))
 
 
-def _batches(found: Iterator[Entry]) -> Iterator[list[Entry]]:
-    batch: list[Entry] = []
+def _batches(found: Iterator[SpoolRecord]) -> Iterator[list[SpoolRecord]]:
+    batch: list[SpoolRecord] = []
     size = 0
-    for entry in found:
-        if entry.kind == MESSAGE:
-            if batch and (len(batch) == BATCH or size + len(entry.data) > BATCH_BYTES):
+    for record in found:
+        if record.kind == MESSAGE:
+            if batch and (len(batch) == BATCH or size + len(record.data) > BATCH_BYTES):
                 yield batch
                 batch, size = [], 0
-            batch.append(entry)
-            size += len(entry.data)
+            batch.append(record)
+            size += len(record.data)
     if batch:
         yield batch
 
 
-def rows(messages: list[Entry]) -> pa.RecordBatch:
+def rows(messages: list[SpoolRecord]) -> pa.RecordBatch:
     """Return messages as a table of the schema MESSAGES."""
     from ...columns.decode.decode import decode
 
@@ -247,7 +258,7 @@ def rows(messages: list[Entry]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*arrays, positions], schema=MESSAGES)
 
 
-def _frames(messages: list[Entry]) -> Frames:
+def _frames(messages: list[SpoolRecord]) -> Frames:
     """Return messages as the decoder takes them."""
     count = len(messages)
     end = np.cumsum([len(each.data) for each in messages], dtype=np.int64)

@@ -25,7 +25,7 @@ SESSION_LOST = "the broker has no session any more: what it kept since the last 
 log = logging.getLogger("mqttpub.spark")
 
 
-class Wishes(NamedTuple):
+class SubscribeRequest(NamedTuple):
     """What to listen to, and how."""
 
     target: Target
@@ -69,14 +69,14 @@ def _check_granted(packet: Subscribe, codes: tuple[int, ...], version: Version) 
 class Subscriber(threading.Thread):
     """Keeps a subscription alive through losses of the connection, until it is stopped or refused."""
 
-    def __init__(self, wishes: Wishes, spool: Spool) -> None:
+    def __init__(self, request: SubscribeRequest, spool: Spool) -> None:
         super().__init__(name="mqttpub-subscriber", daemon=True)
         self.spool = spool
         self.connected = threading.Event()
         """Set from the first SUBACK on, and when there will be none."""
         self.quiet_since = time.monotonic()
         """When the spool last grew, on the monotonic clock."""
-        self._wishes = wishes
+        self._request = request
         self._stopping = False
         self._failed: Exception | None = None
         self._attempts = 0
@@ -94,7 +94,7 @@ class Subscriber(threading.Thread):
     def stop(self) -> None:
         """End the connection; the session stays with the broker."""
         self._stopping = True
-        self.join(self._wishes.timeout)
+        self.join(self._request.timeout)
 
     def run(self) -> None:
         """Listen until stopped."""
@@ -110,9 +110,9 @@ class Subscriber(threading.Thread):
 
     def _again(self) -> None:
         try:
-            wishes = self._wishes
-            receiver = Receiver(wishes.target.version, self.spool)
-            with Session(wishes.target, receiver=receiver, timeout_s=wishes.timeout) as session:
+            request = self._request
+            receiver = Receiver(request.target.version, self.spool)
+            with Session(request.target, receiver=receiver, timeout_s=request.timeout) as session:
                 self._listen(session)
         except Failure as failure:
             if self._is_final(failure):
@@ -140,7 +140,7 @@ class Subscriber(threading.Thread):
         if self._had_session and not connack.session_present:
             log.warning(SESSION_LOST)
         self.spool.connected(connack.session_present)
-        subscribe(session, self._wishes.subscribe, self.spool)
+        subscribe(session, self._request.subscribe, self.spool)
         self._had_session = True
         self._attempts = 0
         self.connected.set()

@@ -15,7 +15,7 @@ from mqttpub.spark import register
 from mqttpub.spark.formats.capture_reader import CaptureReader, FilteringReader, reader
 from mqttpub.spark.formats.capture_stream import FolderReader
 from mqttpub.spark.formats.errors import CaptureError, OptionError
-from mqttpub.spark.formats.pushdown import Kept
+from mqttpub.spark.formats.pushdown import PushedFilters
 from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
 from tests.build.known_captures import Truth, truth, write
@@ -177,7 +177,7 @@ FILTERS: list[tuple[Any, Callable[[dict[str, Any]], Any]]] = [
 
 @pytest.mark.parametrize(("filter", "kept"), FILTERS, ids=lambda each: repr(each) if hasattr(each, "attribute") else "")
 def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable[[dict[str, Any]], Any]) -> None:
-    made = Kept(spark_schema(PACKETS))
+    made = PushedFilters(spark_schema(PACKETS))
     assert made.take(filter)
     for batch in read(folder):
         assert made(batch).to_pylist() == [row for row in batch.to_pylist() if kept(row)]
@@ -192,7 +192,7 @@ def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable
     ],
 )  # fmt: skip
 def test_what_is_not_simple_is_left_to_spark(filter: Any) -> None:
-    assert not Kept(spark_schema(PACKETS)).take(filter)
+    assert not PushedFilters(spark_schema(PACKETS)).take(filter)
 
 
 def test_a_reader_takes_filters_only_when_it_may(folder: Path) -> None:

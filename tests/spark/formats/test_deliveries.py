@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode_packet
 from mqttpub.codec.encode import encode
-from mqttpub.spark.formats.deliveries import Deliveries, parts
-from mqttpub.spark.formats.spool import MESSAGE, Spool, entries, stretches
+from mqttpub.spark.formats.deliveries import Deliveries, message_key
+from mqttpub.spark.formats.spool import MESSAGE, Spool, segment_ranges, spool_records
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
@@ -25,23 +25,23 @@ def publish(payload: bytes = b"x", *, id: int = 1, qos: int = 1, **more: Any) ->
 
 @given(packets_of(Publish, Version.V5))
 def test_parts_are_those_that_the_codec_reads(packet: Publish) -> None:
-    found = parts(encode(packet, Version.V5))
+    found = message_key(encode(packet, Version.V5))
     if packet.qos == 0:
         assert found is None
         return
     assert found
     assert (found.qos, found.dup, found.packet_id) == (packet.qos, packet.dup, packet.packet_id)
-    other = parts(encode(packet.replace(properties=(), dup=not packet.dup), Version.V5))
+    other = message_key(encode(packet.replace(properties=(), dup=not packet.dup), Version.V5))
     assert other
     assert other.digest == found.digest
-    longer = parts(encode(packet.replace(payload=packet.payload + b"x"), Version.V5))
+    longer = message_key(encode(packet.replace(payload=packet.payload + b"x"), Version.V5))
     assert longer
     assert longer.digest != found.digest
 
 
 def test_topic_and_payload_are_kept_apart() -> None:
     one, other = (
-        parts(encode(Publish(topic=topic, payload=payload, qos=1, packet_id=1), Version.V5))
+        message_key(encode(Publish(topic=topic, payload=payload, qos=1, packet_id=1), Version.V5))
         for topic, payload in (("ab", b"c"), ("a", b"bc"))
     )
     assert one
@@ -50,7 +50,7 @@ def test_topic_and_payload_are_kept_apart() -> None:
 
 
 def test_only_what_a_resumed_session_brings_again_is_known() -> None:
-    first, again = parts(publish()), parts(publish(dup=True, properties=(Property(2, 60),)))
+    first, again = message_key(publish()), message_key(publish(dup=True, properties=(Property(2, 60),)))
     assert first
     assert again
     made = Deliveries(WINDOW)
@@ -68,7 +68,7 @@ def test_only_what_a_resumed_session_brings_again_is_known() -> None:
 
 
 def test_a_packet_identifier_that_was_used_anew_settles_the_one_before() -> None:
-    first, other, again = parts(publish(b"a")), parts(publish(b"b")), parts(publish(b"a", dup=True))
+    first, other, again = message_key(publish(b"a")), message_key(publish(b"b")), message_key(publish(b"a", dup=True))
     assert first
     assert other
     assert again
@@ -83,7 +83,7 @@ def test_a_packet_identifier_that_was_used_anew_settles_the_one_before() -> None
 def test_what_is_packed_comes_back(taken: list[tuple[int, int, bytes]]) -> None:
     made, other = Deliveries(WINDOW), Deliveries(WINDOW)
     for qos, id, payload in taken:
-        message = parts(publish(payload, qos=qos, id=id))
+        message = message_key(publish(payload, qos=qos, id=id))
         assert message
         made.take(message)
     other.unpack(made.pack())
@@ -91,7 +91,7 @@ def test_what_is_packed_comes_back(taken: list[tuple[int, int, bytes]]) -> None:
     for each in (made, other):
         each.connected(True)
     for qos, id, payload in taken:
-        message = parts(publish(payload, qos=qos, id=id, dup=True))
+        message = message_key(publish(payload, qos=qos, id=id, dup=True))
         assert message
         assert made.known(message) == other.known(message)
 
@@ -138,7 +138,7 @@ def take(spool: Spool, packet: bytes) -> int:
         spool.release(0, int(packet[6:]))
         return int(packet[6:])
     spool.message(0, packet)
-    message = parts(packet)
+    message = message_key(packet)
     assert message
     return message.packet_id
 
@@ -161,8 +161,8 @@ def test_whenever_it_is_killed_each_message_is_there_once(
             live(spool, server, death)
             # What was added and not flushed is lost with the program.
             spool.close()
-        found = stretches(Path(folder), 0, spool.position)
-        kept = [entry.data for stretch in found for entry in entries(stretch) if entry.kind == MESSAGE]
+        found = segment_ranges(Path(folder), 0, spool.position)
+        kept = [record.data for stretch in found for record in spool_records(stretch) if record.kind == MESSAGE]
     payloads = [
         int(packet.payload) for each in kept if (packet := decode_packet(each, Version.V5)) and type(packet) is Publish
     ]

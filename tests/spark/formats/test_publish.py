@@ -8,8 +8,8 @@ import pytest
 from mqttpub.spark import register
 from mqttpub.spark.formats.errors import BrokerError, OptionError, RefusedError
 from mqttpub.spark.formats.mqtt_source import Mqtt
-from mqttpub.spark.formats.publish import Published, Sink
-from mqttpub.spark.formats.rows import NAME, Kind, Unfit, Writers
+from mqttpub.spark.formats.publish import MqttSink, PublishedRows
+from mqttpub.spark.formats.rows import NAME, MessageKind, MessageMaker, UnfitRow
 from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Restricted
@@ -23,10 +23,10 @@ FORBIDDEN = "the broker refused it: 0x87 Not authorized"
 def sink(spark_broker: Restricted) -> Any:
     """Publish a table without Spark, as one task would, and return what it tells."""
 
-    def publish(table: dict[str, Any] | pa.RecordBatch, **options: str) -> Published:
+    def publish(table: dict[str, Any] | pa.RecordBatch, **options: str) -> PublishedRows:
         batch = pa.RecordBatch.from_pydict(table) if isinstance(table, dict) else table
         given = {"host": "127.0.0.1", "port": str(spark_broker.port)} | options
-        made = Sink(given, spark_schema(batch.schema))
+        made = MqttSink(given, spark_schema(batch.schema))
         done = made.publish(iter([batch]))
         made.conclude([done])
         return done
@@ -105,13 +105,13 @@ def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
 
 
 def test_a_payload_that_no_packet_can_carry_is_refused() -> None:
-    writers, kind = Writers(Version.V5), Kind("a", 1, False, ())
-    with pytest.raises(Unfit, match="the payload has 268,435,455 bytes, more than a PUBLISH can carry"):
+    writers, kind = MessageMaker(Version.V5), MessageKind("a", 1, False, ())
+    with pytest.raises(UnfitRow, match="the payload has 268,435,455 bytes, more than a PUBLISH can carry"):
         writers.message(kind, bytes(268_435_455), 0, None)
     # Behind the fixed header come three bytes of the topic, two of the Packet Identifier, one of no properties.
     most = bytes(268_435_449)
     assert writers.message(kind, most, 0, None).payload is most
-    with pytest.raises(Unfit):
+    with pytest.raises(UnfitRow):
         writers.message(kind, most, 0, "a row with a name")
 
 

@@ -8,7 +8,18 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
 from mqttpub.spark.formats.errors import SpoolError
-from mqttpub.spark.formats.spool import HEAD, MESSAGE, Entry, Spool, Stretch, ahead, entries, segments, stretches, trim
+from mqttpub.spark.formats.spool import (
+    HEAD,
+    MESSAGE,
+    SegmentRange,
+    Spool,
+    SpoolRecord,
+    ahead,
+    segment_ranges,
+    segments,
+    spool_records,
+    trim,
+)
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 
@@ -25,9 +36,9 @@ def filled(folder: Path, payloads: list[bytes], segment: int = 1 << 20) -> Spool
     return spool
 
 
-def kept(folder: Path, start: int, end: int, size: int = 1 << 20, chunk: int = 7) -> Iterator[Entry]:
-    for stretch in stretches(folder, start, end, size):
-        yield from (entry for entry in entries(stretch, chunk) if entry.kind == MESSAGE)
+def kept(folder: Path, start: int, end: int, size: int = 1 << 20, chunk: int = 7) -> Iterator[SpoolRecord]:
+    for stretch in segment_ranges(folder, start, end, size):
+        yield from (record for record in spool_records(stretch, chunk) if record.kind == MESSAGE)
 
 
 @pytest.fixture
@@ -44,9 +55,9 @@ def test_what_was_flushed_is_read_whatever_the_segments_and_parts(
         spool = filled(Path(name), payloads, segment)
         found = list(kept(Path(name), spool.first, spool.position, size))
         spool.close()
-    assert [entry.data for entry in found] == [packet(payload) for payload in payloads]
-    assert [entry.time for entry in found] == list(range(len(payloads)))
-    assert len({entry.position for entry in found}) == len(payloads)
+    assert [record.data for record in found] == [packet(payload) for payload in payloads]
+    assert [record.time for record in found] == list(range(len(payloads)))
+    assert len({record.position for record in found}) == len(payloads)
 
 
 @settings(max_examples=40)
@@ -57,14 +68,14 @@ def test_a_record_that_was_cut_short_is_taken_away_and_all_before_stays(
     with TemporaryDirectory() as name:
         folder = Path(name)
         spool = filled(folder, payloads)
-        ends = [entry.end for entry in kept(folder, 0, spool.position)]
+        ends = [record.end for record in kept(folder, 0, spool.position)]
         spool.close()
         ((_, path),) = segments(folder)
         whole = path.read_bytes()
         cut = data.draw(st.integers(0, len(whole) - 1))
         path.write_bytes(whole[:cut] + data.draw(st.sampled_from([b"", b"\0" * 50])))
         again = filled(folder, [b"next"])
-        found = [entry.data for entry in kept(folder, again.first, again.position)]
+        found = [record.data for record in kept(folder, again.first, again.position)]
         again.close()
     assert found == [packet(each) for each, end in zip(payloads, ends, strict=True) if end <= cut] + [packet(b"next")]
 
@@ -75,19 +86,19 @@ def test_what_was_not_flushed_is_not_there(folder: Path) -> None:
     spool.message(0, packet(b"b"))
     assert spool.position == end
     spool.close()
-    assert [entry.data for entry in kept(folder, 0, end)] == [packet(b"a")]
+    assert [record.data for record in kept(folder, 0, end)] == [packet(b"a")]
 
 
 def test_positions_go_on_after_a_trim(folder: Path) -> None:
     spool = filled(folder, [b"%d" % number for number in range(9)], segment=100)
-    before = [entry.position for entry in kept(folder, 0, spool.position)]
+    before = [record.position for record in kept(folder, 0, spool.position)]
     trim(folder, before[5])
     spool.close()
     again = Spool(str(folder), window=4, segment=100)
     assert 0 < again.first <= before[5]
     with pytest.raises(SpoolError, match="no longer holds position 0"):
-        stretches(folder, 0, again.position)
-    assert [entry.position for entry in kept(folder, before[5], again.position)] == before[5:]
+        segment_ranges(folder, 0, again.position)
+    assert [record.position for record in kept(folder, before[5], again.position)] == before[5:]
     again.close()
 
 
@@ -100,12 +111,12 @@ def test_a_broken_record_is_told_with_its_place(folder: Path) -> None:
     data[second.position + HEAD.size] ^= 1
     path.write_bytes(data)
     with pytest.raises(SpoolError, match=f"broken at position {second.position}, in "):
-        list(entries(Stretch(str(path), 0, spool.position, 0)))
+        list(spool_records(SegmentRange(str(path), 0, spool.position, 0)))
 
 
 def test_ahead_counts_messages_and_bytes(folder: Path) -> None:
     spool = filled(folder, [b"%d" % number for number in range(9)], segment=100)
-    ends = [entry.end for entry in kept(folder, 0, spool.position)]
+    ends = [record.end for record in kept(folder, 0, spool.position)]
     assert [ahead(folder, 0, spool.position, rows=count) for count in (1, 5, 9, 99)] == [
         ends[0],
         ends[4],
@@ -152,5 +163,5 @@ def test_a_disk_that_is_full_loses_nothing(folder: Path, monkeypatch: pytest.Mon
         spool.flush()
     monkeypatch.setattr(spool, "_file", real)
     spool.flush()
-    assert [entry.data for entry in kept(folder, 0, spool.position)] == [packet(b"a"), packet(b"b")]
+    assert [record.data for record in kept(folder, 0, spool.position)] == [packet(b"a"), packet(b"b")]
     spool.close()
