@@ -93,3 +93,16 @@ def test_the_paths_in_contributing_exist() -> None:
     }
     assert len(paths) > 20
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+
+
+def lines_of_shell() -> list[str]:
+    """Return the lines in `sh` blocks that call mqttpub, joined where they continue."""
+    texts = (block.replace("\\\n", " ") for path in DOCUMENTS for block in blocks(path.read_text(), "sh"))
+    return [line for text in texts for line in text.splitlines() if re.search(r"(^| )mqttpub \w+ .*-", line)]
+
+
+@pytest.mark.parametrize("line", lines_of_shell())
+def test_lines_of_shell_use_flags_that_exist(line: str) -> None:
+    name, _, arguments = line.partition("mqttpub ")[2].partition(" ")
+    known = {each for param in load(name).params for each in (*param.opts, *param.secondary_opts)}
+    assert {word.split("=")[0] for word in arguments.split() if word.startswith("-")} <= known
