@@ -1,1 +1,4 @@
-"""PUBLISH packets and their acknowledgements as rows."""
+"""PUBLISH, SUBSCRIBE and UNSUBSCRIBE with their acknowledgments as rows, over many connections at once.
+
+Imports `reassemble.frames`, `arrow` and `schema` of columns. The rows are those of `traffic.exchanges`.
+"""

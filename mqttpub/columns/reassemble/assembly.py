@@ -1,4 +1,4 @@
-"""What comes of a block of records, single packets and many at once, put into one order."""
+"""The packets of a block of records, those of single records and those of leaps, in one order."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +18,12 @@ from .state import State
 
 @dataclass
 class Batch(Frames):
-    """Frames, and names of their connections that are the same in whatever parts a capture is read."""
+    """Frames, and names of their connections that do not depend on how a capture is divided."""
 
     names: dict[int, str] = field(default_factory=dict)
-    """By the number in Endpoints, also for those that `others` are about."""
+    """By the number in Endpoints, also for the connections of `others`."""
     before: int = 0
-    """Records of the sources in front of this one, which `record` counts, too."""
+    """Number of records in the sources before this one, which `record` includes."""
 
     @property
     def keys(self) -> list[str]:
@@ -32,7 +32,7 @@ class Batch(Frames):
 
 
 _Kind = tuple[Endpoints, Direction | None, int, bool]
-"""What packets have in common: connection, direction, version, and whether that is guessed."""
+"""What packets of one sender have in common: connection, direction, version, and whether that is guessed."""
 
 
 class Assembly:
@@ -45,27 +45,27 @@ class Assembly:
         self._others: list[GapSeen | Closed | Remark] = []
         self._data = bytearray()
         self._rows: list[tuple[int, int, int, int, int]] = []
-        """Of single packets: record, start, length, offset, kind."""
+        """Of packets of single records: index of the record, start, length, offset, kind."""
         self._late: list[tuple[int, int, int]] = []
-        """Index into these rows, record and time, where these are not those of the record that was read."""
+        """Index into these rows, record and time, of packets that an earlier record than the one just read completed."""
         self._framing: Framing | None = None
-        # Flat lists, as the garbage collector would look at tuples again and again.
+        # Flat lists of numbers: the garbage collector would visit tuples again and again.
         self._senders: list[Any] = []
-        """What a leap has in common: the elements of a kind."""
+        """Four elements for each leap: those of its _Kind."""
         self._shifts: list[int] = []
-        """What is added to a place among all payloads to get the offset of a packet."""
+        """For each leap, what to add to a place in all payloads to get the offset in the stream."""
         self._stretches: list[int] = []
-        """Leap, first segment and the one behind the last, and so on."""
+        """Leap, first segment and one past the last, for each stretch."""
         self._pairs: list[int] = []
-        """First segments of pairs in these."""
+        """First segments of the pairs in these."""
         self._runs: list[Run] = []
         self._run_leaps: list[int] = []
-        """Leap, how many packets it has in runs, and so on."""
+        """Leap and the number of its packets in runs, for each leap that has runs."""
 
     # single records
 
     def add(self, event: Event, index: int) -> None:
-        """Add what comes of the record with this index."""
+        """Add an event of the record with this index."""
         if not isinstance(event, PacketSeen):
             self._others.append(event)
             return
@@ -82,14 +82,14 @@ class Assembly:
     # many at once
 
     def use(self, framing: Framing, segment: Integers) -> None:
-        """Learn where the packets are that `leap` adds; `segment` are the records that hold the segments."""
+        """Set the framing whose packets `leap` adds; `segment` has the index of the record of each segment."""
         self._framing = framing
         self._segment = segment
 
     def leap(self, sender: MqttSender, offset: int, place: int, framed: Framed) -> None:
-        """Add packets of segments, the first of which begins at an offset in the stream of a sender.
+        """Add the packets of segments of one sender.
 
-        `place` is where it begins in the payloads of all segments.
+        The first begins at `offset` in the stream of the sender, and at `place` in the payloads of all segments.
         """
         number = len(self._shifts)
         self._shifts.append(offset - place)
@@ -120,15 +120,15 @@ class Assembly:
         return self._segment[segment], start, length, shift[leap] + stop - length, leap + len(self._kinds)
 
     def _base(self) -> bytes:
-        """Return all bytes that packets of leaps stand in."""
+        """Return the buffer of the packets of leaps."""
         joined = (self._framing.found.joined,) if self._framing else ()
         return b"".join((self._records.data, *joined, *(run.data for run in self._runs)))
 
     def _stretched(self) -> Integers:
-        """Return the leap of each segment in a stretch; -1 for all others, and for the second ones of pairs."""
+        """Return the leap of each segment in a stretch; -1 for all others, and for the second segments of pairs."""
         change = np.zeros(len(self._segment) + 1, np.int64)
         if self._stretches:
-            # Stretches do not overlap, so that no place occurs twice.
+            # Stretches do not overlap, so no place occurs twice.
             number, first, stop = _table(self._stretches, 3)
             change[first] = number + 1
             change[stop] -= number + 1
@@ -139,12 +139,12 @@ class Assembly:
     # all
 
     def finish(self) -> Batch:
-        """Return all in the order of the records, and within a record in that in which it came."""
+        """Return all packets in the order of the records; those of one record in the order of their bytes."""
         leapt = self._leapt()
         single = np.array(self._rows, np.int64).reshape(-1, 5).T
         base = self._base() if len(leapt[0]) else b""
         single[1] += len(base)
-        # Without packets in both there is nothing to copy.
+        # If one of them has no packets, nothing is copied.
         columns = [np.concatenate(both) if len(both[0]) and len(both[1]) else max(both, key=len)
                    for both in zip(leapt, single, strict=True)]  # fmt: skip
         place, index = _places(columns[0], len(self._records))
@@ -160,14 +160,14 @@ class Assembly:
         )  # fmt: skip
 
     def _whose(self, kind: Integers) -> dict[str, Any]:
-        """Return all that Batch has of connections."""
+        """Return the columns and fields of Batch that are about connections."""
         numbers: dict[Endpoints, int] = {}
         columns = [[each[index] for each in self._kinds] + self._senders[index::4] for index in range(4)]
         columns[0] = [numbers.setdefault(each, len(numbers)) for each in columns[0]]
         columns[1] = [CLIENT if each is Direction.CLIENT else SERVER if each else UNKNOWN for each in columns[1]]
         connection, direction, version, guessed = np.array(columns, np.int64)[:, kind]
         ends = list(numbers)
-        # The last one that is put there is the first packet of a connection.
+        # In reverse order, so that the first packet of a connection is written last.
         first = np.full(len(ends), len(kind))
         first[connection[::-1]] = np.arange(len(kind))[::-1]
         order = np.argsort(first, kind="stable")
@@ -185,9 +185,9 @@ class Assembly:
 
 
 def _places(index: Integers, count: int) -> tuple[Integers, Integers]:
-    """Return where each packet stands in the order of the records, and the records in that order.
+    """Return the place of each packet in the order of the records, and the record at each place.
 
-    The packets of a record stand side by side already.
+    `index` has the record of each packet; the packets of one record are next to each other already.
     """
     counts = np.bincount(index, minlength=count)
     place = (np.cumsum(counts) - counts)[index]
@@ -199,7 +199,7 @@ def _places(index: Integers, count: int) -> tuple[Integers, Integers]:
 
 
 def _table(values: list[int], columns: int) -> Integers:
-    """Return the columns of rows that stand one behind the other."""
+    """Return the columns of a table whose rows are joined in one list, shape (columns, rows)."""
     return np.array(values, np.int64).reshape(-1, columns).T
 
 

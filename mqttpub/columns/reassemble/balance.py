@@ -25,13 +25,13 @@ from ..scan.splits import Split
 from .headers import slots
 
 FILES = 32
-"""Captures that are looked at, at most."""
+"""Captures that are sampled, at most."""
 PLACES = 48
-"""Places in all of them, about."""
+"""Places that are sampled in all of them, about."""
 WINDOW = 1 << 15
-"""Bytes that are looked at in a place."""
+"""Bytes that are read at a place."""
 NEAR = 1 << 14
-"""Bytes of these in which the first record is looked for."""
+"""Bytes of these in which the first record is searched."""
 
 Weights = NDArray[np.float64]
 
@@ -53,7 +53,7 @@ def shares(paths: Sequence[str | PathLike[str]], parts: int) -> bytes:
 
 
 def _weights(path: str, places: int) -> Weights:
-    """Return about how many bytes of a capture each slot has."""
+    """Return about how many bytes of a capture each slot has: float64, one element for each of SLOTS."""
     weights = np.zeros(SLOTS)
     with open(path, "rb") as file:
         size = file.seek(0, 2)

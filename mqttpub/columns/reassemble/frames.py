@@ -1,4 +1,4 @@
-"""Whole control packets in columns, as reassembly hands them to the decoder."""
+"""Whole control packets in columns: what reassembly gives, and what decode, exchanges and findings read."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,68 +13,67 @@ CLIENT, SERVER, UNKNOWN = 0, 1, 2
 """Which end sent a packet."""
 SIDES = 3
 NONE = -1
-"""Stands for a number that is not there."""
+"""Stands for a missing index or number."""
 
 
 @dataclass
 class Frames:
     """Packets of many connections, in the order in which records completed them.
 
-    All arrays have one element for each packet. `buffer` is below 2 GiB, so that Arrow's
-    offsets of 32 bits reach all of it.
+    All arrays have one element for each packet. `buffer` is smaller than 2 GiB, the reach of Arrow's 32-bit offsets.
     """
 
     buffer: bytes | bytearray | memoryview
-    """Holds every packet in one piece; packets may lie in any order and other bytes between them."""
+    """Holds each packet in one piece, in any order, with any bytes between them."""
     start: NDArray[np.int64]
     """Where each packet begins in `buffer`."""
     end: NDArray[np.int64]
     """Where it ends."""
     time: NDArray[np.int64]
-    """Nanoseconds since 1970; the smallest integer where nothing tells it."""
+    """Nanoseconds since 1970, or NO_TIME."""
     record: NDArray[np.int64]
-    """The record of the capture that completed it, counted from 1."""
+    """Number of the record that completed it, counted from 1."""
     connection: NDArray[np.int32]
     """Index into `connections`."""
     direction: NDArray[np.uint8]
     """CLIENT, SERVER or UNKNOWN."""
     offset: NDArray[np.int64]
-    """Where it begins in the bytes of its direction."""
+    """Where it begins in the bytes of its direction of the connection."""
     version: NDArray[np.uint8]
-    """Value of spec.terms.Version."""
+    """Value of spec.versions.Version."""
     guessed: NDArray[np.bool_]
-    """Whether the version rests on evidence other than the CONNECT of its connection."""
+    """Whether the version was guessed, not read from the CONNECT of the connection."""
     connections: list[Endpoints]
     others: list[GapSeen | Closed | Remark]
-    """What is no packet, in order."""
+    """Events other than packets, in order."""
 
     def __len__(self) -> int:
         return len(self.start)
 
 
 class LastRows:
-    """The last packet of each end of each connection, looked up once for all events that come with frames."""
+    """The last packet of each end of each connection, computed once for all other events of the frames."""
 
     def __init__(self, frames: Frames) -> None:
         self._rows: NDArray[np.int64] = np.full((len(frames.connections), SIDES), NONE, np.int64)
-        # Of several packets of one end NumPy keeps the last.
+        # Of several values for one element numpy keeps the last.
         self._rows[frames.connection, frames.direction] = np.arange(len(frames))
         self._indices: dict[int, list[int]] = {}
         for index, each in enumerate(frames.connections):
             self._indices.setdefault(each.number, []).append(index)
 
     def indices(self, ends: Endpoints) -> list[int]:
-        """Return where a connection is among those of the frames; its ends may have got their names later."""
+        """Return the indices of a connection in `Frames.connections`: two if its client became known within them."""
         return self._indices.get(ends.number, [])
 
     def of(self, ends: Endpoints, side: int | None = None) -> int:
-        """Return the row of the last packet of an end, or of any end; NONE where there is none."""
+        """Return the row of the last packet of an end, or of any end; NONE if there is none."""
         rows = self._rows[self.indices(ends)]
         return int((rows if side is None else rows[:, side]).max(initial=NONE))
 
 
 def of_events(events: Any) -> Frames:
-    """Return frames of events as `capture.reading.events` yields them; the slow way, which is always right."""
+    """Return the frames of events that `capture.reading.events` yields, one by one; the reference for reassembly."""
     from ...spec.versions import Direction
     from ...traffic.events import PacketSeen
 

@@ -1,4 +1,4 @@
-"""The headers of records in columns: link layer, IP and TCP of all at once, TCP only of a share of the connections."""
+"""The headers of records in columns: link layer, IP and TCP of all records at once, for the connections of a bucket."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,65 +17,66 @@ from ..scan.records import Records
 Flags = NDArray[np.bool_]
 
 MOST_TAGS = 2
-"""VLAN tags that are looked behind; a record with more is read by itself."""
+"""VLAN tags that are skipped; a record with more is read by itself."""
 CARRIES_TCP = (0, 6, 43, 44, 51, 60, 135, 139, 140)
-"""Protocols of IP that are TCP, or behind which there may be TCP."""
+"""IP protocol numbers of TCP, and of extension headers that TCP may follow."""
 SNAP = 0xAAAA_0300
-"""What LLC with SNAP begins with."""
+"""The first four bytes of LLC with SNAP."""
 NOWHERE = np.int64(-1)
 _PLAIN4, _V6 = 0x45, 6
 _TCP, _FRAGMENTED = 6, 0x3FFF
 _IP_SIZE, _TCP_SIZE = {4: 20, 6: 40}, 20
-"""Bytes of headers without options."""
+"""Bytes of IP and TCP headers without options."""
 _V4_SIZE, _V6_SIZE = 40, 60
-"""The same of both headers together."""
+"""Bytes of both headers together."""
 _PLAIN_LINKS = {1: 14, 113: 16}
-"""Links on which most is IP with an EtherType right in front of it, and where it begins."""
+"""Link types on which most records are IP right after an EtherType, and where IP begins."""
 _PLAIN = np.frombuffer(bytes.fromhex("00000800 45000000 00000000 00060000"), "<u4")
-"""From two bytes in front of the EtherType on: no options, no fragment, TCP."""
+"""The four words from two bytes before the EtherType on: IPv4 without options, not a fragment, TCP."""
+# The bits of these words that count:
 _IS_PLAIN = np.frombuffer(bytes.fromhex("0000ffff ff000000 00003fff 00ff0000"), "<u4")
 _FLAGS = (FIN | SYN | RST | ACK) << 8
-"""In the word with the size of a TCP header in front of them."""
+"""In the little-endian word of a TCP header that begins with its Data Offset."""
 _SAME = np.arange(1 << 16, dtype=np.uint16)
 _OF_PPP = np.full(1 << 16, 0xFFFF, np.uint16)
-"""The EtherType of each protocol of PPP; 0xFFFF, which is none, for those that are not IP."""
+"""The EtherType of each PPP protocol; 0xFFFF, which is not an EtherType, for those that are not IP."""
 _OF_PPP[[0x0021, 0x0057]] = IP
 
 
 @dataclass
 class Segments:
-    """TCP segments of records; all arrays have one element for each record."""
+    """TCP segments of records; int64 arrays with one element for each record, `plain` of bool."""
 
     sender: Integers
-    """Twice the index into `flows`, and one more for what the second end sends; NOWHERE for what is read by itself,
-    is of another share, or is not read at all."""
+    """Twice the index into `flows`, plus one if the second end sent it; NOWHERE for a record that is read by itself,
+    belongs to another bucket, or is not TCP."""
     plain: Flags
-    """Whether it is whole and has no flag but ACK (PSH and URG do not count)."""
+    """Whether the segment was captured completely and has no flag but ACK (PSH and URG do not count)."""
     start: Integers
-    """Of the payload, in the bytes of the records; for plain ones only, as all that follow."""
+    """Where the payload begins in the bytes of the records; this and the next three are valid for plain segments."""
     end: Integers
     seq: Integers
     ack: Integers
     alone: Integers
     """Indices of the records that are read by themselves."""
     flows: list[bytes]
-    """Addresses and ports of connections as packets of their first end have them; the first is the lesser one."""
+    """Addresses and ports of connections, in the order of packets of their first end, which has the lesser bytes."""
     not_ip: int
     not_tcp: int
-    """How many records that are not read are what."""
+    """Number of skipped records, by reason: not IP, not TCP."""
 
 
 def segments(records: Records, bucket: Bucket = ALL) -> Segments:
-    """Find the segments of records that are in a bucket.
+    """Return the TCP segments of records that belong to a bucket.
 
-    What does not tell its connection at once is read by itself, whatever the bucket; what is not read is counted in
-    each.
+    A record whose headers are irregular is to be read by itself, in every bucket. Skipped records are counted in every
+    bucket.
     """
     return _Headers(records, bucket).segments()
 
 
 def slots(records: Records) -> tuple[Integers, Integers]:
-    """Return the slots of the segments of records that tell them at once, and how long each record is."""
+    """Return the hash slots of the regular segments of records, and the length of each record in bytes (both int64)."""
     found = segments(records)
     which = np.flatnonzero(found.sender >= 0)
     of = np.array([slot(key) for key in found.flows], np.int64)
@@ -83,7 +84,7 @@ def slots(records: Records) -> tuple[Integers, Integers]:
 
 
 def opposite(key: bytes) -> bytes:
-    """Return addresses and ports as packets of the other end have them."""
+    """Return addresses and ports in the order of packets of the other end."""
     half = len(key) // 2 - 2
     return key[half:-4] + key[:half] + key[-2:] + key[-4:-2]
 
@@ -106,7 +107,7 @@ class _Headers:
         self.flows: list[bytes] = []
 
     def segments(self) -> Segments:
-        """Go through the links: first what is plain on each, then the rest by its version of IP."""
+        """Return the segments: of each link type first the plain records, then the rest by IP version."""
         for link, which in self._links():
             which, at = self._plain(
                 link, which, self.records.start if which is self.every else self.records.start[which]
@@ -134,13 +135,13 @@ class _Headers:
             yield link, np.flatnonzero(links == link)
 
     def _plain(self, link: int, which: Integers, at: Integers) -> tuple[Integers, Integers]:
-        """Take what is nothing but IPv4 and TCP behind an EtherType; return the rest."""
+        """Read the records that are just IPv4 and TCP after an EtherType; return the others."""
         ip = _PLAIN_LINKS.get(link)
         if ip is None:
             return which, at
         long = self.records.end[which] - at >= ip + _V4_SIZE
         which, at, short, short_at = _parted(which, at, long)
-        # From the word on that the EtherType ends.
+        # From the word on whose second half is the EtherType.
         words = rows_at(self.records.data, at + (ip - 4), 4 + _V4_SIZE, "<u4")
         plain = words[:, 0] & _IS_PLAIN[0] == _PLAIN[0]
         for column in (1, 2, 3):
@@ -153,7 +154,7 @@ class _Headers:
         return np.concatenate([other, short]), np.concatenate([other_at, short_at])
 
     def _long(self, which: Integers, at: Integers, size: int) -> tuple[Integers, Integers]:
-        """Leave out records without so many bytes from a place on, which are read by themselves."""
+        """Return the records that have `size` bytes from `at` on; the others are read by themselves."""
         long = self.records.end[which] - at >= size
         if long.all():
             return which, at
@@ -186,7 +187,7 @@ class _Headers:
         return which[known], at[known] + 4
 
     def _typed(self, which: Integers, at: Integers, kind: int, payload: int) -> tuple[Integers, Integers]:
-        """Pass over VLAN tags and PPPoE; whatever else is not certain is read by itself."""
+        """Skip VLAN tags and PPPoE; a record with anything else before IP is read by itself."""
         which, at = self._long(which, at, payload)
         found = self.u16[at + kind]
         at = at + payload
@@ -198,7 +199,7 @@ class _Headers:
         return np.concatenate([which[ip], more]), np.concatenate([at[ip], behind])
 
     def _untyped(self, which: Integers, at: Integers, found: NDArray[Any]) -> tuple[Integers, Integers]:
-        """Do so for those behind whose link header there is something else than IP."""
+        """Skip them for records whose link header does not announce IP."""
         for _ in range(MOST_TAGS):
             which, at, found = self._behind(which, at, found, np.isin(found, TAGS), 4, 2)
         which, at, found = self._behind(which, at, found, found == PPPOE, 8, 6, _OF_PPP)
@@ -213,7 +214,7 @@ class _Headers:
         self, which: Integers, at: Integers, found: NDArray[Any], tagged: Flags, size: int, kind: int,
         types: NDArray[np.uint16] = _SAME,
     ) -> tuple[Integers, Integers, NDArray[Any]]:  # fmt: skip
-        """Move those that have a tag behind it, where the type of what follows stands within."""
+        """Move the tagged records to after their tag, which has the type of what follows at `kind`."""
         if not tagged.any():
             return which, at, found
         short = tagged & (self.records.end[which] - at < size)
@@ -234,7 +235,7 @@ class _Headers:
         self._take4(which, at, rows_at(self.records.data, at, _V4_SIZE, "<u4"))
 
     def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
-        """Take those of the bucket, the words of whose headers of IPv4 and TCP are these."""
+        """Read the records of the bucket; `header` has the words of their IPv4 and TCP headers, shape (n, 10)."""
         if self.bucket.parts > 1:
             mine = np.flatnonzero(self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64))))
             which, at, header = which[mine], at[mine], header[mine]
@@ -265,7 +266,7 @@ class _Headers:
         self._put(self.sender, which, self._senders(both.to_pylist())[codes])
 
     def _tcp(self, which: Integers, at: Integers, end: Integers, header: NDArray[np.uint32]) -> None:
-        """Take the words of a TCP header."""
+        """Read TCP headers; `header` has their words."""
         bits = header[:, 3]
         start = at + (bits >> 2 & 0x3C)
         plain = (bits & _FLAGS == ACK << 8) & (bits & 0xF0 >= 0x50)
@@ -283,7 +284,7 @@ class _Headers:
             column[which] = values
 
     def _senders(self, keys: list[bytes]) -> Integers:
-        """Return what `Segments.sender` says of the senders with these keys."""
+        """Return the values of `Segments.sender` for these keys."""
         return np.array([self._sender(key) for key in keys], np.int64)
 
     def _sender(self, key: bytes) -> int:
@@ -306,15 +307,15 @@ _LINKS: dict[int, _Finder] = {
 
 
 def _parted(which: Integers, at: Integers, flags: Flags) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return those for which a flag is set, and the others."""
+    """Return the records for which a flag is set, and the others."""
     if flags.all():
         return which, at, which[:0], at[:0]
     return which[flags], at[flags], which[~flags], at[~flags]
 
 
 def _numbered(values: NDArray[Any], kind: Any) -> tuple[NDArray[np.int32], Any]:
-    """Number values in the order in which they come first; return the numbers, and the values as an Arrow array."""
-    # Not pa.array and to_numpy, which import pandas.
+    """Number values by their first appearance; return the numbers (int32), and the values as an Arrow array."""
+    # pa.array and to_numpy would import pandas.
     array = pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
     encoded = array.dictionary_encode()
     return np.frombuffer(encoded.indices.buffers()[1], np.int32, len(values)), encoded.dictionary

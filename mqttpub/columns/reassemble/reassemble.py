@@ -1,8 +1,9 @@
 """Records in columns in, whole control packets in columns out.
 
-What is usual is done for many segments at once: those of a connection that is MQTT and in order. All
-else takes the way that `capture` has for single records, whose state is the only one, so that both
-ways can take turns within one connection.
+Segments that continue a connection known to be MQTT exactly where its last ones ended are read many at once (a leap).
+All other records are read one by one by the scalar code of `capture`. Its state is the only one: a leap begins with what
+a connection has reached, and writes down what it reaches. So leaps and single records can take turns within a
+connection, and the packets and events are those of single records, in the same order.
 """
 
 from collections.abc import Iterator
@@ -26,15 +27,15 @@ from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
 from .state import State
 
 FEWEST = 4
-"""Records that are worth a leap."""
+"""Records for which a leap pays, at least."""
 FEWEST_IN_COLUMNS = 24
-"""Records of a block below which columns do not pay."""
+"""Records of a block for which columns pay, at least."""
 FAR, LONG = 1 << 16, 4
-"""As a leap copies what has begun, it is not tried where that is longer than FAR + LONG * the bytes it takes."""
+"""A leap copies the incomplete packet before it, so that may be FAR + LONG * the bytes of the leap long, at most."""
 
 
 def reassemble(records: Records, state: State) -> Batch:
-    """Return the packets that records complete."""
+    """Return the packets that a block of records completes; updates `state`."""
     batch = _Batch(records, state)
     if len(records) < FEWEST_IN_COLUMNS:
         for index in range(len(records)):
@@ -45,7 +46,7 @@ def reassemble(records: Records, state: State) -> Batch:
 
 
 class _Batch:
-    """Feeds single records and collects what comes of them."""
+    """Feeds single records to the scalar code, and collects its events."""
 
     def __init__(self, records: Records, state: State) -> None:
         self.records = records
@@ -58,18 +59,18 @@ class _Batch:
         return [column.tolist() for column in (each.start, each.end, each.length, each.time, each.link)]
 
     def record(self, index: int) -> Record:
-        """Return a record by itself."""
+        """Return one record as the scalar code reads it."""
         start, end, length, time, link = (column[index] for column in self._rows)
         number = self.state.records + index + 1
         return Record(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
 
     def feed(self, index: int) -> None:
-        """Read a record by itself."""
+        """Read one record with the scalar code."""
         for event in self.state.feed(self.record(index)):
             self.assembly.add(event, index)
 
     def finish(self) -> Batch:
-        """Return all packets, and take note that the records were read."""
+        """Return all packets, and count the records as read."""
         state, count = self.state, len(self.records)
         if count:
             time = int(self.records.time[-1])
@@ -81,43 +82,43 @@ class _Batch:
 
 
 class _Part(NamedTuple):
-    """Payloads of a sender that follow one another, and what it acknowledges."""
+    """Consecutive payloads of one sender, and what its last record acknowledges."""
 
     first: int
-    behind: int
-    """The first of them, and the one behind the last."""
+    end: int
+    """Index of the first of them, and one past the last."""
     seq: int
-    """The Sequence Number of the first byte; of no meaning where there is none, as what follows."""
+    """Sequence Number of the first byte; without meaning if there is no payload, like the next three."""
     after: int
-    """That of the byte behind the last."""
+    """Sequence Number of the byte after the last."""
     place: int
-    """Where they begin in the payloads of all segments."""
+    """Where they begin in the concatenated payloads of all segments."""
     size: int
     """In bytes."""
     ack: int
-    """The last Acknowledgment Number; NONE where there is no record of this sender."""
+    """The last Acknowledgment Number; NONE if there is no record of this sender."""
 
 
 @dataclass(slots=True)
 class _Flow:
-    """The records of a connection in a batch."""
+    """The records of one connection in a block."""
 
     number: int
     cursor: int
-    """The first that was not read, as an index into the order by connections."""
+    """The first that was not read, as an index into `_Turns.order`."""
     stop: int
     retry: int = 0
-    """Where a leap may be tried again."""
+    """Where a leap may be tried again, as `cursor`."""
     pause: int = 1
 
     def failed(self) -> None:
-        """Let a leap be tried again after a pause; longer ones each time, as each try may look at all that is left."""
+        """Put the next try off, twice as long each time, as each try may read all records that are left."""
         self.retry = self.cursor + self.pause
         self.pause *= 2
 
 
 class _Turns:
-    """Takes the records of a batch, of each connection in order, many at once where that is possible."""
+    """Reads the records of a block, those of each connection in order, many at once if possible."""
 
     def __init__(self, batch: _Batch, found: Segments) -> None:
         self.batch = batch
@@ -136,13 +137,13 @@ class _Turns:
         self.leaps = self.sides.count(None) <= reassembler.flows.room() - len(self.alone)
 
     def _lay_out(self, sender: Integers) -> None:
-        """Order the payloads by sender, and find out where something else than the next byte comes."""
+        """Order the payloads by sender, and find the records at which a stream does not simply continue."""
         found = self.found
         with_payload = found.plain & (found.end > found.start) & (sender >= 0)
         segment = _by(sender, np.flatnonzero(with_payload))
         segment_sender = sender[segment]
         start, end = found.start[segment], found.end[segment]
-        # Each has one more, for an end that sends no payload and may be behind the last one that does.
+        # One element more, for a sender without payload, whose index may be one past the last payload.
         self.seq = np.append(found.seq[segment], NONE)
         self.after = np.append(self.seq[:-1] + (end - start) & MASK, NONE)
         breaks = ~found.plain
@@ -157,7 +158,7 @@ class _Turns:
         self._count(sender[self.order] & 1, with_payload[self.order], first)
 
     def _find_older_acks(self, sender: Integers, breaks: Flags) -> None:
-        """Find the records that acknowledge less than the one of their sender before."""
+        """Mark the records that acknowledge less than the previous one of their sender."""
         for end in (0, 1):
             own = self.order[sender[self.order] & 1 == end]
             ack = self.found.ack[own]
@@ -165,26 +166,26 @@ class _Turns:
             breaks[own[1:][older]] = True
 
     def _count(self, second: Integers, with_payload: Flags, first: Integers) -> None:
-        """Count the payloads of each end, and find its last record, up to each place in the order."""
+        """Count the payloads of each end, and find its last record, up to each place in `order`."""
         places = np.arange(len(second))
         self.counts, self.lasts = [], []
         for end in (0, 1):
             own = second == end
             count = np.concatenate([np.zeros(1, np.int64), np.cumsum(own & with_payload)])
-            # With this the count of a connection goes on from its first payload.
+            # Added to `count`, this gives the index of a payload of the connection.
             base = first[end::2] - count[self.edges[:-1]]
             self.counts.append((base, count))
             self.lasts.append(np.maximum.accumulate(np.where(own, places, -1)))
 
     def _taint(self, breaks: Any) -> None:
-        """See to it that connections between ends of which a record is read by itself are read record by record."""
+        """Mark all records between two addresses if one of them is read by itself: it may belong to any connection."""
         ends = {pair for index in self.alone if (pair := _ends(self.batch.record(index)))}
         if ends:
             tainted = [key[:-4] in ends or opposite(key)[:-4] in ends for key in self.found.flows]
             breaks |= np.array([*tainted, False], np.bool_)[self.found.sender >> 1]
 
     def take(self) -> None:
-        """Take all records; those that are read by themselves in the order of the capture."""
+        """Read all records; those that are read one by one in the order of the capture."""
         order = self.order
         turns: list[tuple[int, _Flow | None]] = [(index, None) for index in self.alone]
         turns += [(int(order[flow.cursor]), flow) for flow in self._all()]
@@ -202,7 +203,7 @@ class _Turns:
                 heapreplace(turns, (int(order[flow.cursor]), flow))
 
     def _all(self) -> Iterator[_Flow]:
-        """Take as many records of each connection at once as possible; yield those of which some are left."""
+        """Read as many records of each connection at once as possible; yield the connections that have records left."""
         numbers = self.numbers
         cursor, end = self.edges[numbers], self.edges[numbers + 1]
         stop = self._stop(cursor, end)
@@ -223,7 +224,7 @@ class _Turns:
                 yield flow
 
     def _leap(self, flow: _Flow) -> bool:
-        """Take as many records at once as possible; True when none is left."""
+        """Read as many records at once as possible; return whether none is left."""
         while flow.cursor < flow.stop:
             if not self.leaps or flow.cursor < flow.retry:
                 return False
@@ -241,41 +242,48 @@ class _Turns:
         return True
 
     def _stop(self, cursor: Any, end: Any) -> Any:
-        """Return where something else than the next byte comes, or the records end; of one or many at once."""
+        """Return where the streams do not simply continue, or the records end; for one connection or for arrays."""
         return np.minimum(self.breaks[self.breaks.searchsorted(cursor)], end)
 
     def _of_end(self, end: int, number: Any, cursor: Any, stop: Any) -> tuple[Any, ...]:
-        """Return what _Part has of one end of connections, of one or many at once, between two places in the order."""
+        """Return the fields of _Part for one end, between two places in `order`; for one connection or for arrays."""
         base, count = self.counts[end]
-        first, behind = base[number] + count[cursor], base[number] + count[stop]
+        first, after = base[number] + count[cursor], base[number] + count[stop]
         last = self.lasts[end][stop - 1]
         ack = np.where(last < cursor, NONE, self.found.ack[self.order[last]])
         before = self.framing.before
-        place, size = before[first], before[behind] - before[first]
-        return first, behind, self.seq[first], self.after[behind - 1], place, size, ack
+        place, size = before[first], before[after] - before[first]
+        return first, after, self.seq[first], self.after[after - 1], place, size, ack
 
     def _try(self, one: TcpSide | None, first: _Part, second: _Part) -> bool:
-        """Take what both ends send at once, if the connection is MQTT and it continues that."""
+        """Read what both ends of a connection send at once, and return whether that was possible.
+
+        It is possible if the scalar code, fed the same records one by one, would do nothing but append payloads: both
+        ends of the connection are known and wait for no earlier segment, no Acknowledgment Number goes back, the first
+        payload of each end is the next byte that the reassembly expects, and the connection is established as MQTT
+        without a layer such as WebSocket (`begun` is then the incomplete packet of an end). All checks come before the
+        first change, so that after a False the scalar code can read the same records.
+        """
         if one is None or one.peer is one or one.waiting or one.peer.waiting:
             return False
         connection = self.state.streams.connection(one.flow)
         if connection is None:
             return False
-        ways: list[tuple[TcpSide, _Part, Framed]] = []
+        leaps: list[tuple[TcpSide, _Part, Framed]] = []
         for side, part in ((one, first), (one.peer, second)):
             acked = side.peer.acked
             if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
                 return False
-            if part.first == part.behind:
+            if part.first == part.end:
                 continue
             begun = connection.senders[side.number].begun
             if side.next != part.seq or begun is None or len(begun) > FAR + LONG * part.size:
                 return False
-            framed = self.framing.frame(part.first, part.behind, begun)
+            framed = self.framing.frame(part.first, part.end, begun)
             if framed is None:
                 return False
-            ways.append((side, part, framed))
-        for side, part, framed in ways:
+            leaps.append((side, part, framed))
+        for side, part, framed in leaps:
             self._commit(connection, side, part, framed)
         for side, part in ((one, first), (one.peer, second)):
             if part.ack != NONE:
@@ -291,7 +299,7 @@ class _Turns:
 
 
 def _by(keys: Integers, which: Integers) -> Integers:
-    """Order indices by their keys, those with the same key as they are."""
+    """Return indices in a stable order by their keys."""
     found = keys[which]
     if len(found) and found.max() < 1 << 16:
         # numpy sorts small integers in linear time.
@@ -301,7 +309,7 @@ def _by(keys: Integers, which: Integers) -> Integers:
 
 
 def _ends(record: Record) -> bytes | None:
-    """Return the addresses of a record that may carry TCP."""
+    """Return the addresses of a record that may carry TCP, as bytes; None for another record."""
     data = record.data
     try:
         at = ip_start(record.link, data)

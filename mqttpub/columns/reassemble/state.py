@@ -1,4 +1,4 @@
-"""What is known of all connections between two pieces of a capture; it can be pickled."""
+"""What is known of all connections between two blocks of a capture; it can be pickled."""
 
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator
@@ -15,19 +15,19 @@ from ..scan.buckets import Bucket
 
 UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: what TLS carries is not in them"
 MAX_FLOWS = 1 << 16
-"""TCP connections that are remembered; more than for single packets, as a task has more memory than a command."""
+"""TCP connections that are remembered; more than a command remembers, as a task has more memory."""
 FORGET_AT = 1024
-"""Names of connections that are at their end, at which these are looked for."""
+"""Names of ended connections that may remain before they are looked for and forgotten."""
 
 
 class State:
-    """Goes on through the records of one capture after another as if they were one.
+    """Reads the records of one capture after another as if they were one.
 
-    Its size is that of what has begun: connections, packets, and segments that wait for others; all of
-    these have bounds. Pickled and loaded again it goes on as before.
+    It holds open connections, incomplete packets, and segments that wait for earlier ones; all of these have bounds.
+    After pickling and unpickling it continues as before.
 
-    `bucket`, (k, n), takes the k-th of n parts of all connections, and `shares` tells which connections that are, as
-    `shares.shares` returns it: the same for all n, from the first capture to the last.
+    `bucket`, (k, n), selects the k-th of n parts of all connections. `shares`, from `balance.shares`, says which
+    connections are in which part; it must be the same for all n parts and from the first capture to the last.
     """
 
     def __init__(
@@ -39,30 +39,30 @@ class State:
         self.reassembler = _Part(self.bucket)
         self.streams = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.records = 0
-        """How many were read so far."""
+        """Number of records read so far."""
         self.before = 0
-        """How many of them came from sources in front of the current one."""
+        """How many of them came from sources before the current one."""
         self.secrets: Counter[str] = Counter()
-        """Lines of keys that the captures hold, by their kind; they are not used."""
+        """Number of key lines that the captures hold, by kind; the keys are not used."""
         self._keys = 0
 
     @property
     def skipped(self) -> SkippedConnections:
-        """What was not MQTT so far."""
+        """Number of records and connections that were not MQTT so far, by reason."""
         return self.streams.skipped
 
     def left_out(self) -> str:
-        """Return what is to be said of the captures since this was asked last; nothing when all was read."""
+        """Return a remark about what was not read of the captures since the last call, or an empty string."""
         keys, self._keys = self._keys, self.secrets["TLS key log"]
         return UNUSED_KEYS if self._keys > keys else ""
 
     def feed(self, record: Record) -> Iterator[Event]:
-        """Take one record and yield what it completes."""
+        """Read one record and yield the events that it completes."""
         for piece in self.reassembler.feed(record):
             yield from self.streams.feed(piece)
 
     def finish(self) -> Iterator[Event]:
-        """Yield what comes of the end of the last capture."""
+        """Yield the events of the end of the last capture."""
         for piece in self.reassembler.finish():
             yield from self.streams.feed(piece)
         yield from self.streams.finish()
@@ -70,12 +70,12 @@ class State:
     def name(self, number: int) -> str:
         """Return the name of a connection: its ends, and record and time of its beginning.
 
-        It is the same in whatever parts the records are read, and in whatever bucket.
+        The name does not depend on how the records are divided into blocks and buckets.
         """
         return self.reassembler.names[number]
 
     def forget(self) -> None:
-        """Forget the names of connections that are at their end."""
+        """Forget the names of connections that have ended."""
         names, flows = self.reassembler.names, self.reassembler.flows
         if len(names) > 2 * len(flows) + FORGET_AT:
             for number in names.keys() - flows.numbers() - set(self.streams.numbers()):
@@ -83,7 +83,7 @@ class State:
 
 
 class _Part(Reassembler):
-    """Knows only the connections of one bucket, and names them."""
+    """Knows only the connections of one bucket, and gives them names."""
 
     def __init__(self, bucket: Bucket) -> None:
         super().__init__(max_flows=MAX_FLOWS)
