@@ -47,7 +47,7 @@ class Assembly:
         self._rows: list[tuple[int, int, int, int, int]] = []
         """Of packets of single records: index of the record, start, length, offset, kind."""
         self._late: list[tuple[int, int, int]] = []
-        """Index into these rows, record and time, of packets that an earlier record than the one just read completed."""
+        """Index into these rows, record and time, of packets that an earlier record completed than the one read."""
         self._framing: Framing | None = None
         # Flat lists of numbers: the garbage collector would visit tuples again and again.
         self._senders: list[Any] = []

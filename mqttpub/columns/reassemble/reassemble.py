@@ -1,8 +1,8 @@
 """Records in columns in, whole control packets in columns out.
 
 Segments that continue a connection known to be MQTT exactly where its last ones ended are read many at once (a leap).
-All other records are read one by one by the scalar code of `capture`. Its state is the only one: a leap begins with what
-a connection has reached, and writes down what it reaches. So leaps and single records can take turns within a
+All other records are read one by one by the scalar code of `capture`. Its state is the only one: a leap begins with
+what a connection has reached, and writes down what it reaches. So leaps and single records can take turns within a
 connection, and the packets and events are those of single records, in the same order.
 """
 
