@@ -124,7 +124,7 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...common.times import Clock
     from ...traffic.context import PacketInContext
     from ...view.packet.show import Show
-    from ...view.traffic.summary import told
+    from ...view.traffic.summary import event_words
 
     screen = Show(secrets=options.secrets, full=options.full)
     clock, connection = Clock(absolute=options.absolute, zero=options.zero), 0
@@ -137,7 +137,7 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         if isinstance(known, PacketInContext):
             screen.packet(_decoded(known), time=_place(known, clock))
         else:
-            screen.remark(told(known)[1])
+            screen.remark(event_words(known)[1])
 
 
 def _decoded(known: "PacketInContext") -> "Decoded":

@@ -13,7 +13,7 @@ from ...traffic.clients import called
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ..traffic.facts import Fact, facts, name_of
-from ..traffic.summary import told
+from ..traffic.summary import event_words
 
 MOST_FINDINGS = 20
 """Findings of one packet that are shown; the others are counted."""
@@ -114,7 +114,7 @@ def _packet(known: PacketInContext) -> Step:
 
 def _event(event: TrafficItem, names: dict[int, str]) -> Step:
     assert not isinstance(event, PacketInContext)
-    word, text, style = told(event)
+    word, text, style = event_words(event)
     name = names.get(event.ends.number) or called("", event.ends)
     kind = {"GAP": "gap", "NOTE": "remark"}.get(word, "closed")
     return Step(kind, event.ends, name, event.time, event.direction, word, [Fact(text, style)], style=style)

@@ -1,1 +1,4 @@
-"""The formats of other tools: tshark, PDML, SARIF."""
+"""The formats of other tools: PDML and JSON as tshark writes them, and SARIF.
+
+`tshark_fields` holds tshark's name and notation of every field, once for both of its formats.
+"""

@@ -1,4 +1,4 @@
-"""Packets as PDML, in the shape that tshark gives it (`tshark -T pdml`)."""
+"""Packets as PDML, in the structure that `tshark -T pdml` writes."""
 
 from collections.abc import Iterable, Iterator
 from html import escape as quoted
@@ -15,13 +15,13 @@ _SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 def pdml(
     packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False, source: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of a document, a `packet` element for each control packet.
+    """Yield the lines of a document with a `packet` element for each control packet.
 
-    Names, sizes, `show`, `value` and `unmaskedvalue` of fields are tshark's, `showname` says in the
-    specification's words what they mean. `pos` counts from the first byte of the packet, as it does
-    in tshark for a packet that was put together from segments; elsewhere tshark counts from the frame.
-    Findings are `_ws.expert` fields. Text is escaped, backslashes too, so that it can be taken back.
-    Secrets are asterisks unless `secrets`. `source` names the capture.
+    Names, sizes, `show`, `value` and `unmaskedvalue` of fields are those of tshark; `showname` gives their meaning in
+    the words of the specification. `pos` counts from the first byte of the packet, as in tshark for a packet put
+    together from segments; otherwise tshark counts from the frame. Findings are `_ws.expert` fields. Text is escaped,
+    backslashes too, so that the escapes can be undone. Secrets are asterisks unless `secrets`. `source` names the
+    capture.
     """
     file = f" capture_file={_quote(source)}" if source else ""
     yield '<?xml version="1.0" encoding="utf-8"?>'
@@ -32,7 +32,7 @@ def pdml(
 
 
 def packet(decoded: Decoded, seen: PacketSeen | None = None, *, secrets: bool = False) -> Iterator[str]:
-    """Yield the lines of one `packet` element; `seen` tells its number, its time and its ends."""
+    """Yield the lines of one `packet` element; `seen` has its number, its time and its two ends."""
     size = len(decoded.data)
     yield "<packet>"
     if seen is not None:

@@ -1,4 +1,4 @@
-"""The fields of a packet as tshark shows them: under its names, in its order, with its notation of values."""
+"""The fields of a packet as tshark shows them: its names, its order, its notation of values."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -13,9 +13,9 @@ from ...wire.types import BINARY, PAIR, STRING
 from ..packet.masking import clipped, hidden
 
 PREFIX = "mqtt."
-"""What the names of all fields begin with."""
+"""The prefix of all field names."""
 LONGEST = 200
-"""Characters of a value beside its label; `show` has all of them."""
+"""Characters of a value in `showname`; `show` has all of them."""
 PROTOCOL = "MQ Telemetry Transport Protocol"
 
 # Data types, with the numbers that tshark 4.0 writes for them.
@@ -25,10 +25,10 @@ _BOTH = (TEXT, COUNTED_TEXT)
 
 
 class Name(NamedTuple):
-    """What tshark calls a field."""
+    """tshark's name and notation of a field."""
 
     name: str
-    """Its name, behind `mqtt.`."""
+    """The name after `mqtt.`."""
     label: str
     type: int
     hex: bool = False
@@ -107,17 +107,16 @@ NAMES: dict[str, Name] = {
     "property topic_alias": Name("property.topic_alias", "Topic Alias", UINT16),
     "property maximum_qos": Name("property.max_qos", "QoS", UINT8),
     "property unknown": Name("prop_unknown", "Unknown Property", BYTES),
-    # lengths whose names are not those of the value with `_len` behind it
+    # lengths whose names are not that of the value and `_len`
     "length protoname": Name("proto_len", "Protocol Name Length", UINT16),
     "length prop_string": Name("prop_string_len", "Length", UINT32),
     "length prop_key": Name("prop_key_len", "Key Length", UINT32),
     "length prop_value": Name("prop_value_len", "Value Length", UINT32),
 }
-"""Our name of a field to tshark's.
+"""tshark's names of our fields.
 
-A name stands for the field in any packet unless there is one with its packet or group before it;
-`older` is for versions before 5.0, `property` for the value of a property by its key or by its
-type, `length` for what stands before a value.
+A key names the field in any packet, unless there is a key with its packet or group in front; `older` is for versions
+before 5.0, `property` for the value of a property by its key or by its type, `length` for the length before a value.
 """
 
 
@@ -125,20 +124,20 @@ class Shown(NamedTuple):
     """A field as tshark shows it."""
 
     name: str
-    """With `mqtt.`; empty for bytes that are no field."""
+    """With `mqtt.`; empty for bytes that are not a field."""
     label: str
     type: int
     span: Span
     """Counted from the first byte of the packet."""
     mask: int
     show: str
-    """The value in tshark's notation, not escaped yet."""
+    """The value in tshark's notation, not yet escaped."""
     value: str
-    """Its bytes in hex, two asterisks for each secret one; of bits, their value in hex."""
+    """Its bytes in hex, with two asterisks for each secret byte; for bits, their value in hex."""
     unmasked: str
-    """Of bits, their byte in hex; empty otherwise."""
+    """For bits, their byte in hex; otherwise empty."""
     meaning: str
-    """What the value stands for, in the words of the specification."""
+    """The meaning of the value, in the words of the specification."""
     children: tuple["Shown", ...] = ()
 
     @property
@@ -156,7 +155,7 @@ class Shown(NamedTuple):
 
     @property
     def brief(self) -> str:
-        """What the byte around bits says of them: set flags and named numbers."""
+        """The summary of a byte of bits: set flags and named numbers."""
         if self.type == BOOLEAN:
             return self.label if self.show == "1" else ""
         return f"{self.label}: {self.meaning}" if self.meaning else ""
@@ -174,14 +173,14 @@ class Shown(NamedTuple):
 def shown(decoded: Decoded, *, secrets: bool = False) -> tuple[Shown, ...]:
     """Return the fields of a packet as tshark shows them; secrets are asterisks unless `secrets`.
 
-    Where tshark has no field of its own, bytes have a field without a name. Binary properties are
-    bytes here, not text up to their first zero byte. Topics are those of the packet, even if empty.
+    Where tshark has no field, bytes have a field without a name. Binary properties are bytes here, where tshark shows
+    text up to the first zero byte. Topics are those in the packet, even if empty.
     """
     return tuple(_Reader(decoded, secrets).fields())
 
 
 def octets(decoded: Decoded, *, secrets: bool = False) -> str:
-    """Return all bytes of a packet in hex, two asterisks for each secret one unless `secrets`."""
+    """Return all bytes of a packet in hex, with two asterisks for each secret byte unless `secrets`."""
     return _Reader(decoded, secrets).hex(Span(0, len(decoded.data)))
 
 
@@ -205,7 +204,7 @@ class _Reader:
             yield from self.shown(child, own)
 
     def shown(self, node: Node, path: str) -> Iterator[Shown]:
-        """Yield the fields of a node; lists, groups and properties do not count as fields."""
+        """Yield the fields of a node; lists, groups and properties are not fields."""
         if node.kind == "gap":
             yield self.gap(node)
         elif node.kind == "octet":
@@ -220,7 +219,7 @@ class _Reader:
             yield from self.counted(self.named(path), node)
 
     def named(self, path: str) -> Name:
-        """Return tshark's name of a field, by the most of its path that has one."""
+        """Return tshark's name of a field: that of the longest part of its path that has one."""
         parts = path.split(".")
         keys = [".".join(parts[-2:]), parts[-1]]
         if self.name_before_5:
@@ -234,7 +233,7 @@ class _Reader:
         if only.mask == 0xFF:
             return self.whole(self.named(f"{path.rpartition('.')[0]}.{only.name}"), node.span, only.value)
         name = self.named(path)
-        # The byte itself stands for nothing, except where tshark shows it without its bits.
+        # The byte itself has no value, except where tshark shows it without its bits.
         meaning = self.meaning(node.children[-1]) if name.whole else ""
         holder = path.rpartition(".")[0]
         bits = () if name.whole else tuple(self.bits(child, f"{holder}.{child.name}") for child in node.children)
@@ -263,7 +262,7 @@ class _Reader:
     # values
 
     def counted(self, name: Name, node: Node) -> Iterator[Shown]:
-        """Yield the length before a value, where it has one, and the value."""
+        """Yield the length before a value, if it has one, and the value."""
         start, stop = node.span
         if node.prefix and name.type != COUNTED_TEXT:
             length = NAMES.get(f"length {name.name}") or Name(f"{name.name}_len", f"{name.label} Length", UINT16)
@@ -272,7 +271,7 @@ class _Reader:
         yield self.whole(name, Span(start, stop), node.value, self.meaning(node))
 
     def whole(self, name: Name, span: Span, value: Any, meaning: str = "") -> Shown:
-        """Return a field that takes whole bytes."""
+        """Return a field of whole bytes."""
         show = self.text(name, span) if isinstance(value, str | bytes) else _number(name, int(value))
         return Shown(PREFIX + name.name, name.label, name.type, span, 0, show, self.hex(span), "", meaning)
 
@@ -280,7 +279,7 @@ class _Reader:
         return Shown("", node.label, NONE, node.span, 0, node.label, self.hex(node.span), "", "")
 
     def text(self, name: Name, span: Span) -> str:
-        """Return a string as it is, bytes in hex with colons between them."""
+        """Return a string unchanged, bytes as hex separated by colons."""
         start = span.start + 2 if name.type == COUNTED_TEXT else span.start
         value = self.hex(Span(start, span.stop))
         if name.type not in _BOTH:
@@ -297,7 +296,7 @@ class _Reader:
         return "".join([*pieces, self.data[at : span.stop].hex()])
 
     def meaning(self, node: Node) -> str:
-        """Return what a number stands for, or nothing."""
+        """Return the meaning of a number, or nothing."""
         value = node.value
         if isinstance(value, bool) or not isinstance(value, int):
             return ""

@@ -1,4 +1,4 @@
-"""Packets as JSON in the shape that tshark gives it (`tshark -T json -x`)."""
+"""Packets as JSON in the structure that `tshark -T json -x` writes."""
 
 from collections.abc import Iterable, Iterator
 from json import dumps
@@ -9,16 +9,16 @@ from ...traffic.events import PacketSeen
 from .tshark_fields import NONE, Shown, octets, shown
 
 PROTOCOL_TYPE = 1
-"""The number that tshark has for a protocol in the place of a data type."""
+"""tshark's number for a protocol instead of a data type."""
 
 
 def tshark_json(packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False) -> Iterator[str]:
-    """Yield the lines of a document, an array with an object for each control packet.
+    """Yield the lines of a document: an array with an object for each control packet.
 
-    A field has two members: its value, and `_raw` with `[bytes in hex, position, size, mask, type]`;
-    the position counts from the first byte of the packet. Like tshark's, the objects repeat a key
-    where the packet repeats a field; `mqttpub decode --json` does not. Bytes that are no field are in
-    `mqtt_raw` only. Findings are `_ws.expert` members. ASCII only. Secrets are asterisks unless `secrets`.
+    A field has two members: its value, and `_raw` with `[bytes in hex, position, size, mask, type]`; the position
+    counts from the first byte of the packet. As with tshark, objects repeat a key where the packet repeats a field;
+    `mqttpub decode --json` does not. Bytes that are not a field are only in `mqtt_raw`. Findings are `_ws.expert`
+    members. ASCII only. Secrets are asterisks unless `secrets`.
     """
     yield "["
     before: list[str] = []
@@ -65,7 +65,7 @@ def _object(key: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _joined(members: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of members, with a comma behind each member but the last."""
+    """Yield the lines of members, with a comma after each member but the last."""
     held = ""
     for member in members:
         held += "," if held else ""
@@ -89,7 +89,7 @@ def _member(field: Shown) -> Iterator[str]:
 
 
 def _text(show: str) -> str:
-    """Return text with U+FFFD for what is no UTF-8, which JSON has no way to say; `_raw` has its bytes."""
+    """Return text with U+FFFD for bytes that are not UTF-8, which JSON cannot represent; `_raw` has the bytes."""
     return show.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 

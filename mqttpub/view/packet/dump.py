@@ -1,4 +1,4 @@
-"""The annotated dump: every byte of a packet, named, with its value and what is wrong with it."""
+"""The annotated dump: every byte of a packet with its field, its value and its findings."""
 
 from collections.abc import Iterable, Iterator
 
@@ -14,10 +14,10 @@ _FACTS = ("qos", "packet_id", "reason_code")
 
 
 def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secrets: bool = False) -> Iterator[Line]:
-    """Yield the lines of the dump of one packet, none of them wider than `width` (60 or more).
+    """Yield the lines of the dump of one packet, none wider than `width` (60 or more).
 
-    Of each value `limit` bytes are shown, and how many more there are; secrets are masked
-    unless `secrets`. Every finding stands once, below the first byte that it is about.
+    At most `limit` bytes of each value are shown, with the number of the rest; secrets are masked unless `secrets`.
+    Each finding appears once, below the first byte that it is about.
     """
     columns = Columns.fitting(width, len(decoded.data))
     outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4)
@@ -29,7 +29,7 @@ def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secr
 
 
 def headline(decoded: Decoded, *, width: int = 80) -> Line:
-    """Return the line above a dump: direction, packet, its main facts, size and version."""
+    """Return the line above a dump: direction, packet type, main facts, size and version."""
     facts = [fact for name in _FACTS for fact in _fact(decoded, name)]
     size = [
         (f"{len(decoded.data)} {plural(len(decoded.data), 'byte')}", "length"),
@@ -58,7 +58,7 @@ def _spaced(line: Line) -> Line:
 
 
 def plain(lines: Iterable[Line]) -> str:
-    """Return lines as text without colours."""
+    """Return lines as text without colour."""
     return "\n".join("".join(text for text, _ in line).rstrip() for line in lines)
 
 
@@ -70,12 +70,12 @@ class Sheet:
         self.marks = Marks(decoded.findings, len(decoded.data))
 
     def rest(self) -> Iterator[Line]:
-        """Yield the findings of a packet that has no byte to show them at."""
+        """Yield the findings whose place has no byte in the dump."""
         for finding in self.marks.rest():
             yield from sentence(finding, self.columns.width)
 
     def entry(self, entry: Entry) -> Iterator[Line]:
-        """Yield the rows of an entry, with the findings below them."""
+        """Yield the rows of an entry and its findings."""
         words = iter(detail(entry, self.columns))
         for line, beside in self.bits(entry) if entry.mask else self.bytes(entry):
             right = next(words, None) if beside else None
@@ -84,7 +84,7 @@ class Sheet:
             yield [*padded([], self.columns.left), *right]
 
     def bits(self, entry: Entry) -> Iterator[Row]:
-        """Yield the row of a bit field."""
+        """Yield the row of a bit field and its findings."""
 
         def wanted(finding: Finding) -> bool:
             return bool(finding.mask & entry.mask) and not finding.mask & entry.later
@@ -94,7 +94,7 @@ class Sheet:
         yield from under_bits(found, entry.mask, self.columns)
 
     def bytes(self, entry: Entry) -> Iterator[Row]:
-        """Yield the rows of bytes, and how many are left out between and behind them."""
+        """Yield the rows of bytes and their findings, with the number of bytes left out between and after the rows."""
         shown = entry.start
         for start, stop in self.rows(entry):
             if start > shown:
@@ -107,7 +107,7 @@ class Sheet:
             yield self.left_out(entry.stop - shown)
 
     def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
-        """Yield the runs of bytes to show: up to the limit, then only those with findings."""
+        """Yield the runs of bytes to show: those up to the limit, then only rows with findings."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
         cut = stop if self.limit is None else min(stop, entry.content + self.limit)
         for at in range(start, cut, step):

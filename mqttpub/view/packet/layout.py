@@ -1,4 +1,4 @@
-"""Where the columns of the dump stand, and how an entry fills them."""
+"""The columns of the dump, and how an entry fills them."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -14,17 +14,17 @@ _READABLE = ("topic", "text", "payload", "secret", "gap", "type")
 
 
 class Columns(NamedTuple):
-    """The columns for one packet at one width."""
+    """The columns for one packet at one width; all widths are in terminal cells."""
 
     width: int
     per_row: int
-    """Bytes in a row."""
+    """Bytes per row."""
     digits: int
-    """Of an offset."""
+    """Width of an offset."""
     ascii: bool
     """Whether there is room for the ASCII column."""
     label: int
-    """Width of most labels; what a longer one says stands further right."""
+    """Width of most labels; a longer label moves its value to the right."""
 
     @classmethod
     def fitting(cls, width: int, length: int) -> "Columns":
@@ -41,22 +41,22 @@ class Columns(NamedTuple):
 
     @property
     def hex(self) -> int:
-        """Where the hex column begins."""
+        """The start of the hex column."""
         return self.digits + 2
 
     @property
     def left(self) -> int:
-        """Where the field column begins."""
+        """The start of the field column."""
         return self.hex + 3 * self.per_row + 1 + (self.per_row + 2 if self.ascii else 0)
 
     @property
     def detail(self) -> int:
-        """Width of the field column."""
+        """The width of the field column."""
         return self.width - self.left
 
 
 def padded(line: Line, width: int) -> Line:
-    """Return a line filled up with spaces."""
+    """Return a line padded with spaces to `width` cells."""
     missing = width - measure(line)
     return [*line, (" " * missing, "")] if missing > 0 else line
 
@@ -124,6 +124,6 @@ def _ascii(data: bytes, pieces: Iterable[Part]) -> Iterator[tuple[str, str]]:
 
 
 def bit_row(octet: int, mask: int, style: str, columns: Columns) -> Line:
-    """Return the bits of one field in their places, dots for all others."""
+    """Return the eight bits of a byte, with dots for those outside `mask`."""
     bits = "".join(str(octet >> place & 1) if mask >> place & 1 else "." for place in range(7, -1, -1))
     return [(" " * columns.hex, ""), (f"{bits[:4]} {bits[4:]}", style)]

@@ -10,11 +10,11 @@ from ..terminal.cells import Line, cells, measure, wrap
 from .layout import Columns
 
 Row = tuple[Line, bool]
-"""A line, and whether the field column may go on beside it."""
+"""A line, and whether the field column may continue beside it."""
 
 
 class Marks:
-    """The findings of a packet, each of which is taken once, at the row that shows its first byte."""
+    """The findings of a packet; each is shown once, at the row with its first byte."""
 
     def __init__(self, findings: Iterable[Finding], length: int) -> None:
         self.places: dict[int, list[Finding]] = {}
@@ -23,7 +23,7 @@ class Marks:
         self.anchors = sorted(self.places)
 
     def take(self, start: int, stop: int, wanted: Callable[[Finding], object] = bool) -> list[Finding]:
-        """Return the findings of a row that were not taken yet."""
+        """Return the findings of a row of bytes that are not shown yet, and mark them as shown."""
         taken = []
         for anchor in self.within(start, stop):
             here = self.places[anchor]
@@ -32,16 +32,16 @@ class Marks:
         return taken
 
     def within(self, start: int, stop: int) -> list[int]:
-        """Return the bytes of a run at which findings stand."""
+        """Return the bytes of a range that have findings."""
         return self.anchors[bisect_left(self.anchors, start) : bisect_left(self.anchors, stop)]
 
     def rest(self) -> list[Finding]:
-        """Return the findings that no row has taken."""
+        """Return the findings that no row has shown."""
         return [finding for anchor in self.anchors for finding in self.places.pop(anchor)]
 
 
 def _anchor(finding: Finding, length: int) -> int:
-    """Return the byte below which a finding stands; the last one before it when it has none."""
+    """Return the byte below which a finding is shown: its first; the one before it if the span is empty."""
     start, stop = finding.span
     return max(min(start if stop > start else start - 1, length - 1), 0)
 
@@ -75,7 +75,7 @@ def _marked(at: int, carets: str, findings: list[Finding], width: int) -> Iterat
 
 
 def sentence(finding: Finding, width: int) -> Iterator[Line]:
-    """Yield the lines of a finding: severity and message, the statement at the right edge."""
+    """Yield the lines of a finding: severity and message, then the statement at the right edge."""
     severity, statement = remark(finding.severity), remark(finding.statement)
     indent = cells(severity) + 2
     rows = wrap([(remark(finding.message), "")], width - indent)

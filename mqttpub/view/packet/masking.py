@@ -1,4 +1,4 @@
-"""Which bytes of a packet are secret: passwords, authentication data, and what may hold them."""
+"""The secret bytes of a packet: passwords, authentication data, and unreadable bytes that may hold them."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -8,14 +8,14 @@ from ...spec.properties import of_packet
 from ...wire.cursor import Span
 
 _EARLIEST = 14
-"""No CONNECT has its password before this byte."""
+"""The first byte of a CONNECT that can belong to its password."""
 
 
 def hidden(decoded: Decoded) -> tuple[Span, ...]:
     """Return the bytes to mask, in order.
 
-    Length prefixes are not secret. Bytes that could not be read count as secret where a
-    secret was announced or may stand, so a cut or garbled packet gives nothing away.
+    Length prefixes are not secret. Bytes that could not be read count as secret where a secret was announced or is
+    possible, so that a truncated or corrupt packet reveals nothing.
     """
     judge = _Judge(decoded)
     spans = (judge.span(leaf, holder) for holder, leaf in _leaves(decoded.root))
@@ -23,7 +23,7 @@ def hidden(decoded: Decoded) -> tuple[Span, ...]:
 
 
 def clipped(spans: Sequence[Span], start: int, stop: int) -> Iterator[Span]:
-    """Yield what a run of bytes has of some spans, which are in order and apart."""
+    """Yield the parts of the spans that lie in a range; the spans are in order and do not overlap."""
     at = bisect_right(spans, start, key=lambda span: span.stop)
     while at < len(spans) and spans[at].start < stop:
         yield Span(max(spans[at].start, start), min(spans[at].stop, stop))
@@ -31,7 +31,7 @@ def clipped(spans: Sequence[Span], start: int, stop: int) -> Iterator[Span]:
 
 
 def _leaves(node: Node, holder: Node | None = None) -> Iterator[tuple[Node | None, Node]]:
-    """Yield every leaf with the property list or the property that it stands in."""
+    """Yield every leaf with the property list or the property that contains it."""
     if node.kind in ("properties", "property"):
         holder = node
     if not node.children:
@@ -50,7 +50,7 @@ class _Judge:
         self.rows = {row.id for row in of_packet(decoded.name) if row.secret}
 
     def span(self, leaf: Node, holder: Node | None) -> Span:
-        """Return what is secret of a leaf."""
+        """Return the secret bytes of a leaf."""
         start, stop = leaf.span
         if leaf.kind == "secret":
             return Span(start + leaf.prefix, stop)

@@ -1,4 +1,4 @@
-"""The tree of a packet as a list of entries: one for each field, in the order of the wire."""
+"""The tree of a packet as a list of entries, one per field, in wire order."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from .values import MISSING, NOTHING, About, describe, pair
 
 
 class Part(NamedTuple):
-    """A run of bytes that is shown in one colour."""
+    """A run of bytes that is shown in one style."""
 
     start: int
     stop: int
@@ -28,15 +28,15 @@ class Entry(NamedTuple):
     about: About = NOTHING
     parts: tuple[Part, ...] = ()
     at: int = 0
-    """The byte that `mask` is of."""
+    """The byte that `mask` applies to."""
     mask: int = 0
-    """The bits that the field takes; 0 when it takes whole bytes or none."""
+    """The bits of the field; 0 for a field of whole bytes or of none."""
     content: int = 0
-    """Where the value itself begins, behind identifier and length."""
+    """The first byte of the value, after identifier and length."""
     octet: bool = False
-    """Whether entries for its bits follow."""
+    """Whether entries for the bits of this byte follow."""
     later: int = 0
-    """Bits of the same byte that entries further down show."""
+    """Bits of the same byte that later entries show."""
     kind: str = ""
 
     @property
@@ -46,12 +46,12 @@ class Entry(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The byte behind its last one."""
+        """The byte after its last one."""
         return self.parts[-1].stop if self.parts else self.at
 
 
 class Outline:
-    """Walks the tree of one packet."""
+    """Walks the tree of one packet and makes its entries."""
 
     def __init__(self, decoded: Decoded, *, limit: int | None, secrets: bool, room: int) -> None:
         self.decoded = decoded
@@ -67,7 +67,7 @@ class Outline:
         yield from self.nothing()
 
     def node(self, node: Node, depth: int) -> Iterator[Entry]:
-        """Yield the entries of a node and of all in it."""
+        """Yield the entries of a node and of all nodes below it."""
         walk = _WALKS.get(node.kind, Outline.leaf)
         return walk(self, node, depth)
 
@@ -110,7 +110,7 @@ class Outline:
         yield self.run(label, "property", depth, self.value(node.children), node.children)
 
     def value(self, parts: list[Node]) -> About:
-        """Return the words for the value of a property; `parts` are its identifier and what follows."""
+        """Return the words for the value of a property; `parts` are its identifier and the rest."""
         last = parts[-1]
         if last.kind == "gap":
             return self.about(last)
@@ -121,7 +121,7 @@ class Outline:
         return pair(parts[1], last, self.decoded, self.limit) if len(parts) == 3 else self.about(last)
 
     def nothing(self) -> Iterator[Entry]:
-        """Yield the entry of a last field that is there, but empty."""
+        """Yield an entry for a last field that is present but empty."""
         packet = self.decoded.packet
         if packet and packet.layout and packet.layout[-1].type is REST:
             field = packet.layout[-1]
@@ -168,7 +168,7 @@ def _parts(node: Node) -> Iterator[Part]:
 
 
 def _masked(part: Part, spans: Sequence[Span]) -> Iterator[Part]:
-    """Cut a part where secret bytes begin and end."""
+    """Return a part cut where secret bytes begin and end."""
     at = part.start
     for start, stop in clipped(spans, part.start, part.stop):
         if start > at:

@@ -1,4 +1,4 @@
-"""What a payload looks like: text, JSON or neither."""
+"""What a payload contains, judged by its bytes: JSON, other text, or binary data."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...common.strict_json import check_json
 
 MAX_JSON = 1 << 20
-"""Payloads above this many bytes are not tried as JSON."""
+"""Payloads of more bytes than this are not tried as JSON."""
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[][{}:,]|[^][{}:,"\s]+')
@@ -15,16 +15,16 @@ _PAIRS = {"{": "}", "[": "]"}
 
 
 class Recognised(NamedTuple):
-    """What a payload seems to be, and its text."""
+    """What a payload appears to be, and its text."""
 
     kind: str
-    """empty, text, json or binary."""
+    """`empty`, `text`, `json` or `binary`."""
     text: str
-    """Empty for binary."""
+    """Empty for binary data."""
 
 
 def classify(data: bytes) -> Recognised:
-    """Return what `data` is: JSON, other text without control characters, or binary."""
+    """Return what `data` is: JSON, other text without control characters, or binary data."""
     if not data:
         return Recognised("empty", "")
     try:
@@ -47,9 +47,9 @@ def _is_json(text: str) -> bool:
 
 
 def pretty(text: str, width: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines of valid JSON with their depth; what fits within `width` stays on one line.
+    """Yield the lines of valid JSON with their depth; a value that fits within `width` stays on one line.
 
-    Strings and numbers are copied as they stand, so nothing is lost and nothing recurses.
+    Strings and numbers are copied unchanged, so that nothing is lost, and deep nesting needs no recursion.
     """
     tokens: list[str] = _TOKEN.findall(text)
     sizes = _sizes(tokens)
@@ -79,7 +79,7 @@ def _flat(tokens: list[str]) -> str:
 
 
 def _sizes(tokens: list[str]) -> dict[int, tuple[int, int]]:
-    """Return, for every opening bracket, the length on one line and the place of its partner."""
+    """Return, for every opening bracket, its length on one line and the position of its closing bracket."""
     sizes: dict[int, tuple[int, int]] = {}
     opened: list[tuple[int, int]] = []
     length = 0

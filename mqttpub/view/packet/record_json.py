@@ -1,4 +1,4 @@
-"""One packet as a JSON record, and a JSON record as a packet."""
+"""One packet as a JSON record, and back."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -18,10 +18,10 @@ __all__ = ["dumps", "packet_of", "record"]
 
 
 def record(decoded: Decoded, *, time: float | None = None, secrets: bool = False) -> dict[str, Any]:
-    """Return one packet as values that JSON has; `time` is in seconds since 1970.
+    """Return one packet as a JSON object; `time` is in seconds since 1970.
 
-    Secrets are asterisks of the same length unless `secrets`. Offsets count from the first
-    byte of the packet, except its own `offset`, which counts from the start of its stream.
+    Secrets are asterisks of the same length unless `secrets`. Offsets count from the first byte of the packet, except
+    that of the packet itself, which counts from the start of its stream.
     """
     return _Recorder(decoded, secrets).record(time)
 
@@ -60,7 +60,7 @@ class _Recorder:
         }
 
     def hex(self, span: Span) -> str:
-        """Return bytes in hex, two asterisks for each secret one."""
+        """Return bytes in hex, with two asterisks for each secret byte."""
         data, at, shown = self.decoded.data, span.start, []
         for start, stop in clipped(self.hidden, *span):
             shown += [data[at:start].hex(), "**" * (stop - start)]
@@ -71,13 +71,13 @@ class _Recorder:
         return {"path": path, **_place(node.span, node.mask), "value": self.value(node), "text": self.text(node)}
 
     def text(self, node: Node) -> str:
-        """Return the value in words; bytes only by what they seem to be."""
+        """Return the value in words; of bytes only what they appear to be."""
         about = describe(node, self.decoded, secrets=self.secrets)
         words = about.head if isinstance(node.value, bytes) else about.inline
         return "".join(text for text, _ in words or (segment for _, line in about.below for segment in line))
 
     def value(self, node: Node) -> Any:
-        """Return the value of a leaf; what no JSON string can hold as its bytes."""
+        """Return the value of a leaf; a text that no JSON string can hold as its bytes."""
         value = node.value
         if isinstance(value, str) and not _encodable(value):
             value = value.encode("utf-8", "surrogateescape")
@@ -86,7 +86,7 @@ class _Recorder:
         return value
 
     def extras(self, node: Node, group: str = "") -> Iterator[tuple[str, Any]]:
-        """Yield the property lists and the payloads, with the name of the group that they stand in."""
+        """Yield the property lists and the payloads, each with the name of its group."""
         for child in node.children:
             if child.kind == "properties":
                 yield f"{group}properties", list(self.properties(child))
@@ -117,7 +117,7 @@ def _encodable(text: str) -> bool:
 
 
 def _payload(data: bytes) -> dict[str, Any]:
-    """Return a payload as JSON or text where it is exactly that, as base64 otherwise."""
+    """Return a payload as JSON or text if that is lossless, otherwise as base64."""
     kind, text = classify(data)
     if kind == "json":
         try:

@@ -16,7 +16,7 @@ LIMIT = 256
 
 
 class Show:
-    """Where and how packets are shown."""
+    """Writes packets and remarks to standard output."""
 
     def __init__(self, *, secrets: bool = False, full: bool = False, width: int | None = None) -> None:
         self.secrets = secrets
@@ -36,13 +36,13 @@ class Show:
         return any(finding.severity == "error" for finding in decoded.findings)
 
     def block(self, lines: Iterable[Any]) -> None:
-        """Show lines that belong together, with a blank line to what came before."""
+        """Show lines that belong together, with a blank line before them."""
         if self.begun:
             self.lines([[]])
         self.lines(lines)
 
     def remark(self, text: str) -> None:
-        """Show a remark of the program's own; `text` may hold foreign text."""
+        """Show a remark of the program; `text` may contain text from the capture, which is escaped."""
         from ...common.escape import escape
 
         self.block(wrap([("* ", "mark"), (escape(text), "")], self.width))

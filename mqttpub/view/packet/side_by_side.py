@@ -1,4 +1,4 @@
-"""Two readings of one packet next to each other, or below each other where there is no room."""
+"""Two readings of one packet side by side, or one below the other on a narrow screen."""
 
 from itertools import zip_longest
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is said about the value of a field: the value itself, its meaning, its size."""
+"""The value of a field in words: the value itself, its meaning, its size."""
 
 from typing import NamedTuple
 
@@ -13,22 +13,22 @@ class About(NamedTuple):
     """The words for one value, on one row or on several."""
 
     inline: Line
-    """All of it on one row; empty when it does not go on one row."""
+    """All of it on one row; empty if it does not fit on one row."""
     head: Line
-    """What stands beside the label when `inline` is too long."""
+    """The part beside the label, if `inline` is too long."""
     below: tuple[tuple[int, Line], ...]
-    """What then follows below the label, each line with its indentation."""
+    """The rest below the label, each line with its indentation."""
 
 
 NOTHING = About([], [], ())
 MISSING = About([("no value", "gap")], [("no value", "gap")], ())
 UNCLAIMED = "not part of any field"
-"""What the decoder calls bytes that it found no field for."""
+"""The decoder's names for bytes without a field."""
 _WORDS = {"text": "text", "json": "JSON", "binary": "binary"}
 
 
 def describe(node: Node, decoded: Decoded, *, limit: int | None = None, secrets: bool = False, room: int = 80) -> About:
-    """Return the words for the value of a leaf; `room` is the width that JSON is laid out for."""
+    """Return the words for the value of a leaf; `room` is the width for JSON."""
     if node.kind == "gap":
         size = _bytes(node.span.length)
         return _paired([(size if node.label == UNCLAIMED else f"unreadable, {size}", "gap")], [])
@@ -43,7 +43,7 @@ def describe(node: Node, decoded: Decoded, *, limit: int | None = None, secrets:
 
 
 def pair(name: Node, value: Node | None, decoded: Decoded, limit: int | None) -> About:
-    """Return the words for a name and the value that belongs to it, if that is there."""
+    """Return the words for a name and the value that belongs to it, if the packet has that value."""
     first = describe(name, decoded, limit=limit)
     if value is None:
         return About([*first.inline, ("  ", ""), *MISSING.head], MISSING.head, first.below)
@@ -65,7 +65,7 @@ def _size(count: int) -> Segment:
 
 
 def _paired(value: Line, aside: Line) -> About:
-    """Return a value with its meaning beside it or, where there is no room, below it."""
+    """Return a value with its meaning beside it, or below it if there is no room."""
     if not aside:
         return About(value, value, ())
     return About([*value, ("  ", ""), *aside], value, ((0, aside),))
@@ -144,7 +144,7 @@ def _body(lines: list[Line], aside: Line, left: int) -> About:
 
 
 def _boundary(content: bytes, limit: int) -> int:
-    """Return where to cut, so that no character of UTF-8 is cut in half."""
+    """Return where to cut, at or before `limit`, so that no UTF-8 character is cut in half."""
     for stop in range(limit, max(limit - 4, 0), -1):
         if content[stop] & 0xC0 != 0x80:
             return stop
@@ -152,7 +152,7 @@ def _boundary(content: bytes, limit: int) -> int:
 
 
 def _lines(text: str, closed: bool) -> list[str]:
-    """Return quoted, escaped text, broken after its newlines."""
+    """Return quoted, escaped text, with a line break after each newline."""
     pieces = [escape(piece).replace('"', '\\"') for piece in text.split("\n")]
     lines = [f"{piece}\\n" for piece in pieces[:-1]]
     if pieces[-1] or not lines:

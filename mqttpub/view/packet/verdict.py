@@ -1,4 +1,4 @@
-"""The one word that says whether a packet is right."""
+"""The verdict on a packet in one word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,12 +15,12 @@ def worst(findings: Sequence[Finding]) -> Finding | None:
 
 
 def verdict(finding: Finding | None) -> str:
-    """Return `ok`, or the statement that is broken; where none is, the severity of what was found."""
+    """Return `ok`, or the statement of the worst finding, or its severity if it cites no statement."""
     return OK if finding is None else finding.statement or finding.severity
 
 
 def finding_record(finding: Finding) -> dict[str, Any]:
-    """Return a finding as values that JSON has."""
+    """Return a finding as a JSON object."""
     return {
         "severity": finding.severity,
         "path": finding.path,

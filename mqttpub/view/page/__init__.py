@@ -1,1 +1,1 @@
-"""A capture as one HTML page."""
+"""A capture as one HTML file that works offline; the script and style are in `assets`."""

@@ -1,4 +1,4 @@
-"""The page of captured packets: one HTML file that holds its packets, its style and its script, and loads nothing."""
+"""The page of captured packets: one HTML file with its packets, style and script, which loads nothing else."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterable
@@ -24,24 +24,24 @@ from ..packet.outline import Entry, Outline
 from ..traffic.facts import preview
 
 SCRIPTS = ("text", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
-"""The parts of the script, in the order in which they stand in the file."""
+"""The parts of the script, in their order in the file."""
 BLOCK_ROWS = 1000
 BLOCK_SIZE = 1 << 20
-"""Characters after which a block is written even if it has fewer rows, so that memory stays bounded."""
+"""Characters after which a block is written however few rows it has, so that memory stays bounded."""
 
 PACKET, GAP, REMARK, CLOSED = range(4)
 SEVERITIES = ("", "note", "warning", "error")
 _NAMES = {"client_id", "filter", "filters"}
-"""Fields that tell one CONNECT, SUBSCRIBE or UNSUBSCRIBE from the next."""
+"""Fields that differ between one CONNECT, SUBSCRIBE or UNSUBSCRIBE and the next."""
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
 
 
 class Page:
-    """Writes the page row by row; what it keeps in memory does not grow with the number of rows.
+    """Writes the page row by row; its memory does not grow with the number of rows.
 
-    `file_of` returns the name of the file that a connection is from, where there are several.
-    Secrets are asterisks unless `secrets`. Of each packet `limit` bytes are kept, and the page
-    says how many more there were. Text from peers gets in as data only, never as markup.
+    `file_of` returns the name of the file of a connection, if there are several files. Secrets are asterisks unless
+    `secrets`. `limit` bytes of each packet are kept; the page shows how many more there were. Text from peers is
+    embedded as data only, never as markup.
     """
 
     def __init__(
@@ -59,10 +59,10 @@ class Page:
     def packet(
         self, seen: PacketSeen, decoded: Decoded, *, client: str = "", topic: str | None = None, summary: str = ""
     ) -> None:
-        """Add a packet, with the findings that hang on `decoded`.
+        """Add a packet with the findings of `decoded`.
 
-        `client` is the name of the client; `topic` is the topic with its alias resolved; `summary` stands
-        behind the topic in the list, and is the main facts of the packet when it is left out.
+        `client` is the name of the client; `topic` is the topic with its alias resolved; `summary` follows the topic
+        in the list, and defaults to the main facts of the packet.
         """
         block = self.block
         length = len(decoded.data)
@@ -78,7 +78,7 @@ class Page:
         self._flush_full()
 
     def gap(self, gap: GapSeen, *, client: str = "") -> None:
-        """Add bytes that are missing or are no packet; nothing tells where their secrets are, so all are hidden."""
+        """Add a gap: missing or unreadable bytes. Their secrets cannot be located, so all bytes are hidden."""
         self.block.row(GAP, gap, client, "gap", gap.length or 0, remark(gap.message))
         shown = gap.data[: self.limit] if self.secrets else b""
         self.block.detail(shown, gap, [len(gap.data) - len(shown)])
@@ -86,7 +86,7 @@ class Page:
         self._flush_full()
 
     def remark(self, remark_: Remark, *, client: str = "") -> None:
-        """Add something worth knowing about a connection."""
+        """Add a remark about a connection."""
         self._line(REMARK, remark_, client, "remark", remark_.message)
 
     def closed(self, closed: Closed, *, client: str = "") -> None:
@@ -94,7 +94,7 @@ class Page:
         self._line(CLOSED, closed, client, "closed", _CLOSINGS.get(closed.how, closed.how))
 
     def close(self) -> None:
-        """Write what is left, and the statements that findings cite; the file itself stays open."""
+        """Write the remaining rows and the statements that findings cite; the file stays open."""
         self._flush()
         cited = {id: [row.section, row.text] for id in sorted(self.statements) if (row := statement(id))}
         self.out.write(f'<script type="application/json" id="end">{_json({"statements": cited})}</script>\n')
@@ -124,10 +124,10 @@ class Page:
 
 
 class _Traits(NamedTuple):
-    """What the search asks of a packet beyond what the list shows; many packets have the same."""
+    """What the search knows of a packet besides the columns of the list; many packets have the same."""
 
     flags: int
-    """DUP, QoS and RETAIN of a PUBLISH as its first byte has them; -1 for other packets."""
+    """DUP, QoS and RETAIN of a PUBLISH, as in its first byte; -1 for other packets."""
     version: int
     alias: int
     reasons: tuple[int, ...]
@@ -152,7 +152,7 @@ def _traits(decoded: Decoded) -> _Traits:
 
 
 def _payload(decoded: Decoded) -> Span | None:
-    """Return where the payload of a packet is, or its Will Payload; None where there is none."""
+    """Return the position of the payload, or of the Will Payload; None without one."""
     packet = decoded.packet
     if isinstance(packet, Publish):
         return Span(len(decoded.data) - len(packet.payload), len(decoded.data))
@@ -163,7 +163,7 @@ def _payload(decoded: Decoded) -> Span | None:
 
 
 class _Block:
-    """Some rows in columns: a first line with what the list shows, a second one with the bytes and the fields."""
+    """Rows as columns, written as two lines: the columns of the list, then bytes and fields."""
 
     def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
         self.file_of = file_of
@@ -177,7 +177,7 @@ class _Block:
         self.lengths: list[int] = []
         self.topics: list[int] = []
         self.payloads: list[int] = []
-        """Where the payload begins in the packet, or the Will Payload; -1 where there is none."""
+        """The start of the payload or the Will Payload in the packet; -1 without one."""
         self.sizes: list[int] = []
         self.previews: list[int] = []
         self.traits: dict[_Traits, int] = {}
@@ -213,7 +213,7 @@ class _Block:
         self.connection(event.ends, client)
 
     def packet(self, decoded: Decoded, data: bytearray) -> None:
-        """Add to the newest row what only packets have; `data` is what may be shown of the bytes."""
+        """Add to the newest row the columns that only packets have; `data` is the visible part of the bytes."""
         packet = decoded.packet
         self.trait[-1] = self._trait(_traits(decoded))
         if packet is None:
@@ -237,7 +237,7 @@ class _Block:
         return number
 
     def connection(self, ends: Endpoints, client: str) -> None:
-        """Note whose connection it is, once in each block."""
+        """Add the connection of a row, once per block."""
         known = self.ends.get(ends.number)
         if known is None:
             file = escape(self.file_of(ends.number)) if self.file_of else ""
@@ -246,7 +246,7 @@ class _Block:
             known[3] = escape(client)
 
     def detail(self, data: bytes | bytearray, event: PacketSeen | GapSeen | Remark | Closed, rest: list[Any]) -> None:
-        """Add what is shown of a row when it is chosen."""
+        """Add the fields of a row, shown when it is selected."""
         encoded = b64encode(data).decode("ascii")
         self.details.append([encoded, getattr(event, "offset", 0), event.record, *rest])
         self.size += len(encoded) + 60
@@ -254,12 +254,12 @@ class _Block:
     def finding(
         self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str
     ) -> None:
-        """Add a finding of the newest row."""
+        """Add a finding to the newest row."""
         texts = [self.number(remark(text)) for text in (message, statement, path)]
         self.findings.append([len(self.kinds) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
 
     def shape(self, entries: Iterable[Entry]) -> tuple[int, list[int], list[int]]:
-        """Return the number of the shape that the fields have in common with other packets, their lengths and texts."""
+        """Return the number of a field layout, which packets with the same fields, lengths and texts share."""
         shape, lengths, texts, values = [], [], [], self.values
         for entry in entries:
             inline, head, _ = entry.about
@@ -275,7 +275,7 @@ class _Block:
         return self.shapes.setdefault(tuple(shape), len(self.shapes)), lengths, texts
 
     def number(self, text: str) -> int:
-        """Return the number of a text that the list shows."""
+        """Return the number of a text of the list."""
         number = self.strings.get(text)
         if number is None:
             number = self.strings[text] = len(self.strings)
@@ -296,7 +296,7 @@ class _Block:
 
 
 def _styles(entry: Entry) -> str:
-    """Return the styles of the parts of an entry, an asterisk behind those that are masked."""
+    """Return the styles of the parts of an entry, each with an asterisk after it if it is masked."""
     return " ".join([f"{part.style}*" if part.masked else part.style for part in entry.parts])
 
 
@@ -309,14 +309,14 @@ def _facts(decoded: Decoded) -> str:
 
 
 def _json(value: Any) -> str:
-    """Return JSON in ASCII that cannot end the element that it stands in."""
+    """Return JSON in ASCII that cannot end its HTML element."""
     import json
 
     return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def _opening(title: str) -> str:
-    """Return all of the file that comes before the rows."""
+    """Return the part of the file before the rows."""
     style = _asset("page.css")
     script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
     policy = (
@@ -331,7 +331,7 @@ def _opening(title: str) -> str:
 
 
 def _language() -> dict[str, Any]:
-    """Return the names that the search has to know to read what --filter reads."""
+    """Return the names that the search needs to read the language of --filter."""
     return {
         "types": [packet.name for packet in PACKETS.values()],
         "events": list(EVENTS),
@@ -342,11 +342,11 @@ def _language() -> dict[str, Any]:
 
 
 def _asset(name: str) -> str:
-    from importlib.resources import files  # here, because it loads half of the standard library
+    from importlib.resources import files  # here, because it imports much of the standard library
 
     return files("mqttpub").joinpath("view", "page", "assets", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
-    """Return what a Content-Security-Policy calls a script or a style by."""
+    """Return the hash by which a Content-Security-Policy allows a script or a style."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode('ascii')}"

@@ -1,1 +1,1 @@
-"""Drawing on a terminal: styles, tables, progress."""
+"""Drawing on a terminal: widths in cells, styles, tables, Markdown, progress. Knows nothing of MQTT."""

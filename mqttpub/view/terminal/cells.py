@@ -1,4 +1,4 @@
-"""Styled text in terminal cells: its width, and wrapping it."""
+"""Styled text in terminal cells: its width, wrapping and clipping."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ _WORD = re.compile(" |[^ ]+ ?")
 
 
 def cells(text: str) -> int:
-    """Return how many cells a terminal gives to `text`."""
+    """Return the number of cells that a terminal uses for `text`."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
@@ -24,7 +24,8 @@ def measure(line: Iterable[Segment]) -> int:
 
 @lru_cache(4096)
 def _cell(character: str) -> int:
-    if character == "\ufe0f":  # asks for a wide picture; terminals that obey need the cell
+    # U+FE0F asks for an emoji, which has two cells on terminals that honour it; the second one is counted here.
+    if character == "\ufe0f":
         return 1
     if category(character) in ("Mn", "Me", "Cf"):
         return 0
@@ -32,7 +33,7 @@ def _cell(character: str) -> int:
 
 
 def wrap(line: Iterable[Segment], width: int) -> list[Line]:
-    """Return a line as lines of at most `width` cells, broken at spaces where there are any."""
+    """Return a line as lines of at most `width` cells, broken at spaces where possible."""
     folder = _Folder(width)
     for text, style in line:
         for word in _WORD.findall(text):
@@ -78,7 +79,7 @@ class _Folder:
 
 
 def _pieces(word: str, room: int, width: int) -> Iterator[tuple[str, int]]:
-    """Cut a word: the first piece fills what room there is, the others a line each."""
+    """Cut a word: the first piece fills `room` cells, each other piece one line."""
     start = used = 0
     for at, character in enumerate(word):
         size = _cell(character)
@@ -91,7 +92,7 @@ def _pieces(word: str, room: int, width: int) -> Iterator[tuple[str, int]]:
 
 
 def clip(text: str, room: int) -> str:
-    """Return a text in at most `room` cells, ending with how many characters are left out: `sensors/a...+12`."""
+    """Return a text in at most `room` cells; a cut one ends with how many characters are missing: `sensors/a...+12`."""
     if reach(text, room) <= room:
         return text
     for kept in range(min(room, len(text)), -1, -1):
@@ -102,5 +103,5 @@ def clip(text: str, room: int) -> str:
 
 
 def reach(text: str, most: int) -> int:
-    """Return the cells of a text, or just some number above `most` when it is far longer."""
+    """Return the cells of a text; for a far longer text just a number above `most`, without measuring it."""
     return most + 1 if len(text) > 4 * most + 64 else cells(text)

@@ -20,9 +20,9 @@ STYLES = {
     "markdown.table.header": "bold",
     "markdown.table.border": "dim",
 }
-"""Of the 16 colours that a terminal chooses itself, those that can be read on light and dark."""
+"""Of the 16 colours that the user's terminal defines, those that are readable on light and dark."""
 UNDERLINES = {"h1": "="}
-"""What stands below a heading in plain text, where it is not the hyphen."""
+"""The character below a heading in plain text, if it is not the hyphen."""
 
 
 def show_markdown(text: str, stream: TextIO) -> None:

@@ -33,11 +33,11 @@ THEME = {
     "mark": "bold blue",
     "heading": "bold underline",
 }
-"""Of the 16 colours that a terminal chooses itself, those that can be read on light and dark."""
+"""Of the 16 colours that the user's terminal defines, those that are readable on light and dark."""
 
 
 def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether a stream gets colour: where the user asks for it, or on a terminal unless the user refuses it.
+    """Whether a stream gets colour: if the user asks for it, or on a terminal unless the user refuses it.
 
     See no-color.org, force-color.org and bixense.com/clicolors for the variables.
     """
@@ -58,7 +58,7 @@ def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) ->
 
 
 def _writable(text: str, encoding: str) -> str:
-    """Return text with escapes for what the stream cannot encode."""
+    """Return text with backslash escapes for characters that the encoding lacks."""
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
 
 
@@ -77,7 +77,7 @@ def _colored(lines: Iterable[Line], stream: TextIO) -> None:
 
 
 def _styled(line: Line) -> Iterator[Segment]:
-    """Yield the segments with the names that the theme has; rich takes neither markup nor emoji from them."""
+    """Yield the segments with the theme's names of their styles; rich interprets no markup or emoji in them."""
     for text, style in line:
         yield text, f"mqttpub.{style}" if THEME.get(style) else ""
 

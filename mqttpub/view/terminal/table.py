@@ -1,4 +1,4 @@
-"""Tables for a terminal: columns as wide as they need to be."""
+"""Tables for a terminal: columns as wide as their content."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -8,9 +8,9 @@ from .cells import Line, Segment, cells, clip
 def table(
     heading: Sequence[str], rows: Iterable[Sequence[Segment]], *, width: int, left: int = 1, indent: int = 2
 ) -> Iterator[Line]:
-    """Yield a heading and rows; the first `left` columns stand at the left, all others, numbers, at the right.
+    """Yield a heading and rows; the first `left` columns are left-aligned, all others, numbers, right-aligned.
 
-    Where the width does not suffice the first column gives way.
+    If the table is wider than the screen, the first column is cut.
     """
     body = [list(row) for row in rows]
     head: list[Segment] = [(text, "dim") for text in heading]

@@ -1,4 +1,4 @@
-"""Each QoS exchange as a line: what was sent, how it was settled, how long each leg took."""
+"""Each QoS exchange as a line: the request, its acknowledgements with their times, the outcome."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ from .facts import Fact, fit, reason_fact, reason_name, topic_facts
 
 NARROWEST = 60
 WIDE = 100
-"""From this width on there is room between the facts."""
+"""From this width on, facts are separated by two spaces."""
 _OUTCOMES = {
     "complete": "dim",
     "sent": "dim",
@@ -28,10 +28,10 @@ _REQUESTS = ("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE")
 
 
 class ExchangeLines:
-    """Makes the lines: time, client, direction of the request, what it was about, its legs, its outcome.
+    """Makes the lines: time, client, direction of the request, its main facts, its packets, its outcome.
 
-    Times behind the legs count from the leg shown before. With `width` (60 or more) an exchange that is too
-    long goes on below, indented; with None it is always one line.
+    The time after a packet counts from the packet shown before it. With `width` (60 or more) a long exchange
+    continues on indented lines; with None it is always one line.
     """
 
     def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
@@ -43,7 +43,7 @@ class ExchangeLines:
     def lines(self, exchange: Exchange) -> Iterator[Line]:
         """Yield the lines of an exchange."""
         start = self._start(exchange)
-        parts = [*([(fact.text, fact.style)] for fact in _about(exchange)), *_legs(exchange)]
+        parts = [*([(fact.text, fact.style)] for fact in _about(exchange)), *_packet_lines(exchange)]
         end = (exchange.outcome, _OUTCOMES[exchange.outcome])
         if self.width is None:
             yield [*start, *_joined(parts, self.gap), ("  ", ""), end]
@@ -71,7 +71,7 @@ def _joined(parts: list[Line], gap: int) -> Line:
 
 
 def _rows(parts: list[Line], width: int, reserved: int, gap: int) -> Iterator[Line]:
-    """Yield rows of whole parts, the first with room to spare; a part that is longer than a row is broken."""
+    """Yield rows of whole parts; the first leaves `reserved` cells free. A part longer than a row is wrapped."""
     row: Line = []
     room = width - reserved
     for part in parts:
@@ -87,7 +87,7 @@ def _rows(parts: list[Line], width: int, reserved: int, gap: int) -> Iterator[Li
 
 
 def _about(exchange: Exchange) -> Iterator[Fact]:
-    """Yield what the request says."""
+    """Yield the facts of the request."""
     yield Fact(kind_of(exchange), "type")
     if exchange.packet_id is not None:
         yield Fact(f"id {exchange.packet_id}", "id")
@@ -103,37 +103,37 @@ def _about(exchange: Exchange) -> Iterator[Fact]:
         yield Fact(f"{exchange.dups} times DUP", "warning")
 
 
-def _legs(exchange: Exchange) -> Iterator[Line]:
-    """Yield the legs; a request that is the first of them goes without saying, unless it is a re-delivery."""
+def _packet_lines(exchange: Exchange) -> Iterator[Line]:
+    """Yield the packets of the exchange; the first is omitted if it is the request, unless it is a re-delivery."""
     before = exchange.packets[0]
     if before.name not in _REQUESTS or before.dup:
         yield fit(_named(exchange, before), None, 1)
-    for number, leg in enumerate(exchange.packets[1:], 1):
+    for number, packet in enumerate(exchange.packets[1:], 1):
         if exchange.more and number == len(exchange.packets) - 1:
             yield [(f"... {exchange.more} more ...", "dim")]
-        yield fit(_leg(exchange, leg, before), None, 1)
-        before = leg
+        yield fit(_packet_facts(exchange, packet, before), None, 1)
+        before = packet
     if len(exchange.packets) > 2 and exchange.duration_ns is not None:
         yield [(f"in {duration(exchange.duration_ns)}", "number")]
 
 
-def _named(exchange: Exchange, leg: HandshakePacket) -> Iterator[Fact]:
-    yield Fact(leg.name, "type")
-    if leg.dup:
+def _named(exchange: Exchange, packet: HandshakePacket) -> Iterator[Fact]:
+    yield Fact(packet.name, "type")
+    if packet.dup:
         yield Fact("DUP", "warning")
-    if leg.reason:
-        fact = reason_fact(_PACKETS[leg.name], leg.reason, exchange.version)
+    if packet.reason:
+        fact = reason_fact(_PACKETS[packet.name], packet.reason, exchange.version)
         yield fact if fact.style == "error" else fact._replace(text=fact.text[:4])
 
 
-def _leg(exchange: Exchange, leg: HandshakePacket, before: HandshakePacket) -> Iterator[Fact]:
-    yield from _named(exchange, leg)
-    if leg.time is not None and before.time is not None:
-        yield Fact(f"{'+' if leg.time >= before.time else ''}{duration(leg.time - before.time)}", "number")
+def _packet_facts(exchange: Exchange, packet: HandshakePacket, before: HandshakePacket) -> Iterator[Fact]:
+    yield from _named(exchange, packet)
+    if packet.time is not None and before.time is not None:
+        yield Fact(f"{'+' if packet.time >= before.time else ''}{duration(packet.time - before.time)}", "number")
 
 
 def exchange_record(exchange: Exchange) -> dict[str, Any]:
-    """Return an exchange as values that JSON has; names, kinds and latency are those of the table `exchanges`."""
+    """Return an exchange as a JSON object; names, kinds and latency are those of the table `exchanges`."""
     ends, topic, last = exchange.ends, exchange.topic, exchange.packets[-1]
     return {
         "begin": _time(exchange.packets[0].time),
@@ -157,24 +157,24 @@ def exchange_record(exchange: Exchange) -> dict[str, Any]:
         "dups": exchange.dups,
         "resumed": exchange.resumed,
         "latency_us": exchange.latency_us,
-        "legs": [_leg_record(exchange, leg) for leg in exchange.packets],
+        "legs": [_packet_record(exchange, packet) for packet in exchange.packets],
         "legs_left_out": exchange.more,
     }
 
 
-def _leg_record(exchange: Exchange, leg: HandshakePacket) -> dict[str, Any]:
+def _packet_record(exchange: Exchange, packet: HandshakePacket) -> dict[str, Any]:
     return {
-        "type": leg.name,
-        "time": _time(leg.time),
-        "record": leg.record,
-        "dup": leg.dup,
-        "reason_code": leg.reason,
-        "reason": _reason(exchange, leg),
+        "type": packet.name,
+        "time": _time(packet.time),
+        "record": packet.record,
+        "dup": packet.dup,
+        "reason_code": packet.reason,
+        "reason": _reason(exchange, packet),
     }
 
 
-def _reason(exchange: Exchange, leg: HandshakePacket) -> str | None:
-    return None if leg.reason is None else reason_name(_PACKETS[leg.name], leg.reason, exchange.version)
+def _reason(exchange: Exchange, packet: HandshakePacket) -> str | None:
+    return None if packet.reason is None else reason_name(_PACKETS[packet.name], packet.reason, exchange.version)
 
 
 def _time(time: int | None) -> str | None:

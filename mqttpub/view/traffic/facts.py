@@ -1,4 +1,4 @@
-"""What one line says of a packet: its identifier, its topic, its Reason Code and so on."""
+"""The facts of a packet for one line: its identifier, its topic, its Reason Code and so on."""
 
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
@@ -41,35 +41,35 @@ class Fact(NamedTuple):
     """Escaped."""
     style: str
     bends: bool = False
-    """Whether it can be cut where there is no room."""
+    """Whether it may be shortened to fit."""
     spare: bool = False
-    """Whether it can be left out, because another fact tells its size."""
+    """Whether it may be left out, because another fact shows its size."""
 
 
 def name_of(data: bytes) -> str:
-    """Return the specification's word for a packet, from its first byte."""
+    """Return the name of a packet type, from the first byte of the packet."""
     code = data[0] >> 4 if data else 0
     return PACKETS[code].name if code in PACKETS else f"TYPE {code}"
 
 
 def facts(known: PacketInContext) -> list[Fact]:
-    """Return what one line says of a packet, the most important first."""
+    """Return the facts of a packet, the most important first."""
     packet = known.packet
     if packet is None:
         return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
-    tell = _TELL.get(type(packet))
-    return list(tell(known, packet)) if tell else []
+    facts_of = _FACTS_OF.get(type(packet))
+    return list(facts_of(known, packet)) if facts_of else []
 
 
 def fit(given: Iterable[Fact], room: int | None, gap: int = 2) -> Line:
-    """Return facts side by side within so many cells; what is cut says how much is left out."""
+    """Return facts side by side in at most `room` cells, `gap` spaces apart; shortened ones say how much is missing."""
     shown = list(given) if room is None else _fitting(list(given), room, gap)
     line = [segment for fact in shown for segment in ((" " * gap, ""), (fact.text, fact.style))]
     return line[1:]
 
 
 def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:
-    """Return the facts that there is room for, those that bend cut to what the others leave."""
+    """Return the facts that fit; those that may be shortened share the room that the others leave."""
     least = [_narrowest(fact) for fact in given]
     if _least(least, gap) > room:
         given = [fact for fact in given if not fact.spare]
@@ -91,7 +91,7 @@ def _fitting(given: list[Fact], room: int, gap: int) -> list[Fact]:
 
 
 def _first_fitting(least: list[int], room: int, gap: int) -> int:
-    """Return how many facts fit, the first ones, with the number of the others after them; each is looked at once."""
+    """Return how many of the first facts fit, with the number of the others after them. Reads each width once."""
     fits = used = 0
     for count, narrowest in enumerate(least[:-1], 1):
         used += narrowest + gap
@@ -103,7 +103,7 @@ def _first_fitting(least: list[int], room: int, gap: int) -> int:
 
 
 def _least(least: list[int], gap: int) -> int:
-    """Return the cells that facts take together."""
+    """Return the cells that facts need with the gaps between them."""
     return sum(least) + gap * len(least) - gap
 
 
@@ -112,7 +112,7 @@ def _narrowest(fact: Fact) -> int:
 
 
 def _cut(fact: Fact, room: int) -> str:
-    """Cut a text; that of a payload just ends in dots, because its size stands beside it."""
+    """Shorten a text; a payload just ends in dots, because its size is shown beside it."""
     if not fact.spare:
         return clip(fact.text, room)
     text = fact.text.removesuffix("...").removesuffix('"')[: room - 3]
@@ -123,7 +123,7 @@ def _cut(fact: Fact, room: int) -> str:
 
 # by kind of packet
 
-_Told = Iterator[Fact]
+_Facts = Iterator[Fact]
 
 
 def _bytes(count: int) -> Fact:
@@ -134,7 +134,7 @@ def _id(packet: Any) -> Fact:
     return Fact(f"id {packet.packet_id}", "id")
 
 
-def _publish(known: PacketInContext, packet: Publish) -> _Told:
+def _publish(known: PacketInContext, packet: Publish) -> _Facts:
     if packet.packet_id is not None:
         yield _id(packet)
     yield Fact(f"QoS {packet.qos}", "flag")
@@ -148,8 +148,8 @@ def _publish(known: PacketInContext, packet: Publish) -> _Told:
         yield Fact(preview(packet.payload), "payload", bends=True, spare=True)
 
 
-def topic_facts(topic: Topic) -> _Told:
-    """Yield a topic, and what its alias has to do with it."""
+def topic_facts(topic: Topic) -> _Facts:
+    """Yield a topic and its Topic Alias."""
     if topic.name is None:
         yield Fact(topic.text, "gap")
         return
@@ -159,9 +159,9 @@ def topic_facts(topic: Topic) -> _Told:
 
 
 def preview(payload: bytes) -> str:
-    """Return the beginning of a payload as quoted text, or of binary data in hex; dots when there is more."""
+    """Return the start of a payload as quoted text, or as hex for binary data; dots stand for the rest."""
     head = payload[:LONGEST]
-    try:  # a character may be cut in half at the end
+    try:  # the cut may be in the middle of a character
         text = getincrementaldecoder("utf-8")().decode(head)
         head = text.encode()
     except UnicodeDecodeError:
@@ -171,7 +171,7 @@ def preview(payload: bytes) -> str:
     return f"{head.hex(' ')}{end}" if what.kind == "binary" else f'"{escape(text)}' + (end or '"')
 
 
-def _connect(known: PacketInContext, packet: Connect) -> _Told:
+def _connect(known: PacketInContext, packet: Connect) -> _Facts:
     yield Fact(escape(packet.client_id) or '""', "text", bends=True)
     yield Fact(f"MQTT {known.event.version.label}", "type")
     if packet.clean_start:
@@ -184,7 +184,7 @@ def _connect(known: PacketInContext, packet: Connect) -> _Told:
         yield Fact(escape(packet.will.topic), "topic", bends=True)
 
 
-def _connack(known: PacketInContext, packet: Connack) -> _Told:
+def _connack(known: PacketInContext, packet: Connack) -> _Facts:
     yield from _reason(known, packet)
     if packet.session_present:
         yield Fact("session present", "flag")
@@ -193,14 +193,14 @@ def _connack(known: PacketInContext, packet: Connack) -> _Told:
             yield Fact(f"client {escape(value)}", "text", bends=True)
 
 
-def _ack(known: PacketInContext, packet: Any) -> _Told:
+def _ack(known: PacketInContext, packet: Any) -> _Facts:
     yield _id(packet)
     if known.event.version == Version.V31 and getattr(packet, "dup", False):
         yield Fact("DUP", "warning")
     yield from _reason(known, packet)
 
 
-def _reason(known: PacketInContext, packet: Any) -> _Told:
+def _reason(known: PacketInContext, packet: Any) -> _Facts:
     if packet.reason_code is not None:
         yield reason_fact(packet, packet.reason_code, known.event.version)
     for id, value in packet.properties or ():
@@ -209,46 +209,46 @@ def _reason(known: PacketInContext, packet: Any) -> _Told:
 
 
 def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> str:
-    """Return the name that a Reason Code has in a packet."""
+    """Return the name of a Reason Code in a packet."""
     field = packet.fields.get("reason_code") or packet.fields["reason_codes"]
     return field.meaning(code, version)
 
 
 def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> Fact:
-    """Return a Reason Code with its name; one that no table has is called unknown."""
+    """Return a Reason Code with its name, or `unknown`."""
     name = reason_name(packet, code, version)
     shown = "unknown" if name.startswith("reason 0x") else name
     refused = code >= 0x80 or (packet.name == "CONNACK" and code)
     return Fact(f"0x{code:02x} {shown}", "error" if refused else "reason")
 
 
-def _subscribe(known: PacketInContext, packet: Subscribe) -> _Told:
+def _subscribe(known: PacketInContext, packet: Subscribe) -> _Facts:
     yield _id(packet)
     yield from _old_dup(known, packet)
     for each in packet.subscriptions:
         yield Fact(f"QoS {each.qos} {escape(each.filter)}", "topic", bends=True)
 
 
-def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Told:
+def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Facts:
     yield _id(packet)
     yield from _old_dup(known, packet)
     for each in packet.filters:
         yield Fact(escape(each) or '""', "topic", bends=True)
 
 
-def _old_dup(known: PacketInContext, packet: Any) -> _Told:
+def _old_dup(known: PacketInContext, packet: Any) -> _Facts:
     if known.event.version == Version.V31 and packet.dup:
         yield Fact("DUP", "warning")
 
 
-def _answers(known: PacketInContext, packet: Suback | Unsuback) -> _Told:
+def _answers(known: PacketInContext, packet: Suback | Unsuback) -> _Facts:
     yield _id(packet)
     for code in packet.reason_codes:
         fact = reason_fact(packet, code, known.event.version)
         yield fact if fact.style == "error" or len(packet.reason_codes) == 1 else fact._replace(text=fact.text[:4])
 
 
-_TELL: dict[type[Packet], Callable[[PacketInContext, Any], _Told]] = {
+_FACTS_OF: dict[type[Packet], Callable[[PacketInContext, Any], _Facts]] = {
     Publish: _publish,
     Connect: _connect,
     Connack: _connack,

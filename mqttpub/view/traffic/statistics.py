@@ -1,4 +1,4 @@
-"""The screen and the JSON record of statistics."""
+"""Statistics on the screen and as a JSON record."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,11 +16,11 @@ from ..terminal.table import table
 from .facts import reason_name
 
 MOST_ROWS = 20
-"""Rows that tables of clients have on the screen."""
+"""Clients listed on the screen; the others are counted."""
 _PACKETS = {packet.name: packet for packet in PACKETS.values()}
 _ENDS = {Direction.CLIENT: "client", Direction.SERVER: "server", None: "not known"}
 _BAD_RATE = 0.01
-"""Re-deliveries above this part are marked."""
+"""Shares of re-deliveries above this are marked."""
 
 
 def screen(statistics: Statistics, *, width: int = 80) -> Iterator[Line]:
@@ -233,7 +233,7 @@ _SECTIONS = (_overview, _packets, _bytes, _exchanges, _latencies, _clients, _rea
 
 
 def record(statistics: Statistics) -> dict[str, Any]:
-    """Return the statistics as values that JSON has; times are ISO 8601 in UTC, durations whole microseconds.
+    """Return the statistics as a JSON object; times are ISO 8601 in UTC, durations whole microseconds.
 
     Percentiles of durations are at most 2 % too high; `max_us` is exact.
     """

@@ -1,4 +1,4 @@
-"""One line for each packet."""
+"""One line per packet."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
@@ -17,14 +17,14 @@ NARROWEST = 60
 _WIDE = 100
 _WIDEST_TYPE = 11
 _NAMES = 4 << 20
-"""Characters of Client Identifiers that are remembered."""
+"""Characters of Client Identifiers that are kept in memory."""
 
 
 class SummaryLines:
     """Makes the lines: time, client, direction, packet, its facts, the verdict.
 
-    A line is never wider than `width` (60 or more); with None nothing is cut but payloads. Times are
-    in seconds since the first line, or `absolute` in UTC.
+    A line is never wider than `width` (60 or more); with None only payloads are cut. Times are in seconds since the
+    first line, or with `absolute` in UTC.
     """
 
     def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
@@ -52,7 +52,7 @@ class SummaryLines:
         return self._filled(line, facts(known), end)
 
     def _event(self, event: GapSeen | Closed | Remark) -> Line:
-        word, text, style = told(event)
+        word, text, style = event_words(event)
         line = self._start(event, self._names.get(event.ends.number) or "")
         line.append((word.ljust(_WIDEST_TYPE), style))
         return self._filled(line, [Fact(text, style, bends=True)], [])
@@ -83,22 +83,22 @@ class SummaryLines:
 def with_headings(
     events: Iterable[TrafficItem], file_of: Callable[[int], str], line: Callable[[TrafficItem], Line]
 ) -> Iterator[Line]:
-    """Yield the lines of events, and the name of a file before the first one that is from it."""
+    """Yield the lines of events; the name of a file precedes its first line."""
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
         yield [(f"{escape(name)}:", "heading")]
         yield from map(line, known)
 
 
 def mark(known: TrafficItem) -> str:
-    """Return `>` for what the client sent, `<` for the server, `*` for a remark of ours."""
+    """Return `>` for packets of the client, `<` for those of the server, `*` for remarks of the program."""
     if isinstance(known, Remark):
         return "*"
     direction = known.event.direction if isinstance(known, PacketInContext) else known.direction
     return direction.mark if direction else "*" if isinstance(known, Closed) else "-"
 
 
-def told(event: GapSeen | Closed | Remark) -> tuple[str, str, str]:
-    """Return a word for an event that is no packet, what is said of it, escaped, and its style."""
+def event_words(event: GapSeen | Closed | Remark) -> tuple[str, str, str]:
+    """Return a word for an event that is not a packet, its description, escaped, and its style."""
     if isinstance(event, GapSeen):
         return "GAP", remark(event.message), "error" if event.malformed else "warning"
     if isinstance(event, Remark):

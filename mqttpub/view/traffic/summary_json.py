@@ -12,7 +12,7 @@ Keys of a packet, in this order; what does not apply is left out:
 | `address`, `server` | address and port of the two ends, or null |
 | `direction` | `client` or `server`: the end that sent it; or null |
 | `version` | `5.0`, `3.1.1` or `3.1` |
-| `guessed` | true when no CONNECT of this connection told the version |
+| `guessed` | true if no CONNECT of this connection was captured, so that the version is a guess |
 | `type` | `PUBLISH` and so on |
 | `qos`, `dup`, `retain` | of PUBLISH |
 | `packet_id` | Packet Identifier |
@@ -66,18 +66,18 @@ from ..packet.verdict import finding_record, verdict, worst
 from .facts import name_of, reason_name
 
 MOST_REMEMBERED = 10_000
-"""Topics, and connections, whose JSON text is remembered."""
+"""Topics and connections whose JSON text is kept."""
 LONGEST_REMEMBERED = 256
-"""Characters of a topic, or of a Client Identifier, whose JSON text is remembered."""
+"""Characters of the longest topic or Client Identifier whose JSON text is kept."""
 MOST_FINDINGS = 100
-"""Findings of one packet; of the others their number is written."""
+"""Findings of one packet that are written; the others are counted."""
 
 _Heads = tuple[str, Version, bool, str, str, str]
-"""Client Identifier, version of a connection and whether it is guessed; what its lines begin with, by sender."""
+"""Client Identifier, version and whether it is guessed; then the start of the lines of a connection, by sender."""
 
 
 class JsonLines:
-    """Writes the lines, without their ends."""
+    """Writes the lines, without line ends."""
 
     def __init__(self) -> None:
         self._heads: dict[int, _Heads] = {}
@@ -108,12 +108,12 @@ class JsonLines:
             rest = time - self._start
             if not 0 <= rest < SECOND_NS:
                 rest = self._begin(time)
-            # Looking digits up takes a third of the time of formatting them.
+            # Looking up digits takes a third of the time of formatting them.
             stamp = f"{self._stamp}{_DIGITS[rest // 1_000_000]}{_DIGITS[rest // 1000 % 1000]}"
             stamp += f'{_DIGITS[rest % 1000]}Z"' if rest % 1000 else 'Z"'
         if type(packet) is not Publish:
-            tell = _TELL.get(type(packet))
-            more = tell(self, packet, version) if tell else ""
+            members_of = _MEMBERS_OF.get(type(packet))
+            more = members_of(self, packet, version) if members_of else ""
             return f'{{"record":{record},"time":{stamp},{begun}{kind}{more},"length":{len(data)}{end}'
         name = packet.topic
         also = ""
@@ -128,13 +128,13 @@ class JsonLines:
         )
 
     def _begin(self, time: int) -> int:
-        """Remember the text of another second; return the nanoseconds since its beginning."""
+        """Keep the text of another second; return the nanoseconds since its start."""
         second, rest = divmod(time, SECOND_NS)
         self._start, self._stamp = second * SECOND_NS, f'"{whole_second(second)}.'
         return rest
 
     def _quoted(self, name: str | None) -> str:
-        """Return a topic in JSON, and remember it."""
+        """Return a topic in JSON, and keep it."""
         if name is None:
             return "null"
         text = string(name)
@@ -145,7 +145,7 @@ class JsonLines:
         return text
 
     def _head(self, ends: Endpoints, client: str, version: Version, guessed: bool) -> _Heads:
-        """Return what the lines of a connection have in common, and remember it."""
+        """Return the start of the lines of a connection, and keep it."""
         label = f',"version":"{version.label}"{_GUESSED if guessed else ""}'
         about = _ends(ends, client)
         begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
@@ -164,14 +164,14 @@ class JsonLines:
         return f"{begun},{about},{_event_facts(event)}}}"
 
     def _reason(self, packet: Any, code: int, version: Version) -> str:
-        """Return the name of a Reason Code in JSON, and remember it."""
+        """Return the name of a Reason Code in JSON, and keep it."""
         key = packet.code << 16 | version << 8 | code
         text = self._reasons.get(key)
         if text is None:
             text = self._reasons[key] = dumps(reason_name(packet, code, version))
         return text
 
-    # by kind of packet: what stands between type and length
+    # by packet type: the members between type and length
 
     def _ack(self, packet: Any, version: Version) -> str:
         code = packet.reason_code
@@ -206,7 +206,7 @@ class JsonLines:
 
 
 def with_files(events: Iterable[TrafficItem], file_of: Callable[[int], str]) -> Iterator[str]:
-    """Yield the lines of events, each with the file that it is from."""
+    """Yield the lines of events, each with the name of its file."""
     line = JsonLines().line
     for name, known in groupby(events, lambda each: file_of(ends_of(each).number)):
         begun = f'{{"file":{string(name)},'
@@ -222,12 +222,12 @@ _NOTHING = '"type":"NOTHING"'
 
 
 def string(text: str) -> str:
-    """Return a string in JSON; one that is no UTF-8 as an object with its bytes."""
+    """Return a string in JSON; one that is not UTF-8 as an object with its bytes."""
     return dumps(json_text(text), separators=(",", ":"))
 
 
 def _kind(first: int) -> str:
-    """Return what the first byte of a packet says."""
+    """Return the members that the first byte determines: the type; QoS, DUP and RETAIN of a PUBLISH."""
     text = f'"type":"{name_of(bytes((first,)))}"'
     if PACKETS.get(first >> 4) is not Publish:
         return text
@@ -260,7 +260,7 @@ def _event_facts(event: GapSeen | Closed | Remark) -> str:
     return f'"event":"gap",{dumps(facts, separators=(",", ":"))[1:-1]},"message":{string(event.message)}'
 
 
-_TELL: dict[type[Packet] | type[None], Callable[[JsonLines, Any, Version], str]] = {
+_MEMBERS_OF: dict[type[Packet] | type[None], Callable[[JsonLines, Any, Version], str]] = {
     **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp), JsonLines._ack),
     **dict.fromkeys((Suback, Unsuback), JsonLines._answers),
     **dict.fromkeys((Subscribe, Unsubscribe), JsonLines._filters),

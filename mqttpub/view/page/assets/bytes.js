@@ -48,7 +48,7 @@ class Bytes {
     this.shown = 0;
   }
 
-  // See to it that bytes up to `stop` are there.
+  // Add bytes to the list until `stop` is among them.
   reach(stop) {
     const { bytes, total } = this.detail;
     const end = Math.min(bytes.length, Math.ceil(stop / this.per) * this.per);
@@ -93,7 +93,7 @@ class Bytes {
     ];
   }
 
-  // Light the bytes of a field, and faintly those that it governs, such as the properties behind their length.
+  // Highlight the bytes of a field, and faintly those that it governs, such as the properties after their length.
   light(ranges, governed, part) {
     for (const at of this.lit ?? []) for (const each of this.cells[at] ?? []) each.classList.remove(...LIGHTS);
     this.lit = [];
@@ -120,14 +120,14 @@ class Bytes {
     element.focus();
   }
 
-  // Let Tab come back to this byte.
+  // Make this byte the one that Tab returns to.
   settle(at) {
     this.cells[this.current]?.[0].setAttribute("tabindex", -1);
     this.cells[at][0].setAttribute("tabindex", 0);
     this.current = at;
   }
 
-  // Scroll the bytes, and nothing else, so that this one is in sight.
+  // Scroll only the bytes, until this one is in view.
   reveal(at) {
     this.reach(at + 1);
     const cell = this.cells[at]?.[0];
@@ -150,7 +150,7 @@ class Bytes {
   }
 }
 
-// The worst finding at each byte; one about nothing stands behind the byte before it.
+// The worst finding at each byte; a finding about no byte belongs to the byte before its position.
 function flawed(findings, length) {
   const flaws = new Map();
   for (const { severity, start, length: size } of findings) {
@@ -179,7 +179,7 @@ class Bits {
     box.append(this.place, this.row, this.word);
   }
 
-  // Show a byte; `fields` are those that take bits of it, and `mask` is what to light.
+  // Show a byte; `fields` are those that use bits of it, and `mask` selects the bits to highlight.
   show(at, byte, masked, fields, mask, word) {
     this.place.textContent = byte === undefined ? "" : `${hex(at, 4)}  ${masked ? "**" : `0x${hex(byte, 2)}`}`;
     this.word.textContent = word;

@@ -1,4 +1,4 @@
-// One packet in full, and the light that runs both ways between its bytes and its fields.
+// One packet in full; its bytes and its fields highlight one another.
 
 class Detail {
   constructor(box, page) {
@@ -59,7 +59,7 @@ class Detail {
     this.head.dataset.kind = row.kind;
   }
 
-  // Where the packet comes from: ends, number, time, place.
+  // The origin of the packet: ends, number, time, place.
   origin() {
     const { row, detail } = this;
     const { connection } = row;
@@ -77,7 +77,7 @@ class Detail {
     return make("p", { class: "origin" }, ...shown);
   }
 
-  // The packets of the same exchange, each a step away.
+  // Links to the packets of the same exchange.
   exchange() {
     const legs = this.row.kind === PACKET ? this.store.exchange(this.row.number) : [];
     if (legs.length < 2) return null;
@@ -102,7 +102,7 @@ class Detail {
       make("span", { class: "message" }, finding.message), make("span", { class: "spot" }, place), rule);
   }
 
-  // The light
+  // Highlighting
 
   at(target) {
     const element = target?.closest?.("[data-byte],[data-field],[data-finding]");

@@ -2,7 +2,7 @@
 
 const FIRST_FIELDS = 250;
 
-// Which field each byte belongs to, with the look of that part of it.
+// The field that each byte belongs to, with the style of that part of it.
 function ownersOf(fields, length) {
   const owners = new Array(length);
   for (const field of fields) {
@@ -13,7 +13,7 @@ function ownersOf(fields, length) {
   return owners;
 }
 
-// A field and all that stands below it.
+// A field and all fields below it.
 function family(fields, field) {
   let stop = field.index + 1;
   while (stop < fields.length && fields[stop].depth > field.depth) stop += 1;
@@ -30,7 +30,7 @@ function pattern(field, byte) {
   return box;
 }
 
-// The value itself where it is text: one string, or a name and its value.
+// The value itself if it is text: one string, or a name and its value.
 function contentOf(field, bytes) {
   const own = field.parts.filter(({ style }) => style !== "length" && style !== "property");
   const values = [];
@@ -116,14 +116,14 @@ class Fields {
     for (const each of fields) this.elements[each.index]?.classList.add("lit");
   }
 
-  // Bring a field into sight within its own box.
+  // Scroll a field into view within its own box.
   reveal(field) {
     this.reach(field.index + 1);
     this.elements[field.index]?.scrollIntoView({ block: "nearest" });
   }
 }
 
-// Whether a finding is about a field: bits by their mask, whole bytes by their place.
+// Whether a finding is about a field: bits by their mask, whole bytes by their position.
 function touches(finding, field) {
   const stop = finding.start + Math.max(finding.length, 1);
   if (field.start >= stop || field.stop <= finding.start || field.start === field.stop) return false;

@@ -1,5 +1,5 @@
-// The language of --filter, term by term as the command line has it; one table of cases is run against both.
-// Words that are no terms are looked for in all that a row shows, which the command line does not do.
+// The language of --filter, as on the command line; one table of cases is run against both.
+// Words that are not terms are searched for in the whole text of a row, which the command line does not do.
 
 const LANGUAGE = JSON.parse(document.getElementById("language").textContent);
 const WORD = /\s*(?:([,!])|((?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))/suy;
@@ -14,14 +14,14 @@ function wrong(place, message) {
   return new BadFilter(`character ${place + 1}: ${message}`);
 }
 
-// A value as Python's repr shows it, which is what the command line prints.
+// A value as Python's repr shows it, because the command line prints that.
 function named(value) {
   const mark = value.includes("'") && !value.includes('"') ? '"' : "'";
   const inner = value.replace(UNSEEN_OR_QUOTED, (each) => (each === '"' ? each : visible(each)));
   return `${mark}${mark === "'" ? inner.replaceAll("'", "\\'") : inner}${mark}`;
 }
 
-// The words and marks of a query, each with the place where it begins, in characters as Python counts them.
+// The words and marks of a query, each with its start, in characters as Python counts them.
 function wordsOf(text) {
   const stop = text.trimEnd();
   const words = [];
@@ -62,7 +62,7 @@ class Parser {
     return word;
   }
 
-  // Lists of tests: of each list one has to be true.
+  // Lists of tests: one test of each list must be true.
   groups() {
     const groups = [];
     while (this.next) {
@@ -101,7 +101,7 @@ class Parser {
     return tests.length === 1 ? tests[0] : (row) => tests.some((test) => test(row));
   }
 
-  // Whether another value follows a comma, as opposed to another term.
+  // Whether the comma is followed by another value, not by another term.
   isValue() {
     const after = this.words[this.at + 1]?.word ?? "";
     return !["", ",", "!"].includes(after) && !FLAGS.has(after) && !KEY.test(after);
@@ -125,7 +125,7 @@ function typed(value) {
   return (row) => row.kind === PACKET && row.word === type;
 }
 
-// What peers sent is shown with escapes, so what is looked for gets the same ones.
+// Text from peers is shown with escapes, so a search term gets the same escapes.
 function escaped(text) {
   return text.replace(UNSEEN_OR_QUOTED, (each) => (each === '"' ? each : visible(each)));
 }
@@ -146,7 +146,7 @@ function covers(pattern, topic) {
   return pattern.length === topic.length;
 }
 
-// Bytes as characters up to 255, in which a string can look for another one.
+// Bytes as characters up to 255, so that a string can be searched for in them.
 function binary(bytes) {
   let text = "";
   for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));

@@ -1,4 +1,4 @@
-// The page: which rows are shown, which one is chosen, and the keys.
+// The page: the rows shown, the row selected, and the keys.
 
 const $ = (id) => document.getElementById(id);
 const NARROW = window.matchMedia("(max-width: 820px)");
@@ -13,8 +13,8 @@ class Page {
     this.chosen = null;
     this.view = "packets";
     this.finding = -1;
-    this.seeking = false; // whether the chosen row is still to be brought into sight, should the search find it
-    this.landing = false; // whether the first row found is to be chosen, should the chosen one not be found
+    this.seeking = false; // whether to scroll to the chosen row if the search finds it
+    this.landing = false; // whether to choose the first row found if the search does not find the chosen one
     this.list = new Window($("list"));
     this.detail = new Detail($("detail"), this);
     this.groups = new Groups($("groups"), this);
@@ -24,7 +24,7 @@ class Page {
     this.load();
   }
 
-  // Blocks are taken as the browser reads the file, so that the list is there before all of it is.
+  // Blocks are read while the browser loads the file, so that the list appears before the end of the file.
 
   load() {
     const watch = new MutationObserver(() => this.take());
@@ -39,7 +39,7 @@ class Page {
   take() {
     let taken = false;
     for (const element of document.querySelectorAll("script.block")) {
-      if (!element.nextElementSibling) break; // not all of it was read yet, or the file ends in the midst of it
+      if (!element.nextElementSibling) break; // not loaded completely yet, or the file is truncated
       this.store.add(element.textContent);
       element.remove();
       taken = true;
@@ -95,7 +95,7 @@ class Page {
     this.ruling = setTimeout(() => this.rule(), 30);
   }
 
-  // A search ends at the chosen row if that matches, at the top otherwise, however many slices it takes to find out.
+  // A search ends at the chosen row if that matches, otherwise at the top, however many slices it takes to know.
   settle() {
     $("list").setAttribute("aria-busy", String(this.sieve.busy));
     if (!this.seeking) return;
@@ -108,7 +108,7 @@ class Page {
     else if (found && this.view === "packets") this.reveal(true);
   }
 
-  // Leave the list where the reader moved it, whatever a search still finds.
+  // Stay where the reader scrolled to, whatever a search still finds.
   stay() {
     this.seeking = false;
     this.landing = false;
@@ -157,7 +157,7 @@ class Page {
     this.reflect();
   }
 
-  // Let the choices above the list say what the search says.
+  // Show the search in the choices above the list.
   reflect() {
     const query = $("search").value;
     $("types").value = termValue(query, "type");
@@ -167,7 +167,7 @@ class Page {
     for (const each of $("verdicts").querySelectorAll("button")) each.setAttribute("aria-pressed", String(each.dataset.severity === severity));
   }
 
-  // Marks beside the list where findings are; a press goes there.
+  // Marks beside the list where findings are; a click goes there.
   rule() {
     const canvas = $("ruler");
     const { rows, store, view } = { rows: this.rows, store: this.store, view: this.view };
@@ -223,7 +223,7 @@ class Page {
     if (place >= 0 && this.rows[place] === this.chosen) this.list.reveal(place, middle);
   }
 
-  // The place of a row among those shown, or where it would stand.
+  // The index of a row among those shown, or the index it would have.
   place(number, rows = this.rows) {
     let low = 0;
     let high = rows.length;
@@ -244,7 +244,7 @@ class Page {
     this.select(rows[to], { middle: false, keep: false });
   }
 
-  // The finding behind or before the current place, whatever the search says.
+  // The next or previous finding from the current row, whatever the search.
   stepFinding(by) {
     const { findings } = this.store;
     if (!findings.length) return;
@@ -291,7 +291,7 @@ class Page {
     this.settle();
   }
 
-  // Search, and return what is wrong with the query; then the rows stay as they were.
+  // Search, and return the error in the query; the rows then stay as they were.
   sift() {
     try {
       this.sieve.search($("search").value);
@@ -325,7 +325,7 @@ class Page {
     this.rule();
   }
 
-  // Show the ladder of the connection that a row is of.
+  // Show the ladder of a row's connection.
   climb(row, again = false) {
     if (!row || (!again && this.ladder === row.connection)) return;
     this.ladder = row.connection;
@@ -357,7 +357,7 @@ class Page {
     this.rule();
   }
 
-  // Wires
+  // Event handlers
 
   wire() {
     const search = $("search");

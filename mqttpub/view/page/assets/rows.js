@@ -2,8 +2,8 @@
 
 const ARROWS = ["\u00b7", "\u2192", "\u2190"];
 const SIGNS = { [GAP]: "\u2260", [REMARK]: "i", [CLOSED]: "\u25a0" };
-const LONGEST = 300; // characters of a topic in a row; the packet itself shows all of it
-const NAME_LENGTH = 9; // characters of the name of a file in a row
+const LONGEST = 300; // characters of a topic in a row; the detail view shows all of it
+const NAME_LENGTH = 9; // characters of a file name in a row
 const SENT_BY = ["", "client to server", "server to client"];
 
 function badge(row) {
@@ -26,14 +26,14 @@ function subject(row) {
   return row.topic.length > LONGEST ? `${row.topic.slice(0, LONGEST)}\u2026` : row.topic || "(empty topic)";
 }
 
-// What a PUBLISH has beside its topic and its payload, as short as the list has room for.
+// The facts of a PUBLISH besides its topic and payload, short enough for the list.
 function marksOf(row) {
   const { flags } = row.traits;
   const marks = flags < 0 ? [] : [`QoS ${(flags >> 1) & 3}`, flags & RETAIN ? "RETAIN" : "", flags & DUP ? "DUP" : ""];
   return marks.filter(Boolean).join(" ");
 }
 
-// All that a row says, for those who hear it.
+// The text of a row for screen readers.
 function spoken(row) {
   const found = row.worst ? `, ${SEVERITIES[row.worst]}: ${row.findings.map((each) => each.message).join("; ")}` : "";
   const said = [row.word, subject(row), row.summary, row.traits.flags & RETAIN && row.traits.flags > 0 ? "RETAIN" : "", row.preview].filter(Boolean).join(", ");
@@ -48,7 +48,7 @@ function option(row, place, count, chosen, name) {
   });
 }
 
-// The end of a file's name, by which captures of a series differ.
+// The end of a file name, which differs in a series of captures.
 function ending(file) {
   const name = file.replace(/(?:\.(?:pcap|pcapng|cap|log|txt|gz|zst))+$/i, "") || file;
   return name.length > NAME_LENGTH ? `\u2026${name.slice(1 - NAME_LENGTH)}` : name;

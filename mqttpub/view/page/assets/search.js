@@ -1,26 +1,26 @@
-// The search: the terms of --filter, and words that are looked for in all that a row shows.
+// The search: the terms of --filter, and words that are searched for in the whole text of a row.
 
-// What the list shows of a row, and what is found in it.
+// The text of a row in the list, where words are searched for.
 function listed(row) {
   const { name, client, server, file } = row.connection;
   const found = row.findings.map((each) => `${each.message} ${each.statement} ${SEVERITIES[each.severity]}`);
   return [row.word, row.topic ?? "", row.summary, row.preview, marksOf(row), name, client, server, file, ...found].join("\n").toLowerCase();
 }
 
-// A test for a word: with its quotation marks, as in JSON, or without them, as they keep words together.
+// A test for a word: in JSON with its quotation marks, otherwise without, where they only join words.
 function plain(word, unmarked) {
   const wanted = [...new Set([word, unmarked].map((each) => each.toLowerCase()))];
   const stands = (text) => wanted.some((each) => text.includes(each));
   return (row) => stands(listed(row)) || stands(row.contents());
 }
 
-// Return a test of rows, or null when the search is empty; throws BadFilter.
+// Return a test of rows, or null for an empty search; throws BadFilter.
 function compiled(query) {
   const groups = new Parser(query, plain).groups();
   return groups.length ? (row) => groups.every((tests) => tests.some((test) => test(row))) : null;
 }
 
-// The word that makes a whole term of a query by itself, as the choices above the list write it.
+// The word that is a whole term by itself, as the choices above the list write it.
 function termOf(query, key) {
   let words = [];
   try {
@@ -31,7 +31,7 @@ function termOf(query, key) {
   return words.find(({ word }, at) => word.startsWith(`${key}=`) && ![",", "!"].includes(words[at - 1]?.word) && words[at + 1]?.word !== ",");
 }
 
-// Return the query with `key=value` in place of another such term, or without it.
+// Return the query with `key=value` instead of another such term, or without it.
 function withTerm(query, key, value) {
   const found = termOf(query, key);
   const rest = found ? `${query.slice(0, found.begin).trimEnd()} ${query.slice(found.stop).trimStart()}` : query;
@@ -47,7 +47,7 @@ function quotedWord(text) {
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
-// The rows that a search lets through, gone through a slice at a time so that typing never waits.
+// The rows that match a search, tested a slice at a time so that typing is never blocked.
 class Sieve {
   constructor(store, changed) {
     this.store = store;
@@ -57,7 +57,7 @@ class Sieve {
     this.scanned = 0;
   }
 
-  // Throws BadFilter, and then leaves everything as it is.
+  // Throws BadFilter, and then changes nothing.
   search(query) {
     this.test = compiled(query);
     this.rows = [];

@@ -1,5 +1,5 @@
 // The rows of the file. A block is two lines of JSON: the columns of the list are read at once, bytes and
-// fields when a row of the block is first chosen.
+// fields when a row of the block is first selected.
 
 const PACKET = 0, GAP = 1, REMARK = 2, CLOSED = 3;
 const SEVERITIES = ["", "note", "warning", "error"];
@@ -29,7 +29,7 @@ class Store {
     this.bodies = new Map();
   }
 
-  // Take a block and return nothing of it that a row does not need.
+  // Read a block, and keep only what its rows need.
   add(text) {
     const cut = text.indexOf("\n");
     const block = JSON.parse(text.slice(0, cut));
@@ -65,7 +65,7 @@ class Store {
     });
   }
 
-  // Tie a packet to the one before it in the same exchange: PUBLISH, PUBREC, PUBREL, PUBCOMP and the like.
+  // Link a packet to the one before it in the same exchange: PUBLISH, PUBREC, PUBREL, PUBCOMP and the like.
   #pair(row, block, index, word) {
     const opens = OPENERS.has(word);
     const side = ANSWERS.has(word) ? 3 - block.dir[index] : block.dir[index];
@@ -106,7 +106,7 @@ class Store {
     return this.blocks[low];
   }
 
-  // What the list shows of a row.
+  // The text of a row in the list.
   row(number) {
     const block = this.block(number);
     const index = number - block.start;
@@ -132,7 +132,7 @@ class Store {
     };
   }
 
-  // The rows of the exchange that a row belongs to, in order.
+  // The rows of a row's exchange, in order.
   exchange(row) {
     let first = row;
     while (this.before[first] !== undefined) first = this.before[first];
@@ -161,7 +161,7 @@ class Store {
     return atob(this.#body(block).rows[index][0]).slice(start, start + block.size[index]);
   }
 
-  // The text of the payload and of the fields that hold text, in small letters; not what is masked.
+  // The text of the payload and of the text fields, in lower case, without masked parts.
   #contents(block, index) {
     const body = this.#body(block);
     const [encoded, , , , , shape, lengths] = body.rows[index];

@@ -1,4 +1,4 @@
-// Elements, and text from peers made visible: nothing here ever reads markup.
+// DOM elements, and visible text from peers: nothing here ever parses markup.
 
 const SHORT = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\", '"': '\\"' };
 const UNSEEN = /[\p{C}\p{Z}]/gu;
@@ -29,7 +29,7 @@ function visible(character) {
   return code > 0xffff ? `\\U${hex(code, 8)}` : `\\u${hex(code, 4)}`;
 }
 
-// What cannot be seen becomes an escape; a newline is shown and also obeyed.
+// Invisible characters become escapes; a newline is shown and also breaks the line.
 function quoted(text) {
   return text.replace(UNSEEN_OR_QUOTED, (each) => (each === "\n" ? "\\n\n" : visible(each)));
 }
@@ -48,7 +48,7 @@ function decoded(bytes) {
   }
 }
 
-// The text of bytes, where those that are not UTF-8 show as \xNN.
+// The text of bytes; those that are not UTF-8 appear as \xNN.
 function readable(bytes) {
   const whole = decoded(bytes);
   if (whole !== null) return quoted(whole);
@@ -65,7 +65,7 @@ function readable(bytes) {
 
 const DEEPEST = 20;
 
-// JSON on several lines; its tokens stay as they were sent, so 1.0 is not made 1.
+// JSON on several lines; tokens stay as they were sent, so that 1.0 does not become 1.
 function indented(json) {
   const tokens = json.match(/"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g) ?? [];
   const lines = [];
@@ -93,14 +93,14 @@ function plural(count, noun) {
   return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
-// Times and durations are cut to the digits that are shown, as on the terminal and in the tables.
+// Times and durations are truncated to the digits shown, as on the terminal and in the tables.
 function seconds(nanoseconds) {
   const size = Math.abs(nanoseconds);
   const micro = Math.floor((size % 1e9) / 1e3);
   return `${nanoseconds < 0 ? "-" : ""}${Math.floor(size / 1e9)}.${String(micro).padStart(6, "0")}`;
 }
 
-// Three digits that count: 0.821 ms, 12.3 ms, 1.50 s, 3,600 s.
+// Three significant digits: 0.821 ms, 12.3 ms, 1.50 s, 3,600 s.
 function lasting(nanoseconds) {
   const size = Math.abs(nanoseconds);
   const [unit, name] = size < 1e9 ? [1e6, "ms"] : [1e9, "s"];
@@ -111,7 +111,7 @@ function lasting(nanoseconds) {
   return `${nanoseconds < 0 ? "-" : ""}${whole.toLocaleString("en")}${digits} ${name}`;
 }
 
-// A moment as UTC with nine digits behind the second, as far as a browser's dates go.
+// A time in UTC with nine digits after the second, within the range of a browser's dates.
 function moment(nanoseconds) {
   const whole = nanoseconds / 1000000000n;
   const date = new Date(Number(whole) * 1000);

@@ -1,6 +1,6 @@
-// A list of any length of which only the rows in sight are elements.
+// A list of any length that has elements only for the rows in view.
 
-const TALLEST = 8_000_000; // pixels; beyond about twice that, browsers lose the end of a page
+const TALLEST = 8_000_000; // pixels; browsers lose the end of a page beyond about twice that
 const MARGIN = 6;
 
 class Window {
@@ -24,7 +24,7 @@ class Window {
     this.refresh();
   }
 
-  // Forget what is painted, as when the height of a row or its look has changed.
+  // Redraw everything, for example after the height or the style of rows has changed.
   refresh() {
     this.height = parseFloat(getComputedStyle(this.box).getPropertyValue("--row")) || 28;
     for (const element of this.painted.values()) element.remove();
@@ -32,7 +32,7 @@ class Window {
     this.grow();
   }
 
-  // Take note of rows that were added at the end.
+  // Add rows at the end.
   grow() {
     this.whole = this.rows.length * this.height;
     this.space.style.height = `${Math.min(this.whole, TALLEST)}px`;
@@ -43,7 +43,7 @@ class Window {
     return this.box.clientHeight;
   }
 
-  // How far one pixel of the scroll bar goes: more than one only for lists that are too tall for a browser.
+  // List pixels per pixel of the scroll bar: more than one only for lists too tall for a browser.
   get scale() {
     const room = Math.min(this.whole, TALLEST) - this.seen;
     return this.whole > TALLEST && room > 0 ? (this.whole - this.seen) / room : 1;
