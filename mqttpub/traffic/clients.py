@@ -38,6 +38,6 @@ class Clients:
         self._names.pop(ends.number)
 
 
-def called(client: str, ends: Endpoints) -> str:
+def display_name(client: str, ends: Endpoints) -> str:
     """Return a name for the client: its identifier, else its address, else the number of the connection."""
     return client or ends.client or f"connection {ends.number}"

@@ -1,4 +1,4 @@
-"""Which packets to show: a small language of terms."""
+"""The filter language: terms that choose packets."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from ..spec.packets import Connect, Publish, Subscribe, Unsubscribe
 from ..spec.statements import matches, statements
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .clients import called
+from .clients import display_name
 from .events import Closed, GapSeen, PacketSeen, Remark
 from .exchanges import filters_of
 from .topics import filter_problem, topic_matches
@@ -22,7 +22,7 @@ _KEY = re.compile(r"([a-z]+)=")
 _NUMBER = re.compile(r"[0-9]{1,30}|0[xX][0-9a-fA-F]{1,30}")
 
 
-class Seen(NamedTuple):
+class Candidate(NamedTuple):
     """What a term looks at."""
 
     event: PacketSeen | GapSeen | Closed | Remark
@@ -32,20 +32,20 @@ class Seen(NamedTuple):
     findings: Sequence[Finding]
 
 
-Test = Callable[[Seen], bool]
+Test = Callable[[Candidate], bool]
 
 EVENTS = {"gap": GapSeen, "remark": Remark, "closed": Closed}
-"""What `type=` says of events that are no packets."""
+"""Values of `type=` for events that are not packets."""
 SEVERITIES = ("error", "warning", "note")
 
 
 class PacketFilter:
-    """Picks packets by terms.
+    """Chooses packets by terms.
 
     | term | is true for |
     | --- | --- |
-    | `type=PUBLISH` | packets of this type; `gap` is for bytes that are missing or are no packet, `closed` for the
-      end of a connection, `remark` for what is said about one |
+    | `type=PUBLISH` | packets of this type; `gap` stands for bytes that are missing or are not a packet, `closed` for
+      the end of a connection, `remark` for a remark about one |
     | `topic=a/+/#` | PUBLISH whose Topic Name (alias resolved) matches this Topic Filter, CONNECT whose Will Topic
       does; SUBSCRIBE and UNSUBSCRIBE with a filter that it covers |
     | `payload=text` | PUBLISH with this text somewhere in its payload, CONNECT with it in the Will Payload; upper
@@ -59,15 +59,15 @@ class PacketFilter:
     | `alias=7` | PUBLISH with this Topic Alias |
     | `reason=0x87` | packets with this Reason Code, or with it among others |
     | `version=5` | packets of connections of this version |
-    | `finding` | packets in which something is wrong or worth a note, and gaps |
-    | `finding=3.3.1-2` | packets that break this statement, or one of a section: `MQTT5-3.3`, `3.3.1-*` |
-    | `record=12` | what the twelfth record of a capture completed, counted in each file |
+    | `finding` | packets with a finding, and gaps |
+    | `finding=3.3.1-2` | packets that violate this statement, or one of a section: `MQTT5-3.3`, `3.3.1-*` |
+    | `record=12` | what record 12 of a capture completed; each file counts from 1 |
     | `severity=error` | packets with a finding of this severity: error, warning, note; a gap is an error if the peer
-      sent what is no packet, else a warning |
+      sent bytes that are not a packet, else a warning |
 
-    Terms side by side must all be true, of terms with `,` between them one is enough, and `!` turns a term
-    round. Values of one term can be joined by `,` too: `!type=PINGREQ,PINGRESP client=sensor-*`. A value with
-    a space, a comma or a quotation mark stands in quotation marks, with a backslash before `"` and `\\`.
+    All terms must be true; of terms separated by `,` one is enough, and `!` negates a term. Values of one term may
+    be separated by `,` too: `!type=PINGREQ,PINGRESP client=sensor-*`. Put a value with a space, a comma or a quotation
+    mark in quotation marks, with a backslash before `"` and `\\`.
     """
 
     def __init__(self, text: str, groups: tuple[tuple[Test, ...], ...]) -> None:
@@ -76,15 +76,15 @@ class PacketFilter:
 
     @classmethod
     def parse(cls, text: str) -> "PacketFilter":
-        """Return the filter that a text describes; raises ValueError with the place of what is wrong."""
+        """Return the filter for a text; raises ValueError, which says at which character the text is wrong."""
         return cls(text, tuple(_groups(_Words(text))))
 
     def matches(
         self, event: PacketSeen | GapSeen | Closed | Remark, packet: Packet | None = None,
         topic: Topic | None = None, client: str = "", findings: Sequence[Finding] | None = None,
     ) -> bool:  # fmt: skip
-        """Whether the filter picks this packet; of other events only client, connection and direction are known."""
-        seen = Seen(event, packet, topic, client, findings or ())
+        """Whether the filter chooses this packet; other events have only a client, a connection and a direction."""
+        seen = Candidate(event, packet, topic, client, findings or ())
         return all(any(test(seen) for test in group) for group in self._groups)
 
 
@@ -92,7 +92,7 @@ class PacketFilter:
 
 
 class _Words:
-    """Marks and words of a filter, with their places."""
+    """Marks and words of a filter, with their offsets in characters."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -105,7 +105,7 @@ class _Words:
             found = _WORD.match(text, start, stop)
             if not found:
                 place = start + len(text[start:]) - len(text[start:].lstrip())
-                raise wrong(place, "a quotation mark is never closed")
+                raise wrong(place, "a quotation mark is not closed")
             yield found[0].lstrip(), found.end() - len(found[0].lstrip())
             start = found.end()
 
@@ -116,18 +116,18 @@ class _Words:
 
     @property
     def place(self) -> int:
-        """Where the next word begins."""
+        """Offset of the next word."""
         return self.words[self.at][1] if self.at < len(self.words) else len(self.text)
 
     def take(self) -> str:
-        """Return the next word and go on."""
+        """Return the next word and move past it."""
         word = self.next
         self.at += 1
         return word
 
 
 def wrong(place: int, message: str) -> ValueError:
-    """Return the error for what stands at a place, counted from 0."""
+    """Return the error for an offset."""
     return ValueError(f"character {place + 1}: {message}")
 
 
@@ -141,7 +141,7 @@ def _groups(words: _Words) -> Iterator[tuple[Test, ...]]:
 
 
 def _term(words: _Words) -> Test:
-    """Read one term with all its values."""
+    """Read one term with all of its values."""
     turned = False
     while words.next == "!":
         words.take()
@@ -155,14 +155,14 @@ def _term(words: _Words) -> Test:
 
 def _bare(word: str, place: int) -> Test:
     if word not in _FLAGS:
-        raise wrong(place, f"{word!r} is no term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
+        raise wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
     return _FLAGS[word]
 
 
 def _valued(word: str, place: int, words: _Words) -> Test:
     key = word[: word.index("=")]
     if key not in _TERMS:
-        raise wrong(place, f"{key!r} is no term ({', '.join(_TERMS)})")
+        raise wrong(place, f"{key!r} is not a term ({', '.join(_TERMS)})")
     values = [(word[len(key) + 1 :], place + len(key) + 1)]
     while words.next == "," and _is_value(words):
         words.take()
@@ -194,10 +194,10 @@ def _type(value: str) -> Test:
     if (event := EVENTS.get(value.lower())) is not None:
         return lambda seen: isinstance(seen.event, event)
     if value.upper() not in codes:
-        raise ValueError(f"{value!r} is no packet type ({', '.join((*codes, *EVENTS))})")
+        raise ValueError(f"{value!r} is not a packet type ({', '.join((*codes, *EVENTS))})")
     code = codes[value.upper()]
 
-    def test(seen: Seen) -> bool:
+    def test(seen: Candidate) -> bool:
         return isinstance(seen.event, PacketSeen) and seen.event.data[:1] != b"" and seen.event.data[0] >> 4 == code
 
     return test
@@ -206,11 +206,11 @@ def _type(value: str) -> Test:
 def _topic(value: str) -> Test:
     pattern = value.split("/")
     if filter_problem(value):
-        raise ValueError(f"{value!r} is no Topic Filter")
+        raise ValueError(f"{value!r} is not a Topic Filter")
     return lambda seen: any(topic_matches(pattern, topic.split("/")) for topic in _topics(seen))
 
 
-def _topics(seen: Seen) -> tuple[str, ...]:
+def _topics(seen: Candidate) -> tuple[str, ...]:
     packet = seen.packet
     if isinstance(packet, Publish):
         name = seen.topic.name if seen.topic else packet.topic
@@ -226,7 +226,7 @@ def _payload(value: str) -> Test:
 
 
 def _parts_of_payload(value: str) -> list[bytes]:
-    """Return what has to stand in a payload, each part after the one before it."""
+    """Return the parts that a payload must have, each after the one before it."""
     if value.startswith("hex:"):
         try:
             parts = [bytes.fromhex(value[4:])]
@@ -235,7 +235,7 @@ def _parts_of_payload(value: str) -> list[bytes]:
     else:
         parts = [part.encode("utf-8", "surrogateescape") for part in value.split("*")]
     if not parts or parts == [b""]:
-        raise ValueError(f"{value!r} is no payload (text, or hex: and two digits for each byte)")
+        raise ValueError(f"{value!r} is not a payload (text, or hex: and two digits for each byte)")
     return parts
 
 
@@ -263,9 +263,9 @@ def _glob(value: str, *, case: bool = True) -> re.Pattern[str]:
 def _client(value: str) -> Test:
     pattern = _glob(value)
 
-    def test(seen: Seen) -> bool:
+    def test(seen: Candidate) -> bool:
         ends = seen.event.ends
-        return bool(pattern.fullmatch(called(seen.client, ends)) or pattern.fullmatch(ends.client))
+        return bool(pattern.fullmatch(display_name(seen.client, ends)) or pattern.fullmatch(ends.client))
 
     return test
 
@@ -273,7 +273,7 @@ def _client(value: str) -> Test:
 def _number(value: str, name: str, most: int) -> int:
     number = int(value, 16 if value[1:2] in ("x", "X") else 10) if _NUMBER.fullmatch(value) else -1
     if not 0 <= number <= most:
-        raise ValueError(f"{value!r} is no {name} (0 to {most})")
+        raise ValueError(f"{value!r} is not a {name} (0 to {most})")
     return number
 
 
@@ -291,7 +291,7 @@ def _direction(value: str) -> Test:
     try:
         direction = Direction(value)
     except ValueError:
-        raise ValueError(f"{value!r} is no direction (client, server)") from None
+        raise ValueError(f"{value!r} is not a direction (client, server)") from None
     return lambda seen: seen.event.direction is direction
 
 
@@ -313,7 +313,7 @@ def _alias(value: str) -> Test:
 def _reason(value: str) -> Test:
     number = _number(value, "Reason Code", 0xFF)
 
-    def test(seen: Seen) -> bool:
+    def test(seen: Candidate) -> bool:
         own = getattr(seen.packet, "reason_code", None)
         return own == number or number in getattr(seen.packet, "reason_codes", ())
 
@@ -334,18 +334,18 @@ def _finding(value: str) -> Test:
 
 def _severity(value: str) -> Test:
     if value not in SEVERITIES:
-        raise ValueError(f"{value!r} is no severity ({', '.join(SEVERITIES)})")
+        raise ValueError(f"{value!r} is not a severity ({', '.join(SEVERITIES)})")
     return lambda seen: value in _severities(seen)
 
 
-def _severities(seen: Seen) -> Iterator[str]:
+def _severities(seen: Candidate) -> Iterator[str]:
     if isinstance(seen.event, GapSeen):
         yield gap_severity(seen.event)
     yield from (finding.severity for finding in seen.findings)
 
 
 def gap_severity(gap: GapSeen) -> str:
-    """Return how severe a gap is: what is missing from the capture is not the fault of a peer."""
+    """Return how severe a gap is; bytes that the capture misses are not the fault of a peer."""
     return "error" if gap.malformed else "warning"
 
 

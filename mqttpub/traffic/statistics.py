@@ -1,4 +1,4 @@
-"""What the packets of a capture add up to."""
+"""Counts over all packets of a capture."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,58 +12,58 @@ from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .events import Closed, GapSeen, PacketSeen, Remark
 from .exchanges import Exchange
-from .volume import SIDES, ClientTotals, Traffic
+from .volume import SIDES, ClientTotals, PublishBytes
 
 MOST_CONNECTIONS = 10_000
-"""Connections that are counted one by one at the same time."""
+"""Most connections that are counted separately at the same time."""
 MOST_CLIENTS = 10_000
-"""Clients that are counted one by one; all others are counted together."""
+"""Most clients that are counted separately; all others are counted together."""
 OTHERS = ""
-"""Name under which those others stand."""
+"""Name of the entry for all other clients."""
 PERCENTILES = (50, 90, 99)
 _ENDS = (None, Direction.CLIENT, Direction.SERVER)
 
 
 class Kind(NamedTuple):
-    """What packets have in common that are counted together."""
+    """What packets that are counted together have in common."""
 
     type: str
     direction: Direction | None
     version: Version
     qos: int | None
-    """Of PUBLISH."""
+    """Of PUBLISH; None for other types."""
 
 
 class Count(NamedTuple):
-    """Packets, and their bytes with fixed headers."""
+    """Number of packets, and their bytes with fixed headers."""
 
     packets: int
     bytes: int
 
 
 class Statistics:
-    """Counts packets, exchanges and events; memory does not grow with their number."""
+    """Counts packets, exchanges and events in bounded memory."""
 
     def __init__(self) -> None:
         self.first: int | None = None
         """Earliest time, nanoseconds since 1970."""
         self.last: int | None = None
         self.unreadable = 0
-        """Packets whose bytes do not hold their values."""
-        self.traffic = Traffic()
-        """Which bytes of PUBLISH packets are what, and what Topic Aliases save."""
+        """Packets that could not be read."""
+        self.traffic = PublishBytes()
+        """The bytes of PUBLISH packets by kind, and what Topic Aliases save."""
         self.reasons: Counter[tuple[str, int, Version]] = Counter()
-        """How often each Reason Code came: packet, code, version."""
+        """How often each Reason Code occurred, by packet type, code and version."""
         self.latencies: dict[tuple[str, Direction | None], Latencies] = {}
-        """From a request to its last ack, by `QoS 1`, `QoS 2`, `SUBSCRIBE`, `UNSUBSCRIBE` and the end that asked."""
+        """Times from a request to its last ack, by `QoS 1`, `QoS 2`, `SUBSCRIBE`, `UNSUBSCRIBE` and the sender."""
         self.outcomes: Counter[tuple[str, str]] = Counter()
-        """How exchanges ended: `QoS 1` and so on, outcome."""
+        """How exchanges ended, by `QoS 1` and so on and by outcome."""
         self.gaps: Counter[bool] = Counter()
-        """Gaps, by whether the peer sent them."""
+        """Gaps, by whether a peer caused them."""
         self.missing = 0
         """Bytes in gaps whose length is known."""
         self.closes: Counter[tuple[Direction | None, str]] = Counter()
-        """How connections ended first: the end that closed, and FIN, RST or end."""
+        """How connections ended: which end closed first, and how (FIN, RST or end)."""
         self.remarks = 0
         self._kinds: dict[int, list[int]] = {}
         self._live: WeightedLru[int, ClientTotals] = WeightedLru(MOST_CONNECTIONS)
@@ -71,7 +71,7 @@ class Statistics:
         self._clients: dict[str, ClientTotals] = {}
 
     def packet(self, event: PacketSeen, packet: Packet | None, topic: Topic | None = None, client: str = "") -> None:
-        """Count a packet; `topic` and `client` as Conversations tells them."""
+        """Count a packet, with the topic and the client that a ContextTracker found."""
         data, side = event.data, SIDES[event.direction]
         key = (data[0] if data else 0) | event.version << 8 | side << 16
         count = self._kinds.get(key)
@@ -91,7 +91,7 @@ class Statistics:
             self._other(packet, event.version, connection)
 
     def exchange(self, exchange: Exchange) -> None:
-        """Count an exchange that ended."""
+        """Count an exchange that is over."""
         kind = "acks" if exchange.outcome == "orphan" else kind_of(exchange)
         self.outcomes[kind, exchange.outcome] += 1
         duration = exchange.duration_ns if exchange.outcome in ("complete", "refused") else None
@@ -102,7 +102,7 @@ class Statistics:
             self.latencies[key].add(duration)
 
     def event(self, event: GapSeen | Closed | Remark) -> None:
-        """Count what is no packet."""
+        """Count an event that is not a packet."""
         self._time(event.time)
         if isinstance(event, GapSeen):
             self.gaps[event.malformed] += 1
@@ -115,10 +115,10 @@ class Statistics:
                 connection.closed = True
                 self.closes[event.direction, event.how] += 1
 
-    # what came of it
+    # results
 
     def kinds(self) -> Iterator[tuple[Kind, Count]]:
-        """Yield all counts, each kind once."""
+        """Yield the count of each kind."""
         sums: dict[Kind, Count] = {}
         for key, (packets, bytes) in sorted(self._kinds.items(), key=lambda entry: (entry[0] & 0xFF, entry[0])):
             kind = _kind(key)
@@ -127,13 +127,13 @@ class Statistics:
         yield from sums.items()
 
     def total(self, **wanted: Any) -> Count:
-        """Return the sum of all kinds that have these values: `total(type="PUBLISH", qos=1)`."""
+        """Return the sum over all kinds with these values: `total(type="PUBLISH", qos=1)`."""
         found = [count for kind, count in self.kinds() if all(getattr(kind, name) == wanted[name] for name in wanted)]
         return Count(sum(count.packets for count in found), sum(count.bytes for count in found))
 
     @property
     def overhead(self) -> dict[str, int]:
-        """Bytes that are no payload, by what they are; their sum is all bytes less the payload."""
+        """Bytes other than payload, by kind; their sum is all bytes minus the payload."""
         acks = sum(self.total(type=name).bytes for name in ("PUBACK", "PUBREC", "PUBREL", "PUBCOMP"))
         publish = self.total(type="PUBLISH").bytes
         read = self.traffic
@@ -149,7 +149,7 @@ class Statistics:
         }
 
     def clients(self) -> list[ClientTotals]:
-        """Return the clients, those with most packets first."""
+        """Return the counts of all clients, those with the most packets first."""
         merged = {name: each.copy() for name, each in self._clients.items()}
         for connection in self._live.values():
             _merge(merged, connection)
@@ -157,10 +157,10 @@ class Statistics:
 
     @property
     def connections(self) -> int:
-        """Connections that were seen."""
+        """Number of connections."""
         return len(self._live) + sum(each.connections for each in self._clients.values())
 
-    # on the way
+    # counting
 
     def _time(self, time: int | None) -> None:
         if time is None:
@@ -182,7 +182,7 @@ class Statistics:
                 self._live.put(event.ends.number, found)
             self._recent = found
         if client and hash(client) != found.told:
-            found.called(client)
+            found.set_client(client)
         return found
 
     def _make_room(self) -> None:
@@ -204,7 +204,7 @@ class Statistics:
 
 
 def kind_of(exchange: Exchange) -> str:
-    """Return `QoS 1`, `SUBSCRIBE` and the like."""
+    """Return the kind of an exchange: `QoS 1`, `QoS 2`, `SUBSCRIBE`, `UNSUBSCRIBE` or, of a stray ack, its type."""
     return exchange.packets[0].name if exchange.qos is None else f"QoS {exchange.qos}"
 
 

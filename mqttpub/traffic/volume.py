@@ -1,23 +1,23 @@
-"""Where the bytes of PUBLISH packets go, and what Topic Aliases save of them."""
+"""What the bytes of PUBLISH packets are, and how many Topic Aliases save."""
 
 from ..spec.packets import Connack, Connect, Publish
 from ..spec.properties import TOPIC_ALIAS_MAXIMUM, value_of
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .clients import called
+from .clients import display_name
 from .events import Endpoints, PacketSeen
 
 LONGEST_NAME = 256
-"""Characters of a Client Identifier that are kept."""
+"""Most characters of a Client Identifier that are kept."""
 MOST_TOPICS = 100_000
-"""Topic Names without alias that are remembered, over all connections."""
+"""Most Topic Names without an alias that are remembered, over all connections."""
 ALIAS_SIZE = 3
-"""Bytes of the property that an alias takes: its identifier and two bytes."""
+"""Bytes of the Topic Alias property: its identifier and two bytes."""
 SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
 
 
 class ClientTotals:
-    """What is counted of one connection or, added up, of one client."""
+    """The counts of one connection or, added up, of one client."""
 
     __slots__ = (
         "bytes", "client", "closed", "connections", "dups", "ends", "limits", "number", "others", "packets",
@@ -27,48 +27,48 @@ class ClientTotals:
     def __init__(self, ends: Endpoints) -> None:
         self.number = ends.number
         self.ends = ends
-        """Of the last connection."""
+        """Of the latest connection."""
         self.client = ""
-        """Client Identifier; empty when no packet told it; a very long one ends with how much is left out."""
+        """Client Identifier; empty if unknown. A very long one ends with the number of characters left out."""
         self.told = 0
-        """Its hash, to see when it changes."""
+        """Hash of the whole identifier, to see when it changes."""
         self.others = False
-        """Whether this stands for all clients that there was no room for."""
+        """Whether this is the sum over the clients that are not counted separately."""
         self.closed = False
         self.connections = 1
         self.packets = 0
         self.bytes = 0
         self.publishes = [0, 0, 0]
-        """PUBLISH with QoS 1 and 2 from an end not known, from the client, from the server."""
+        """PUBLISH packets of QoS 1 and 2: from an unknown end, from the client, from the server."""
         self.dups = [0, 0, 0]
-        """Those of them that had DUP."""
+        """Those of them with DUP."""
         self.limits: list[int | None] = [None, None, None]
-        """Topic Alias Maximum for what those ends send; None when CONNECT or CONNACK was not seen."""
+        """Topic Alias Maximum for the packets of each end; None if CONNECT or CONNACK was not seen."""
         self.topics: tuple[dict[int, list[int]], ...] = ({}, {}, {})
-        """By the hash of a Topic Name: what an alias would have saved by now, and whether it was allowed."""
+        """By the hash of a Topic Name: bytes that an alias would have saved so far, and whether it was allowed."""
 
     @property
     def name(self) -> str:
         """The Client Identifier, else the address."""
-        return called(self.client, self.ends)
+        return display_name(self.client, self.ends)
 
-    def called(self, client: str) -> None:
-        """Take the Client Identifier."""
+    def set_client(self, client: str) -> None:
+        """Set the Client Identifier."""
         self.told, left = hash(client), len(client) - LONGEST_NAME
         self.client = f"{client[:LONGEST_NAME]}...+{left}" if left > 0 else client
 
     def dup_rate(self, direction: Direction) -> float | None:
-        """Return the part of its PUBLISH packets of QoS 1 and 2 that are re-deliveries; None when there are none."""
+        """Return the share of its PUBLISH packets of QoS 1 and 2 with DUP, 0 to 1; None if there are none."""
         side = SIDES[direction]
         return self.dups[side] / self.publishes[side] if self.publishes[side] else None
 
     def offers(self, packet: Connect | Connack) -> None:
-        """Note how many aliases the sender of a CONNECT or CONNACK accepts."""
+        """Note the Topic Alias Maximum that the sender of a CONNECT or CONNACK announces."""
         limit = value_of(packet.properties, TOPIC_ALIAS_MAXIMUM, 0)
         self.limits[SIDES[Direction.SERVER if isinstance(packet, Connect) else Direction.CLIENT]] = limit
 
     def add(self, other: "ClientTotals") -> None:
-        """Add what was counted of another connection of the same client."""
+        """Add the counts of another connection of the same client."""
         self.number, self.ends = other.number, other.ends
         self.connections += other.connections
         self.packets += other.packets
@@ -77,7 +77,7 @@ class ClientTotals:
         self.dups = [sum(pair) for pair in zip(self.dups, other.dups, strict=True)]
 
     def copy(self, *, others: bool = False) -> "ClientTotals":
-        """Return the counts alone, as the beginning of a sum."""
+        """Return a copy with the counts only, as the start of a sum."""
         made = ClientTotals(self.ends)
         made.connections = 0
         made.client, made.others = self.client, others or self.others
@@ -85,31 +85,31 @@ class ClientTotals:
         return made
 
 
-class Traffic:
-    """Bytes of PUBLISH packets by what they are, and Topic Aliases."""
+class PublishBytes:
+    """Bytes of PUBLISH packets by kind, and what Topic Aliases save."""
 
     def __init__(self) -> None:
         self.payload = 0
         self.headers = 0
         """Fixed headers."""
         self.topics = 0
-        """Topic Names with their lengths."""
+        """Topic Names with their length fields."""
         self.identifiers = 0
         """Packet Identifiers."""
         self.properties = 0
-        """Properties with their lengths."""
+        """Properties with their length fields."""
         self.aliased = 0
         """PUBLISH packets with an alias instead of a Topic Name."""
         self.saved = 0
-        """Bytes that aliases saved, less those that it took to send them; below zero when they cost more."""
+        """Bytes that aliases saved, minus those of the Topic Alias properties; negative if they cost more."""
         self.unresolved = 0
-        """Those of them whose Topic Name was not captured; what they saved is not known."""
+        """Those of them whose Topic Name was not captured, so that the saving is unknown."""
         self.savable = 0
-        """Bytes that an alias would have saved where a Topic Name was sent again on a connection of MQTT 5.0."""
+        """Bytes that aliases could have saved where a Topic Name was repeated on a connection of MQTT 5.0."""
         self.allowed = 0
-        """The part of it that Topic Alias Maximum allowed."""
+        """The part of `savable` that Topic Alias Maximum allowed."""
         self.full = False
-        """Whether there were more Topic Names than are remembered, so that the last two are too low."""
+        """Whether there were more Topic Names than are remembered, so that `savable` and `allowed` are too low."""
         self._remembered = 0
 
     def publish(
@@ -164,7 +164,7 @@ class Traffic:
         self.allowed += gained * entry[1]
 
     def _first(self, key: int, connection: ClientTotals, side: int) -> None:
-        """Remember a Topic Name; the first packet with an alias costs the property."""
+        """Remember a Topic Name; its first packet with an alias would cost the property."""
         if self._remembered >= MOST_TOPICS:
             self.full = True
             return

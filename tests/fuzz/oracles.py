@@ -11,7 +11,7 @@ from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded, Finding
 from mqttpub.spec.versions import Direction
-from mqttpub.traffic.clients import called
+from mqttpub.traffic.clients import display_name
 from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
 from mqttpub.traffic.exchanges import Exchanges
@@ -205,7 +205,7 @@ def _check_page(known: Sequence[TrafficItem]) -> None:
         if isinstance(each, PacketInContext):
             event, _, topic, client, _ = each
             named = topic.name if topic and topic.name else None
-            page.packet(event, decoded_of(each), client=called(client, event.ends), topic=named)
+            page.packet(event, decoded_of(each), client=display_name(client, event.ends), topic=named)
         elif isinstance(each, GapSeen):
             page.gap(each)
         elif isinstance(each, Closed):

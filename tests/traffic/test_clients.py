@@ -3,7 +3,7 @@
 from mqttpub.codec.decode import decode_packet
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq
-from mqttpub.traffic.clients import Clients, called
+from mqttpub.traffic.clients import Clients, display_name
 from mqttpub.traffic.events import Endpoints, PacketSeen
 from tests.build.events import Talk
 
@@ -32,6 +32,6 @@ def test_the_server_may_assign_it() -> None:
 
 
 def test_what_to_call_a_client() -> None:
-    assert called("a", Endpoints(1, "10.0.0.1:9", "s")) == "a"
-    assert called("", Endpoints(1, "10.0.0.1:9", "s")) == "10.0.0.1:9"
-    assert called("", Endpoints(3, "", "")) == "connection 3"
+    assert display_name("a", Endpoints(1, "10.0.0.1:9", "s")) == "a"
+    assert display_name("", Endpoints(1, "10.0.0.1:9", "s")) == "10.0.0.1:9"
+    assert display_name("", Endpoints(3, "", "")) == "connection 3"

@@ -325,7 +325,7 @@ def _has_box_characters() -> bool:
 def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the page to `options.path`, complete or not at all."""
     from ...common.files import replacing
-    from ...traffic.clients import called
+    from ...traffic.clients import display_name
     from ...traffic.context import PacketInContext
     from ...traffic.events import Closed, GapSeen
     from ...view.page.page import Page
@@ -336,7 +336,7 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
             if isinstance(known, PacketInContext):
                 event, _, topic, client, _ = known
                 name = topic.name if topic else None
-                page.packet(event, _decoded(known), client=called(client, event.ends), topic=name)
+                page.packet(event, _decoded(known), client=display_name(client, event.ends), topic=name)
             elif isinstance(known, GapSeen):
                 page.gap(known)
             elif isinstance(known, Closed):

@@ -9,7 +9,7 @@ from ...common.escape import escape, remark
 from ...common.words import counted
 from ...spec.packets import Pingreq, Pingresp, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction
-from ...traffic.clients import called
+from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ..traffic.facts import Fact, facts, name_of
@@ -106,7 +106,7 @@ def _packet(known: PacketInContext) -> Step:
         # Without DUP the lower bits of the first byte are QoS and RETAIN.
         key = event.ends.number, event.direction, event.data[0], reason
     return Step(
-        "packet", event.ends, called(known.client, event.ends), event.time, event.direction, name_of(event.data),
+        "packet", event.ends, display_name(known.client, event.ends), event.time, event.direction, name_of(event.data),
         facts(known), tuple(found[:MOST_FINDINGS]), max(len(found) - MOST_FINDINGS, 0), key=key,
         size_bytes=len(event.data),
     )  # fmt: skip
@@ -115,7 +115,7 @@ def _packet(known: PacketInContext) -> Step:
 def _event(event: TrafficItem, names: dict[int, str]) -> Step:
     assert not isinstance(event, PacketInContext)
     word, text, style = event_words(event)
-    name = names.get(event.ends.number) or called("", event.ends)
+    name = names.get(event.ends.number) or display_name("", event.ends)
     kind = {"GAP": "gap", "NOTE": "remark"}.get(word, "closed")
     return Step(kind, event.ends, name, event.time, event.direction, word, [Fact(text, style)], style=style)
 

@@ -11,7 +11,7 @@ from ...codec.tree import Finding
 from ...common.escape import escape, remark
 from ...reading.judged import JudgedEvent
 from ...spec.statements import statement
-from ...traffic.clients import called
+from ...traffic.clients import display_name
 from ...traffic.events import Closed
 from ..traffic.findings import records
 from ..traffic.statements import description
@@ -94,7 +94,7 @@ def _where(case: JudgedEvent) -> str:
         words.append(case.decoded.name + sender)
     if event.record:
         words.append(f"record {event.record}")
-    name = called(case.client, event.ends)
+    name = display_name(case.client, event.ends)
     of = f"connection {event.ends.number}"
     words.append(of if name == of else f"{of}, {escape(name)}")
     return ", ".join(words)

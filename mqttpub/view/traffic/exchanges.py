@@ -6,7 +6,7 @@ from typing import Any
 from ...common.escape import escape, json_text
 from ...common.times import Clock, Zero, duration, iso
 from ...spec.declare import PACKETS
-from ...traffic.clients import called
+from ...traffic.clients import display_name
 from ...traffic.exchanges import Exchange, HandshakePacket
 from ...traffic.statistics import kind_of
 from ..terminal.cells import Line, clip, measure, reach, wrap
@@ -55,7 +55,7 @@ class ExchangeLines:
             yield [*([(" " * indent, "")] if number else start), *row]
 
     def _start(self, exchange: Exchange) -> Line:
-        name = escape(called(exchange.client, exchange.ends))
+        name = escape(display_name(exchange.client, exchange.ends))
         name = name if self.width is None else clip(name, self.client)
         mark = exchange.sender.mark if exchange.sender else "-"
         return [

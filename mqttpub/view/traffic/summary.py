@@ -6,7 +6,7 @@ from itertools import groupby
 from ...common.escape import escape, remark
 from ...common.lru import WeightedLru
 from ...common.times import Clock, Zero
-from ...traffic.clients import called
+from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem, ends_of
 from ...traffic.events import Closed, GapSeen, Remark
 from ..packet.verdict import verdict, worst
@@ -59,7 +59,7 @@ class SummaryLines:
 
     def _start(self, known: TrafficItem, client: str) -> Line:
         event = known.event if isinstance(known, PacketInContext) else known
-        name = escape(called(client, event.ends))
+        name = escape(display_name(client, event.ends))
         name = name if self.width is None else clip(name, self.client)
         return [
             (self.clock.show(event.time), "offset"),

@@ -30,7 +30,7 @@ function wordsOf(text) {
     const found = WORD.exec(stop);
     const begin = found ? WORD.lastIndex - (found[1] ?? found[2]).length : start + stop.slice(start).search(/\S/);
     const place = [...text.slice(0, begin)].length;
-    if (!found) throw wrong(place, "a quotation mark is never closed");
+    if (!found) throw wrong(place, "a quotation mark is not closed");
     words.push({ word: found[1] ?? found[2], place, begin, stop: WORD.lastIndex });
   }
   return words;
@@ -91,7 +91,7 @@ class Parser {
 
   valued(word, place) {
     const key = KEY.exec(word)[1];
-    if (!TERMS.has(key)) throw wrong(place, `${named(key)} is no term (${[...TERMS.keys()].join(", ")})`);
+    if (!TERMS.has(key)) throw wrong(place, `${named(key)} is not a term (${[...TERMS.keys()].join(", ")})`);
     const tests = [made(key, word.slice(key.length + 1), place + key.length + 1)];
     while (this.next === "," && this.isValue()) {
       this.take();
@@ -121,7 +121,7 @@ function typed(value) {
   const event = LANGUAGE.events.indexOf(value.toLowerCase());
   if (event >= 0) return (row) => row.kind === event + 1;
   const type = value.toUpperCase();
-  if (!LANGUAGE.types.includes(type)) throw new BadFilter(`${named(value)} is no packet type (${[...LANGUAGE.types, ...LANGUAGE.events].join(", ")})`);
+  if (!LANGUAGE.types.includes(type)) throw new BadFilter(`${named(value)} is not a packet type (${[...LANGUAGE.types, ...LANGUAGE.events].join(", ")})`);
   return (row) => row.kind === PACKET && row.word === type;
 }
 
@@ -132,7 +132,7 @@ function escaped(text) {
 
 function topical(value) {
   const bad = value.split("/").some((level, at, all) => (level === "#" && at < all.length - 1) || (level.length > 1 && /[#+]/.test(level)));
-  if (bad || !value) throw new BadFilter(`${named(value)} is no Topic Filter`);
+  if (bad || !value) throw new BadFilter(`${named(value)} is not a Topic Filter`);
   const pattern = escaped(value).split("/");
   return (row) => (row.topic !== null && row.word === "PUBLISH" ? [row.topic] : row.traits.topics).some((topic) => covers(pattern, topic.split("/")));
 }
@@ -155,7 +155,7 @@ function binary(bytes) {
 
 function payloadTest(value) {
   const parts = value.startsWith("hex:") ? [pairs(value.slice(4))] : value.split("*").map((part) => binary(new TextEncoder().encode(part)));
-  if (parts.includes(null) || (parts.length === 1 && !parts[0])) throw new BadFilter(`${named(value)} is no payload (text, or hex: and two digits for each byte)`);
+  if (parts.includes(null) || (parts.length === 1 && !parts[0])) throw new BadFilter(`${named(value)} is not a payload (text, or hex: and two digits for each byte)`);
   return (row) => row.payload !== null && inTurn(parts, row.payload());
 }
 
@@ -182,7 +182,7 @@ function client(value) {
 
 function number(value, name, most) {
   const found = NUMBER.test(value) ? Number(value) : -1;
-  if (found < 0 || found > most) throw new BadFilter(`${named(value)} is no ${name} (0 to ${most})`);
+  if (found < 0 || found > most) throw new BadFilter(`${named(value)} is not a ${name} (0 to ${most})`);
   return found;
 }
 
@@ -195,7 +195,7 @@ function whole(name, most, test) {
 
 function sender(value) {
   const direction = ["", "client", "server"].indexOf(value || "-");
-  if (direction < 0) throw new BadFilter(`${named(value)} is no direction (client, server)`);
+  if (direction < 0) throw new BadFilter(`${named(value)} is not a direction (client, server)`);
   return (row) => row.direction === direction;
 }
 
@@ -221,7 +221,7 @@ function cites(wanted, id) {
 }
 
 function severity(value) {
-  if (!LANGUAGE.severities.includes(value)) throw new BadFilter(`${named(value)} is no severity (${LANGUAGE.severities.join(", ")})`);
+  if (!LANGUAGE.severities.includes(value)) throw new BadFilter(`${named(value)} is not a severity (${LANGUAGE.severities.join(", ")})`);
   return (row) => row.findings.some((each) => SEVERITIES[each.severity] === value);
 }
 
