@@ -1,4 +1,4 @@
-"""Bytes to a tree: every value with its place, every fault as a finding, never an exception."""
+"""Bytes to a tree: every value with its place, every violation as a finding, never an exception."""
 
 from typing import Any
 
@@ -20,16 +20,17 @@ MALFORMED = 0x81
 
 
 class _CutError(Exception):
-    """The window ended within a value; what there was of it has its node and its finding."""
+    """The window ended within a value, whose bytes have a node and a finding already."""
 
 
 def decode(
     data: bytes, version: Version | None = None, *, direction: Direction | None = None, offset: int = 0
 ) -> Decoded:
-    """Return the tree of one packet; `data` is its bytes, all of them or not.
+    """Return the tree of one packet; `data` is its bytes, complete or not.
 
-    A CONNECT is read by the version that `connect_layout` returns, any other packet by `version` (5.0 when
-    None). The leaves of the tree cover every bit of `data` once, whatever the bytes are.
+    A CONNECT is read by the version that `connect_layout` returns, any other packet by `version` (5.0 if None).
+    `offset` is where the packet begins in its stream, in bytes. The leaves of the tree cover every bit of `data`
+    exactly once, whatever the bytes are.
     """
     version = connect_layout(data) or version or Version.V5
     reader = _Reader(data, version)
@@ -37,12 +38,11 @@ def decode(
 
 
 def decode_packet(data: bytes, version: Version) -> Packet | None:
-    """Return the values of one whole packet, equal to `decode(data, version).packet` for all bytes.
+    """Return the values of one packet, always equal to `decode(data, version).packet`, but 14 times as fast.
 
-    So None means that the declaration lacked bytes or there is none. Where a finding leaves
-    decode its packet, it is returned here too: bytes left over behind the last field, a
-    Variable Byte Integer longer than need be, a property with an unknown identifier (its
-    value is then the rest of the properties).
+    None means that bytes are missing or that `version` has no such packet type. Some findings leave a packet: bytes
+    after the last field, a Variable Byte Integer longer than necessary, an unknown Property Identifier (the value of
+    that property is all bytes up to the end of the properties).
     """
     try:
         first, start = data[0], 2
@@ -68,9 +68,9 @@ class _Reader:
         self.answer = MALFORMED if version == Version.V5 else None
         self.broken = False
         self.clipped = False
-        """Whether a length that leaves its window was reported; what it cuts off needs no second finding."""
+        """Whether a length beyond its window was reported; what it cuts off needs no second finding."""
         self.lost = False
-        """Whether a wrong Property Length was reported; nobody knows where what follows begins."""
+        """Whether a wrong Property Length was reported, after which no field has a known place."""
         self.cls = declared(data[0] >> 4, version) if data else None
         self.name = self.cls.name.lower() if self.cls else f"type_{data[0] >> 4}" if data else "nothing"
 
@@ -110,7 +110,7 @@ class _Reader:
             self.found(law, path, span, f"{label} needs {error.needed} {plural(error.needed, 'byte')}, but {left}")
 
     def gap(self, parent: Node, name: str, label: str = "not part of any field") -> None:
-        """Give what is left of the window to a node of its own; `label` is the field that it is cut from."""
+        """Add a node for the unread rest of the window; `label` names the field that was cut short, if any."""
         cursor = self.cursor
         if cursor.pos < cursor.end:
             span = Span(cursor.pos, cursor.end)
@@ -164,7 +164,7 @@ class _Reader:
         self.gap(root, "unread" if self.broken else "trailing")
 
     def variable(self, parent: Node, name: str, label: str, path: str, law: StatementRef = constraints.SHORT) -> int:
-        """Read a length or identifier that is a Variable Byte Integer, with its node."""
+        """Read a length or identifier that is a Variable Byte Integer, and add its node."""
         cursor = self.cursor
         start = cursor.pos
         try:
@@ -231,7 +231,7 @@ class _Reader:
     def read(
         self, type: WireType, parent: Node, name: str, label: str, path: str, law: StatementRef = constraints.SHORT
     ) -> Any:
-        """Read a value; what is cut short or overlong gets a node and a finding."""
+        """Read a value; raises _CutError, after adding a node and a finding, if it is cut short or overlong."""
         cursor = self.cursor
         start = cursor.pos
         try:

@@ -1,4 +1,4 @@
-"""Values to bytes, along the same declarations; it does not judge what it builds."""
+"""Packets to bytes, along the same declarations; what is built is not judged."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,15 +10,15 @@ from ..wire.types import VARIABLE, WireType
 
 
 class Raw(bytes):
-    """Bytes that stand for a whole field as they are, length included; any field takes them."""
+    """Bytes to write as they are in place of a whole field, its length included; any field accepts them."""
 
 
 def encode(packet: Packet, version: Version, *, remaining_length: int | Raw | None = None) -> bytes:
     """Return the bytes of a packet.
 
-    Builds whatever fits the bytes, forbidden or not: QoS 3, Topic Alias 0, a wrong
-    `remaining_length`, `Raw` for any field. Raises ValueError for what cannot be written:
-    a number too large for its field, a field that `version` does not have.
+    Builds whatever can be written, even if it is forbidden: QoS 3, Topic Alias 0, a wrong `remaining_length`, `Raw`
+    for any field. Raises ValueError for a value that does not fit its field, for a field that `version` does not have,
+    and for a string that is not Unicode.
     """
     if packet.since > version:
         raise ValueError(f"{packet.name} needs MQTT {packet.since.label}")

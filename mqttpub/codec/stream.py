@@ -1,4 +1,4 @@
-"""Chunks of a byte stream in, whole packets out."""
+"""Chunks of a byte stream to whole packets."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from .connect_version import answer_form, connect_version
 from .framing import frame_length
 
 MAX_PACKET = 268_435_455 + 5
-"""The largest packet that a Remaining Length can announce."""
+"""Bytes of the largest packet that a Remaining Length can announce."""
 
 
 class Frame(NamedTuple):
@@ -18,18 +18,18 @@ class Frame(NamedTuple):
 
     data: bytes
     offset: int
-    """Where it begins in its stream."""
+    """Offset of its first byte in its stream."""
     direction: Direction | None
     version: Version | None
-    """None until a CONNECT has told it."""
+    """None until a CONNECT has announced it."""
 
 
 _new = tuple.__new__
-"""Makes a Frame in half the time."""
+"""Builds a Frame without its constructor, as one is built for each packet (tests/benchmarks/decode.py)."""
 
 
 class LostSync(Exception):
-    """Nothing after this point can be cut into packets."""
+    """The bytes from `offset` on cannot be cut into packets."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(f"offset {offset}: {message}")
@@ -40,9 +40,9 @@ class LostSync(Exception):
 class Stream:
     """One direction of a connection.
 
-    `feed` yields whole packets and keeps what is unfinished; memory grows with the bytes
-    that came, never with a length that a peer declared. A Remaining Length of five bytes,
-    or a packet above `max_packet`, raises LostSync, now and at every later call.
+    `feed` yields whole packets and keeps the bytes of an unfinished one; memory grows with the bytes received, never
+    with a length that a peer declared. A Remaining Length of five bytes, or a packet of more than `max_packet` bytes,
+    raises LostSync, then and at every later call.
     """
 
     def __init__(
@@ -52,23 +52,23 @@ class Stream:
         self.version = version
         self.max_packet = max_packet
         self.offset = 0
-        """Bytes of the stream that were cut into packets so far."""
+        """Bytes of the stream cut into packets so far."""
         self.lost: LostSync | None = None
         self._buffer = bytearray()
         self._needed = 2
 
     @property
     def pending(self) -> bytes:
-        """The bytes of an unfinished packet."""
+        """The bytes of the unfinished packet."""
         return bytes(self._buffer)
 
     @property
     def announced(self) -> int:
-        """How many bytes the unfinished packet is to have, by its header; 2 as long as that is not known."""
+        """Length in bytes of the unfinished packet, according to its header; 2 while it is not known."""
         return self._needed
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """Take the next bytes and yield the packets that they complete."""
+        """Add the next bytes and yield the packets that they complete; raises LostSync."""
         if self.lost:
             raise self.lost
         self._buffer += chunk
@@ -77,7 +77,8 @@ class Stream:
             yield from self._frames(bytes(self._buffer))
 
     def _frames(self, data: bytes) -> Iterator[Frame]:
-        # This loop runs once for each packet of a capture; most have a Remaining Length of one byte.
+        # This loop runs once for each packet, so it reads the usual Remaining Length of one byte itself
+        # (tests/benchmarks/decode.py).
         size, offset, start = len(data), self.offset, 0
         try:
             while start + 1 < size:
@@ -96,7 +97,7 @@ class Stream:
             del self._buffer[:start]
 
     def _length(self, data: bytes, start: int) -> int:
-        """Return the length of a packet, or of a header that goes on; raises LostSync."""
+        """Return the length of a packet, or one byte more than there are if its header is cut; raises LostSync."""
         try:
             length = frame_length(data, start)
         except Overlong:
@@ -111,9 +112,9 @@ class Stream:
 
 
 class Connection:
-    """Both directions of a connection; the version that CONNECT tells holds for both.
+    """Both directions of a connection; the version that CONNECT announces holds for both.
 
-    Only the server's first packet may have the form of an older one, as `answer_form` says.
+    Only the server's first packet may have the form of an older version (see `answer_form`).
     """
 
     def __init__(self, version: Version | None = None, *, max_packet: int = MAX_PACKET) -> None:
@@ -121,11 +122,11 @@ class Connection:
 
     @property
     def version(self) -> Version | None:
-        """The version in use, once it is known."""
+        """The version in use; None while it is unknown."""
         return self.streams[Direction.CLIENT].version
 
     def feed(self, direction: Direction, chunk: bytes) -> Iterator[Frame]:
-        """Take the next bytes of one direction and yield the packets that they complete."""
+        """Add the next bytes of one direction and yield the packets that they complete; raises LostSync."""
         for frame in self.streams[direction].feed(chunk):
             for stream in self.streams.values():
                 stream.version = frame.version

@@ -1,4 +1,4 @@
-"""What decoding yields: nodes with their places, and findings."""
+"""The result of decoding: nodes with their places, and findings."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,8 +12,8 @@ from ..wire.cursor import Span
 class Node:
     """A value and its place.
 
-    `mask` is the bits it takes in its single byte, or 0 for whole bytes. A node without
-    children is a leaf; the leaves of a packet cover each of its bits exactly once.
+    `mask` has the bits that the value takes of its one byte; 0 means whole bytes. A node without children is a leaf;
+    the leaves of a packet cover each of its bits exactly once.
     """
 
     __slots__ = ("children", "field", "kind", "label", "mask", "name", "prefix", "row", "span", "value")
@@ -28,26 +28,26 @@ class Node:
         self.mask = mask
         self.kind = kind
         """Family of the value: type flag length id topic property reason number text payload secret
-        reserved gap; `octet`, `group`, `list` and `properties` only hold others."""
+        reserved gap; nodes of the kinds `octet`, `group`, `list` and `properties` only have children."""
         self.label = label
-        """The specification's name for it."""
+        """Its name in the specification."""
         self.field = field
-        """The declaration it was read by, if any."""
+        """Its declaration, if it has one."""
         self.row = row
-        """The property it belongs to, if any."""
+        """The property that it is part of, if any."""
         self.prefix = prefix
-        """Bytes of length at the front of the span."""
+        """Number of bytes at the start of the span that hold the length of the value."""
         self.children: list[Node] = []
 
     def leaves(self) -> Iterator["Node"]:
-        """Yield the leaves in the order of the wire."""
+        """Yield the leaves in the order of their bytes."""
         if not self.children:
             yield self
         for child in self.children:
             yield from child.leaves()
 
     def child(self, name: str) -> "Node | None":
-        """Return the first descendant with this name that is not inside a list or property."""
+        """Return the first descendant with this name, except inside lists and properties; None if there is none."""
         for node in self.children:
             if node.name == name:
                 return node
@@ -56,7 +56,7 @@ class Node:
         return None
 
     def walk(self, path: str = "") -> Iterator[tuple[str, "Node"]]:
-        """Yield every node with its dotted path; bytes that only hold bits add nothing to it."""
+        """Yield every node with its dotted path; a byte that only holds bits is not part of the path."""
         own = path if self.kind == "octet" and path else f"{path}.{self.name}" if path else self.name
         yield own, self
         for child in self.children:
@@ -67,7 +67,7 @@ class Node:
 
 
 class Finding:
-    """Something wrong, or worth knowing, at one place of a packet."""
+    """A violation, or something worth knowing, at one place of a packet."""
 
     __slots__ = ("mask", "message", "path", "reason", "severity", "span", "statement")
 
@@ -81,11 +81,11 @@ class Finding:
         self.span = span
         self.mask = mask
         self.message = message
-        """What is and what should be."""
+        """What the bytes hold and what they should hold."""
         self.statement = statement
         """Full id of the statement, such as MQTT5-3.3.1-2."""
         self.reason = reason
-        """Reason Code with which a receiver answers it in MQTT 5.0."""
+        """Reason Code with which a receiver answers the violation in MQTT 5.0; None if there is none."""
 
     def __repr__(self) -> str:
         return (
@@ -94,7 +94,7 @@ class Finding:
 
 
 def finding(id: str, path: str, span: Span, message: str, *, mask: int = 0, reason: int | None = None) -> Finding:
-    """Return a finding with the severity that the statement has."""
+    """Return a finding with the severity of statement `id`; raises KeyError for an unknown id."""
     from ..spec.statements import statement
 
     severity = statement(id).severity
@@ -102,7 +102,7 @@ def finding(id: str, path: str, span: Span, message: str, *, mask: int = 0, reas
 
 
 class Decoded:
-    """One packet: its bytes, its tree and what was found while reading it."""
+    """One decoded packet: its bytes, its tree and the findings about its structure."""
 
     __slots__ = ("data", "direction", "findings", "offset", "packet", "root", "type", "version")
 
@@ -114,24 +114,24 @@ class Decoded:
         self.root = root
         self.version = version
         self.type = type
-        """The declaration, or None for packet type 0 and those the version does not have."""
+        """The class of the packet; None for packet type 0 and types that the version does not have."""
         self.offset = offset
-        """Where the packet begins in its stream; spans count from the packet."""
+        """Offset of the packet in its stream; spans count from the packet."""
         self.direction = direction
         self.findings = findings if findings is not None else []
         self.packet = packet
-        """The values; None when the bytes did not hold all that the declaration needs."""
+        """The values; None if bytes are missing for some of them."""
 
     @property
     def name(self) -> str:
-        """The specification's word for the packet."""
+        """The name of the packet in the specification, such as PUBLISH."""
         return self.type.name if self.type else f"TYPE {self.data[0] >> 4}" if self.data else "NOTHING"
 
     @property
     def code(self) -> int:
-        """The packet type."""
+        """The packet type, the upper four bits of the first byte (5.0: 2.1.2)."""
         return self.data[0] >> 4 if self.data else 0
 
     def at(self, path: str) -> Node | None:
-        """Return the node with this dotted path."""
+        """Return the node with this dotted path, such as `publish.topic`; None if there is none."""
         return next((node for own, node in self.root.walk() if own == path), None)

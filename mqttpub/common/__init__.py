@@ -1,1 +1,11 @@
-"""What every layer needs: words, times, escapes, whole files."""
+"""What every room needs and no room owns; imports only the standard library, nothing else of mqttpub.
+
+escape       text of a peer as a terminal may show it: the one escaping function
+errors       UserError: what the user asked for cannot be done
+words        counts with their nouns, thousands separators, shares, sizes in bytes
+times        ISO times, seconds, durations; times in nanoseconds since 1970, durations in nanoseconds
+files        output files that are written whole or not at all
+strict_json  JSON without what Python's parser accepts beyond RFC 8259
+quantiles    percentiles of durations in bounded memory
+lru          a cache bounded by weight
+"""

@@ -49,6 +49,9 @@ def variable_integer(data: bytes | bytearray, pos: int, end: int) -> tuple[int, 
 
     Raises Overlong if its fourth byte is not its last (5.0: 1.5.5).
     """
+    # One byte first: most lengths and all known Property Identifiers have no more.
+    if pos < end and data[pos] < 0x80:
+        return data[pos], pos + 1
     value = shift = 0
     for at in range(pos, min(pos + 4, end)):
         byte = data[at]
