@@ -1,13 +1,13 @@
-"""Making the data sources known to a session by hand."""
+"""Registering the data sources with a session."""
 
 from typing import Any
 
 
 def register(spark: Any) -> None:
-    """Make the formats `mqtt` and `mqtt_capture` known to a SparkSession.
+    """Register the formats `mqtt` and `mqtt_capture` with a SparkSession.
 
-    Where mqttpub is installed from its wheel, Spark finds them by itself, unless another package has
-    a broken module whose name begins with `pyspark_`: then it finds none at all.
+    If mqttpub is installed from its wheel, Spark finds them by itself, unless another package has a broken
+    module whose name begins with `pyspark_`: then Spark finds no Python data sources at all.
     """
     from .formats.capture_source import Captures
     from .formats.mqtt_source import Mqtt

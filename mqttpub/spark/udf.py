@@ -1,4 +1,4 @@
-"""`decode_mqtt`: the columns of control packets that a table holds as bytes."""
+"""`decode_mqtt`: decodes a column of control packets into columns."""
 
 from typing import Any
 
@@ -21,18 +21,18 @@ OF_CAPTURES = frozenset(
     ("capture", "frame", "pos", "time", "connection", "client_id", "client", "server", "direction", "version_guessed",
      "resolved_topic")
 )  # fmt: skip
-"""Columns that a packet by itself says nothing about."""
+"""Columns that cannot be derived from a packet alone."""
 PACKET = pa.schema([field for field in PACKETS if field.name not in OF_CAPTURES])
-"""The columns of one packet."""
+"""The columns of a decoded packet."""
 SHORTEST = 2
 TOO_SHORT = "a packet has 2 bytes or more"
 
 
 def decode_mqtt(packet: Any, version: str = "5.0") -> Any:
-    """Return a struct column with what binary column `packet` holds: one whole control packet in each row.
+    """Return a struct column with the packets of a binary column, one complete control packet per row.
 
-    `version` is that of the connection; a CONNECT tells its own. What cannot be read says so in
-    `error`; null stays null. Raises OptionError for a version that there is not.
+    `version` is that of the connection; a CONNECT has its own. The field `error` says why a packet cannot
+    be read; null stays null. Raises OptionError for an unknown version.
     """
     from pyspark.sql.functions import arrow_udf
 
@@ -50,7 +50,7 @@ def decode_mqtt(packet: Any, version: str = "5.0") -> Any:
 
 
 def structs(data: pa.Array, version: Version, wanted: pa.Schema = PACKET) -> pa.StructArray:
-    """Return packets as structs; null for what is null."""
+    """Return packets as structs; null stays null."""
     data = data.cast(pa.binary())
     lengths = np.asarray(pc.binary_length(data).fill_null(-1))
     rows = np.flatnonzero(lengths >= SHORTEST)
@@ -60,13 +60,13 @@ def structs(data: pa.Array, version: Version, wanted: pa.Schema = PACKET) -> pa.
     columns = fitted(batch, wanted).take(pa.array(places, mask=places < 0))
     short = pa.array((lengths >= 0) & (lengths < SHORTEST))
     error = wanted.get_field_index("error")
-    said = pc.if_else(short, pa.scalar(TOO_SHORT, wanted.field(error).type), columns.column(error))
-    arrays = [said if number == error else column for number, column in enumerate(columns.columns)]
+    errors = pc.if_else(short, pa.scalar(TOO_SHORT, wanted.field(error).type), columns.column(error))
+    arrays = [errors if number == error else column for number, column in enumerate(columns.columns)]
     return pa.StructArray.from_arrays(arrays, fields=list(wanted), mask=pa.array(lengths < 0))
 
 
 def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
-    """Return some rows as the decoder takes them, without a copy of their bytes."""
+    """Return some rows in the form that the decoder reads, without a copy of their bytes."""
     _, offsets, buffer = data.buffers()
     place = np.frombuffer(offsets or bytes(4), np.int32)[data.offset : data.offset + len(data) + 1].astype(np.int64)
     start, end, count = place[:-1][rows], place[1:][rows], len(rows)

@@ -1,10 +1,10 @@
-"""`read.format("mqtt_capture")`: tasks read captures, each a share of the connections.
+"""`read.format("mqtt_capture")`: tasks read captures, each for a bucket of the connections.
 
 Captures that belong together, such as rotated files, are one stream of records: each task reads all
-of them in order and keeps the connections of its share, so that what spans files comes out whole.
-With the option `alone` each file stands for itself, and tasks divide files among them; a large one is
-read by several. These too divide its connections, not its bytes: what a place in a file means depends
-on all in front of it, and to go from record to record takes a small part of the time that packets take.
+of them in order and keeps the connections of its bucket, so that packets and exchanges that span files
+are kept intact. With the option `alone` each file stands for itself, and tasks divide the files among
+them; a large file is read by several tasks. These too divide its connections, not its bytes: the
+meaning of a byte depends on all bytes before it, and walking the records takes little of the time.
 """
 
 import logging
@@ -30,33 +30,33 @@ from .options import Options
 from .schema import arrow_schema, check, fitted
 
 READING = frozenset(("ports", "broken"))
-"""Options that say how captures are read, once or as a stream."""
+"""Options of batch reads and streams."""
 OPTIONS = READING | {"alone", "partitions", "split_bytes", "pushdown"}
 SHARES = 4
-"""Tasks that read the same captures at most, unless more are asked for: each of them scans all."""
+"""Default maximum of tasks that read the same captures, as each of them scans all."""
 SPLIT = 64 << 20
-"""Bytes of a file to each task that reads it alone."""
+"""Bytes of a file for each task, with the option `alone`."""
 log = logging.getLogger("mqttpub.spark")
 
 
 class UnseenError(CaptureError):
-    """A task cannot open a file that was there when the files were listed."""
+    """A task cannot open a file that was listed."""
 
 
 class CaptureShare(InputPartition):
-    """What one task reads: some captures, and of their connections those of a bucket."""
+    """The input of one task: some captures, and the bucket of connections to keep."""
 
     def __init__(self, sources: list[Source], bucket: int, buckets: int, table: bytes = b"") -> None:
         self.sources = sources
         self.bucket = bucket
         self.buckets = buckets
         self.table = table
-        """Which connections are in which bucket."""
+        """Which hash slot of connections is in which bucket."""
 
 
 @keeps("spark/capture", "_memory _reader _skip_broken")
 class CaptureDecoder:
-    """Goes through captures one after the other; it can be pickled between two."""
+    """Decodes captures one after the other; a checkpoint can hold it between two."""
 
     def __init__(
         self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""
@@ -66,7 +66,7 @@ class CaptureDecoder:
         self._skip_broken = skip_broken
 
     def rows(self, source: Source) -> Iterator[pa.RecordBatch]:
-        """Yield the packets of a capture; raises CaptureError where it is broken, behind all that is good."""
+        """Yield the packets of a capture; raises CaptureError after the last packet that can be read."""
         try:
             if source.problem:
                 raise CaptureError(f"cannot read '{source.name}': {source.problem}")
@@ -76,17 +76,17 @@ class CaptureDecoder:
             with _opened(source) as file:
                 for batch in self._reader.batches(source, file):
                     yield self._decoded(batch)
-            if said := self._reader.left_out():
-                log.warning("'%s': %s", source.name, said)
+            if left_out := self._reader.left_out():
+                log.warning("'%s': %s", source.name, left_out)
         except (BadCapture, BadText, OSError, CaptureError) as error:
             sentence = str(error) if isinstance(error, CaptureError) else f"'{source.name}': {_words(error)}"
-            # A task that does not see what others see would lose rows that are not broken.
+            # Skipping a file that only this task cannot open would lose good rows.
             if not self._skip_broken or isinstance(error, UnseenError):
                 raise CaptureError(sentence) from None
-            log.warning("%s; what cannot be read is left out", sentence)
+            log.warning("%s; the unreadable part is skipped", sentence)
 
     def rest(self) -> Iterator[pa.RecordBatch]:
-        """Yield what comes of the end of the last capture."""
+        """Yield the packets that only the end of the last capture releases."""
         yield from map(self._decoded, self._reader.finish())
 
     def _decoded(self, frames: SourceFrames) -> pa.RecordBatch:
@@ -105,7 +105,7 @@ def _words(error: BadCapture | BadText | OSError) -> str:
 
 
 def capture_decoder(options: Options, bucket: int, buckets: int, table: bytes = b"") -> CaptureDecoder:
-    """Return what reads captures as the options say."""
+    """Return a decoder with the settings of the options; raises OptionError."""
     ports = options.json("ports") if options.text("ports").startswith("[") else options.text("ports").split(",")
     try:
         numbers = tuple(int(port) for port in ports if port != "")
@@ -116,15 +116,15 @@ def capture_decoder(options: Options, bucket: int, buckets: int, table: bytes = 
 
 
 def buckets(options: Options) -> int:
-    """Return among how many tasks connections are divided."""
+    """Return the number of tasks that the connections are divided among; raises OptionError."""
     return options.number("partitions", min(os.cpu_count() or 1, SHARES), 1, 10_000)
 
 
 class CaptureReader(DataSourceReader):
-    """Reads captures once."""
+    """Reads captures as a batch."""
 
     keep: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
-    """Which rows Spark asks for."""
+    """The filters that Spark pushed down."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self.options = options
@@ -133,10 +133,10 @@ class CaptureReader(DataSourceReader):
         check(schema, PACKETS)
         self._paths = [_local(path) for path in options.paths()]
         if not self._paths:
-            raise OptionError("there is nothing to read: load() takes a file, a folder, a glob, or a list of these")
+            raise OptionError("there is nothing to read: pass a file, a folder, a glob, or a list of these to load()")
 
     def partitions(self) -> list[InputPartition]:
-        """Return what tasks read."""
+        """Return the inputs of the tasks."""
         with short_errors(CaptureError):
             most, sources = buckets(self.options), self._sources()
             if not self.options.flag("alone"):
@@ -155,7 +155,7 @@ class CaptureReader(DataSourceReader):
         return sources
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a share."""
+        """Yield the rows of one task."""
         assert isinstance(partition, CaptureShare)
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
@@ -168,7 +168,7 @@ class CaptureReader(DataSourceReader):
 
 
 def _divided(sources: list[Source], count: int) -> list[InputPartition]:
-    """Return what so many tasks read, each as much of the connections as another."""
+    """Return the inputs of `count` tasks, with the connections divided evenly."""
     table = shares([source.path for source in sources if source.capture and not source.problem], count)
     return [CaptureShare(sources, bucket, count, table) for bucket in range(count)]
 
@@ -180,21 +180,21 @@ def _all(made: CaptureDecoder, sources: list[Source]) -> Iterator[pa.RecordBatch
 
 
 class FilteringReader(CaptureReader):
-    """The same, with filters that Spark leaves to it; Spark takes such a reader only when push-down is on."""
+    """A reader with filters; Spark accepts it only if filter push-down is enabled."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterator[Filter]:  # noqa: N802
-        """Take the filters that can be applied to columns, and yield the others."""
+        """Accept the filters that can be applied to columns, and yield the others."""
         from .pushdown import PushedFilters
 
         kept = PushedFilters(self.schema)
         for each in filters:
-            if not kept.take(each):
+            if not kept.accept(each):
                 yield each
         self.keep = kept
 
 
 def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
-    """Return what reads captures once; raises OptionError."""
+    """Return the reader for the options; raises OptionError."""
     with short_errors():
         options = Options(given, OPTIONS)
         return (FilteringReader if options.flag("pushdown") else CaptureReader)(options, schema)

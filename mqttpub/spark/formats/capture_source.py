@@ -1,6 +1,6 @@
-"""The format `mqtt_capture`: captures as the table of packets, read once or as a stream.
+"""The format `mqtt_capture`: captures as the table of packets, as a batch or a stream.
 
-Spark imports this at every look-up of a format, so what is not needed for that is imported later.
+Spark imports this module at every look-up of any format, so everything else is imported late.
 """
 
 from typing import Any
@@ -10,39 +10,39 @@ from pyspark.sql.types import StructType
 
 
 class Captures(DataSource):
-    """Captures of MQTT: files, folders and globs."""
+    """The data source for captures: files, folders and globs."""
 
     @classmethod
     def name(cls) -> str:
-        """Return what `format` is given."""
+        """Return the name of the format."""
         return "mqtt_capture"
 
     def schema(self) -> StructType:
-        """Return all columns of a packet; a user's own schema may have some of them."""
+        """Return all columns of a packet; a schema of the user may have fewer."""
         from ...columns.schema import PACKETS
         from .schema import spark_schema
 
         return spark_schema(PACKETS)
 
     def reader(self, schema: StructType) -> Any:
-        """Return what reads captures once."""
+        """Return the reader of a batch."""
         from .capture_reader import reader
 
         return reader(dict(self.options), schema)
 
     def streamReader(self, schema: StructType) -> Any:  # noqa: N802
-        """Return what reads a folder that fills."""
+        """Return the reader of a growing folder."""
         from .capture_stream import FolderReader
 
         return FolderReader(dict(self.options), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> Any:
-        """Say that captures are only read."""
+        """Raise OptionError, as captures are only read."""
         from .errors import OptionError, short_errors
 
         with short_errors():
             raise OptionError("captures are read, not written: the format 'mqtt' publishes rows")
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> Any:  # noqa: N802
-        """Say that captures are only read."""
+        """Raise OptionError, as captures are only read."""
         return self.writer(schema, overwrite)

@@ -1,12 +1,11 @@
-"""`readStream.format("mqtt_capture")`: a folder that fills with captures, each of which goes on from the last.
+"""`readStream.format("mqtt_capture")`: a growing folder of captures, each of which continues the last.
 
-What is known of all connections behind a file is kept in the folder of the option `state`, beside a
-list of the files in the order in which they were found; an offset counts the files of this list.
+The folder of the option `state` holds the state of all connections after each file, and a list of the
+files in the order in which they were found; an offset counts the files of this list.
 
-Some rows only the end of a capture releases, such as packets of a connection of which it is open
-whether it is MQTT at all. A stream has no end, unless the option `idle` says after how many seconds
-without a change a folder is at its end: then these rows come too, and a file that comes still later
-begins a capture of its own.
+Some rows are released only by the end of a capture, such as packets of a connection that has not yet
+proved to be MQTT. A stream has no end, unless the option `idle` gives the seconds without a change
+after which a folder is complete: then these rows follow, and a later file begins a new capture.
 """
 
 import json
@@ -35,13 +34,13 @@ from .schema import arrow_schema, check, fitted
 OPTIONS = READING | {"state", "settle", "idle", "partitions", "max_files_per_trigger"}
 FILES, BUCKETS = "files.jsonl", "partitions"
 SETTLE = 10.0
-"""Seconds that the newest file must not have changed for, lest it be read while it grows."""
+"""Seconds without a change of the newest file before it is read, since it may still grow."""
 Offset = dict[str, int]
-"""`files` counts those of the list; `begun`, 0 where it is missing, those behind which the present capture began."""
+"""`files`: the number of files read; `begun`, by default 0: that number when the current capture began."""
 
 
 class FileRange(InputPartition):
-    """What one task reads: files of the list, and of their connections those of a bucket."""
+    """The input of one task: some files of the list, and the bucket of connections to keep."""
 
     def __init__(self, start: Offset, end: Offset, bucket: int, buckets: int) -> None:
         self.start, self.end = start["files"], end["files"]
@@ -57,7 +56,7 @@ def _begun(offset: Offset) -> int:
 
 
 class KnownFiles:
-    """The files that were found so far, in a file of their own."""
+    """The list of files found so far, which is kept in a file."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILES
@@ -66,7 +65,7 @@ class KnownFiles:
         self._known = set(self.paths)
 
     def add(self, sources: list[Source]) -> None:
-        """Add those of some captures that are new."""
+        """Add the new ones of some captures."""
         new = [each.path for each in sources if each.path not in self._known]
         if new:
             self.paths += new
@@ -75,7 +74,7 @@ class KnownFiles:
 
 
 def _lines(path: Path, kind: type) -> list[Any]:
-    """Return the values of a kind in a file, one in each line; raises CaptureError."""
+    """Return the JSON values of a file, one per line, all of one type; raises CaptureError."""
     try:
         found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     except ValueError:
@@ -84,7 +83,7 @@ def _lines(path: Path, kind: type) -> list[Any]:
 
 
 def _broken(path: Path) -> NoReturn:
-    raise CaptureError(f"'{path}' is broken; give it back, or begin with a new state and a new checkpoint")
+    raise CaptureError(f"'{path}' is broken; restore it, or begin with a new state and a new checkpoint")
 
 
 def _write(path: Path, values: list[Any]) -> None:
@@ -96,26 +95,25 @@ def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:
 
 
 class FolderState(NamedTuple):
-    """What is in the folder."""
+    """The files of the folder at one time."""
 
     files: int
-    """How many files are in the list."""
+    """The number of files in the list."""
     over: bool
-    """Whether the capture is over behind them."""
+    """Whether the last of them ends the capture."""
 
 
 class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads the captures of a folder as they come.
+    """Reads the captures of a folder as they arrive.
 
-    It looks at its options when it is first asked for files: what is raised before, Spark does not
-    tell (seen with 4.3).
+    Options are checked when Spark first asks for files, since Spark 4.3 does not report errors raised earlier.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         self.schema = schema
         self._given = given
         self._last: FolderState | None = None
-        """Where a query ends that reads only what is there."""
+        """Where a query with the trigger availableNow ends."""
 
     @cached_property
     def options(self) -> Options:
@@ -124,8 +122,8 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def folder(self) -> Path:
-        """Where it is kept what is known; raises OptionError."""
-        why = "a folder for what is known of connections that go on in the next file"
+        """The folder of the option `state`; raises OptionError."""
+        why = "a folder for the state of connections that continue in the next file"
         return Path(self.options.needed("state", why)).absolute()
 
     @cached_property
@@ -134,50 +132,50 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     @cached_property
     def _buckets(self) -> int:
-        """Among how many tasks connections are divided, once and for all."""
+        """The number of tasks that the connections are divided among, fixed by the first query."""
         path = self.folder / BUCKETS
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             _write(path, [buckets(self.options)])
         kept: int = (_lines(path, int) or _broken(path))[0]
         if "partitions" in self.options and buckets(self.options) != kept:
-            raise OptionError(f"option 'partitions' was {kept} when this state was begun, and stays so")
+            raise OptionError(f"option 'partitions' was {kept} when this state was begun, and cannot change")
         return kept
 
     # offsets
 
     def initialOffset(self) -> Offset:  # noqa: N802
-        """Return where a new query begins: with the first file."""
+        """Return the offset of a new query: before the first file."""
         with short_errors(CaptureError):
             if not self.options.paths():
-                raise OptionError("there is nothing to read: load() takes a folder, or a glob")
+                raise OptionError("there is nothing to read: pass a folder or a glob to load()")
             self._check_apart()
             check(self.schema, PACKETS)
             capture_decoder(self.options, 0, self._buckets)
             return {"files": 0}
 
     def _check_apart(self) -> None:
-        """Raise OptionError for a state among the captures, as its files would be read with them."""
+        """Raise OptionError for a state folder among the captures, as its files would be read, too."""
         for path in filter(os.path.isdir, self.options.paths()):
             below = os.path.relpath(os.path.realpath(self.folder), os.path.realpath(path))
             if below == os.curdir or not any(part.startswith(HIDDEN) for part in below.split(os.sep)):
-                raise OptionError(f"option 'state': '{self.folder}' lies in '{path}', whose files are all read")
+                raise OptionError(f"option 'state': '{self.folder}' is in '{path}', whose files are all read")
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
-        """Return how many files one batch may bring."""
+        """Return the maximum number of files in a batch."""
         with short_errors(CaptureError):
             if "max_files_per_trigger" in self.options:
                 return ReadMaxFiles(self.options.number("max_files_per_trigger", 1, 1))
             return ReadAllAvailable()
 
     def latestOffset(self, start: Offset, limit: ReadLimit) -> Offset:  # noqa: N802
-        """Return up to which file all have been written to their end."""
+        """Return the offset after the last complete file."""
         with short_errors(CaptureError):
             last = self._last or self._folder_state(self.options.seconds("settle", SETTLE))
             if start["files"] > len(self._found.paths):
                 raise CaptureError(
                     f"the checkpoint of this query is at file {start['files']}, but the state '{self.folder}' "
-                    f"knows {len(self._found.paths)}: give both back, or begin with a new checkpoint"
+                    f"knows {len(self._found.paths)}: restore both, or begin with a new checkpoint"
                 )
             end, over = max(last.files, start["files"]), last.over and last.files >= start["files"]
             if isinstance(limit, ReadMaxFiles) and start["files"] + limit.max_files < end:
@@ -186,12 +184,12 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"files": end, "begun": begun} if begun else {"files": end}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Take all files that are there, the newest too: whoever reads only what is there knows that it is whole."""
+        """Include the newest file: with availableNow, the user knows that it is complete."""
         with short_errors(CaptureError):
             self._last = self._folder_state(0.0)
 
     def _folder_state(self, settle: float) -> FolderState:
-        """Add to the list what came, and return where it ends."""
+        """Add new files to the list, and return the state of the folder."""
         idle = self.options.seconds("idle", 0.0)
         new = self._new_files()
         good = [each for each in new if not each.problem]
@@ -207,18 +205,18 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         try:
             return [each for each in expand(self.options.paths()) if each.path not in known]
         except NoSource:
-            # The folder is still empty.
+            # The folder is empty so far.
             return []
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
-        """Return what tasks read."""
+        """Return the inputs of the tasks."""
         with short_errors(CaptureError):
             if start == end:
                 return []
             return [FileRange(start, end, bucket, self._buckets) for bucket in range(self._buckets)]
 
     def commit(self, end: Offset) -> None:
-        """Forget what was known behind files before."""
+        """Remove the states that no later batch needs."""
         with short_errors(CaptureError):
             for path in self.folder.glob("*.state"):
                 if int(path.name.partition("-")[0]) < end["files"] + (_begun(end) == end["files"]):
@@ -227,7 +225,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # rows
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of some files, and keep what is known behind them."""
+        """Yield the rows of some files, and save the state after them."""
         assert isinstance(partition, FileRange)
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
@@ -245,7 +243,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return _state_path(self.folder, count, partition.bucket, partition.buckets)
 
     def _known(self, partition: FileRange, paths: list[str]) -> CaptureDecoder:
-        """Return what is known behind the files before, from a file or, where Spark had no use for rows, anew."""
+        """Return the state before some files, saved or rebuilt: Spark may have skipped the task that saves it."""
         for count in range(partition.start, partition.begun, -1):
             path = self._state(partition, count)
             if path.exists():
@@ -263,7 +261,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def _quiet(paths: list[str], seconds: float) -> bool:
-    """Tell whether files have not changed for a time; what is not there does not."""
+    """Return whether files have not changed for some seconds; missing files do not count."""
     changed = 0.0
     for path in paths:
         with suppress(OSError):
@@ -272,15 +270,15 @@ def _quiet(paths: list[str], seconds: float) -> bool:
 
 
 def _fitting(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield what Spark takes: the columns that it wants, and nothing that is empty."""
+    """Yield the batches that are not empty, with the columns that Spark asked for."""
     for batch in batches:
         if batch.num_rows:
             yield fitted(batch, wanted)
 
 
 def _loaded(path: Path) -> Any:
-    """Return what is known behind a file; raises CaptureError."""
+    """Return the saved state after a file; raises CaptureError."""
     try:
         return load(path, CaptureDecoder)
     except StateError as error:
-        raise CaptureError(f"{error}; without this file, the captures before are read again") from None
+        raise CaptureError(f"{error}; remove this file to read the captures before it again") from None

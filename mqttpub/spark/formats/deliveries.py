@@ -1,12 +1,12 @@
-"""What of a session has been taken already, so that what a broker brings again is taken once.
+"""Recognizing re-deliveries in a session, so that each message is stored once.
 
-At QoS 2 a message is known by its Packet Identifier until its PUBREL (5.0: 4.3.3). At QoS 1 the
-protocol leaves it to the receiver. A broker that never saw our PUBACK sends the message again on the
-next connection, with DUP and the same Packet Identifier (5.0: 4.4), and it can be one only of the
-last that we took, as many as Receive Maximum lets be unacknowledged. So a message is taken for a
-known one if it comes on a resumed session, has DUP, and has the Packet Identifier, topic and
-payload of one of those. Only a different message that is equal in all of that, and that was on its
-way at the very moment of a crash, cannot be told apart.
+At QoS 2 a message is identified by its Packet Identifier until its PUBREL (5.0: 4.3.3). At QoS 1 the
+protocol leaves this to the receiver. A broker that did not receive our PUBACK sends the message again
+on the next connection, with DUP and the same Packet Identifier (5.0: 4.4), and it can only be one of
+the last messages, as many as Receive Maximum allows to be unacknowledged. So a message counts as a
+re-delivery if it comes on a resumed session, has DUP, and has the Packet Identifier, topic and payload
+of one of those. Only a different message that is equal in all of these, and that was in flight at the
+moment of a crash, would be dropped by mistake.
 """
 
 import struct
@@ -15,24 +15,24 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 DIGEST = 8
-"""Bytes that stand for topic and payload."""
+"""Bytes in the digest of topic and payload."""
 _COUNT = struct.Struct("<I")
 _IDENTIFIER = struct.Struct("<H")
 _TAKEN = struct.Struct(f"<H{DIGEST}s")
 
 
 class MessageKey(NamedTuple):
-    """What of a PUBLISH with a Packet Identifier tells it from others."""
+    """The parts of a PUBLISH with a Packet Identifier that identify a re-delivery."""
 
     qos: int
     dup: bool
     packet_id: int
     digest: bytes
-    """Stands for topic and payload; properties may change while a message waits."""
+    """Digest of topic and payload, but not of properties, which may change while a message waits."""
 
 
 def message_key(data: bytes) -> MessageKey | None:
-    """Return the parts of a whole and sound PUBLISH of MQTT 5.0; None at QoS 0."""
+    """Return the key of a complete and valid PUBLISH of MQTT 5.0; None at QoS 0."""
     qos = data[0] >> 1 & 3
     if not qos:
         return None
@@ -60,14 +60,14 @@ def _variable(data: bytes, at: int) -> tuple[int, int]:
 
 
 class Deliveries:
-    """Knows the messages that a broker may bring again; `window` is the Receive Maximum."""
+    """Remembers the messages that a broker may send again; `window` is the Receive Maximum."""
 
     def __init__(self, window: int) -> None:
         self._open: set[int] = set()
-        """QoS 2 messages that were taken and not released."""
+        """Packet Identifiers of QoS 2 messages that were received and not released."""
         self._last: deque[tuple[int, bytes]] = deque(maxlen=window)
         self._doubted: dict[int, bytes] = {}
-        """What may come again on this connection."""
+        """Digests by Packet Identifier of the QoS 1 messages that may come again on this connection."""
 
     def connected(self, session_present: bool) -> None:
         """Begin with a new connection."""
@@ -79,13 +79,13 @@ class Deliveries:
         self._last.clear()
 
     def known(self, message: MessageKey) -> bool:
-        """Tell whether a message has been taken before."""
+        """Return whether a message was received before."""
         if message.qos == 2:
             return message.packet_id in self._open
         return message.dup and self._doubted.get(message.packet_id) == message.digest
 
     def take(self, message: MessageKey) -> None:
-        """Note a message that was taken, or that came again."""
+        """Remember a message, new or re-delivered."""
         if message.qos == 2:
             self._open.add(message.packet_id)
             return
@@ -93,18 +93,18 @@ class Deliveries:
             self._last.append((message.packet_id, message.digest))
 
     def release(self, packet_id: int) -> bool:
-        """Note a PUBREL; return whether there was a message for it."""
+        """Forget the message that a PUBREL releases; return whether there was one."""
         known = packet_id in self._open
         self._open.discard(packet_id)
         return known
 
     def pack(self) -> bytes:
-        """Return all that has to outlive the program."""
+        """Return the state that must outlive the program, as bytes."""
         open_ids = b"".join(map(_IDENTIFIER.pack, sorted(self._open)))
         return _COUNT.pack(len(self._open)) + open_ids + b"".join(_TAKEN.pack(*each) for each in self._last)
 
     def unpack(self, data: bytes) -> None:
-        """Take up what `pack` returned."""
+        """Restore the state that `pack` returned."""
         (count,) = _COUNT.unpack_from(data)
         rest = _COUNT.size + count * _IDENTIFIER.size
         self._open = {id for (id,) in _IDENTIFIER.iter_unpack(data[_COUNT.size : rest])}

@@ -1,4 +1,4 @@
-"""What the data sources say when they cannot go on: one sentence, without the traces of two languages."""
+"""Errors of the data sources: one sentence, without the traces of Java and Python."""
 
 import os
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from ...capture.types import BadCapture
 from ...live.failures import Failure
 
 HIDE = "SPARK_HIDE_TRACEBACK"
-"""The variable by which pyspark's workers know that an exception is to be told without its trace."""
+"""The variable that makes pyspark's workers report an exception without its trace."""
 
 
 class SourceError(PySparkException):
-    """A data source of ours cannot go on; the text is one sentence."""
+    """A data source failed; the text is one sentence."""
 
     def __init__(self, sentence: str) -> None:
         super().__init__(sentence)
@@ -29,11 +29,11 @@ class OptionError(SourceError):
 
 
 class CaptureError(SourceError):
-    """A capture is not there, or is broken."""
+    """A capture does not exist, or is broken."""
 
 
 class BrokerError(SourceError):
-    """The broker cannot be reached, or refuses."""
+    """The broker cannot be reached, or refused the connection or a subscription."""
 
 
 class SpoolError(SourceError):
@@ -46,10 +46,10 @@ class RefusedError(SourceError):
 
 @contextmanager
 def short_errors(kind: type[SourceError] = SourceError) -> Iterator[None]:
-    """Turn what goes wrong within a worker of Spark's into one of our errors, and let it be told in one line.
+    """Turn errors in a worker of Spark into a SourceError that is reported in one line.
 
-    What the system says about files becomes `kind`. The worker ends with its first exception,
-    so nobody else's trace is hidden.
+    OSError becomes `kind`. The variable HIDE stays set, which hides no other trace, as the worker ends with
+    its first exception.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Options of the data sources: words by name, each looked at once, with a sentence for what is wrong."""
+"""Options of the data sources: texts by name, parsed on access; errors are sentences that name the option."""
 
 import difflib
 import json
@@ -18,48 +18,48 @@ TLS_OPTIONS = frozenset(
     ("ca_file", "ca_path", "cert", "key", "key_password", "alpn", "server_name", "tls_minimum", "tls_maximum",
      "ciphers", "insecure", "any_name")
 )  # fmt: skip
-"""Each of them asks for TLS."""
+"""Options that imply TLS."""
 CONNECTION = TLS_OPTIONS | {
     "host", "port", "version", "transport", "websocket_path", "unix_socket", "tls", "proxy", "bind", "client_id",
     "username", "password", "keep_alive", "timeout", "connect_properties",
 }  # fmt: skip
-"""What sink and subscription have in common."""
+"""Options of both sink and subscription."""
 SPARKS = frozenset(("path", "paths", "checkpoint_location", "query_name", "output_mode", "trigger"))
-"""What Spark adds of itself."""
+"""Options that Spark adds."""
 PORTS = {("tcp", False): 1883, ("tcp", True): 8883, ("websocket", False): 80, ("websocket", True): 443}
 _YES_NO = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 class Options:
-    """The options that a user gave; upper case and underscores make no difference, as in Spark."""
+    """The options that a user gave; as in Spark, case and underscores in names do not matter."""
 
     def __init__(self, given: Mapping[str, str], known: Collection[str]) -> None:
         names = {_plain(name): name for name in (*known, *SPARKS)}
         self._given: dict[str, str] = {}
         for name, value in given.items():
             if _plain(name) not in names:
-                raise OptionError(f"no option is called '{name}'{_meant(name, known)}")
+                raise OptionError(f"there is no option '{name}'{_meant(name, known)}")
             self._given[names[_plain(name)]] = value
 
     def __contains__(self, name: str) -> bool:
         return name in self._given
 
     def text(self, name: str, default: str = "") -> str:
-        """Return an option as it is."""
+        """Return an option unchanged."""
         return self._given.get(name, default)
 
     def maybe(self, name: str) -> str | None:
-        """Return an option, or None where it was not given."""
+        """Return an option, or None if it is missing."""
         return self._given.get(name)
 
     def needed(self, name: str, why: str) -> str:
-        """Return an option that must be there."""
+        """Return a required option; raises OptionError."""
         if not self._given.get(name):
             raise OptionError(f"option '{name}' is missing: {why}")
         return self._given[name]
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return whether an option is true."""
+        """Return a boolean option; raises OptionError."""
         given = self._given.get(name)
         if given is None:
             return default
@@ -68,7 +68,7 @@ class Options:
         return _YES_NO[given.lower()]
 
     def number(self, name: str, default: int, low: int = 0, high: int = 2**32 - 1) -> int:
-        """Return an option that is a whole number within bounds."""
+        """Return an option that is an integer from `low` to `high`; raises OptionError."""
         given = self._given.get(name)
         if given is None:
             return default
@@ -81,7 +81,7 @@ class Options:
         return value
 
     def seconds(self, name: str, default: float) -> float:
-        """Return an option that is a time."""
+        """Return an option that is a duration in seconds; raises OptionError."""
         given = self._given.get(name)
         try:
             value = default if given is None else float(given)
@@ -92,22 +92,22 @@ class Options:
         return value
 
     def choice(self, name: str, default: str, among: Collection[str]) -> str:
-        """Return an option that is one of some words."""
+        """Return an option that is one of some words; raises OptionError."""
         value = self._given.get(name, default).lower()
         if value not in among:
             raise OptionError(f"option '{name}' is one of {', '.join(among)}, not '{value}'")
         return value
 
     def json(self, name: str) -> Any:
-        """Return an option that is JSON; None where it was not given."""
+        """Return the value of an option in JSON, or None if it is missing; raises OptionError."""
         given = self._given.get(name)
         try:
             return None if given is None else json.loads(given)
         except ValueError as error:
-            raise OptionError(f"option '{name}' is no JSON: {error}") from None
+            raise OptionError(f"option '{name}' is not JSON: {error}") from None
 
     def texts(self, name: str) -> list[str]:
-        """Return an option that is one text, or a JSON list of texts."""
+        """Return an option that is a text or a JSON list of texts; raises OptionError."""
         given = self._given.get(name, "")
         if not given.startswith("["):
             return [given] if given else []
@@ -117,11 +117,11 @@ class Options:
         return listed
 
     def paths(self) -> list[str]:
-        """Return what `load` was given: one path or many."""
+        """Return the argument of `load`: one path or several."""
         return self.texts("paths") or ([self._given["path"]] if self._given.get("path") else [])
 
     def properties(self, name: str, packet: str) -> tuple[Property, ...]:
-        """Return properties from a JSON object of names and values; user properties are a list of pairs."""
+        """Return properties from a JSON object of names and values; that of User Properties may be a list of pairs."""
         given = self.json(name)
         if given is None:
             return ()
@@ -157,7 +157,7 @@ def _is_pair(value: Any) -> bool:
 
 
 def property_value(row: PropertyRow, value: Any, where: str) -> Any:
-    """Return a value as a property has it: text, bytes (`hex:` before digits) or a number in its range."""
+    """Return the value of a property from text, bytes (`hex:` and digits) or a number; raises OptionError."""
     if row.type is STRING and isinstance(value, str):
         return value
     if row.type is BINARY and isinstance(value, (str, bytes)):
@@ -180,14 +180,14 @@ def _bytes(value: str | bytes, where: str) -> bytes:
     try:
         return bytes.fromhex(value[4:])
     except ValueError:
-        raise OptionError(f"{where}: '{value}' are no hexadecimal digits") from None
+        raise OptionError(f"{where}: '{value}' is not hexadecimal") from None
 
 
 # connections
 
 
 def target(options: Options, *more: Property, **connect: Any) -> Target:
-    """Return where to connect, and with what CONNECT; `more` are properties that the user did not give."""
+    """Return the broker and the CONNECT; `more` are properties for those that the user did not set."""
     transport = _transport(options)
     version = _version(options)
     given = options.properties("connect_properties", "CONNECT")

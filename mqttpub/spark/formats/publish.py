@@ -1,9 +1,9 @@
-"""`df.write.format("mqtt")` and `writeStream`: each row is published, by the publisher of the program.
+"""`df.write.format("mqtt")` and `writeStream`: each row is published, by the same publisher as in `mqttpub pub`.
 
-A task publishes its rows over one connection and is done when all are acknowledged. RowReader that are
-refused, by the broker or because no PUBLISH can carry them, make no task fail, since Spark would
-publish all its rows again; they are reported when all tasks are done. Where Spark runs a task
-again all the same, receivers know the rows that come twice by the User Property `mqttpub-row`.
+A task publishes its rows over one connection and is done when all are acknowledged. Rows that are
+refused, by the broker or because no PUBLISH can carry them, do not fail the task, since Spark would
+publish all its rows again; they are reported when all tasks are done. If Spark repeats a task anyway,
+receivers recognize the rows that come twice by the User Property `mqttpub-row`.
 """
 
 import json
@@ -33,32 +33,32 @@ from .rows import MessageMaker, RowReader, UnfitRow
 
 OPTIONS = CONNECTION | {"topic", "qos", "retain", "properties", "row_property", "refused", "window", "reconnects"}
 SESSION_EXPIRY = 300
-"""Seconds for which a broker keeps the session of a task that lost its connection."""
+"""Seconds for which the broker keeps the session of a task that lost its connection."""
 WINDOW = 500
-"""Messages that may be unacknowledged; mosquitto gets ten times slower at QoS 2 when there are many."""
+"""Unacknowledged messages, at most; with many more, mosquitto is about ten times slower at QoS 2."""
 SHOWN = 5
-"""Reasons that a message shows."""
+"""Reasons in an error message, at most."""
 CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
-"""What Spark calls the batch and the query of a stream, for tasks."""
-DOUBTFUL = "it is not known whether it arrived: the broker has lost the session"
+"""Local properties of a task with the batch and the query of a stream."""
+DOUBTFUL = "it is unknown whether it arrived: the broker has lost the session"
 log = logging.getLogger("mqttpub.spark")
 
 
 class PublishedRows(WriterCommitMessage):
-    """What a task tells of its rows."""
+    """The outcome of the rows of a task."""
 
     def __init__(self, rows: int, refused: Counter[str], file: str | None) -> None:
         self.rows = rows
-        """RowReader that were acknowledged, or sent at QoS 0."""
+        """Number of rows that were acknowledged, or sent at QoS 0."""
         self.refused = refused
-        """How many rows were not published, by reason."""
+        """Number of rows that were not published, by reason."""
         self.file = file
-        """Where they are reported."""
+        """The file that lists them; None without one."""
 
 
 class RowSource:
-    """The rows of a task, as a source of messages for a publisher; `unfit` is told of those that can be none."""
+    """The rows of a task as a source of messages for a publisher; calls `unfit` for rows that cannot become one."""
 
     descriptor = None
 
@@ -92,7 +92,7 @@ class RowSource:
         return taken
 
     def read(self) -> None:
-        """Do nothing: Spark hands out rows when they are asked for."""
+        """Do nothing: Spark hands out rows on demand."""
 
     def pause_s(self, now_s: float) -> float:
         """Never wait."""
@@ -100,7 +100,7 @@ class RowSource:
 
 
 class RefusalLog:
-    """Counts what became of rows, and writes down those that were refused."""
+    """Counts published and refused rows, and lists refused ones in a file."""
 
     def __init__(self, folder: str | None, name: str) -> None:
         self.rows = 0
@@ -109,7 +109,7 @@ class RefusalLog:
         self._file: Any = None
 
     def note(self, number: int, topic: str | None, reason: str) -> None:
-        """Note a row that was not published."""
+        """Record a row that was not published."""
         self.refused[reason] += 1
         if self._path is None:
             return
@@ -119,14 +119,14 @@ class RefusalLog:
         self._file.write(json.dumps({"row": number, "topic": topic, "reason": reason}) + "\n")
 
     def end(self) -> PublishedRows:
-        """Return the whole."""
+        """Close the file and return the outcome of all rows."""
         if self._file:
             self._file.close()
         return PublishedRows(self.rows, self.refused, str(self._path) if self._file else None)
 
 
 class MqttSink:
-    """What the sinks for tables and streams have in common; made once for each job, and sent to its tasks."""
+    """The common part of the sinks for tables and streams; made once per job, and pickled for its tasks."""
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         with short_errors():
@@ -151,12 +151,12 @@ class MqttSink:
             return report.end()
 
     def _job(self, task: Any) -> str:
-        """Return a name that is the same whenever Spark publishes the same rows again."""
+        """Return a name that stays the same when Spark repeats a batch or a task."""
         query = task and task.getLocalProperty(QUERY_ID)
         return f"{query}/{task.getLocalProperty(BATCH_ID)}" if query else self.job
 
     def conclude(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Report rows that were refused: fail, unless the user wants them in files."""
+        """Raise RefusedError if rows were refused; with the option `refused`, which lists them in files, only warn."""
         published = [each for each in messages if isinstance(each, PublishedRows)]
         refused: Counter[str] = Counter()
         for each in published:
@@ -179,7 +179,7 @@ class TableSink(MqttSink, DataSourceArrowWriter):
         return self.publish(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Say what was refused."""
+        """Report the rows that were refused."""
         self.conclude(messages)
 
 
@@ -191,11 +191,11 @@ class StreamSink(MqttSink, DataSourceStreamArrowWriter):
         return self.publish(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Say what was refused."""
+        """Report the rows that were refused."""
         self.conclude(messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        """Leave it: what was published cannot be taken back."""
+        """Do nothing, as published messages cannot be withdrawn."""
 
 
 def _check_payload(schema: StructType) -> None:
@@ -207,11 +207,11 @@ def _check_payload(schema: StructType) -> None:
 
 
 def _target(options: Options, name: str) -> Target:
-    """Return where a task publishes, with a session that outlives a loss of its connection."""
+    """Return the broker and the CONNECT of a task, with a session that outlives a lost connection."""
     prefix = options.text("client_id", "mqttpub")
     expiry = Property(SESSION_EXPIRY_INTERVAL.id, SESSION_EXPIRY)
     made = target(options, expiry, client_id=f"{prefix}-{name}")
-    # A session of 3.1 has a client identifier of 23 characters at most.
+    # In 3.1 a Client Identifier has at most 23 characters.
     return made if made.version > Version.V31 else made.changed(client_id=made.connect.client_id[-23:])
 
 

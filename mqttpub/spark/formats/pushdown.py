@@ -1,4 +1,4 @@
-"""Filters of Spark's, applied to columns of Arrow before rows leave the task."""
+"""Filters that Spark pushes down, applied to Arrow columns before rows leave the task."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,25 +26,25 @@ _TEXT_TESTS: dict[type[Filter], Callable[[Any, str], Any]] = {
     datasource.StringContains: lambda column, text: pc.match_substring(column, pattern=text),
 }
 _SIMPLE = (pa.types.is_integer, pa.types.is_boolean, pa.types.is_string)
-"""Types whose values Spark and Arrow compare alike; times depend on the time zone of the session."""
+"""Types that Spark and Arrow compare alike; comparing times depends on the time zone of the session."""
 
 
 class PushedFilters:
-    """Keeps the rows for which all filters are true."""
+    """The pushed-down filters; called with a batch, it keeps the rows for which all are true."""
 
     def __init__(self, schema: StructType) -> None:
         self._schema = arrow_schema(schema)
         self._filters: list[Filter] = []
 
-    def take(self, filter: Filter) -> bool:
-        """Take a filter, or return False when it has to be applied by Spark."""
+    def accept(self, filter: Filter) -> bool:
+        """Accept a filter; return False if Spark has to apply it."""
         if self._test(filter) is None:
             return False
         self._filters.append(filter)
         return True
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the rows that are kept."""
+        """Return the rows that pass all filters."""
         tests = [test(batch) for each in self._filters if (test := self._test(each))]
         if not tests:
             return batch
@@ -96,7 +96,7 @@ def _among(column: str, values: Any, type: Any) -> _Test | None:
 
     def test(batch: pa.RecordBatch) -> Any:
         found = batch.column(column)
-        # What is null is neither in the list nor out of it.
+        # Null is neither in the list nor outside of it.
         return pc.if_else(pc.is_valid(found), pc.is_in(found, value_set=wanted), pa.scalar(None, pa.bool_()))
 
     return test

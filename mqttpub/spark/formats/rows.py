@@ -1,4 +1,4 @@
-"""RowReader of a table as PUBLISH packets; a row that can be none is turned away with the reason."""
+"""Rows of a table as PUBLISH packets; a row that cannot become one is rejected with the reason."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
@@ -18,21 +18,21 @@ from .errors import OptionError
 from .options import Options, property_value
 
 NAME = "mqttpub-row"
-"""Name of the User Property by which receivers know a row that comes again."""
+"""Name of the User Property by which receivers recognize a row that was published twice."""
 OWN_COLUMNS = {
     key: BY_KEY[key]
     for key in (
         "payload_format_indicator", "message_expiry_interval", "content_type", "response_topic", "correlation_data"
     )
 }  # fmt: skip
-"""Properties of PUBLISH with a column of their own."""
+"""Properties of PUBLISH that have their own columns."""
 COLUMNS = ("topic", "payload", "value", "qos", "retain", "properties", "user_properties", *OWN_COLUMNS)
 MOST_OF_TOPIC = 65_535
 """Bytes of a UTF-8 Encoded String (5.0: 1.5.4)."""
 LARGE = 200_000_000
-"""Bytes of a payload that may be too many for a packet, which has 268,435,455 behind its fixed header (5.0: 1.5.5)."""
+"""Bytes of a payload from which on the size of the packet is checked: its maximum is 268,435,455 (5.0: 1.5.5)."""
 WRITERS = 4096
-"""How many kinds of message are remembered, topic and properties together."""
+"""Number of combinations of topic and properties whose packet writers are cached."""
 
 
 class MessageKind(NamedTuple):
@@ -45,18 +45,18 @@ class MessageKind(NamedTuple):
 
 
 class UnfitRow(Exception):
-    """A row that can be no PUBLISH; the text is the reason."""
+    """A row cannot become a PUBLISH; the text is the reason."""
 
 
 class MessageMaker:
-    """Makes messages of rows; `version` is that of the connection."""
+    """Makes messages from rows; `version` is that of the connection."""
 
     def __init__(self, version: Version) -> None:
         self.version = version
         self.of = lru_cache(WRITERS)(self._of)
 
     def _of(self, kind: MessageKind) -> PublishWriter:
-        """Return what writes messages of a kind; raises UnfitRow."""
+        """Return the packet writer for a kind of message; raises UnfitRow."""
         size = len(kind.topic.encode())
         if size > MOST_OF_TOPIC:
             raise UnfitRow(f"the topic has {size:,} bytes, more than {MOST_OF_TOPIC:,}")
@@ -71,7 +71,7 @@ class MessageMaker:
             raise UnfitRow(str(error)) from None
 
     def message(self, kind: MessageKind, payload: bytes, token: Any, row: str | None) -> Message:
-        """Return the message of a row, which is named `row` in it; raises UnfitRow."""
+        """Return the message for a row, with `row` as its name in a User Property; raises UnfitRow."""
         writer = self.of(kind)
         if row is not None:
             named = (*kind.properties, Property(USER_PROPERTY.id, (NAME, row)))
@@ -82,7 +82,7 @@ class MessageMaker:
 
 
 def _check_size(writer: PublishWriter, payload: bytes) -> None:
-    """Raise UnfitRow for a payload with which the packet is larger than a packet can be."""
+    """Raise UnfitRow for a payload that makes the packet too large."""
     try:
         writer.size(payload)
     except ValueError:
@@ -90,7 +90,7 @@ def _check_size(writer: PublishWriter, payload: bytes) -> None:
 
 
 class RowReader:
-    """Reads the rows of a table by its columns; options stand in for columns that are not there.
+    """Reads the rows of a table by its columns; options replace missing columns.
 
     Raises OptionError for a table that cannot be published.
     """
@@ -106,14 +106,14 @@ class RowReader:
     def _check(self, options: Options) -> None:
         unknown = [name for name in self.names if name not in COLUMNS]
         if unknown:
-            raise OptionError(f"column '{unknown[0]}' means nothing to MQTT; there are {', '.join(COLUMNS)}")
+            raise OptionError(f"column '{unknown[0]}' has no meaning in MQTT; there are {', '.join(COLUMNS)}")
         if "topic" not in self.names and self.topic is None:
             raise OptionError("there is no topic: give a column 'topic' or the option 'topic'")
         if ("payload" in self.names) == ("value" in self.names):
             raise OptionError("there must be a column 'payload', or 'value', and not both")
 
     def read(self, batch: pa.RecordBatch) -> Iterator[tuple[MessageKind, bytes] | UnfitRow]:
-        """Yield what each row is to become."""
+        """Yield kind and payload of the message for each row, or the reason why there is none."""
         columns = dict(zip(self.names, batch.columns, strict=True))
         payloads = columns.pop("payload") if "payload" in columns else columns.pop("value")
         simple = self._simple(columns)
@@ -126,7 +126,7 @@ class RowReader:
                 yield UnfitRow(str(error))
 
     def _simple(self, columns: Mapping[str, Any]) -> Any:
-        """Return a quick way for rows without properties."""
+        """Return the faster function for rows without columns of properties; None if there are any."""
         if set(columns) - {"topic", "qos", "retain"}:
             return None
         return self._plain
@@ -140,7 +140,7 @@ class RowReader:
         if qos is None:
             qos = self.qos
         elif qos not in (0, 1, 2):
-            raise UnfitRow(f"QoS is {qos}, but there are 0, 1 and 2")
+            raise UnfitRow(f"QoS is {qos}, but must be 0, 1 or 2")
         return MessageKind(topic, int(qos), self.retain if retain is None else bool(retain), self.properties)
 
     def _kind(self, row: Mapping[str, Any]) -> MessageKind:
@@ -158,7 +158,7 @@ def _payload(value: Any) -> bytes:
         return value
     if isinstance(value, str):
         return value.encode("utf-8", "surrogateescape")
-    # An empty payload would take a retained message away, so it is none that a null may stand for.
+    # Null must not become an empty payload, which would delete a retained message.
     raise UnfitRow("the payload is null")
 
 
@@ -169,7 +169,7 @@ def _value(row: PropertyRow, value: Any) -> Any:
 
 
 def _listed(struct: Mapping[str, Any]) -> Property:
-    """Return a property as the table of packets has it: id, name, key of a User Property, value."""
+    """Return a property from a struct as in the table of packets: id, name, key of a User Property, value."""
     row = PROPERTIES.get(struct.get("id") or 0)
     if row is None:
         name = str(struct.get("name") or "").lower().replace("-", "_").replace(" ", "_")

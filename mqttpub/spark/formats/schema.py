@@ -1,4 +1,4 @@
-"""Between Arrow tables of ours and what Spark wants them to be."""
+"""Conversion between Arrow schemas and Spark schemas."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ from .errors import OptionError
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """Return the schema by which Spark knows an Arrow schema."""
+    """Return the Spark schema for an Arrow schema."""
     return from_arrow_schema(schema)
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
-    """Return the one Arrow schema that Spark takes for a schema of its own."""
+    """Return the Arrow schema that Spark accepts for a schema; its types must match exactly."""
     return to_arrow_schema(schema, timezone="UTC")
 
 
 def check(asked: StructType, offered: pa.Schema) -> None:
-    """Raise OptionError for a column that is not there, or cannot become what it is asked to be."""
+    """Raise OptionError for a column that does not exist, or that cannot be cast to its type."""
     wanted = arrow_schema(asked)
     for field in wanted:
         at = offered.get_field_index(field.name)
@@ -33,7 +33,7 @@ def check(asked: StructType, offered: pa.Schema) -> None:
 
 
 def fitted(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    """Return the columns that are wanted, in their types."""
+    """Return the columns of a schema, cast to its types."""
     if batch.schema.names != wanted.names:
         batch = batch.select(wanted.names)
     arrays: list[Any] = [

@@ -1,10 +1,10 @@
-"""Messages on disk between a broker, which forgets what was acknowledged, and Spark, which reads again.
+"""Messages on disk between a broker, which forgets acknowledged messages, and Spark, which may read them again.
 
-A spool is a folder of segments, files that are named after the position at which they begin. They
-hold records: a header with length and checksum, and bytes. A position counts the bytes of all
-segments that ever were, so it means the same before and after a restart, and is Spark's offset.
-Each segment begins with what had been delivered before it, so that the last one is all that has to
-be read at a start. What one PUBLISH brought is one record; the bytes are those of the packet.
+A spool is a folder of segments, files named after the position at which they begin. A segment holds
+records: a header with length and checksum, then bytes. A position counts the bytes of all segments
+ever written, so that it stays valid after a restart, and is Spark's offset. Each segment begins with
+the state of deliveries before it, so that a start reads only the last one. One PUBLISH is one record,
+whose bytes are those of the packet.
 """
 
 import json
@@ -24,12 +24,12 @@ from .errors import SpoolError
 
 SUFFIX = ".spool"
 SEGMENT = 64 << 20
-"""Bytes from which on a new segment is begun."""
+"""Bytes after which a new segment begins."""
 HEAD = struct.Struct("<IIqB")
-"""Length and CRC-32 of what follows the checksum, nanoseconds since 1970, kind."""
+"""Length of the data, CRC-32 of all that follows the checksum, nanoseconds since 1970, kind."""
 _CHECKED = struct.Struct("<qB")
 MESSAGE, RELEASE, SESSION, STATE = range(4)
-"""A PUBLISH as it came; Packet Identifier of a PUBREL; a session begins anew; deliveries before a segment."""
+"""Kinds: a PUBLISH; the Packet Identifier of a PUBREL; a new session; the deliveries before a segment."""
 _IDENTIFIER = struct.Struct("<H")
 CHUNK = 1 << 20
 
@@ -45,12 +45,12 @@ class SpoolRecord(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Position behind it."""
+        """The position after it."""
         return self.position + HEAD.size + len(self.data)
 
 
 class SegmentRange(NamedTuple):
-    """Part of a segment, from one record to another."""
+    """Part of a segment, from one record to another, which one task reads."""
 
     path: str
     start: int
@@ -61,25 +61,25 @@ class SegmentRange(NamedTuple):
 
 
 class SpoolFacts(NamedTuple):
-    """What is remembered of a spool beside its messages."""
+    """The identity of a spool and its session, in the file facts.json."""
 
     id: str
     client_id: str
     filters: tuple[str, ...] = ()
-    """Topic Filters that the session has."""
+    """The Topic Filters that the session is subscribed to."""
 
 
 # reading
 
 
 def segments(folder: Path) -> list[tuple[int, Path]]:
-    """Return the segments and where they begin, in order."""
+    """Return the segments with the positions at which they begin, in order."""
     found = [(path.name.removesuffix(SUFFIX), path) for path in folder.glob(f"*{SUFFIX}")]
     return sorted((int(name), path) for name, path in found if name.isdecimal())
 
 
 def segment_ranges(folder: Path, start: int, end: int, size: int = SEGMENT) -> list[SegmentRange]:
-    """Return what lies between two positions, cut at segments and at about every `size` bytes."""
+    """Return the parts between two positions, cut at segments and at about every `size` bytes."""
     found = segments(folder)
     if start < end and (not found or found[0][0] > start):
         raise SpoolError(f"the spool '{folder}' no longer holds position {start}: another query has trimmed it")
@@ -103,7 +103,7 @@ def _cut(whole: SegmentRange, size: int) -> Iterator[SegmentRange]:
 
 
 def _heads(stretch: SegmentRange) -> Iterator[tuple[int, int]]:
-    """Yield where records begin and how long they are, without looking into them."""
+    """Yield positions and lengths of records, without reading their data."""
     with open(stretch.path, "rb") as file:
         position = stretch.start
         while position < stretch.end:
@@ -117,7 +117,7 @@ def _heads(stretch: SegmentRange) -> Iterator[tuple[int, int]]:
 
 
 def spool_records(stretch: SegmentRange, chunk: int = CHUNK) -> Iterator[SpoolRecord]:
-    """Yield the records of a stretch; raises SpoolError where one is broken."""
+    """Yield the records of a part; raises SpoolError at a broken one."""
     with open(stretch.path, "rb") as file:
         file.seek(stretch.start - stretch.base)
         last = stretch.start
@@ -129,7 +129,7 @@ def spool_records(stretch: SegmentRange, chunk: int = CHUNK) -> Iterator[SpoolRe
 
 
 def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iterator[SpoolRecord]:
-    """Yield records as long as they are whole."""
+    """Yield records up to the first incomplete or broken one."""
     buffer, at, left = b"", 0, most
     while True:
         while len(buffer) - at >= HEAD.size:
@@ -151,7 +151,7 @@ def _whole(file: BinaryIO, position: int, most: int, chunk: int = CHUNK) -> Iter
 
 
 def ahead(folder: Path, start: int, end: int, *, rows: int | None = None, size: int | None = None) -> int:
-    """Return the position behind the next `rows` messages or `size` bytes, at least one message, not behind `end`."""
+    """Return the position after the next `rows` messages or `size` bytes, at least one message, at most `end`."""
     count = 0
     for stretch in segment_ranges(folder, start, end):
         for record in spool_records(stretch):
@@ -162,7 +162,7 @@ def ahead(folder: Path, start: int, end: int, *, rows: int | None = None, size: 
 
 
 def trim(folder: Path, position: int) -> None:
-    """Remove the segments that end at a position or before; the last stays."""
+    """Remove the segments that end at or before a position, except the last one."""
     for (_, path), (following, _) in pairwise(segments(folder)):
         if following <= position:
             path.unlink(missing_ok=True)
@@ -172,10 +172,10 @@ def trim(folder: Path, position: int) -> None:
 
 
 class Spool:
-    """The writer's end of a spool, of which there is one at a time.
+    """The writer of a spool; there is one at a time.
 
-    `wait` is how many seconds to wait for the one before to end. `fsync` makes each flush reach the
-    disk, for the case that not a program but the machine dies. Raises SpoolError, and OSError.
+    `wait` is the time in seconds to wait for another writer to end. With `fsync` messages survive a crash
+    of the machine, too, not only of the program. Raises SpoolError and OSError.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class Spool:
         for base, path in reversed(segments(self.folder)):
             end = self._replayed(base, path)
             if end is None:
-                # The program died before the first record was there: nothing was acknowledged from it.
+                # The program died before the first record was written, so nothing in it was acknowledged.
                 path.unlink()
                 continue
             self._base, self.position = base, end
@@ -211,7 +211,7 @@ class Spool:
         self._begin_segment()
 
     def _replayed(self, base: int, path: Path) -> int | None:
-        """Take up the deliveries of the last segment, and return where its whole records end."""
+        """Restore the deliveries from a segment, and return where its complete records end; None without any."""
         position = None
         with open(path, "rb") as file:
             for record in _whole(file, base, path.stat().st_size):
@@ -242,11 +242,11 @@ class Spool:
 
     @property
     def first(self) -> int:
-        """The oldest position that is kept."""
+        """The oldest position in the spool."""
         return segments(self.folder)[0][0]
 
     def append(self, kind: int, stamp: int, data: bytes) -> None:
-        """Add a record; it is there for readers once it is flushed."""
+        """Add a record, which readers see after the next flush."""
         checksum = zlib.crc32(data, zlib.crc32(_CHECKED.pack(stamp, kind)))
         self._waiting += (HEAD.pack(len(data), checksum, stamp, kind), data)
         self._waits += HEAD.size + len(data)
@@ -270,14 +270,14 @@ class Spool:
         return known
 
     def connected(self, session_present: bool) -> None:
-        """Begin with a new connection."""
+        """Begin a new connection."""
         self.deliveries.connected(session_present)
         if not session_present:
             self.append(SESSION, time.time_ns(), b"")
             self.flush()
 
     def flush(self) -> None:
-        """Make what was added survive; only then may it be acknowledged."""
+        """Write the added records; only then may their messages be acknowledged."""
         if not self._waiting:
             return
         self._write()
@@ -286,7 +286,7 @@ class Spool:
             self._begin_segment()
 
     def _write(self) -> None:
-        # Should the disk be full, the rest of a record stays behind `position` and is written over.
+        # If the disk is full, a partial record stays after `position` and is overwritten later.
         self._file.seek(self.position - self._base)
         left = memoryview(b"".join(self._waiting))
         while left:
@@ -298,12 +298,12 @@ class Spool:
         self._waits = 0
 
     def remember(self, filters: Iterable[str]) -> None:
-        """Note the Topic Filters that the session has now."""
+        """Save the Topic Filters that the session is subscribed to."""
         self.facts = self.facts._replace(filters=tuple(filters))
         _write_facts(self.folder / "facts.json", self.facts)
 
     def close(self) -> None:
-        """Close the files and let another writer in."""
+        """Close the files and release the lock."""
         self._file.close()
         self._lock.close()
 
@@ -318,7 +318,7 @@ def _sync(folder: Path) -> None:
 
 
 def _facts(path: Path, client_id: str) -> SpoolFacts:
-    """Read what is remembered, or begin; raises SpoolError where the session is another's."""
+    """Read the facts of a spool, or make them; raises SpoolError for another client's session."""
     if not path.exists():
         made = SpoolFacts(secrets.token_hex(8), client_id or f"mqttpub-{secrets.token_hex(6)}")
         _write_facts(path, made)
@@ -345,7 +345,7 @@ def _write_facts(path: Path, facts: SpoolFacts) -> None:
 
 
 def _locked(path: Path, wait: float) -> BinaryIO:
-    """Return an open file that only one program has; it lets go when it dies, whatever kills it."""
+    """Return an open, locked file; the lock ends with the process, however that ends. Raises SpoolError."""
     file = open(path, "a+b")  # noqa: SIM115
     try:
         import fcntl

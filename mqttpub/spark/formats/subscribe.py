@@ -1,7 +1,7 @@
 """`readStream.format("mqtt")`: a subscription as a stream that can be read again.
 
-The subscriber lives in the process in which Spark plans the query; the messages that it wrote into
-the spool are read by tasks, wherever they run, so the spool lies where all of them see it.
+The subscriber runs in the process in which Spark plans the query. Tasks read the messages that it wrote
+to the spool, so the spool has to be in a folder that all machines share.
 """
 
 import time
@@ -54,17 +54,17 @@ OPTIONS = CONNECTION | {
     "max_bytes_per_trigger", "quiet",
 }  # fmt: skip
 TAKEN = ("topic", "payload", "qos", "retain", "dup", "packet_id", "properties", "time")
-"""Columns that mean what they mean in the table of packets; `time` is when the message came."""
+"""Columns as in the table of packets; `time` is when the message arrived."""
 MESSAGES = pa.schema([*(PACKETS.field(name) for name in TAKEN), ("position", pa.int64())])
-"""What a message is as a row; `position`, its place in the spool, is different for each."""
+"""The columns of a message; `position`, its position in the spool, is unique."""
 BATCH = 16384
 BATCH_BYTES = 32 << 20
-"""Messages that are decoded at once, and their bytes unless one alone has more."""
+"""Messages, and bytes unless one message has more, that are decoded together, at most."""
 POLL = 0.05
 
 
 def subscribe_request(options: Options, client_id: str) -> SubscribeRequest:
-    """Return what the options ask to listen to; raises OptionError."""
+    """Return the subscription that the options describe; raises OptionError."""
     if Version.named(options.text("version", "5")) != Version.V5:
         raise OptionError("option 'version': a subscription needs MQTT 5.0")
     more = (
@@ -73,7 +73,7 @@ def subscribe_request(options: Options, client_id: str) -> SubscribeRequest:
     )
     made = target(options, *more, client_id=client_id, clean_start=False)
     if any(each.id == TOPIC_ALIAS_MAXIMUM.id for each in made.connect.properties):
-        raise OptionError("option 'connect_properties': the spool has no place for Topic Aliases")
+        raise OptionError("option 'connect_properties': Topic Aliases cannot be stored in the spool")
     properties = options.properties("subscribe_properties", "SUBSCRIBE")
     subscribe = Subscribe(packet_id=SUBSCRIBE_ID, properties=properties, subscriptions=tuple(_subscriptions(options)))
     return SubscribeRequest(made, checked(subscribe), options.seconds("timeout", 30.0))
@@ -97,17 +97,17 @@ def _subscriptions(options: Options) -> Iterator[Subscription]:
 
 
 class SpoolRange(InputPartition):
-    """What one task reads."""
+    """The input of one task."""
 
     def __init__(self, stretch: SegmentRange) -> None:
         self.stretch = stretch
 
 
 class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Reads a subscription by way of a spool; offsets are positions in it.
+    """Reads a subscription through a spool; offsets are positions in it.
 
-    It connects when it is first asked for messages, as Spark makes more of these than it uses, and
-    looks at its options then too: what is raised here, Spark does not tell (seen with 4.3).
+    It connects, and checks its options, when Spark first asks for messages: Spark makes more readers than it
+    uses, and Spark 4.3 does not report errors that a constructor raises.
     """
 
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
@@ -115,7 +115,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._given = given
         self._subscriber: Subscriber | None = None
         self._last: int | None = None
-        """Where a query ends that reads only what is there."""
+        """Where a query with the trigger availableNow ends."""
 
     @cached_property
     def options(self) -> Options:
@@ -146,7 +146,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadAllAvailable()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
-        """Return up to where messages are there."""
+        """Return the offset of the end of the spool, or of a batch that the limit allows."""
         with short_errors(SpoolError):
             spool = self._started().spool
             end = spool.position if self._last is None else self._last
@@ -158,14 +158,14 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return {"spool": spool.facts.id, "position": max(begin, end)}
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
-        """Return up to where messages are there, whether a batch may have them or not."""
+        """Return the offset of the end of the spool, whatever the limit."""
         if self._subscriber is None:
             return None
         spool = self._subscriber.spool
         return {"spool": spool.facts.id, "position": spool.position}
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
-        """Wait until the broker has sent what it kept."""
+        """Wait until the broker has sent the messages that it kept."""
         with short_errors(SpoolError):
             subscriber = self._started()
             quiet = self.options.seconds("quiet", 2.0)
@@ -176,22 +176,22 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._last = subscriber.spool.position
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Forget what Spark will not ask for again."""
+        """Remove the messages that Spark will not read again."""
         with short_errors(SpoolError):
             trim(self.folder, end["position"])
 
     def stop(self) -> None:
-        """End the connection; a process that is killed never comes here, and needs not."""
+        """End the connection; Spark kills the process without a call in most cases, which is safe."""
         if self._subscriber:
             self._subscriber.stop()
 
     def _position(self, offset: dict[str, Any], end: int) -> int:
-        """Return the position of an offset; raises SpoolError where it is not one of this spool."""
+        """Return the position of an offset; raises SpoolError for an offset of another spool, or beyond its end."""
         facts = self._started().spool.facts
         if offset["spool"] != facts.id:
             raise SpoolError(
                 f"the checkpoint of this query belongs to another spool than '{self.folder}': "
-                "give both back, or begin with a new checkpoint"
+                "restore both, or begin with a new checkpoint"
             )
         if offset["position"] > end:
             raise SpoolError(
@@ -218,7 +218,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     # rows
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return what tasks read side by side."""
+        """Return the inputs of the tasks."""
         with short_errors(SpoolError):
             size = self.options.number("split_bytes", 8 << 20, 1)
             found = segments(self.folder)
@@ -249,7 +249,7 @@ def _batches(found: Iterator[SpoolRecord]) -> Iterator[list[SpoolRecord]]:
 
 
 def rows(messages: list[SpoolRecord]) -> pa.RecordBatch:
-    """Return messages as a table of the schema MESSAGES."""
+    """Return messages as a batch of the schema MESSAGES."""
     from ...columns.decode.decode import decode
 
     packets = decode(_frames(messages))
@@ -259,7 +259,7 @@ def rows(messages: list[SpoolRecord]) -> pa.RecordBatch:
 
 
 def _frames(messages: list[SpoolRecord]) -> Frames:
-    """Return messages as the decoder takes them."""
+    """Return messages in the form that the decoder reads."""
     count = len(messages)
     end = np.cumsum([len(each.data) for each in messages], dtype=np.int64)
     start = end - np.array([len(each.data) for each in messages], np.int64)

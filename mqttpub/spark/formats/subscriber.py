@@ -1,4 +1,4 @@
-"""The thread that listens to a broker: what comes is in the spool before it is acknowledged."""
+"""The thread that receives messages from a broker; each is in the spool before it is acknowledged."""
 
 import logging
 import threading
@@ -21,20 +21,20 @@ from .spool import Spool
 
 UNSUBSCRIBE_ID = 2
 REASONS = Codes("SUBACK")
-SESSION_LOST = "the broker has no session any more: what it kept since the last connection is gone"
+SESSION_LOST = "the broker no longer has the session: messages it kept since the last connection are lost"
 log = logging.getLogger("mqttpub.spark")
 
 
 class SubscribeRequest(NamedTuple):
-    """What to listen to, and how."""
+    """The broker and the subscription."""
 
     target: Target
     subscribe: Subscribe
-    timeout: float = 30.0
+    timeout_s: float = 30.0
 
 
 def checked(subscribe: Subscribe) -> Subscribe:
-    """Return a SUBSCRIBE in which nothing is wrong; raises OptionError with the reason."""
+    """Return a SUBSCRIBE that breaks no rule; raises OptionError for the first that it breaks."""
     if not is_clean(subscribe, Version.V5):
         from ...codec.decode import decode
 
@@ -45,12 +45,12 @@ def checked(subscribe: Subscribe) -> Subscribe:
 
 
 def subscribe(session: Session, packet: Subscribe, spool: Spool) -> None:
-    """Subscribe, and give up what the session was subscribed to before; raises Refused."""
+    """Subscribe, and unsubscribe from earlier Topic Filters of the session; raises Refused."""
     wanted = tuple(each.filter for each in packet.subscriptions)
     gone = tuple(each for each in spool.facts.filters if each not in wanted)
     if gone and session.connack and session.connack.session_present:
         session.unsubscribe(Unsubscribe(packet_id=UNSUBSCRIBE_ID, filters=gone))
-    # Noted before: what the session has and nobody knows of could never be given up again.
+    # Saved first, since a filter that is not on record could never be unsubscribed from.
     spool.remember((*gone, *wanted))
     codes = session.subscribe(packet)
     spool.remember(wanted)
@@ -67,13 +67,13 @@ def _check_granted(packet: Subscribe, codes: tuple[int, ...], version: Version) 
 
 
 class Subscriber(threading.Thread):
-    """Keeps a subscription alive through losses of the connection, until it is stopped or refused."""
+    """Keeps a subscription alive across lost connections, until it is stopped or refused."""
 
     def __init__(self, request: SubscribeRequest, spool: Spool) -> None:
         super().__init__(name="mqttpub-subscriber", daemon=True)
         self.spool = spool
         self.connected = threading.Event()
-        """Set from the first SUBACK on, and when there will be none."""
+        """Set after the first SUBACK, and if there will be none."""
         self.quiet_since = time.monotonic()
         """When the spool last grew, on the monotonic clock."""
         self._request = request
@@ -83,7 +83,7 @@ class Subscriber(threading.Thread):
         self._had_session = bool(spool.facts.filters)
 
     def check(self) -> None:
-        """Raise what ended the thread, if anything did."""
+        """Raise the error that ended the thread, if there is one."""
         if isinstance(self._failed, (SourceError, OSError)):
             raise self._failed
         if isinstance(self._failed, Failure):
@@ -94,25 +94,25 @@ class Subscriber(threading.Thread):
     def stop(self) -> None:
         """End the connection; the session stays with the broker."""
         self._stopping = True
-        self.join(self._request.timeout)
+        self.join(self._request.timeout_s)
 
     def run(self) -> None:
-        """Listen until stopped."""
+        """Receive messages until stopped."""
         try:
             while not self._stopping:
-                self._again()
+                self._connect_once()
         except Exception as error:
-            # It is told by `check`, on the thread that is asked for messages.
+            # `check` raises it in the thread that asks for messages.
             self._failed = error
         finally:
             self.connected.set()
             self.spool.close()
 
-    def _again(self) -> None:
+    def _connect_once(self) -> None:
         try:
             request = self._request
             receiver = Receiver(request.target.version, self.spool)
-            with Session(request.target, receiver=receiver, timeout_s=request.timeout) as session:
+            with Session(request.target, receiver=receiver, timeout_s=request.timeout_s) as session:
                 self._listen(session)
         except Failure as failure:
             if self._is_final(failure):
@@ -125,7 +125,7 @@ class Subscriber(threading.Thread):
             self._sleep(pause)
 
     def _is_final(self, failure: Failure) -> bool:
-        """Whether to give up: when it never worked, and when the broker means it."""
+        """Return whether not to reconnect: the first attempt failed, or the broker refused for good."""
         code = getattr(failure, "code", None)
         refused = isinstance(failure, (ConnectionRefused, Refused)) and code not in PASSING
         return refused or not self.connected.is_set() or isinstance(failure, PeerFault)

@@ -136,7 +136,7 @@ def test_what_is_no_capture(folder: Path) -> None:
         ("", {}, OptionError, "there is nothing to read"),
         ("x", {"ports": "mqtt"}, OptionError, "option 'ports' is a list of TCP ports"),
         ("x", {"broken": "perhaps"}, OptionError, "option 'broken' is one of fail, skip"),
-        ("x", {"partition": "2"}, OptionError, "no option is called 'partition'; did you mean 'partitions'"),
+        ("x", {"partition": "2"}, OptionError, "there is no option 'partition'; did you mean 'partitions'"),
     ],
 )
 def test_what_is_wrong_is_one_sentence(
@@ -178,7 +178,7 @@ FILTERS: list[tuple[Any, Callable[[dict[str, Any]], Any]]] = [
 @pytest.mark.parametrize(("filter", "kept"), FILTERS, ids=lambda each: repr(each) if hasattr(each, "attribute") else "")
 def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable[[dict[str, Any]], Any]) -> None:
     made = PushedFilters(spark_schema(PACKETS))
-    assert made.take(filter)
+    assert made.accept(filter)
     for batch in read(folder):
         assert made(batch).to_pylist() == [row for row in batch.to_pylist() if kept(row)]
 
@@ -192,7 +192,7 @@ def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable
     ],
 )  # fmt: skip
 def test_what_is_not_simple_is_left_to_spark(filter: Any) -> None:
-    assert not PushedFilters(spark_schema(PACKETS)).take(filter)
+    assert not PushedFilters(spark_schema(PACKETS)).accept(filter)
 
 
 def test_a_reader_takes_filters_only_when_it_may(folder: Path) -> None:
@@ -285,7 +285,7 @@ def test_a_file_that_still_grows_waits(known: Truth, tmp_path: Path) -> None:
     [
         ({"state": ""}, "option 'state' is missing"),
         ({"path": ""}, "there is nothing to read"),
-        ({"setle": "1"}, "no option is called 'setle'; did you mean 'settle'"),
+        ({"setle": "1"}, "there is no option 'setle'; did you mean 'settle'"),
     ],
 )
 def test_a_stream_says_what_it_lacks(known: Truth, tmp_path: Path, options: dict[str, str], sentence: str) -> None:
@@ -299,7 +299,7 @@ def test_a_state_among_the_captures_is_refused(name: str, refused: bool, known: 
     rotation = Rotation(known, tmp_path, state=str(tmp_path / "rotating" / name))
     rotation.put(0)
     if refused:
-        with pytest.raises(OptionError, match=r"option 'state': '.*' lies in '.*', whose files are all read"):
+        with pytest.raises(OptionError, match=r"option 'state': '.*' is in '.*', whose files are all read"):
             rotation.batch()
         assert os.listdir(rotation.source) == ["000.pcap"]
     else:

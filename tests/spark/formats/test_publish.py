@@ -95,7 +95,7 @@ def test_refused_rows_are_reported_with_their_reason(
 
 def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
     done = sink({"payload": ["x"], "qos": [7]}, topic="limit/a", refused=str(tmp_path))
-    assert list(done.refused) == ["QoS is 7, but there are 0, 1 and 2"]
+    assert list(done.refused) == ["QoS is 7, but must be 0, 1 or 2"]
     table = {"payload": ["x"] * 3, "topic": ["é" * 32_768, "", "a/+"]}
     assert sorted(sink(table, refused=str(tmp_path)).refused) == [
         "Topic Name holds the wildcard + (MQTT5-3.3.2-2)",
@@ -129,10 +129,10 @@ def test_tls(sink: Any, spark_broker: Restricted) -> None:
         ({"topic": ["x"]}, {}, "there must be a column 'payload', or 'value'"),
         ({"payload": ["x"], "value": ["x"]}, {"topic": "t"}, "and not both"),
         ({"payload": [1]}, {"topic": "t"}, "column 'payload' is bigint, but a payload is a string or binary"),
-        ({"payload": ["x"], "colour": ["red"]}, {"topic": "t"}, "column 'colour' means nothing to MQTT"),
-        ({"payload": ["x"]}, {"topic": "t", "qso": "1"}, "no option is called 'qso'; did you mean 'qos'"),
+        ({"payload": ["x"], "colour": ["red"]}, {"topic": "t"}, "column 'colour' has no meaning in MQTT"),
+        ({"payload": ["x"]}, {"topic": "t", "qso": "1"}, "there is no option 'qso'; did you mean 'qos'"),
         ({"payload": ["x"]}, {"topic": "t", "properties": '{"topic": 1}'}, "PUBLISH has no property 'topic'"),
-        ({"payload": ["x"]}, {"topic": "t", "properties": "["}, "option 'properties' is no JSON"),
+        ({"payload": ["x"]}, {"topic": "t", "properties": "["}, "option 'properties' is not JSON"),
         ({"payload": ["x"]}, {"topic": "t", "retain": "maybe"}, "option 'retain' is true or false, not 'maybe'"),
         ({"payload": ["x"]}, {"topic": "t", "timeout": "-1"}, "option 'timeout' is a number of seconds, not '-1'"),
         ({"payload": ["x"]}, {"topic": "t", "transport": "pigeon"}, "option 'transport' is one of tcp, websocket"),
