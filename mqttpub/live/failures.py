@@ -1,4 +1,22 @@
-"""What can go wrong between here and the broker, each with its exit status."""
+"""What can go wrong between the program and the broker, each with its exit status.
+
+    Failure                     6  UNKNOWN, unless a class below says otherwise
+     +-- Unusable               2  USAGE: a setting cannot be used; nothing was sent
+     +-- OutboxError            2  USAGE: not an outbox, damaged, or for another connection (publish/store)
+     +-- NotConnected           3  NOT_CONNECTED: name, TCP, TLS, WebSocket or proxy failed
+     |    +-- NoConnack         3  the broker closed or stayed silent instead of sending CONNACK
+     +-- ConnectionRefused      4  CONNECTION_REFUSED: CONNACK with a refusal
+     +-- Refused                5  REFUSED: a message or a subscription; or a DISCONNECT with a reason
+     +-- Unanswered             6  UNKNOWN: the deadline passed while something was awaited
+     |    +-- Lost              6  the connection broke while something was awaited
+     +-- PeerFault              7  PEER_FAULT: the broker broke the protocol
+     +-- OutboxNotWritten      74  NOT_WRITTEN: such as on a full disk (publish/store)
+     +-- Interrupted          129, 130 or 143, by the signal
+
+    OutOfOrder (a ValueError)      an acknowledgement that cannot come now; a session makes it a PeerFault
+
+A run that ends without a Failure gets its status from what became of the messages: cli/pub/outcome.Outcome.status.
+"""
 
 from enum import IntEnum
 
@@ -17,7 +35,7 @@ class Exit(IntEnum):
     UNKNOWN = 6
     PEER_FAULT = 7
     NOT_WRITTEN = 74
-    """The output, or the outbox, cannot be written, as sysexits.h has it."""
+    """The output or the outbox cannot be written; EX_IOERR of sysexits.h."""
     HUNG_UP = 129
     INTERRUPTED = 130
     TERMINATED = 143
@@ -30,9 +48,9 @@ class Failure(Exception):
 
 
 class Unusable(Failure):
-    """A setting of ours cannot be used; nothing was sent.
+    """A setting cannot be used; nothing was sent.
 
-    `part` is the field of Tls or Transport that is to blame.
+    `part` is its field in Tls or Transport.
     """
 
     status = Exit.USAGE
@@ -53,7 +71,7 @@ class NoConnack(NotConnected):
 
 
 class _WithCode(Failure):
-    """A failure that comes with a Reason Code, or a return code before 5.0."""
+    """A failure with a Reason Code, or before 5.0 a return code."""
 
     def __init__(self, message: str, code: int = 0) -> None:
         super().__init__(message)
@@ -94,10 +112,10 @@ class Interrupted(Failure):
 
 MALFORMED, PROTOCOL_ERROR = 0x81, 0x82
 """Reason Codes of a DISCONNECT."""
-MOST_SHOWN = 32
-"""Bytes of a faulty packet that are shown."""
-MOST_SHOWN_OF_SECRETS = 5
-"""The same for packets that can hold Authentication Data, which begins later."""
+MOST_SHOWN_BYTES = 32
+"""How much of a faulty packet is shown."""
+MOST_SHOWN_OF_SECRETS_BYTES = 5
+"""The same for packets that can hold Authentication Data; these bytes lie before it."""
 WITH_SECRETS = (0x2, 0xF)
 """Types of the packets from a server that can hold Authentication Data: CONNACK and AUTH."""
 
@@ -122,6 +140,6 @@ class PeerFault(Failure):
 
 
 def _hex(data: bytes) -> str:
-    most = MOST_SHOWN_OF_SECRETS if data[0] >> 4 in WITH_SECRETS else MOST_SHOWN
+    most = MOST_SHOWN_OF_SECRETS_BYTES if data[0] >> 4 in WITH_SECRETS else MOST_SHOWN_BYTES
     rest = len(data) - most
     return data[:most].hex(" ") + (f" and {rest} {plural(rest, 'more byte')}" if rest > 0 else "")

@@ -1,6 +1,6 @@
-"""What a client has to close the connection for, beyond what one packet shows to be wrong (5.0: 4.13; 3.1.1: 4.8).
+"""Faults of the server that no single packet shows, and for which a client has to close (5.0: 4.13; 3.1.1: 4.8).
 
-It measures what the server sends against our CONNECT and against the state of the connection.
+What the server sends is compared with the CONNECT and with the state of the connection.
 """
 
 from math import inf
@@ -17,14 +17,14 @@ RECEIVE_MAXIMUM_EXCEEDED, TOPIC_ALIAS_INVALID, PACKET_TOO_LARGE = 0x93, 0x94, 0x
 """Reason Codes of a DISCONNECT."""
 EXPLANATIONS = (REASON_STRING.id, USER_PROPERTY.id)
 EXPLAINED = (Publish, Connack, Disconnect)
-"""Packets that may be explained although Request Problem Information is 0."""
+"""Packets that may have a Reason String although Request Problem Information is 0."""
 WITHOUT_CONNACK = {
     Version.V5: " (MQTT5-3.2.0-1)", Version.V311: " (MQTT311-3.2.0-1)", Version.V31: "",
 }  # fmt: skip
 
 
 class Guard:
-    """The limits that our CONNECT set, and the Topic Aliases that the server set; raises PeerFault."""
+    """The limits that the CONNECT set, and the Topic Aliases that the server set; raises PeerFault."""
 
     def __init__(self, connect: Connect, version: Version) -> None:
         given: dict[int, Any] = dict(connect.properties) if version == Version.V5 else {}
@@ -33,9 +33,9 @@ class Guard:
             value: int = given.get(BY_KEY[key].id, default)
             return value
 
-        # The two cannot be 0; whoever sends that by force sets no limit.
+        # The two cannot be 0; a 0 that was forced sets no limit.
         self.packet_limit = limit("maximum_packet_size", MAX_PACKET) or MAX_PACKET
-        """Bytes that a packet from the server may have."""
+        """Largest size of a packet from the server, in bytes."""
         self._receive_maximum = (limit("receive_maximum", 65535) or 65535) if version == Version.V5 else inf
         self._topic_alias_maximum = limit("topic_alias_maximum", 0)
         self.wants_explanations = bool(limit("request_problem_information", 1))
@@ -46,12 +46,12 @@ class Guard:
         self._aliases: set[int] = set()
 
     def oversize(self, data: bytes) -> PeerFault:
-        """Return what is wrong with a packet beyond `packet_limit`."""
-        said = f"the broker sent a packet larger than our Maximum Packet Size of {self.packet_limit} (MQTT5-3.1.2-24)"
-        return PeerFault(said, data, PACKET_TOO_LARGE)
+        """Return the fault for a packet larger than `packet_limit`."""
+        fault = f"the broker sent a packet larger than our Maximum Packet Size of {self.packet_limit} (MQTT5-3.1.2-24)"
+        return PeerFault(fault, data, PACKET_TOO_LARGE)
 
     def before_connack(self, packet: Packet | None, name: str, data: bytes) -> None:
-        """Take a packet other than CONNACK that came first, None where it is not whole."""
+        """Raise the fault for a first packet that is not CONNACK; `packet` is None where it is not complete."""
         if isinstance(packet, Auth):
             self.auth(packet, data)
         # Nothing is sent in answer to a DISCONNECT.
@@ -61,20 +61,22 @@ class Guard:
     def connack(self, packet: Connack, data: bytes) -> None:
         """Check the first CONNACK, one that accepts."""
         if packet.session_present and self._clean_start:
-            asked, law = ("Start", "MQTT5-3.2.2-2") if self._version == Version.V5 else ("Session", "MQTT311-3.2.2-1")
-            raise PeerFault(f"the broker sent Session Present 1, although Clean {asked} is 1 ({law})", data)
+            asked, statement = (
+                ("Start", "MQTT5-3.2.2-2") if self._version == Version.V5 else ("Session", "MQTT311-3.2.2-1")
+            )
+            raise PeerFault(f"the broker sent Session Present 1, although Clean {asked} is 1 ({statement})", data)
         method = value_of(packet.properties, AUTHENTICATION_METHOD)
         if method != self._method:
-            law = "MQTT5-4.12.0-6" if self._method is None else "MQTT5-4.12.0-5"
-            raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({law})", data)
+            statement = "MQTT5-4.12.0-6" if self._method is None else "MQTT5-4.12.0-5"
+            raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({statement})", data)
 
     def auth(self, packet: Auth, data: bytes) -> None:
-        """Check an AUTH before CONNACK; after it only a client begins, which we never do."""
+        """Check an AUTH before CONNACK; after CONNACK only a client may begin, and this one never does."""
         if self._method is None:
             raise PeerFault("the broker sent AUTH, but CONNECT has no Authentication Method (MQTT5-4.12.0-6)", data)
 
     def explanation(self, packet: Packet, data: bytes) -> None:
-        """Check that a packet explains itself only as far as we asked for it."""
+        """Check that a packet has a Reason String and User Properties only where they were asked for."""
         if self.wants_explanations or isinstance(packet, EXPLAINED):
             return
         if any(id in EXPLANATIONS for id, _ in getattr(packet, "properties", None) or ()):
@@ -96,9 +98,9 @@ class Guard:
             return
         most = self._topic_alias_maximum
         if alias > most:
-            law = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
-            said = f"the broker sent Topic Alias {alias}, but our Topic Alias Maximum is {most} ({law})"
-            raise PeerFault(said, data, TOPIC_ALIAS_INVALID)
+            statement = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
+            fault = f"the broker sent Topic Alias {alias}, but our Topic Alias Maximum is {most} ({statement})"
+            raise PeerFault(fault, data, TOPIC_ALIAS_INVALID)
         if packet.topic:
             self._aliases.add(alias)
         elif alias not in self._aliases:

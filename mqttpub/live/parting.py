@@ -1,4 +1,4 @@
-"""Leaving a broker before the end: DISCONNECT, and the time to read it."""
+"""Leaving a broker before the end: DISCONNECT, and the time that the broker needs to read it."""
 
 import selectors
 import time
@@ -10,27 +10,27 @@ from .net.dial import half_close
 from .tap import Tap
 
 PARTING_S = 1.0
-"""How long the broker has to take DISCONNECT and to close."""
+"""How long the broker may take to read DISCONNECT and to close."""
 
 
-def leave(tap: Tap, disconnect: bytes, longest_s: float, take: Callable[[], object]) -> None:
-    """Send DISCONNECT as far as the broker takes it, and wait until it closes.
+def leave(tap: Tap, disconnect: bytes, longest_s: float, read_rest: Callable[[], object]) -> None:
+    """Send DISCONNECT as far as the broker reads, and wait until it closes, for `longest_s` at most.
 
-    A socket that is closed while something is unread would take back what was sent last, so
-    `take` is called to read what still comes.
+    Closing a socket with unread data discards what was sent last, so `read_rest` is called to read what
+    still arrives.
     """
     if tap.ended or not tap.introduced:
         return
-    until = time.monotonic() + min(PARTING_S, longest_s)
-    # A broker that is lost by now, or sends nonsense, needs no more words.
+    until_s = time.monotonic() + min(PARTING_S, longest_s)
+    # Nothing more can be said to a broker that is lost by now, or that sends garbage.
     with suppress(OSError, Failure), selectors.DefaultSelector() as selector:
         selector.register(tap.fileno(), selectors.EVENT_WRITE)
         tap.write(disconnect)
-        while tap.unsent and (left := until - time.monotonic()) > 0:
-            selector.select(left)
+        while tap.unsent and (left_s := until_s - time.monotonic()) > 0:
+            selector.select(left_s)
             tap.flush()
         half_close(tap.sock)
         selector.modify(tap.fileno(), selectors.EVENT_READ)
-        while not tap.ended and (left := until - time.monotonic()) > 0:
-            selector.select(0 if tap.has_more else left)
-            take()
+        while not tap.ended and (left_s := until_s - time.monotonic()) > 0:
+            selector.select(0 if tap.has_more else left_s)
+            read_rest()

@@ -1,13 +1,13 @@
-"""What a signal must not break off: bytes that the socket has taken, but that nobody has crossed off yet.
+"""Short blocks that a signal must not interrupt, such as between sending bytes and removing them from a buffer.
 
-A handler that raises asks `SHIELD.postpones` first; what it raises then comes at the end of the block.
+A signal handler that raises asks `SHIELD.postpones` first; its exception is then raised at the end of the block.
 """
 
 import threading
 
 
 class Shield:
-    """A block of the main thread, where Python runs handlers of signals, that ends before a signal is heard."""
+    """A block of the main thread, which runs the signal handlers, that is finished before a signal takes effect."""
 
     def __init__(self) -> None:
         self._thread = threading.main_thread().ident
@@ -15,7 +15,7 @@ class Shield:
         self._pending: BaseException | None = None
 
     def postpones(self, error: BaseException) -> bool:
-        """Take what a handler would raise, where it has to wait; a handler runs in the main thread."""
+        """Keep what a handler would raise until the block ends; return False where there is no block."""
         if self._depth:
             self._pending = error
         return bool(self._depth)

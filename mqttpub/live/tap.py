@@ -1,4 +1,4 @@
-"""A socket that sees every byte, and hands packets to whoever they are for."""
+"""A socket that sees every byte, and sorts the packets that come in."""
 
 import time
 from collections import deque
@@ -13,14 +13,14 @@ FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
 CHUNK = 65536
 MOST_CHUNKS = 4
-"""Chunks that are read at a time, so that a peer which never pauses leaves time for everything else."""
+"""Chunks that are read at once, so that a peer which never pauses leaves time for everything else."""
 MOST_FIRST = 64
-"""Bytes of what comes first that are kept."""
+"""Number of first bytes that are kept."""
 
 Observer = Callable[[float, Frame], None]
 """Called with the time (seconds since the epoch) and each whole packet, sent or received.
 
-If it has a method `connected`, that is called before, with lines about proxy, TLS and WebSocket.
+If it has a method `connected`, that is called first, with lines about proxy, TLS and WebSocket.
 """
 
 
@@ -29,23 +29,23 @@ class Buffering(Protocol):
     """An observer that gathers packets and shows them later, so that showing does not disturb the times."""
 
     def show_in_s(self) -> float | None:
-        """Return after how many seconds what it has gathered is due; None where it has gathered nothing."""
+        """Return after how many seconds `flush` is due; None where nothing is gathered."""
 
     def flush(self) -> None:
-        """Show what it has gathered; raises OSError where the output takes no more."""
+        """Show what it has gathered; raises OSError where the output cannot be written."""
 
 
 def buffering(observer: object) -> Buffering | None:
-    """Return an observer as what it gathers packets with, or None where it shows each packet at once."""
+    """Return the observer if it gathers packets, None if it shows each packet at once."""
     return observer if isinstance(observer, Buffering) else None
 
 
 class Tap:
     """Stands between paho and its socket.
 
-    paho calls `send`, `recv` and `close`; the publish flows call `write` and read `inbox`.
+    paho calls `send`, `recv` and `close`; the session calls `write` and reads `inbox` and `others`.
     What comes in is cut into packets: those of the publish flows go to `inbox`, all others
-    are left for paho. Everything that goes out passes one buffer, so packets never mix.
+    are also left for paho. Everything that goes out passes one buffer, so packets never mix.
     """
 
     def __init__(
@@ -57,21 +57,21 @@ class Tap:
         self.inbox: deque[tuple[float, Frame]] = deque()
         """Packets of the publish flows, with their time of arrival."""
         self.others: deque[tuple[float, Frame]] = deque()
-        """All other packets, for whoever wants to know; paho gets their bytes too."""
+        """All other packets, with their time of arrival; paho gets their bytes too."""
         self.lost: LostSync | None = None
-        """Set when what came in could not be cut into packets."""
+        """Set when the incoming bytes could not be cut into packets."""
         self.oversize = b""
-        """The packet that is larger than `packet_limit`, as far as it came; nothing is read after it."""
+        """The packet that is larger than `packet_limit`, as far as it has come; nothing is read after it."""
         self.has_more = False
-        """Whether reading was broken off before the socket ran dry."""
+        """Whether reading stopped before the socket ran dry."""
         self.first = b""
-        """What came first, which tells whether the peer speaks MQTT at all."""
+        """The first bytes, which show whether the peer speaks MQTT at all."""
         self.failed: OSError | None = None
-        """What reading ended with."""
+        """The error that ended reading."""
         self.ended = False
         """The peer has closed its side."""
         self.released = False
-        """paho has given the connection up; the driver closes the socket."""
+        """paho has given the connection up; the session closes the socket."""
         self._connect = connect
         self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
@@ -94,13 +94,13 @@ class Tap:
         return len(self._for_paho)
 
     def send(self, data: bytes) -> int:
-        """Take bytes from paho; the first are its CONNECT, for which ours goes out."""
+        """Send bytes for paho; in place of the first, its CONNECT, that of the target is sent."""
         ours, self._connect = self._connect, None
         self.write(bytes(data) if ours is None else ours)
         return len(data)
 
     def recv(self, count: int) -> bytes:
-        """Give paho the next bytes of the packets that are its own."""
+        """Return the next bytes of the packets that are left for paho."""
         if not self._for_paho:
             raise BlockingIOError
         data = bytes(self._for_paho[:count])
@@ -108,10 +108,10 @@ class Tap:
         return data
 
     def close(self) -> None:
-        """Let paho go; the socket stays open until the driver has read what is left."""
+        """Note that paho is done; the socket stays open until the session has read the rest."""
         self.released = True
 
-    # what the flows and the driver use
+    # what the session uses
 
     @property
     def introduced(self) -> bool:
@@ -131,11 +131,11 @@ class Tap:
             for frame in self._cut.feed(Direction.CLIENT, data):
                 observer(now, frame)
         except LostSync:
-            # Only what was forged with --force cannot be cut; it is shown as it is.
+            # Only bytes forged with --force cannot be cut into packets; they are shown as one.
             observer(now, Frame(data, 0, Direction.CLIENT, self._cut.version))
 
     def flush(self) -> None:
-        """Hand the socket as much of the buffer as it takes."""
+        """Send as much of the buffer as the socket takes."""
         while self._out:
             with SHIELD:
                 try:
@@ -147,7 +147,7 @@ class Tap:
                 del self._out[:sent]
 
     def give_up(self) -> None:
-        """Take the connection for lost: nothing more is sent or read."""
+        """Treat the connection as lost: nothing more is sent or read."""
         self.ended = True
         self._out.clear()
 
@@ -180,7 +180,7 @@ class Tap:
         return came
 
     def drain(self) -> None:
-        """Read and forget what the socket has."""
+        """Read what the socket has, and forget it."""
         for _ in range(MOST_CHUNKS):
             try:
                 self.ended = not self.sock.recv(CHUNK)
@@ -220,15 +220,15 @@ class Tap:
 
 
 def again(error: OSError) -> bool:
-    """Whether an error says that the socket cannot go on right now."""
+    """Whether an error only means that the socket is not ready."""
     return isinstance(error, BlockingIOError) or type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
 
 
 def _quick_ack(sock: Any) -> Callable[[], None] | None:
-    """Return what makes the system acknowledge at once what it got, where it can.
+    """Return a function that makes the system send TCP acknowledgements at once, where it can.
 
-    Otherwise a broker that waits for it before its next small packet makes each answer but the
-    first 40 ms late.
+    Otherwise a broker that waits for one before its next small packet delays each answer but the
+    first by 40 ms.
     """
     import socket
 

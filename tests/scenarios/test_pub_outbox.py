@@ -178,8 +178,8 @@ def test_a_damaged_outbox_is_named_before_anything_is_sent(tmp_path: Path, capsy
     capsys.readouterr()
     assert main(["pub", "-p", "1", "--outbox", str(outbox)]) == 2
     assert capsys.readouterr().err == (
-        f"mqttpub pub: --outbox: the outbox '{outbox}' is damaged: message 1 is not what was written; "
-        "move it away to begin a new one (sqlite3 FILE .recover shows what is left of it)\n"
+        f"mqttpub pub: --outbox: the outbox '{outbox}' is damaged: message 1 was changed; "
+        "move it away to start a new one (sqlite3 FILE .recover shows what is left of it)\n"
     )
 
 

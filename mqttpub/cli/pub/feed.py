@@ -1,4 +1,4 @@
-"""From a request to the source of a Publisher, with the outbox that it may have."""
+"""The source of a Publisher for a request, with its outbox if there is one."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
 
 SESSION_EXPIRY = SESSION_EXPIRY_INTERVAL.id
-KEPT_SESSION = 86_400
-"""Seconds that the broker is asked to keep the session for a run that may go on later."""
+KEPT_SESSION_S = 86_400
+"""Session Expiry Interval of a run that may continue later."""
 
 
 class Feed(NamedTuple):
@@ -81,16 +81,16 @@ def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outb
 
 
 def _parse(request: PublishRequest, target: Target, report: OutcomeReport) -> Any:
-    from .messages import Lines, Manner, Objects, Pieces
+    from .messages import LineFormat, Lines, Objects, Pieces
 
     bulk = request.bulk
-    manner = Manner(
+    line_format = LineFormat(
         request.packets[0], target.version, bulk.delimiter, request.convert,
         _template(target) if bulk.template else None, request.force, report.warn, bulk.require_subscribers,
     )  # fmt: skip
     if bulk.kind == "jsonl":
-        return Objects(manner, report.bad_line)
-    return (Pieces if manner.convert or manner.template else Lines)(manner, report.bad_line)
+        return Objects(line_format, report.bad_line)
+    return (Pieces if line_format.convert or line_format.template else Lines)(line_format, report.bad_line)
 
 
 def _template(target: Target) -> Any:
@@ -101,7 +101,7 @@ def _template(target: Target) -> Any:
 
 
 def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
-    """Return the messages that an outbox keeps by now and nobody has begun to send."""
+    """Return the messages that an outbox keeps and that no run has begun to send."""
     kept = outbox.kept(version, begun=False)
     return (Message.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
 
@@ -130,5 +130,5 @@ def _lasting(target: Target, *, clean: bool) -> Target:
         return target.changed(clean_start=False)
     properties = target.connect.properties
     if not any(id == SESSION_EXPIRY for id, _ in properties):
-        properties = (Property(SESSION_EXPIRY, KEPT_SESSION), *properties)
+        properties = (Property(SESSION_EXPIRY, KEPT_SESSION_S), *properties)
     return target.changed(properties=properties, clean_start=target.connect.clean_start and clean)

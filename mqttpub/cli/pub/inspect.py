@@ -1,10 +1,10 @@
-"""The exchange as it happens: every packet with its direction, its time and every byte named."""
+"""`pub --inspect`: every packet with its direction, its time and every byte named, as it passes."""
 
 import sys
 import time
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...codec.decode import decode
 from ...codec.stream import Frame
@@ -13,18 +13,27 @@ from ...lint.packet.check import lint
 from ...spec.versions import Direction, Version
 from ...view.packet.show import Show
 
+if TYPE_CHECKING:
+    from .watch import Watch
+
 ACKS = {"PUBACK", "PUBREC", "PUBCOMP"}
 MAX_WAITING = 1000
-"""Packets after which showing them cannot wait any longer."""
+"""Number of gathered packets that are shown at once."""
 LONGEST_WAIT_S = 0.1
-"""How long a packet waits at most before it is shown."""
+"""Longest time that a packet waits before it is shown."""
 
 
 class Inspector:
     """Observes a tap; shows what passed when the connection falls quiet, or when it has waited long enough."""
 
     def __init__(
-        self, version: Version, *, json: bool = False, secrets: bool = False, full: bool = False, watch: Any = None
+        self,
+        version: Version,
+        *,
+        json: bool = False,
+        secrets: bool = False,
+        full: bool = False,
+        watch: "Watch | None" = None,
     ) -> None:
         self.version = version
         self.json = json
@@ -36,20 +45,20 @@ class Inspector:
         """Monotonic time at which the first of what waits is to be shown."""
         self.published: dict[int, float] = {}
         self.watch = watch
-        """Judges each packet in the light of those before it; without it each is judged by itself."""
+        """Checks each packet together with those before it; without it each is checked alone."""
 
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet from the tap."""
-        # What is wrong belongs to the time at which the packet passed, not to that at which it is shown.
+        # Findings depend on the time at which the packet passed, not on that at which it is shown.
         self._add(now, (frame, self.watch.findings(now, frame) if self.watch else None))
 
     def remark(self, text: str) -> None:
-        """Show a remark of the program's own, in its turn."""
+        """Show a remark of the program, in order with the packets."""
         if not self.json:
             self._add(time.time(), text)
 
     def connected(self, layers: list[str]) -> None:
-        """Show what lies between us and the broker."""
+        """Show the layers between client and broker."""
         if self.watch:
             self.watch.connected(layers)
         if self.json and layers:
@@ -69,7 +78,7 @@ class Inspector:
         return 0.0 if len(self.waiting) >= MAX_WAITING else self._due - time.monotonic()
 
     def flush(self) -> None:
-        """Show what has gathered."""
+        """Show what is gathered."""
         while self.waiting:
             now, item = self.waiting.popleft()
             if isinstance(item, str):
@@ -89,7 +98,7 @@ class Inspector:
             self._record(decoded, now, after)
             return
         shown = f"after {(now - self.begun) * 1000:.1f} ms"
-        shown += f", {after * 1000:.1f} ms behind PUBLISH" if after is not None else ""
+        shown += f", {after * 1000:.1f} ms after PUBLISH" if after is not None else ""
         self.show.packet(decoded, time=shown)
 
     def _record(self, decoded: Decoded, now: float, after: float | None) -> None:

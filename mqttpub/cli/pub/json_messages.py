@@ -1,14 +1,14 @@
-"""Messages from JSON Lines, one object each; what a line does not say is as the command line says.
+"""Messages from JSON Lines, one object each; what a line leaves out comes from the command line.
 
 {"topic": "a/b", "payload": "hello"}
 {"topic": "a/b", "payload": {"temperature": 21.5}}
 {"payload": {"hex": "00ff"}, "qos": 1, "retain": true, "properties": {"user_property": [["k", "v"]]}}
 
-A payload that is not text is JSON to be sent, but for an object with the one member hex, base64, text
-or json, which says what the payload is. Names may be written with hyphens, as flags are.
+A payload that is not text is sent as JSON, except for an object with the single member hex, base64, text
+or json, which holds the payload in that form. Names may be written with hyphens, like flags.
 
-`properties` is an object, or the list that `encode --json` takes. A property of a line stands in
-place of those with the same name on the command line, null in place of it takes it away.
+`properties` is an object, or the list that `encode --json` accepts. A property of a line replaces
+those with the same name on the command line; null removes it.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ _TOPIC_ALIAS = TOPIC_ALIAS.id
 
 
 class BadLine(ValueError):
-    """A line that is no message: its number, the place in it, and what is wrong."""
+    """A line that is not a message: its number, the place in it, and the fault."""
 
     def __init__(self, number: int, place: str, message: str) -> None:
         super().__init__(f"line {number}, {place}: {message}")
@@ -96,7 +96,7 @@ def _read(members: dict[str, Any], version: Version) -> dict[str, Any]:
 
 
 def _properties(given: Any, defaults: tuple[Property, ...], version: Version) -> tuple[Property, ...]:
-    """Return the properties of a line, behind those of the command line that it does not replace."""
+    """Return the properties of a line, after those of the command line that it does not replace."""
     from ...codec.from_json import plain_keys
 
     if isinstance(given, list):

@@ -1,4 +1,4 @@
-"""Where messages come from in bulk: records cut from a stream, placeholders, and the pace.
+"""Bulk messages: records cut from a stream, templates with placeholders, and the rate.
 
 A template has these placeholders:
 
@@ -23,7 +23,7 @@ class Record(NamedTuple):
     number: int
     """Counted from 1."""
     end: int
-    """Offset in the stream behind the record and its delimiter, from where reading can go on."""
+    """Offset in the stream, in bytes, after the record and its delimiter, from which reading can continue."""
 
 
 class RecordTooLong(ValueError):
@@ -31,10 +31,10 @@ class RecordTooLong(ValueError):
 
 
 class LineReader:
-    """Cuts chunks of a stream, however they fall, into records.
+    """Cuts a stream, given in chunks of any size, into records.
 
     An empty line is an empty record, and the last one needs no delimiter. `number` and `offset`
-    say what was read before, when reading goes on in the middle of a file. RecordTooLong is
+    say what was read before, when reading continues in the middle of a file. RecordTooLong is
     raised once all records before the long one were returned.
     """
 
@@ -58,7 +58,7 @@ class LineReader:
         return self._records(self.split(chunk), len(self._delimiter))
 
     def split(self, chunk: bytes) -> list[bytes]:
-        """Return the same as bytes alone, for those who need neither numbers nor places; they count by themselves."""
+        """Return the records as bytes alone, for callers that count them themselves and need no offsets."""
         if self._fault:
             raise self._fault
         parts = (self._overlap + chunk).split(self._delimiter)
@@ -73,7 +73,7 @@ class LineReader:
         return whole
 
     def finish(self) -> list[Record]:
-        """Return what stands behind the last delimiter, as a record of its own."""
+        """Return what follows the last delimiter as a record."""
         if self._fault:
             raise self._fault
         last = bytes(self._held) + self._overlap
@@ -85,7 +85,7 @@ class LineReader:
         return records
 
     def _records(self, parts: list[bytes], gap: int) -> list[Record]:
-        # Loops of C all the way: this is what bounds the messages a second.
+        # Loops in C throughout, because this bounds the messages per second (tests/benchmarks/publish.py).
         ends = map(add, accumulate(map(len, parts)), count(self.offset + gap, gap))
         records = list(map(_new, repeat(Record), zip(parts, count(self.number + 1), ends, strict=False)))
         if records:
@@ -118,7 +118,7 @@ _new: Callable[[type[Record], Any], Record] = tuple.__new__
 
 
 class Template:
-    """Text with placeholders, for a topic or a payload; raises ValueError for those that it does not know."""
+    """Text with placeholders, for a topic or a payload; raises ValueError for unknown ones."""
 
     def __init__(self, text: str | bytes, *, client_id: str = "", username: str | None = None) -> None:
         data = _encoded(text) if isinstance(text, str) else text
@@ -170,14 +170,14 @@ def _iso(now: float) -> bytes:
 
 
 class Rate:
-    """A token bucket: at most so many messages a second, without making up for longer pauses at once."""
+    """A token bucket: a maximum number of messages per second; a long pause is not made up for in one burst."""
 
     BURST = 0.1
-    """Seconds whose messages may go together."""
+    """Seconds' worth of messages that may be sent at once."""
 
     def __init__(self, per_second: float) -> None:
         if not 0 < per_second < float("inf"):
-            raise ValueError(f"{per_second:g} messages a second is no rate above 0")
+            raise ValueError(f"{per_second:g} messages per second: the rate must be above 0")
         self.per_second = per_second
         self._most = max(1.0, per_second * self.BURST)
         self._tokens = 1.0
@@ -200,4 +200,4 @@ class Rate:
 
 
 _ROUNDING = 1e-3
-"""Part of a message that may be short: clocks of many days have few digits left for microseconds."""
+"""Fraction of a message that may be missing: a clock value of many days has few digits left for microseconds."""

@@ -1,4 +1,4 @@
-"""Pieces of standard input to messages."""
+"""Messages from the pieces of standard input."""
 
 import time
 from collections.abc import Callable
@@ -18,11 +18,11 @@ from .lines import LineReader, Record, RecordTooLong, Template
 
 Complain = Callable[[str], None]
 MOST_WRITERS = 1000
-"""Kinds of messages that are remembered, so that like messages are judged and prepared once."""
+"""Kinds of messages that are remembered, so that similar messages are checked and prepared once."""
 
 
-class Manner(NamedTuple):
-    """What the messages of an input have in common, and what is done with each."""
+class LineFormat(NamedTuple):
+    """What the messages of an input have in common, and how each is made."""
 
     packet: Publish
     version: Version
@@ -33,22 +33,22 @@ class Manner(NamedTuple):
     """Makes a template of a text with placeholders."""
     force: bool = False
     warn: Warn = warn
-    """Is told what the specification advises against."""
-    answered: bool = False
-    """Whether each message needs an acknowledgement, which QoS 0 has not."""
+    """Called with a sentence for what the specification advises against."""
+    needs_ack: bool = False
+    """Whether each message needs an acknowledgement, so that QoS 0 is an error."""
 
 
 class Pieces:
-    """Cuts the input and makes a message of each piece; a bad one is named and left out."""
+    """Cuts the input and makes a message of each piece; a bad piece is reported and skipped."""
 
-    def __init__(self, manner: Manner, complain: Complain) -> None:
-        self.manner = manner
+    def __init__(self, line_format: LineFormat, complain: Complain) -> None:
+        self.line_format = line_format
         self._complain = complain
-        self._reader = LineReader(manner.delimiter)
+        self._reader = LineReader(line_format.delimiter)
         self._writers: dict[Any, PublishWriter] = {}
 
     def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
-        """Return the messages that a chunk completes, and the offset behind them; no chunk ends the input."""
+        """Return the messages that a chunk completes, and the offset after them; an empty chunk ends the input."""
         messages = [made for record in self._records(chunk) if (made := self._made(record))]
         return messages, self._reader.offset
 
@@ -69,37 +69,37 @@ class Pieces:
 
     def message(self, record: Record) -> Message:
         """Return the message of a piece; raises ValueError or UsageError."""
-        manner = self.manner
+        line_format = self.line_format
         data = record.data
-        topic = manner.packet.topic
-        if manner.template:
-            data = manner.template(data).fill(record.number, time.time())
-            topic = manner.template(topic).text(record.number, time.time())
-        payload = manner.convert(data) if manner.convert else data
-        packet = manner.packet if topic == manner.packet.topic else manner.packet.replace(topic=topic)
+        topic = line_format.packet.topic
+        if line_format.template:
+            data = line_format.template(data).fill(record.number, time.time())
+            topic = line_format.template(topic).text(record.number, time.time())
+        payload = line_format.convert(data) if line_format.convert else data
+        packet = line_format.packet if topic == line_format.packet.topic else line_format.packet.replace(topic=topic)
         return Message(self.writer(packet), payload, None, record.number)
 
     def writer(self, packet: Publish) -> PublishWriter:
-        """Return the writer of packets like this one, which is judged at the first."""
+        """Return the writer of packets like this one; the first of a kind is checked."""
         key = (packet.topic, packet.qos, packet.retain, packet.dup, packet.properties)
         writer = self._writers.get(key)
         if writer is None:
-            judge(packet, self.manner.version, force=self.manner.force, warn=self.manner.warn)
+            judge(packet, self.line_format.version, force=self.line_format.force, warn=self.line_format.warn)
             if len(self._writers) >= MOST_WRITERS:
                 self._writers.clear()
-            writer = self._writers[key] = PublishWriter(packet, self.manner.version)
+            writer = self._writers[key] = PublishWriter(packet, self.line_format.version)
         return writer
 
 
 class Lines(Pieces):
-    """Each piece is a payload as it stands; all else is the same."""
+    """Each piece is a payload, unchanged; everything else is the same for all."""
 
-    def __init__(self, manner: Manner, complain: Complain) -> None:
-        super().__init__(manner, complain)
-        self._writer = PublishWriter(manner.packet, manner.version)
+    def __init__(self, line_format: LineFormat, complain: Complain) -> None:
+        super().__init__(line_format, complain)
+        self._writer = PublishWriter(line_format.packet, line_format.version)
 
     def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
-        """Return the messages that a chunk completes, and the offset behind them."""
+        """Return the messages that a chunk completes, and the offset after them."""
         writer = self._writer
         messages = [Message(writer, record.data, None, record.number) for record in self._records(chunk)]
         return messages, self._reader.offset
@@ -117,14 +117,14 @@ class Lines(Pieces):
 
 
 class Objects(Pieces):
-    """Each line is a JSON object with a message of its own; blank lines are none."""
+    """Each line is a JSON object with one message; blank lines are skipped."""
 
     def _made(self, record: Record) -> Message | None:
         return super()._made(record) if record.data.strip() else None
 
     def message(self, record: Record) -> Message:
         """Return the message of a line; raises ValueError or UsageError."""
-        packet = message_of(record.data, self.manner.packet, record.number, version=self.manner.version)
-        if self.manner.answered and not packet.qos:
+        packet = message_of(record.data, self.line_format.packet, record.number, version=self.line_format.version)
+        if self.line_format.needs_ack and not packet.qos:
             raise BadLine(record.number, "$.qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
         return Message(self.writer(packet), packet.payload, packet.packet_id, record.number)

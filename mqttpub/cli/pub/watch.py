@@ -1,4 +1,4 @@
-"""`pub --lint`: what both ends send is judged as it passes."""
+"""`pub --lint`: what both ends send is checked as it passes."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -21,11 +21,11 @@ from ..notes import note, print_json
 
 
 class Watch:
-    """Observes a tap and shows what is wrong as it comes, on standard error or, as JSON, on standard output."""
+    """Observes a tap and shows findings as they arise, on standard error or, as JSON, on standard output."""
 
     def __init__(self, version: Version, manner: OutputOptions) -> None:
         self.aside: Callable[[], None] = lambda: None
-        """Called before anything is shown, so that others make room."""
+        """Called before anything is shown, so that the progress makes room."""
         self.peer_errors = 0
         """Findings of severity error in what the broker sent."""
         self._version = version
@@ -39,27 +39,27 @@ class Watch:
         self._ended = False
 
     def __call__(self, now: float, frame: Frame) -> None:
-        """Take one packet from the tap."""
+        """Check one packet from the tap and show its findings."""
         known = self._take(now, frame)
         if known.findings:
             self._show(self._judge.judged(known, known.findings, Location()))
 
     def findings(self, now: float, frame: Frame) -> Sequence[Finding]:
-        """Take one packet and return what is wrong with it, for somebody who shows it."""
+        """Check one packet and return its findings, for a caller that shows them."""
         found = self._take(now, frame).findings or ()
         self._count(found, frame.direction is Direction.SERVER)
         self._selection.pick(found)
         return found
 
     def connected(self, layers: list[str]) -> None:
-        """Take the beginning of a connection."""
+        """Begin a new connection."""
         if self._last is not None:
             self._close()
             self._ends = self._ends._replace(number=self._ends.number + 1)
             self._last = None
 
     def end(self) -> None:
-        """Say how it went, once."""
+        """Show the summary, once."""
         if self._ended:
             return
         self._ended = True
@@ -114,5 +114,5 @@ class Watch:
 
 
 def _owed(finding: Finding) -> bool:
-    """Whether what was left undone at the end of a connection was not for the client to do."""
+    """Whether a finding at the end of a connection is about something that the broker had to do."""
     return not finding.statement or statement(finding.statement).who != "c"

@@ -16,11 +16,11 @@ from .transport import Transport
 class Client(PahoClient):
     """paho's client; every byte of its socket passes the tap.
 
-    paho makes the socket, keeps the connection alive and subscribes. What its CONNECT would
-    say is replaced by our own, because it cannot say all that a CONNECT may.
+    paho makes the socket and keeps the connection alive. Its CONNECT is replaced by that of the target,
+    because paho cannot set everything that a CONNECT may contain.
     """
 
-    def __init__(self, target: Target, observer: Observer | None, timeout: float, packet_limit: int) -> None:
+    def __init__(self, target: Target, observer: Observer | None, timeout_s: float, packet_limit: int) -> None:
         super().__init__(
             CallbackAPIVersion.VERSION2,
             client_id="replaced",
@@ -28,35 +28,35 @@ class Client(PahoClient):
             reconnect_on_failure=False,
         )
         self.tap: Tap | None = None
-        self.connect_timeout = timeout
+        self.connect_timeout = timeout_s
         self._target = target
         self._packet_limit = packet_limit
         self._observer = observer
-        self._until = time.monotonic() + timeout
+        self._until_s = time.monotonic() + timeout_s
 
     def _create_socket(self) -> Any:
         from .dial import dial
 
         target = self._target
-        sock = dial(target, self._until, self.connect_timeout, super()._create_socket)
+        sock = dial(target, self._until_s, self.connect_timeout, super()._create_socket)
         connect = encode(target.connect, target.version)
         self.tap = Tap(sock, target.version, self._observer, connect=connect, packet_limit=self._packet_limit)
-        if told := getattr(self._observer, "connected", None):
-            told(self.describe())
+        if connected := getattr(self._observer, "connected", None):
+            connected(self.describe())
         return self.tap
 
     def _create_socket_connection(self) -> Any:
         from .dial import connected
 
-        return connected(self._target, self._until)
+        return connected(self._target, self._until_s)
 
     def secure(self) -> None:
-        """Tell paho of TLS."""
+        """Set up TLS for paho, where the target uses it."""
         target = self._target
         if target.transport.tls:
             from .tls import context
 
-            self.tls_set_context(context(target, self._until, self.connect_timeout))
+            self.tls_set_context(context(target, self._until_s, self.connect_timeout))
 
     def establish(self) -> Tap:
         """Connect and send CONNECT; raises NotConnected."""
@@ -72,7 +72,7 @@ class Client(PahoClient):
         return self.tap
 
     def describe(self) -> list[str]:
-        """Return a line for each thing between us and the broker: proxy, TLS, WebSocket."""
+        """Return a line for each layer between client and broker: proxy, TLS, WebSocket."""
         if self._target.transport._replace(bind=None) == Transport() or self.tap is None:
             return []
         from .dial import describe

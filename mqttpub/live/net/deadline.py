@@ -14,9 +14,9 @@ def left(until_s: float) -> float:
     return left_s
 
 
-def tcp(place: tuple[str, int], bind: str | None, until: float) -> socket.socket:
+def tcp(place: tuple[str, int], bind: str | None, until_s: float) -> socket.socket:
     """Return a TCP connection to a host and port."""
-    return socket.create_connection(place, left(until), (bind, 0) if bind else None)
+    return socket.create_connection(place, left(until_s), (bind, 0) if bind else None)
 
 
 def within(seconds: float, make: Callable[[], Any]) -> Any:

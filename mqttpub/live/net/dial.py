@@ -1,4 +1,4 @@
-"""Making the socket: through paho where it can, within one deadline."""
+"""Making the socket: through paho where that is possible, within one deadline."""
 
 import socket
 import ssl
@@ -11,29 +11,29 @@ from .target import Target
 from .transport import Transport
 
 
-def dial(target: Target, until: float, timeout: float, make: Callable[[], Any]) -> Any:
-    """Return a socket to the broker, with all that lies between; `make` is paho's way to it.
+def dial(target: Target, until_s: float, timeout_s: float, make: Callable[[], Any]) -> Any:
+    """Return a socket to the broker with all its layers; `make` is paho's method for it.
 
-    Raises Unusable, before anything is sent, for what cannot stand in the request of a WebSocket.
+    Raises Unusable, before anything is sent, for a value that cannot be in the request of a WebSocket.
     """
     transport = target.transport
     if transport.kind == "unix":
-        return unix_socket(transport.path, until)
+        return unix_socket(transport.path, until_s)
     if transport.kind == "websocket":
         from .websocket import check
 
         check(target)
-    sock = make() if _at_once(target) else within(until - time.monotonic(), make)
+    sock = make() if _at_once(target) else within(until_s - time.monotonic(), make)
     _without_delay(sock)
     if transport.kind == "websocket":
         from .websocket import upgrade
 
-        return upgrade(sock, target, until, timeout)
+        return upgrade(sock, target, until_s, timeout_s)
     return sock
 
 
 def _at_once(target: Target) -> bool:
-    """Whether neither a name server nor a proxy can hold up paho longer than its own timeout."""
+    """Whether neither a name server nor a proxy can delay paho beyond its own timeout."""
     host = target.host
     return not target.transport.proxy and (host == "localhost" or ":" in host or host.replace(".", "").isdigit())
 
@@ -43,24 +43,24 @@ def _without_delay(sock: Any) -> None:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
 
-def connected(target: Target, until: float) -> Any:
+def connected(target: Target, until_s: float) -> Any:
     """Return a TCP connection to the broker, through a proxy only where the target names one.
 
-    paho would also go by the variable mqtt_proxy, and by what others told PySocks.
+    paho itself would also obey the environment variable mqtt_proxy.
     """
     transport = target.transport
     if transport.proxy is None:
-        return tcp((target.host, target.port), transport.bind, until)
+        return tcp((target.host, target.port), transport.bind, until_s)
     from .proxy import through
 
-    return through(transport.proxy, target, until)
+    return through(transport.proxy, target, until_s)
 
 
-def unix_socket(path: str, until: float) -> Any:
-    """Connect to a unix socket; paho would wait for it without end, and leave it open when that fails."""
+def unix_socket(path: str, until_s: float) -> Any:
+    """Connect to a unix socket; paho would wait for it forever, and would not close it after a failure."""
     sock = socket.socket(socket.AF_UNIX)
     try:
-        sock.settimeout(left(until))
+        sock.settimeout(left(until_s))
         sock.connect(path)
     except OSError:
         sock.close()
@@ -69,12 +69,12 @@ def unix_socket(path: str, until: float) -> Any:
 
 
 def half_close(sock: Any) -> None:
-    """Say that no more will come; TLS cannot say so without losing what is still to be read."""
+    """Close the sending side; not with TLS, which would lose what is still to be read."""
     if not isinstance(sock, ssl.SSLSocket):
         try:
             sock.shutdown(socket.SHUT_WR)
         except OSError:
-            return  # gone already: reading on says so
+            return  # the connection is lost, which the next read reports
 
 
 def describe(sock: Any, transport: Transport) -> list[str]:

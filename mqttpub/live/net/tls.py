@@ -1,4 +1,4 @@
-"""TLS: the context that paho wraps its socket with, what was agreed on, and why it failed."""
+"""TLS: the context that paho wraps its socket with, the agreed parameters, and the causes of failure."""
 
 import socket
 import ssl
@@ -10,49 +10,49 @@ from ...common.words import counted
 from ..failures import NotConnected
 from .deadline import left
 from .target import Target
-from .tls_settings import settle
+from .tls_settings import apply
 from .transport import Tls
 
-DAY = 86400
+DAY_S = 86400
 
 
 class Context(ssl.SSLContext):
-    """A context that asks for the name we want, and whose handshake keeps to the deadline."""
+    """A context with the server name of the target, whose handshake ends at the deadline."""
 
     target: Target
-    until: float
-    timeout: float
+    until_s: float
+    timeout_s: float
 
     def wrap_socket(self, sock: socket.socket, *args: Any, **kwargs: Any) -> ssl.SSLSocket:
-        """Wrap a socket of paho's, who only knows the name of the host."""
+        """Wrap paho's socket; paho only knows the name of the host."""
         assert self.target.transport.tls
         kwargs["server_hostname"] = self.target.transport.tls.server_name or self.target.host
         return super().wrap_socket(sock, *args, **kwargs)
 
 
 class Socket(ssl.SSLSocket):
-    """A socket that closes when its handshake fails, which paho leaves undone."""
+    """A socket that closes when its handshake fails, because paho leaves it open."""
 
     def do_handshake(self, block: bool = False) -> None:
         """Shake hands; raises NotConnected."""
         context: Any = self.context
         try:
-            self.settimeout(left(context.until))
+            self.settimeout(left(context.until_s))
             super().do_handshake(block)
         except (OSError, ValueError) as error:
             self.close()
-            raise NotConnected(cause(error, context.target, context.timeout)) from error
+            raise NotConnected(explain(error, context.target, context.timeout_s)) from error
 
 
 Context.sslsocket_class = Socket
 
 
-def context(target: Target, until: float, timeout: float) -> Context:
+def context(target: Target, until_s: float, timeout_s: float) -> Context:
     """Return the context for a target; raises Unusable for files and names that cannot be used."""
     tls = target.transport.tls or Tls()
     made = Context(ssl.PROTOCOL_TLS_CLIENT)
-    made.target, made.until, made.timeout = target, until, timeout
-    settle(made, tls)
+    made.target, made.until_s, made.timeout_s = target, until_s, timeout_s
+    apply(made, tls)
     made.check_hostname = tls.verifies_name
     if not tls.verifies_chain:
         made.verify_mode = ssl.CERT_NONE
@@ -63,14 +63,14 @@ def context(target: Target, until: float, timeout: float) -> Context:
 
 def check(tls: Tls) -> None:
     """Raise Unusable for files and names that no connection could use."""
-    settle(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), tls)
+    apply(ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), tls)
 
 
-# what was agreed on
+# the agreed parameters
 
 
 def describe(sock: ssl.SSLSocket, tls: Tls) -> list[str]:
-    """Return lines that tell the version, the cipher, the peer and whether it was verified."""
+    """Return a line with version, cipher, peer and whether the peer was verified."""
     agreed = [(sock.version() or "").replace("TLSv", "TLS "), (sock.cipher() or ("no cipher",))[0]]
     if name := sock.selected_alpn_protocol():
         agreed.append(f"ALPN {name}")
@@ -80,7 +80,7 @@ def describe(sock: ssl.SSLSocket, tls: Tls) -> list[str]:
 
 
 def _certificate(sock: Any) -> dict[str, Any]:
-    """Return the peer's certificate; Python tells no fields of one that it did not verify, save here."""
+    """Return the peer's certificate. For one that was not verified, only a private method of Python has its fields."""
     if verified := sock.getpeercert():
         return dict(verified)
     chain = sock._sslobj.get_unverified_chain()
@@ -101,7 +101,7 @@ def _validity(certificate: dict[str, Any]) -> str:
     begins, ends = (ssl.cert_time_to_seconds(certificate[key]) for key in ("notBefore", "notAfter"))
     if now < begins:
         return f"not valid before {certificate['notBefore']}"
-    days = int(abs(ends - now) // DAY)
+    days = int(abs(ends - now) // DAY_S)
     if now < ends:
         return f"valid for {counted(days, 'more day')}"
     return f"expired {counted(days, 'day')} ago"
@@ -115,7 +115,7 @@ VERIFYING = {
     62: "the certificate of {place} is not for '{name}'",
     64: "the certificate of {place} is not for '{name}'",
 }
-"""What X509_verify_cert finds wrong, by its number; all else is a lack of trust."""
+"""Sentences for the errors of X509_verify_cert, by number; any other means that the certificate is not trusted."""
 UNTRUSTED = "the certificate of {place} is not trusted: {words}"
 
 REASONS = {
@@ -125,14 +125,14 @@ REASONS = {
     "TLSV1_ALERT_UNKNOWN_CA": "{place} does not trust the client certificate",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "{place} says that the client certificate has expired",
     "SSLV3_ALERT_CERTIFICATE_REVOKED": "{place} says that the client certificate is revoked",
-    "SSLV3_ALERT_BAD_CERTIFICATE": "{place} takes the client certificate for bad",
-    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "{place} knows none of the ALPN names",
-    "TLSV1_ALERT_PROTOCOL_VERSION": "{place} refused the TLS handshake: the versions do not meet",
-    "UNSUPPORTED_PROTOCOL": "{place} refused the TLS handshake: the versions do not meet",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "{place} rejected the client certificate",
+    "TLSV1_ALERT_NO_APPLICATION_PROTOCOL": "{place} supports none of the ALPN protocols",
+    "TLSV1_ALERT_PROTOCOL_VERSION": "{place} refused the TLS handshake: no TLS version in common",
+    "UNSUPPORTED_PROTOCOL": "{place} refused the TLS handshake: no TLS version in common",
 }
-"""What OpenSSL's reasons mean."""
+"""Sentences for OpenSSL's reasons."""
 KINDS: tuple[tuple[type[Exception], str], ...] = (
-    (TimeoutError, "no answer to the TLS handshake from {place} within {timeout:g} s"),
+    (TimeoutError, "no answer to the TLS handshake from {place} within {timeout_s:g} s"),
     (ConnectionError, REASONS["UNEXPECTED_EOF_WHILE_READING"]),
     (ssl.SSLEOFError, REASONS["UNEXPECTED_EOF_WHILE_READING"]),
     (ValueError, "'{name}' cannot be asked for in TLS: {words}"),
@@ -141,17 +141,17 @@ REFUSED = "{place} refused the TLS handshake: {words}"
 FAILED = "the TLS handshake with {place} failed: {words}"
 
 
-def cause(error: Exception, target: Target, timeout: float) -> str:
+def explain(error: Exception, target: Target, timeout_s: float) -> str:
     """Return why a handshake failed, as one sentence."""
     tls = target.transport.tls or Tls()
     return _saying(error).format(
-        place=target.place, name=tls.server_name or target.host, words=_words(error), timeout=timeout
+        place=target.place, name=tls.server_name or target.host, words=_words(error), timeout_s=timeout_s
     )
 
 
-def late_cause(error: OSError, target: Target, timeout: float) -> str | None:
-    """Return why TLS was refused after the handshake, which is when TLS 1.3 tells it."""
-    return cause(error, target, timeout) if isinstance(error, ssl.SSLError) else None
+def late_cause(error: OSError, target: Target, timeout_s: float) -> str | None:
+    """Return why TLS was refused after the handshake, as TLS 1.3 does it; None for another error."""
+    return explain(error, target, timeout_s) if isinstance(error, ssl.SSLError) else None
 
 
 def _saying(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What TLS is to use, put into a context: versions, ciphers, names and files, each blamed by itself."""
+"""The settings of TLS, applied to an ssl context: versions, ciphers, names and files; an unusable one is named."""
 
 import os
 import re
@@ -11,21 +11,21 @@ from .transport import Tls
 
 VERSIONS = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}
 HASHED_NAME = re.compile(r"[0-9a-f]{8}\.r?\d+")
-"""Names under which OpenSSL looks for certificates in a folder."""
+"""Names by which OpenSSL finds certificates in a folder."""
 _KEY_LOG = re.compile(rb"#|\s|[A-Z][A-Z0-9_]* [0-9A-Fa-f]{64} |\Z")
 ANOTHER_KEY = ("KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH")
-"""What OpenSSL says of a key that is not that of the certificate."""
+"""OpenSSL's reasons for a key that does not belong to the certificate."""
 
 
-def settle(made: ssl.SSLContext, tls: Tls) -> None:
-    """Put what was chosen into a context; raises Unusable for what cannot be used."""
-    for put in (_versions, _alpn, _ciphers, _server_name, _trust, _identify, _log_keys):
-        put(made, tls)
+def apply(made: ssl.SSLContext, tls: Tls) -> None:
+    """Apply the settings to a context; raises Unusable for one that cannot be used."""
+    for step in (_versions, _alpn, _ciphers, _server_name, _trust, _identify, _log_keys):
+        step(made, tls)
 
 
 @contextmanager
 def _blaming(part: str, sentence: str) -> Iterator[None]:
-    """Say a sentence of a field of Tls in place of what Python and OpenSSL say."""
+    """Replace the errors of Python and OpenSSL by Unusable with a sentence about a field of Tls."""
     try:
         yield
     except (ssl.SSLError, ValueError, TypeError):
@@ -56,7 +56,7 @@ def _versions(made: ssl.SSLContext, tls: Tls) -> None:
 
 def _alpn(made: ssl.SSLContext, tls: Tls) -> None:
     for name in tls.alpn:
-        with _blaming("alpn", f"'{name}' is no ALPN name: 1 to 255 characters of ASCII"):
+        with _blaming("alpn", f"'{name}' is not an ALPN name: 1 to 255 ASCII characters"):
             made.set_alpn_protocols([name])
     if tls.alpn:
         made.set_alpn_protocols(tls.alpn)
@@ -70,7 +70,7 @@ def _ciphers(made: ssl.SSLContext, tls: Tls) -> None:
 
 def _server_name(made: ssl.SSLContext, tls: Tls) -> None:
     if tls.server_name is not None:
-        with _blaming("server_name", f"'{tls.server_name}' is no name that TLS can ask for"):
+        with _blaming("server_name", f"'{tls.server_name}' is not a name that TLS can ask for"):
             made.wrap_bio(ssl.MemoryBIO(), ssl.MemoryBIO(), server_hostname=tls.server_name)
 
 
@@ -114,7 +114,7 @@ def _identify(made: ssl.SSLContext, tls: Tls) -> None:
 
 
 def _unidentified(tls: Tls, reason: str | None, asked: bool) -> Unusable:
-    """Return what is wrong with a private key, from OpenSSL's reason and whether it asked for a password."""
+    """Return the failure for an unusable private key; `asked` is whether OpenSSL asked for its password."""
     key = tls.key or tls.cert
     if reason in ANOTHER_KEY:
         return Unusable(f"'{key}' is not the key of '{tls.cert}'", "key")
@@ -129,7 +129,7 @@ def _unidentified(tls: Tls, reason: str | None, asked: bool) -> Unusable:
 
 
 def _holds_keys(path: str) -> bool:
-    """Tell whether keys can be added to a file: it is empty, or begins as a key log does."""
+    """Return whether keys can be added to a file: it is empty, or begins like a key log."""
     with open(path, "rb") as file:
         return _KEY_LOG.match(file.read(128)) is not None
 
@@ -139,7 +139,7 @@ def _log_keys(made: ssl.SSLContext, tls: Tls) -> None:
         return
     try:
         if os.path.isfile(tls.key_log) and not _holds_keys(tls.key_log):
-            raise Unusable(f"'{tls.key_log}' exists and is no key log; choose another name", "key_log")
+            raise Unusable(f"'{tls.key_log}' exists and is not a key log; choose another name", "key_log")
         os.close(os.open(tls.key_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
         made.keylog_filename = tls.key_log
     except OSError as error:

@@ -6,7 +6,7 @@ from .urls import shown_path
 
 
 class Tls(NamedTuple):
-    """What TLS is to use and to trust; without a CA file or folder it is what the system trusts."""
+    """What TLS uses and trusts; without a CA file or folder it trusts the CAs of the system."""
 
     ca_file: str | None = None
     ca_path: str | None = None
@@ -15,17 +15,17 @@ class Tls(NamedTuple):
     key_password: bytes | None = None
     alpn: tuple[str, ...] = ()
     server_name: str | None = None
-    """Name to ask for and to check, where it is not that of the host."""
+    """Name to ask for and to check; None for that of the host."""
     minimum: str | None = None
     """Lowest version: 1.2 or 1.3."""
     maximum: str | None = None
     ciphers: str | None = None
     key_log: str | None = None
-    """File that gets the secrets of the connection, for tshark."""
+    """File to which the session keys are appended, for tshark."""
     insecure: bool = False
-    """Whether to take any certificate; where a CA file or folder says whom to trust, one for any name."""
+    """Whether to accept any certificate; with a CA file or folder, a certificate of these CAs for any name."""
     any_name: bool = False
-    """Whether to take a certificate for any name."""
+    """Whether to accept a certificate for any name."""
 
     @property
     def verifies_chain(self) -> bool:
@@ -51,7 +51,7 @@ class Transport(NamedTuple):
     proxy: str | None = None
     """URL of a proxy: socks5, socks5h, socks4 or http."""
     bind: str | None = None
-    """Address of ours to connect from."""
+    """Local address to connect from."""
 
     def place(self, host: str, port: int) -> str:
         """Return where a connection goes, as people write it."""

@@ -1,7 +1,8 @@
-"""Hosts, paths, headers and the authority of a URL: what may stand in a request that others read line by line.
+"""Hosts, paths, headers and the authority of a URL: what may be in a request that others read line by line.
 
-Every such value is checked here, whichever way it came: flags, environment, profiles, URLs and the
-options of Spark. The messages never repeat a text that may hold a password.
+Every such value is checked here, whether it comes from flags, the environment, profiles, URLs or options of
+Spark. The messages never repeat a text that may hold a password. `urllib.parse.urlsplit` would not do: it drops
+line breaks and tabs in silence, ends a topic at ? and #, and accepts % without hexadecimal digits.
 """
 
 from string import ascii_letters, digits

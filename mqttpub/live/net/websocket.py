@@ -1,4 +1,7 @@
-"""WebSocket: paho's framing on a line of our own, which sees the answer to the upgrade."""
+"""WebSocket: paho's framing on a socket that records the answer to the upgrade.
+
+The framing is a private class of paho, so that --ws needs nothing but the core dependencies; tests/live/net/
+test_websocket.py fails where a new paho changes it."""
 
 import os
 from contextlib import suppress
@@ -24,39 +27,38 @@ PIECE = 1 << 16
 
 
 class Line:
-    """A socket that remembers whether it ran dry, and until the upgrade what came, all within the deadline."""
+    """A socket that notes whether it has run dry, and during the upgrade records the answer within the deadline."""
 
-    def __init__(self, sock: Any, until: float) -> None:
+    def __init__(self, sock: Any, until_s: float) -> None:
         self.sock = sock
-        self.until: float | None = until
+        self.until_s: float | None = until_s
         self.dry = False
         self.answer = bytearray()
 
     def recv(self, count: int) -> bytes:
-        """Return what came; `dry` says whether nothing is left."""
-        if self.until is not None:
-            self.sock.settimeout(left(self.until))
+        """Return the next bytes; afterwards `dry` says whether nothing is left to read."""
+        if self.until_s is not None:
+            self.sock.settimeout(left(self.until_s))
         try:
             data: bytes = self.sock.recv(count)
         except OSError as error:
             self.dry = again(error)
             raise
         self.dry = False
-        if self.until is not None:
+        if self.until_s is not None:
             self.answer += data
         return data
 
     def send(self, data: bytes | bytearray) -> int:
-        """Hand the socket what it takes."""
+        """Send what the socket takes, and return how many bytes."""
         return int(self.sock.send(data)) if data else 0
 
 
 class WebSocket(_WebsocketWrapper):
     """A socket that carries bytes in binary frames.
 
-    What it does better than paho's: its PONG and CLOSE are masked and never get between the
-    parts of another frame, a frame that brings no bytes does not hide the next one, and a
-    large frame takes time in proportion to its size.
+    It corrects paho's: PONG and CLOSE are masked and are never sent between the parts of another
+    frame, an empty frame does not hide the next one, and masking a frame takes linear time.
     """
 
     def __init__(self, line: Line, target: Target) -> None:
@@ -69,10 +71,10 @@ class WebSocket(_WebsocketWrapper):
             line, host, target.port, transport.tls is not None, transport.path,  # type: ignore[arg-type]
             lambda headers: merged(headers, transport.headers),
         )  # fmt: skip
-        line.until = None
+        line.until_s = None
 
     def _create_frame(self, opcode: int, data: Any, do_masking: int = 1) -> bytearray:
-        """Return a masked frame; replies are kept until no frame is under way."""
+        """Return a masked frame; replies are kept until no frame is being sent."""
         frame = masked(super()._create_frame(opcode, bytearray(data), 0), len(data))
         if opcode < CLOSE:
             return frame
@@ -147,7 +149,7 @@ def masked(frame: bytearray, size: int) -> bytearray:
 
 
 def merged(headers: dict[str, str], more: tuple[tuple[str, str], ...]) -> Any:
-    """Return paho's headers and ours; one of ours replaces the one of the same name."""
+    """Return paho's headers and those of the user, which replace paho's of the same name."""
     named = {name.lower() for name, _ in more}
     rows = [(name, value) for name, value in headers.items() if name.lower() not in named]
     return Rows([*rows, *more])
@@ -165,7 +167,7 @@ class Rows(list[tuple[str, str]]):
 
 
 def check(target: Target) -> None:
-    """Raise Unusable for a host, a path or a header that would say more than itself in the request."""
+    """Raise Unusable for a host, a path or a header that would change the rest of the request."""
     transport = target.transport
     part = "host"
     try:
@@ -179,20 +181,20 @@ def check(target: Target) -> None:
         raise Unusable(f"{part} of the WebSocket: {error}", part) from None
 
 
-def upgrade(sock: Any, target: Target, until: float, timeout: float) -> WebSocket:
+def upgrade(sock: Any, target: Target, until_s: float, timeout_s: float) -> WebSocket:
     """Return a WebSocket on a connected socket; raises NotConnected."""
-    line = Line(sock, until)
+    line = Line(sock, until_s)
     try:
         made = WebSocket(line, target)
         _check(line.answer, target)
     except (OSError, ValueError, IndexError) as error:
         sock.close()
-        raise NotConnected(_why(error, line.answer, target, timeout)) from error
+        raise NotConnected(_why(error, line.answer, target, timeout_s)) from error
     return made
 
 
 def _check(answer: bytes | bytearray, target: Target) -> None:
-    """Look at what paho does not; raises ValueError."""
+    """Check what paho does not check; raises ValueError."""
     status, headers = parsed(answer)
     if not status.startswith("101"):
         raise ValueError("no 101 Switching Protocols")
@@ -210,10 +212,10 @@ def parsed(answer: bytes | bytearray) -> tuple[str, dict[str, str]]:
     return first.partition(" ")[2], {name.strip().lower(): value.strip() for name, _, value in rows}
 
 
-def _why(error: Exception, answer: bytes | bytearray, target: Target, timeout: float) -> str:
+def _why(error: Exception, answer: bytes | bytearray, target: Target, timeout_s: float) -> str:
     place = target.place
     if isinstance(error, TimeoutError):
-        return f"no answer to the WebSocket upgrade from {place} within {timeout:g} s"
+        return f"no answer to the WebSocket upgrade from {place} within {timeout_s:g} s"
     if not answer:
         return f"{place} closed the connection at the WebSocket upgrade"
     if not answer.startswith(b"HTTP/"):
@@ -225,7 +227,7 @@ def _why(error: Exception, answer: bytes | bytearray, target: Target, timeout: f
 
 
 def describe(answer: bytes | bytearray, path: str) -> str:
-    """Return a line that tells what was asked for and answered."""
+    """Return a line with the request and the answer."""
     status, headers = parsed(answer)
     chosen = headers.get(HEADER.lower())
     return f"WebSocket: GET {shown_path(path)} -> {status}, {f'subprotocol {chosen}' if chosen else 'no subprotocol'}"

@@ -1,8 +1,8 @@
 """Messages that are not acknowledged yet, kept in a file until they are.
 
-Every change that an exchange depends on is on disk before its packet goes out. So a message
-survives the program, the broker and the machine, and a QoS 2 message whose session lives is
-delivered once: after a crash it goes on from PUBLISH (with DUP) or from PUBREL, whichever was
+Every change that a handshake depends on is on disk before its packet is sent. So a message
+survives the program, the broker and the machine, and a QoS 2 message whose session survives is
+delivered once: after a crash it continues from PUBLISH (with DUP) or from PUBREL, whichever was
 noted last (5.0: 4.3.3, 4.4).
 """
 
@@ -19,9 +19,9 @@ from .store import OutboxError, OutboxNotWritten, Store, seal
 __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
 
 STORED, SENT, RELEASED, DOUBTFUL = range(4)
-"""How far a message has come: kept only; perhaps sent; PUBREC came, so it is not sent again; nobody can know."""
+"""State of a message: only kept; perhaps sent; PUBREC received, so it is not sent again; unknown."""
 PLACEHOLDER = 1
-"""Packet Identifier in stored packets that have none of their own yet."""
+"""Packet Identifier in stored packets to which none is assigned yet."""
 
 
 class Kept(NamedTuple):
@@ -53,7 +53,7 @@ class Outbox:
         """Close the file."""
         self._store.close()
 
-    # what it is for
+    # the session it belongs to
 
     @property
     def client_id(self) -> str | None:
@@ -77,7 +77,7 @@ class Outbox:
     def add(self, messages: Iterable[Message], place: tuple[str, int] | None = None) -> list[Message]:
         """Keep new messages and return them with their numbers as tokens.
 
-        `place` is the input and the offset in it after them, to go on from after a crash.
+        `place` is the input and the offset in it after them, from which to continue after a crash.
         """
         with self._store.change() as change:
             head = change.head
@@ -88,7 +88,7 @@ class Outbox:
         return numbered
 
     def place(self, input: str) -> int:
-        """Return the offset up to which an input was taken by an earlier run; 0 for another input."""
+        """Return the offset up to which an earlier run read an input; 0 for another input."""
         head = self._store.head
         return head.place if head.input == input else 0
 
@@ -101,7 +101,7 @@ class Outbox:
     def note(
         self, sent: Sequence[OutgoingMessage], released: Sequence[OutgoingMessage], ended: Sequence[OutgoingMessage]
     ) -> None:
-        """Write down what is about to be sent, what PUBREL is about to be sent for, and what has ended."""
+        """Write down which messages are about to be sent, which PUBREL packets are, and which messages have ended."""
         with self._store.change() as change:
             change.execute(
                 f"UPDATE message SET state = {SENT}, packet_id = ?, seal = seal(number, {SENT}, ?, packet) "
@@ -133,7 +133,7 @@ class Outbox:
     def kept(self, version: Version, *, begun: bool) -> Iterator[Kept]:
         """Yield the messages that were begun, or those that were not, in order; memory stays small.
 
-        Those that are added in the meantime are not among them: whoever adds a message has it.
+        Messages that are added in the meantime are not among them: the caller that added them has them.
         """
         return self._kept(version, (SENT, RELEASED) if begun else (STORED, STORED), self._store.head.last)
 

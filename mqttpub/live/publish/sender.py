@@ -194,11 +194,11 @@ class Sender:
     # connections
 
     def forget_output(self) -> None:
-        """Drop what a lost connection did not take; `resume` puts it out anew."""
+        """Drop what a lost connection did not send; `resume` puts it into the output again."""
         self._output.clear()
 
     def resume(self, session_present: bool) -> Resumed:
-        """Put out what has to be sent again on a new connection, in the order it began (5.0: 4.4).
+        """Put into the output what must be sent again on a new connection, in the original order (5.0: 4.4).
 
         Where the broker has lost the session, QoS 1 messages start from the beginning, and whether
         QoS 2 messages arrived cannot be known: they become doubtful.

@@ -47,17 +47,17 @@ class OutboxNotWritten(Failure):
 
 
 class Head(NamedTuple):
-    """What an outbox knows beside its messages."""
+    """What an outbox stores besides its messages."""
 
     client_id: bytes | None = None
     version: str | None = None
     input: str | None = None
     place: int = 0
-    """Offset in the input after the last message that was kept."""
+    """Offset in the input, in bytes, after the last message that was kept."""
     messages: int = 0
-    """How many messages there are."""
+    """Number of messages."""
     last: int = 0
-    """Number of the newest message that there ever was."""
+    """Number of the newest message ever kept."""
 
 
 class Change:
@@ -186,10 +186,10 @@ class Store:
             raise self._damaged("its tables are not those of an outbox")
         heads = base.execute("SELECT * FROM head").fetchall()
         if len(heads) != 1 or seal(*heads[0][:-1]) != heads[0][-1]:
-            raise self._damaged("its head is not what was written")
+            raise self._damaged("its head was changed")
         head = Head(*heads[0][:-1])
         for (number,) in base.execute(_BROKEN):
-            raise self._damaged(f"message {number} is not what was written")
+            raise self._damaged(f"message {number} was changed")
         ((count,),) = base.execute("SELECT count(*) FROM message").fetchall()
         if count != head.messages:
             raise self._damaged(f"it holds {count} messages, but {head.messages} were kept")
@@ -199,12 +199,13 @@ class Store:
 
     @contextmanager
     def _sentences(self, *, opening: bool = False) -> Iterator[None]:
-        """Turn the errors of SQLite and of the system into ours; of a broken table SQLite quotes what is no text."""
+        """Turn the errors of SQLite and of the system into those of an outbox."""
         try:
             yield
         except OSError as error:
             raise OutboxError(f"'{self.path}' cannot be used as an outbox: {error.strerror}") from error
         except UnicodeDecodeError:
+            # SQLite quotes bytes of a broken table in its message.
             raise self._damaged("its tables are not those of an outbox") from None
         except sqlite3.Error as error:
             raise self._failure(error, opening) from error
@@ -221,7 +222,7 @@ class Store:
 
     def _damaged(self, how: str) -> OutboxError:
         return OutboxError(
-            f"the outbox '{self.path}' is damaged: {how}; move it away to begin a new one "
+            f"the outbox '{self.path}' is damaged: {how}; move it away to start a new one "
             "(sqlite3 FILE .recover shows what is left of it)"
         )
 

@@ -366,5 +366,5 @@ def test_never_more_than_the_rate_and_waiting_is_enough(per_second: float, pause
 
 @pytest.mark.parametrize("per_second", [0.0, -1.0, float("inf"), float("nan")])
 def test_a_rate_is_above_0(per_second: float) -> None:
-    with pytest.raises(ValueError, match="messages a second is no rate above 0"):
+    with pytest.raises(ValueError, match="the rate must be above 0"):
         Rate(per_second)

@@ -127,18 +127,18 @@ UNUSABLE: dict[str, tuple[Make, str, str]] = {
     ),
     "long ALPN": (
         lambda files: Tls(alpn=("ok", "x" * 256)), "alpn",
-        f"'{'x' * 256}' is no ALPN name: 1 to 255 characters of ASCII",
+        f"'{'x' * 256}' is not an ALPN name: 1 to 255 ASCII characters",
     ),
-    "empty ALPN": (lambda files: Tls(alpn=("",)), "alpn", "'' is no ALPN name: 1 to 255 characters of ASCII"),
-    "ALPN, not ASCII": (lambda files: Tls(alpn=("ä",)), "alpn", "'ä' is no ALPN name: 1 to 255 characters of ASCII"),
+    "empty ALPN": (lambda files: Tls(alpn=("",)), "alpn", "'' is not an ALPN name: 1 to 255 ASCII characters"),
+    "ALPN, not ASCII": (lambda files: Tls(alpn=("ä",)), "alpn", "'ä' is not an ALPN name: 1 to 255 ASCII characters"),
     "versions": (
         lambda files: Tls(minimum="1.3", maximum="1.2"), "maximum", "1.2 is below the lowest version, 1.3",
     ),
-    "name": (lambda files: Tls(server_name=".x"), "server_name", "'.x' is no name that TLS can ask for"),
-    "no name": (lambda files: Tls(server_name=""), "server_name", "'' is no name that TLS can ask for"),
+    "name": (lambda files: Tls(server_name=".x"), "server_name", "'.x' is not a name that TLS can ask for"),
+    "no name": (lambda files: Tls(server_name=""), "server_name", "'' is not a name that TLS can ask for"),
     "key log, a certificate": (
         lambda files: Tls(key_log=str(files.pair.cert)), "key_log",
-        "'{}/ca/client.crt' exists and is no key log; choose another name",
+        "'{}/ca/client.crt' exists and is not a key log; choose another name",
     ),
     "key log, a folder": (
         lambda files: Tls(key_log=str(files.folder)), "key_log", "cannot write '{}': Is a directory",
@@ -187,7 +187,7 @@ FLAGS: dict[str, tuple[str, str]] = {
     "versions": (
         "--tls-version 1.3 --tls-max-version 1.2", "--tls-max-version: 1.2 is below the lowest version, 1.3",
     ),
-    "sni": ("--sni .x", "--sni: '.x' is no name that TLS can ask for"),
+    "sni": ("--sni .x", "--sni: '.x' is not a name that TLS can ask for"),
     "key log": ("--key-log {}/gone/x", "--key-log: cannot write '{}/gone/x': No such file or directory"),
 }  # fmt: skip
 

@@ -288,10 +288,10 @@ def test_a_message_more_or_less_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "outbox"
     for statement, said in (
         ("DELETE FROM message WHERE number = 2", "it holds 2 messages, but 3 were kept"),
-        ("UPDATE message SET state = 0 WHERE number = 3", "message 3 is not what was written"),
-        ("UPDATE message SET packet = replace(packet, 'c', 'd')", "message 1 is not what was written"),
-        ("UPDATE head SET client_id = CAST('you' AS BLOB)", "its head is not what was written"),
-        ("DELETE FROM head", "its head is not what was written"),
+        ("UPDATE message SET state = 0 WHERE number = 3", "message 3 was changed"),
+        ("UPDATE message SET packet = replace(packet, 'c', 'd')", "message 1 was changed"),
+        ("UPDATE head SET client_id = CAST('you' AS BLOB)", "its head was changed"),
+        ("DELETE FROM head", "its head was changed"),
         ("CREATE TABLE more (x)", "its tables are not those of an outbox"),
     ):
         path.unlink(missing_ok=True)
@@ -305,7 +305,7 @@ def test_a_message_more_or_less_is_damage(tmp_path: Path) -> None:
         with pytest.raises(OutboxError) as caught:
             Outbox(str(path))
         assert str(caught.value) == (
-            f"the outbox '{path}' is damaged: {said}; move it away to begin a new one "
+            f"the outbox '{path}' is damaged: {said}; move it away to start a new one "
             "(sqlite3 FILE .recover shows what is left of it)"
         )
 

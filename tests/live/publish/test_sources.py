@@ -7,7 +7,7 @@ import sys
 import click
 import pytest
 
-from mqttpub.cli.pub.messages import Lines, Manner
+from mqttpub.cli.pub.messages import LineFormat, Lines
 from mqttpub.live.publish.sources import Batched, Streamed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
@@ -19,7 +19,7 @@ def lines() -> Lines:
     def complain(text: str) -> None:
         raise AssertionError(text)
 
-    return Lines(Manner(Publish(topic="a"), Version.V5), complain)
+    return Lines(LineFormat(Publish(topic="a"), Version.V5), complain)
 
 
 def test_a_line_is_there_as_soon_as_it_is_written() -> None:
