@@ -1,4 +1,4 @@
-"""The packets that take part in exchanges, as numbers and texts by name."""
+"""The packets that take part in exchanges, as columns of numbers and texts."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ...spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, S
 from ..arrow import NO_TIME, Mask, Rows, encoded, numbers, replaced, values
 from ..reassemble.frames import NONE
 from ..schema import PACKETS
-from .sessions import Left, Moment
+from .sessions import SessionEvent, UnfinishedMessage
 
 CODES = 16
 ACKS = (Puback, Pubrec, Pubrel, Pubcomp)
@@ -24,24 +24,24 @@ TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "r
 
 
 def kinds(*packets: type[Packet]) -> Mask:
-    """Return for each packet type whether it is one of these."""
+    """Return for each packet type, 0 to 15, whether it is one of these."""
     found: Mask = np.isin(np.arange(CODES), [cls.code for cls in packets])
     return found
 
 
 _PAIRED, _ACK = kinds(Publish, *ACKS, *SUBSCRIBING), kinds(*ACKS)
 _ANSWER = kinds(Puback, Pubrec, Pubcomp, Suback, Unsuback)
-"""Packets that come from the other end than the request."""
+"""Packets whose sender is not the sender of the exchange."""
 _OF_SEVERAL = kinds(Suback, Unsuback)
 
 
 @dataclass(frozen=True)
-class Legs:
-    """Packets of exchanges; all arrays have one element for each."""
+class HandshakePackets:
+    """Packets of exchanges; all arrays have one element for each packet."""
 
     numbers: dict[str, NDArray[np.int64]]
     """`code`, `qos`, `dup`, `packet_id`, `sender` (index into SENDERS), `reason`, `told`, `size` (of the payload),
-    `time` (microseconds), `frame`, `pos`; and what a leg stands for, itself and others: `packets`, `dups`."""
+    `time` (microseconds), `frame`, `pos`; `packets` and `dups`: how many packets, and with DUP, it stands for."""
     texts: dict[str, pa.Array]
 
     def __getitem__(self, name: str) -> NDArray[np.int64]:
@@ -50,40 +50,40 @@ class Legs:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of packets."""
         return len(self.numbers["code"])
 
-    def take(self, rows: Rows, names: Iterable[str] = TEXTS) -> "Legs":
-        """Return some of them, with the texts of these names."""
+    def take(self, rows: Rows, names: Iterable[str] = TEXTS) -> "HandshakePackets":
+        """Return some of the packets, with the texts of these names."""
         places = numbers(rows)
         texts = {name: self.texts[name].take(places) for name in names}
-        return Legs({name: column[rows] for name, column in self.numbers.items()}, texts)
+        return HandshakePackets({name: column[rows] for name, column in self.numbers.items()}, texts)
 
-    def compact(self) -> "Legs":
-        """Return the same with no words in the dictionaries of texts that stand nowhere."""
+    def compact(self) -> "HandshakePackets":
+        """Return the same, with dictionaries of only the texts that occur."""
         texts = {name: each.cast(pa.string()).dictionary_encode() if pa.types.is_dictionary(each.type) else each
                  for name, each in self.texts.items()}  # fmt: skip
-        return Legs(self.numbers, texts)
+        return HandshakePackets(self.numbers, texts)
 
-    def joined(self, more: "Legs") -> "Legs":
-        """Return these and more behind them."""
-        return Legs(
+    def joined(self, more: "HandshakePackets") -> "HandshakePackets":
+        """Return these packets followed by others."""
+        return HandshakePackets(
             {name: np.concatenate((column, more[name])) for name, column in self.numbers.items()},
             {name: pa.concat_arrays((column, more.texts[name])) for name, column in self.texts.items()},
         )
 
 
-def legs_of(packets: pa.RecordBatch) -> Legs:
-    """Return the packets that take part in exchanges: those with a Packet Identifier, and no QoS 3."""
+def handshake_packets(packets: pa.RecordBatch) -> HandshakePackets:
+    """Return the packets that take part in exchanges: those with a Packet Identifier, and not QoS 3."""
     code, qos = integers(packets["type_code"]), integers(packets["qos"])
     packet_id = integers(packets["packet_id"])
     known = _PAIRED[code]
     rows = np.flatnonzero(known & (packet_id != NONE) & ((code != Publish.code) | (qos == 1) | (qos == 2)))
     packets = packets.take(numbers(rows)) if len(rows) < len(code) else packets
-    return _legs(packets, {"code": code[rows], "qos": qos[rows], "packet_id": packet_id[rows]})
+    return _numbers_and_texts(packets, {"code": code[rows], "qos": qos[rows], "packet_id": packet_id[rows]})
 
 
-def _legs(packets: pa.RecordBatch, known: dict[str, NDArray[np.int64]]) -> Legs:
+def _numbers_and_texts(packets: pa.RecordBatch, known: dict[str, NDArray[np.int64]]) -> HandshakePackets:
     code = known["code"]
     time = packets["time"]
     dup = integers(pc.fill_null(packets["dup"], False))
@@ -105,21 +105,21 @@ def _legs(packets: pa.RecordBatch, known: dict[str, NDArray[np.int64]]) -> Legs:
         "dups": dup,
         "resumed": np.zeros(len(code), np.int64),
     }
-    return Legs(found, {name: _text(packets[name]) for name in TEXTS})
+    return HandshakePackets(found, {name: _text(packets[name]) for name in TEXTS})
 
 
 def _text(column: pa.Array) -> pa.Array:
-    """Return texts that come many times as a dictionary."""
+    """Return a column of texts as a dictionary, others as they are."""
     return column.dictionary_encode() if pa.types.is_string(column.type) else column
 
 
-def no_legs() -> Legs:
-    """Return none."""
-    return legs_of(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))
+def no_handshake_packets() -> HandshakePackets:
+    """Return an empty set of packets."""
+    return handshake_packets(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))
 
 
-def resuming(legs: Legs, found: dict[int, Left]) -> Legs:
-    """Return legs of which some resume a message; an ack then has its topic and size."""
+def resuming(legs: HandshakePackets, found: dict[int, UnfinishedMessage]) -> HandshakePackets:
+    """Return the packets, those in `found` marked as resuming a message; an ack gets its topic and size."""
     known, texts = {**legs.numbers}, {**legs.texts}
     rows = np.array(sorted(found), np.int64)
     acks = rows[legs["code"][rows] != Publish.code]
@@ -128,20 +128,20 @@ def resuming(legs: Legs, found: dict[int, Left]) -> Legs:
     known["size"][acks] = [found[row].size for row in acks.tolist()]
     topics = [found[row].topic for row in acks.tolist()]
     texts["resolved_topic"] = replaced(texts["resolved_topic"], acks, topics)
-    return Legs(known, texts)
+    return HandshakePackets(known, texts)
 
 
-def forgetting(packets: pa.RecordBatch) -> list[Moment]:
-    """Return each CONNACK that says that the server has no session of the client."""
+def forgetting(packets: pa.RecordBatch) -> list[SessionEvent]:
+    """Return each CONNACK that says that the server has no session of the client (Session Present 0)."""
     code, codes = integers(packets["type_code"]), integers(packets["reason_code"])
     told = (code == Connack.code) & (codes != NONE) & (integers(packets["session_present"]) != 1)
     rows = packets.select(["frame", "pos", "client_id"]).take(numbers(np.flatnonzero(told)))
-    return [Moment(frame, False, pos, client, -1, 0, Connack.code)
+    return [SessionEvent(frame, False, pos, client, -1, 0, Connack.code)
             for frame, pos, client in zip(*(column.to_pylist() for column in rows), strict=True) if client]  # fmt: skip
 
 
 def _reasons(packets: pa.RecordBatch, code: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the Reason Codes of acks; of several in one ack the highest."""
+    """Return the Reason Codes of acks, the highest of several in one ack, NONE for other packets."""
     reason = np.where(_ACK[code], integers(packets["reason_code"]), NONE)
     several = np.flatnonzero(_OF_SEVERAL[code])
     lists = packets["reason_codes"].take(numbers(several)).to_pylist()
@@ -150,6 +150,6 @@ def _reasons(packets: pa.RecordBatch, code: NDArray[np.int64]) -> NDArray[np.int
 
 
 def integers(column: pa.Array, none: int = NONE) -> NDArray[np.int64]:
-    """Return a column of numbers or flags, another number for null."""
+    """Return a column of numbers or flags as int64, `none` for null."""
     column = column.cast(pa.int64())
     return values(column.fill_null(none) if column.null_count else column)

@@ -1,8 +1,8 @@
 """Rows of `packets` to rows of `exchanges`: which packets belong together, all connections at once.
 
-What an exchange is, exactly (as `conversation.exchanges.Exchanges` has it):
+The rules, which are those of `traffic.exchanges`:
 
-Packets with a Packet Identifier are looked at: PUBLISH of QoS 1 and 2, PUBACK, PUBREC, PUBREL,
+Packets with a Packet Identifier take part: PUBLISH of QoS 1 and 2, PUBACK, PUBREC, PUBREL,
 PUBCOMP, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK. The sender of an exchange is the end that sent
 PUBLISH, PUBREL, SUBSCRIBE or UNSUBSCRIBE; for the others it is the opposite end. For each
 (connection, sender, packet_id), in the order (frame, pos within a direction; else as they came),
@@ -12,14 +12,14 @@ there is at most one open exchange:
   belongs to the open one if that has a PUBLISH, and a subscription if that has Topic Filters.
 - An ack belongs to the open one if it answers it: PUBACK a PUBLISH of QoS 1; PUBREC, PUBREL and
   PUBCOMP one of QoS 2 or an exchange that an ack began; SUBACK and UNSUBACK theirs. If it does not,
-  it is an exchange of its own, and the open one goes on. Where none is open, it begins one.
+  it is an exchange of its own, and the open one stays open. If none is open, it begins one.
 - PUBACK, PUBCOMP, SUBACK, UNSUBACK, and PUBREC with a Reason Code of 0x80 or above, end it:
   `refused` where that code is 0x80 or above (of several the highest), else `complete`.
-- What is open when its connection is at its end (both ends have closed, or one has reset it) is `unfinished`.
+- An exchange that is open when its connection ends (both ends have closed, or one has reset it) is `unfinished`.
 - Whatever its end, an exchange without PUBLISH and without Topic Filters is an `orphan`.
 
 QoS 0 is in `packets` only, as there is nothing to pair. An exchange that an earlier connection of
-the client left unfinished goes on as one of its own, with `resumed` (see `sessions`).
+the client left unfinished continues as a new one, with `resumed` (see `sessions`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -38,19 +38,28 @@ from ..arrow import NO_TIME, Rows, coded, encoded, numbers
 from ..decode.decode import key
 from ..reassemble.frames import NONE, Frames, LastRows
 from ..schema import CODED_EXCHANGES, TIME, plain
-from .handshakes import CODES, SENDERS, Legs, forgetting, kinds, legs_of, no_legs, resuming
-from .sessions import Left, Moment, Sessions
+from .handshakes import (
+    CODES,
+    SENDERS,
+    HandshakePackets,
+    forgetting,
+    handshake_packets,
+    kinds,
+    no_handshake_packets,
+    resuming,
+)
+from .sessions import SessionEvent, Sessions, UnfinishedMessage
 from .transitions import DOES, ORPHANS, THEN, Act, states, symbols
 
 MOST_TURNS = 8
-"""How often it is looked again at what is resumed, when that changes what is left."""
+"""Most passes over the sessions, as a resumed message may change which messages are left unfinished."""
 MOST_OPEN = 200_000
-"""Open exchanges that are remembered; the oldest make room."""
+"""Most open exchanges that are remembered; the oldest are forgotten."""
 LATER = 2**63 - 1
-"""Record of what comes behind all packets."""
+"""Stands for a record after all packets."""
 _REQUEST = kinds(Publish, Subscribe, Unsubscribe)
 _QOS = np.full(CODES, NONE)
-"""By packet type, the QoS that an ack belongs to."""
+"""By packet type, the QoS that an ack is for."""
 _QOS[[Puback.code]], _QOS[[Pubrec.code, Pubrel.code, Pubcomp.code]] = 1, 2
 _LEGS: dict[str, type[Packet]] = {
     "publish": Publish,
@@ -63,22 +72,22 @@ _OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan", None)
 COMPLETE, REFUSED, UNFINISHED, SUPERSEDED, ORPHAN, OPEN = range(6)
 _TYPES = [TYPES[code].name if code in TYPES else None for code in range(CODES)]
 _KINDS = [None, "QoS 1", "QoS 2", *_TYPES[3:]]
-"""By the QoS, or else by the packet type, what kind of exchange it is."""
+"""The kind of an exchange, by the QoS of a message or else the packet type."""
 
 
 class Close(NamedTuple):
-    """A connection came to its end."""
+    """The end of a connection."""
 
     connection: str
     """Its key."""
     frame: int
-    """Behind the packets of this record; LATER behind all."""
+    """The record after whose packets it ended; LATER for the end of the capture."""
 
 
 def closes(frames: Frames, closings: Closings[str], name: Callable[[Endpoints], str] = key) -> list[Close]:
-    """Return which connections came to their end with frames; `name` gives the keys of connections.
+    """Return the connections that ended with these frames; `name` gives the key of a connection.
 
-    `closings` knows of those before.
+    `closings` has the state of earlier frames.
     """
     last = LastRows(frames)
     found = (each for each in frames.others if isinstance(each, Closed))
@@ -87,56 +96,56 @@ def closes(frames: Frames, closings: Closings[str], name: Callable[[Endpoints], 
 
 
 def _last(frames: Frames, event: Closed, last: LastRows) -> int:
-    """Return the record after which a connection is at its end."""
+    """Return the record after whose packets a connection ended."""
     if event.how == "end":
         return LATER
-    # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
+    # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
     row = last.of(event.ends) if event.how == "FIN" else NONE
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
 
 
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-    """Return the exchanges of all packets; what is open at the end is `unfinished`."""
+    """Return the exchanges of all packets; those open at the end are `unfinished`."""
     pairing = Pairing()
     return plain(pa.concat_batches([pairing.add(packets, closed), pairing.finish()]))
 
 
 class Pairing:
-    """Pairs the packets of batches that follow one another; it can be pickled between them.
+    """Pairs the packets of consecutive batches; can be pickled between them.
 
-    What is open is kept as a few of its packets: the first, the first of each type, and the last.
+    An open exchange is kept as a few of its packets: the first, the first of each type, and the last.
     """
 
     def __init__(self) -> None:
         self.forgotten = 0
-        """Open exchanges that made room for others and are reported nowhere."""
-        self._open = no_legs()
+        """Number of open exchanges that were forgotten without being reported."""
+        self._open = no_handshake_packets()
         self._sessions = Sessions()
 
     def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-        """Take rows of `packets`, and the closes among them; return the exchanges that they end, with dictionaries.
+        """Read rows of `packets` and the closes among them; return the exchanges that they end, texts as dictionaries.
 
-        They stand in the order in which they began. Frames of one batch count on, so that a close
-        is behind the packets of its connection whose frame is not higher.
+        Exchanges are in the order in which they began. A close comes after the packets of its connection whose frame
+        is not higher.
         """
-        return self._paired(self._open.joined(legs_of(packets)), closed, forgetting(packets))
+        return self._paired(self._open.joined(handshake_packets(packets)), closed, forgetting(packets))
 
     def finish(self) -> pa.RecordBatch:
-        """Return what is left open, as `unfinished`."""
+        """Return the exchanges that are still open, as `unfinished`."""
         left = self._open.texts["connection"].unique().to_pylist()
         return self._paired(self._open, [Close(connection, LATER) for connection in left], [])
 
-    def _paired(self, legs: Legs, closed: Iterable[Close], moments: list[Moment]) -> pa.RecordBatch:
+    def _paired(self, legs: HandshakePackets, closed: Iterable[Close], moments: list[SessionEvent]) -> pa.RecordBatch:
         connection, closing = _connections(legs, list(closed), self._open.count)
         identifier = (connection * len(SENDERS) + legs["sender"]) << 16 | legs["packet_id"]
         order = np.argsort(identifier, kind="stable")
         exchanges = _Exchanges(legs, order, identifier, closing)
-        found: dict[int, Left] = {}
+        found: dict[int, UnfinishedMessage] = {}
         for _ in range(MOST_TURNS):
             course = self._sessions.resumed([*moments, *exchanges.moments(self._open.count)])
             if course.found == found:
                 break
-            # What is resumed may change what belongs together, and that in turn what is left.
+            # A resumed message may change which packets belong together, and so which messages are left unfinished.
             found = course.found
             exchanges = _Exchanges(resuming(legs, found), order, identifier, closing)
         self._sessions.keep(course)
@@ -148,13 +157,13 @@ class Pairing:
         begun = np.flatnonzero(kept["begins"])
         if len(begun) > MOST_OPEN:
             self.forgotten += len(begun) - MOST_OPEN
-            # Legs stand in the order of the packets, so those of an exchange are not side by side.
+            # Packets are in the order of the capture, so those of one exchange are not next to each other.
             newest = np.sort(kept["exchange"][begun[-MOST_OPEN:]])
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
-        self._open = Legs({name: kept[name] for name in self._open.numbers}, kept.texts).compact()
+        self._open = HandshakePackets({name: kept[name] for name in self._open.numbers}, kept.texts).compact()
 
 
-def _connections(legs: Legs, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
+def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
     """Return a number for each leg that tells its connection, up to and after a close, and the frame of the next close.
 
     What comes behind a close is paired anew. Where none comes, the frame is NONE. The first
@@ -177,9 +186,9 @@ def _connections(legs: Legs, closed: list[Close], carried: int) -> tuple[Rows, R
 
 
 class _Exchanges:
-    """The exchanges of some legs. Rows are sorted by identifier, legs are as they came."""
+    """The exchanges of some packets; rows are sorted by identifier, packets are in the order of the capture."""
 
-    def __init__(self, legs: Legs, order: Rows, identifier: Rows, closing: Rows) -> None:
+    def __init__(self, legs: HandshakePackets, order: Rows, identifier: Rows, closing: Rows) -> None:
         self.legs = legs
         self.order = order
         identifier = identifier[order]
@@ -190,13 +199,13 @@ class _Exchanges:
         act = DOES[symbol, before]
         self.start = np.flatnonzero((act != Act.JOIN) & (act != Act.CLOSE))
         self.number = _numbers(act, self.start)
-        """The exchange that each row belongs to; the first row of each is in `start`."""
+        """The exchange of each row; `start` has the first row of each exchange."""
         grouped = np.argsort(self.number, kind="stable")
         stop = np.cumsum(np.bincount(self.number, minlength=len(self.start)))
         self.last = grouped[stop - 1] if len(stop) else stop
-        """The last row of each."""
+        """The last row of each exchange."""
         self.begins = act[self.start]
-        """What the first row of each does."""
+        """What the first row of each exchange does."""
         self.closing = closing
         opened = np.where(self.begins == Act.BEGIN, THEN[symbol[self.start], before[self.start]], 0)
         self.orphan = np.isin(opened, ORPHANS) & (legs["resumed"][order[self.start]] == 0)
@@ -204,7 +213,7 @@ class _Exchanges:
         self.outcome = np.where(self.orphan & (self.ending != OPEN), ORPHAN, self.ending)
 
     def _endings(self, act: NDArray[np.int8], identifier: Rows) -> NDArray[np.int64]:
-        """Return how each ends, be it an orphan or not."""
+        """Return the outcome of each exchange, ignoring whether it is an orphan."""
         start, last = self.start, self.last
         ended = (act[last] != Act.JOIN) & (act[last] != Act.BEGIN)
         refused = self.legs["reason"][self.order[last]] >= 0x80
@@ -216,8 +225,8 @@ class _Exchanges:
         outcome[(outcome == OPEN) & (self.closing[self.order[start]] != NONE)] = UNFINISHED
         return outcome
 
-    def moments(self, carried: int) -> Iterator[Moment]:
-        """Yield what may resume a message of an earlier connection, and what is left of messages by closes."""
+    def moments(self, carried: int) -> Iterator[SessionEvent]:
+        """Yield the packets that may resume a message, and the closes that leave messages unfinished."""
         legs, index = self.legs, self.order[self.start]
         code = legs["code"][index]
         message = (code == Publish.code) | (_QOS[code] != NONE)
@@ -225,7 +234,7 @@ class _Exchanges:
         yield from self._moments(index[anew & (self.begins != Act.ALONE) & (index >= carried)], close=False)
         yield from self._moments(index[message & (self.ending == UNFINISHED)], close=True)
 
-    def _moments(self, index: Rows, *, close: bool) -> Iterator[Moment]:
+    def _moments(self, index: Rows, *, close: bool) -> Iterator[SessionEvent]:
         legs = self.legs.take(index, ("client_id", "connection", "resolved_topic"))
         when = self.closing[index] if close else legs["frame"]
         columns = (when, legs["pos"], index, legs["sender"] << 16 | legs["packet_id"], legs["code"])
@@ -235,12 +244,12 @@ class _Exchanges:
             *(each.tolist() for each in columns), *(each.to_pylist() for each in texts),
             *(each.tolist() for each in about), strict=True,
         ):  # fmt: skip
-            left = Left(topic, size, qos, connection) if code == Publish.code or resumed else None
+            left = UnfinishedMessage(topic, size, qos, connection) if code == Publish.code or resumed else None
             if client is not None:
-                yield Moment(frame, close, pos, client, leg, name, code, connection, left)
+                yield SessionEvent(frame, close, pos, client, leg, name, code, connection, left)
 
-    def left(self) -> Legs:
-        """Return the legs by which open exchanges are remembered, as they came.
+    def left(self) -> HandshakePackets:
+        """Return the packets that open exchanges are kept as, in the order of the capture.
 
         `begins` tells which of them begin one, and `exchange` which belong together. What a leg
         that is not kept counts for, the first one counts for.
@@ -256,10 +265,12 @@ class _Exchanges:
             missing = _sums(exchange, self.legs[name][index], len(self.start))
             missing -= _sums(self.number[kept], legs[name], len(self.start))
             legs.numbers[name] = legs[name] + np.where(begins, missing[self.number[kept]], 0)
-        return Legs({**legs.numbers, "begins": begins.astype(np.int64), "exchange": self.number[kept]}, legs.texts)
+        return HandshakePackets(
+            {**legs.numbers, "begins": begins.astype(np.int64), "exchange": self.number[kept]}, legs.texts
+        )
 
     def rows(self) -> pa.RecordBatch:
-        """Return the exchanges that ended, in the order in which they began."""
+        """Return the exchanges that ended, in the order in which they began, as rows of `exchanges`."""
         ended = np.flatnonzero(self.outcome != OPEN)
         ended = ended[np.argsort(self.order[self.start[ended]], kind="stable")]
         begin = self.legs.take(self.order[self.start[ended]])
@@ -288,7 +299,7 @@ class _Exchanges:
 
 
 def _numbers(act: NDArray[np.int8], start: Rows) -> Rows:
-    """Return for each row the number of the exchange that it belongs to."""
+    """Return the number of the exchange of each row."""
     places = np.arange(len(act))
     opener = np.maximum.accumulate(np.where((act == Act.BEGIN) | (act == Act.BOTH), places, 0))
     rank = np.zeros(len(act), np.int64)
@@ -300,8 +311,8 @@ def _sums(group: Rows, values: Rows, count: int) -> Rows:
     return np.bincount(group, values, count).astype(np.int64)
 
 
-def _about(begin: Legs, end: Legs) -> dict[str, pa.Array]:
-    """Return the columns that the first and the last packet tell."""
+def _about(begin: HandshakePackets, end: HandshakePackets) -> dict[str, pa.Array]:
+    """Return the columns that follow from the first and the last packet."""
     code = begin["code"]
     qos = np.where(code == Publish.code, begin["qos"], _QOS[code])
     requested = _REQUEST[code] & (begin["time"] != NO_TIME) & (end["time"] != NO_TIME)

@@ -1,10 +1,9 @@
-"""Exchanges that go on on the next connection of a client (5.0: 4.1, 4.4).
+"""Messages whose exchange continues on the next connection of a client (5.0: 4.1, 4.4).
 
-What a connection leaves unfinished is remembered for its client, if it is a message. A PUBLISH
-with DUP that begins an exchange, or an ack that no open one waits for, takes what an earlier
-connection of its client left under the same sender and Packet Identifier; the exchange is then
-`resumed`, an ack only if it answers what was left. A CONNACK without Session Present means that
-the server knows nothing of all that.
+A message that is unfinished when its connection closes is remembered for its client. A PUBLISH with DUP that begins an
+exchange, or an ack that does not answer an open one, resumes the message that an earlier connection of its client left
+with the same sender and Packet Identifier; an ack only if it answers that message. The new exchange is then `resumed`.
+A CONNACK without Session Present means that the server has forgotten all of these messages.
 """
 
 from collections.abc import Iterable
@@ -14,58 +13,58 @@ from ...common.lru import WeightedLru
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 
 MEMORY = 32 << 20
-"""About how many bytes it takes to remember what clients left; the one longest ago makes room."""
+"""Approximate bytes for unfinished messages; those of the client unused for longest are forgotten first."""
 _ENTRY = 300
 _ANSWERED = {1: frozenset((Puback.code,)), 2: frozenset((Pubrec.code, Pubrel.code, Pubcomp.code))}
 
 
-class Left(NamedTuple):
-    """A message that a connection left unfinished."""
+class UnfinishedMessage(NamedTuple):
+    """A message that was unfinished when its connection closed."""
 
     topic: str | None
     size: int
     qos: int
     connection: str
-    """The key of the connection that left it."""
+    """Key of the connection that closed."""
 
 
-class Moment(NamedTuple):
-    """Something that matters to a session; they sort by when it happened."""
+class SessionEvent(NamedTuple):
+    """A packet or a close that changes a session; the first three fields sort events by time."""
 
     frame: int
     close: bool
-    """Whether it is the close of a connection, which is behind the packets of its record."""
+    """Whether it is the close of a connection, which comes after the packets of its record."""
     place: int
-    """Where a packet stands in the bytes of its direction."""
+    """Place of the packet in the bytes of its direction."""
     client: str
     leg: int
-    """The packet that begins an exchange, or began it; -1 for a CONNACK without Session Present."""
+    """Row of the packet that begins, or began, the exchange; -1 for a CONNACK without Session Present."""
     key: int
     """Sender and Packet Identifier."""
     code: int
     """Packet type of that packet."""
     connection: str = ""
     """The key of its connection."""
-    left: Left | None = None
-    """What a close leaves, where the packet is a PUBLISH."""
+    left: UnfinishedMessage | None = None
+    """The message that a close leaves unfinished, if the packet is a PUBLISH."""
 
 
 class Sessions:
-    """What clients left, by Client Identifier; it can be pickled."""
+    """Unfinished messages, by Client Identifier; can be pickled."""
 
     def __init__(self) -> None:
-        self._table: WeightedLru[str, dict[int, Left]] = WeightedLru(MEMORY)
+        self._table: WeightedLru[str, dict[int, UnfinishedMessage]] = WeightedLru(MEMORY)
 
-    def resumed(self, moments: Iterable[Moment]) -> "Course":
-        """Return what comes of moments, without taking it for true."""
-        course = Course(self._table)
-        for moment in sorted(moments, key=lambda each: each[:3]):
-            course.take(moment)
-        return course
+    def resumed(self, events: Iterable[SessionEvent]) -> "Replay":
+        """Replay events in the order of time and return the result, without changing the sessions."""
+        replay = Replay(self._table)
+        for event in sorted(events, key=lambda each: each[:3]):
+            replay.apply(event)
+        return replay
 
-    def keep(self, course: "Course") -> None:
-        """Take what came of moments for true."""
-        for client, session in course.changed.items():
+    def keep(self, replay: "Replay") -> None:
+        """Keep the state that `resumed` computed."""
+        for client, session in replay.changed.items():
             if session:
                 weight = sum(_ENTRY + len(each.connection) + 4 * len(each.topic or "") for each in session.values())
                 self._table.put(client, session, weight + 2 * len(client))
@@ -73,32 +72,32 @@ class Sessions:
                 self._table.pop(client)
 
 
-class Course:
-    """One way things may have gone."""
+class Replay:
+    """The sessions after some events, beside those before."""
 
-    def __init__(self, table: WeightedLru[str, dict[int, Left]]) -> None:
+    def __init__(self, table: WeightedLru[str, dict[int, UnfinishedMessage]]) -> None:
         self._table = table
-        self.changed: dict[str, dict[int, Left]] = {}
-        self.found: dict[int, Left] = {}
-        """What each leg that resumes a message resumes."""
+        self.changed: dict[str, dict[int, UnfinishedMessage]] = {}
+        self.found: dict[int, UnfinishedMessage] = {}
+        """The message that each packet resumes, by its row."""
 
-    def take(self, moment: Moment) -> None:
-        """Take the next moment."""
-        if moment.leg < 0:
-            self.changed[moment.client] = {}
+    def apply(self, event: SessionEvent) -> None:
+        """Apply the next event."""
+        if event.leg < 0:
+            self.changed[event.client] = {}
             return
-        session = self.changed.get(moment.client)
+        session = self.changed.get(event.client)
         if session is None:
-            session = self.changed[moment.client] = dict(self._table.get(moment.client) or {})
-        if moment.close:
-            left = moment.left or self.found.get(moment.leg)
+            session = self.changed[event.client] = dict(self._table.get(event.client) or {})
+        if event.close:
+            left = event.left or self.found.get(event.leg)
             if left:
-                session[moment.key] = left._replace(connection=moment.connection)
+                session[event.key] = left._replace(connection=event.connection)
             return
-        earlier = session.get(moment.key)
-        if earlier is None or earlier.connection == moment.connection:
-            # What comes after a reset of its own connection resumes nothing: the end that reset it does not take it.
+        earlier = session.get(event.key)
+        if earlier is None or earlier.connection == event.connection:
+            # A packet after the reset of its own connection resumes nothing: the end that reset it does not read it.
             return
-        del session[moment.key]
-        if moment.code == Publish.code or moment.code in _ANSWERED[earlier.qos]:
-            self.found[moment.leg] = earlier
+        del session[event.key]
+        if event.code == Publish.code or event.code in _ANSWERED[earlier.qos]:
+            self.found[event.leg] = earlier

@@ -1,7 +1,13 @@
-"""What a packet does to the open exchange of its Packet Identifier, for many identifiers at once.
+"""A state machine: what a packet does to the open exchange of its Packet Identifier, for many identifiers at once.
 
-The rules of `pair` as two tables: by what a packet is and what is open, what it does, and what is
-open afterwards. All runs of packets that do not depend on one another go through them in step.
+The state is what is open for one (connection, sender, packet_id): `Open`. The input is what a packet is: a symbol of 6
+bits, see `symbols`. Two tables of shape (symbols, states) hold the rules that `pair` states: DOES says what the packet
+does (`Act`), THEN which state follows. Both are made by `_tables` from the lists of acks and requests below.
+
+The packets of one identifier form a run. A run is cut wherever a packet does the same in every state (`_FRESH`), as
+the packets after it do not depend on those before. All runs then go through the tables in step: the first packet of
+every run in one numpy operation, then the second of every run that has one. Runs of more than MOST_STEPS packets are
+rare; they are finished packet by packet, so that a long run does not cost a numpy operation for each of its packets.
 """
 
 from enum import IntEnum
@@ -14,18 +20,18 @@ from ..arrow import Mask
 
 Numbers = NDArray[np.int64]
 MOST_STEPS = 64
-"""Packets of a run that are looked at in step with those of others; the rest is looked at one by one."""
+"""Packets of a run that go through the tables in step with other runs."""
 CODES = 16
 
 
 class Open(IntEnum):
-    """What is open."""
+    """What is open for an identifier."""
 
     NOTHING = 0
     ONE = 1
     """A PUBLISH of QoS 1."""
     TWO = 2
-    """A PUBLISH of QoS 2, or acks of one that was sent on an earlier connection."""
+    """A PUBLISH of QoS 2, or acks of one that an earlier connection sent."""
     SUBSCRIBE = 3
     UNSUBSCRIBE = 4
     NO_SUBSCRIBE = 5
@@ -36,7 +42,7 @@ class Open(IntEnum):
 
 
 class Act(IntEnum):
-    """What a packet does."""
+    """What a packet does to it."""
 
     BEGIN = 0
     """It begins an exchange."""
@@ -47,20 +53,20 @@ class Act(IntEnum):
     BOTH = 3
     """It begins an exchange and ends it."""
     ALONE = 4
-    """It is an exchange of its own, and the open one goes on."""
+    """It is an exchange of its own, and the open one stays open."""
 
 
 ORPHANS = (Open.NOTHING, Open.NO_SUBSCRIBE, Open.NO_UNSUBSCRIBE, Open.ACKS)
-"""What has neither PUBLISH nor Topic Filters."""
+"""States without PUBLISH and without Topic Filters."""
 _TOLD = 2
 _AGAIN = 1
 
 
 def symbols(code: Numbers, qos: Numbers, told: Numbers, again: Numbers) -> Numbers:
-    """Return a number for what each packet is.
+    """Return the symbol of each packet, an int64 below 64: packet type, then one bit each for `told` and `again`.
 
-    `told` is, for subscriptions, whether there are Topic Filters, and for PUBREC whether its
-    Reason Code refuses; `again`, for requests, DUP, and for acks whether they resume a message.
+    `told` is 1 for PUBLISH of QoS 2, for subscriptions with Topic Filters, and for PUBREC with a Reason Code of 0x80 or
+    above; `again` is DUP of requests, and 1 for acks that resume a message.
     """
     found: Numbers = code << 2 | np.where(code == Publish.code, qos >> 1, told) * _TOLD | again * _AGAIN
     return found
@@ -91,13 +97,13 @@ _REQUESTS = {
     Subscribe.code: (Open.NO_SUBSCRIBE, Open.SUBSCRIBE),
     Unsubscribe.code: (Open.NO_UNSUBSCRIBE, Open.UNSUBSCRIBE),
 }
-"""What a request opens: a PUBLISH of QoS 1 or 2, a subscription without or with Topic Filters."""
+"""The state that a request opens: PUBLISH of QoS 1 or 2, a subscription without or with Topic Filters."""
 _JOINED = {
     Publish.code: (Open.ONE, Open.TWO),
     Subscribe.code: _SUBSCRIBED,
     Unsubscribe.code: _SUBSCRIBED,
 }
-"""What a request with DUP belongs to."""
+"""The states to whose exchange a request with DUP belongs."""
 _SECOND = (Open.TWO, Open.ACKS)
 _ANSWERED = {
     Puback.code: (Open.ONE,),
@@ -107,19 +113,20 @@ _ANSWERED = {
     Suback.code: (Open.SUBSCRIBE, Open.NO_SUBSCRIBE),
     Unsuback.code: (Open.UNSUBSCRIBE, Open.NO_UNSUBSCRIBE),
 }
-"""What an ack belongs to."""
+"""The states to whose exchange an ack belongs."""
 _LAST = (Puback.code, Pubcomp.code, Suback.code, Unsuback.code)
 DOES, THEN = _tables()
 _FRESH = (np.ptp(THEN, axis=1) == 0) & (np.ptp(DOES, axis=1) == 0)
-"""What does the same whatever is open."""
+"""Symbols that do the same in every state."""
 
 
 def states(symbol: Numbers, first: Mask) -> Numbers:
-    """Return what is open in front of each packet; `first` tells where those of another identifier begin."""
+    """Return the state before each packet (int64); `first` is true where the packets of another identifier begin."""
     begin = np.flatnonzero(first | _FRESH[symbol])
     length = np.diff(np.append(begin, len(symbol)))
     before = np.zeros(len(symbol), np.int64)
-    # In front of what does the same anyway, there still may be something that it supersedes.
+    # All runs begin in state 0. Where a cut made a run begin with something open, its first packet does the same in
+    # any state; `pair` finds what it supersedes by the row before.
     state: Numbers = np.zeros(len(begin), np.int64)
     step = 0
     while len(begin) and step < MOST_STEPS:
