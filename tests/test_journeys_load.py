@@ -1,0 +1,66 @@
+"""What a journey loads: the modules of each kind of run, so that none pays for the room of another."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import QOS2
+
+HEAVY = {"paho", "ssl", "rich", "asyncio", "numpy", "pyarrow", "pyspark", "pandas", "tomllib", "xml.etree", "email"}
+"""Packages that take long to import."""
+CAPTURES = {"mqttpub.capture.containers", "mqttpub.capture.network", "mqttpub.capture.protocol.demux"}
+TABLES = {"mqttpub.columns", "mqttpub.spark", "mqttpub.report", "pyarrow", "numpy", "pyspark"}
+BROKER = {"mqttpub.live", "mqttpub.lab", "paho", "ssl"}
+
+JOURNEYS = {
+    "--help": (10, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.spec", "mqttpub.codec", "mqttpub.view"}),
+    "pub --help": (52, (), HEAVY - {"email"} | CAPTURES | TABLES | {"mqttpub.codec", "mqttpub.view", "mqttpub.lab"}),
+    "encode publish -t a -m b": (40, (), HEAVY | BROKER | CAPTURES | TABLES | {"mqttpub.traffic"}),
+    "decode -V 5 30050001610078": (92, (), HEAVY | BROKER | CAPTURES | TABLES),
+    "decode {qos2} --summary": (148, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "decode {qos2} --summary --json": (148, (), HEAVY | BROKER | TABLES),
+    "lint {qos2}": (160, (), HEAVY - {"rich"} | BROKER | TABLES),
+    "decode {qos2} --parquet {out}": (
+        134,
+        ("numpy", "pyarrow"),
+        BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "paho"},
+    ),
+    "explain PUBLISH": (58, (), HEAVY - {"rich"} | BROKER | CAPTURES | TABLES),
+    "pub -h 127.0.0.1 -p 1 -t a -m b": (
+        92,
+        ("paho",),
+        CAPTURES | TABLES | {"rich", "mqttpub.lab", "mqttpub.codec.decode"},
+    ),
+}
+"""Arguments; then most modules of mqttpub, packages that have to be loaded, and packages that must not be."""
+CODE = """
+import json, sys
+from mqttpub.cli.main import main
+status = main(sys.argv[1:])
+sys.stdout.flush()
+sys.stderr.write("\\n" + json.dumps([status, sorted(sys.modules)]))
+"""
+
+
+def loaded(journey: str, out: Path) -> set[str]:
+    """Run the program with the arguments of a journey and return the names of the modules that were loaded."""
+    arguments = [word.format(qos2=QOS2, out=out / "x.parquet") for word in journey.split()]
+    done = subprocess.run(
+        [sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, check=True, timeout=120
+    )
+    status, names = json.loads(done.stderr.splitlines()[-1])
+    assert status in (0, 1, 3)
+    return set(names)
+
+
+@pytest.mark.parametrize("journey", JOURNEYS)
+def test_a_journey_loads_what_it_needs_and_no_more(journey: str, tmp_path: Path) -> None:
+    most, needed, forbidden = JOURNEYS[journey]
+    names = loaded(journey, tmp_path)
+    assert set(needed) <= names
+    within = {name for name in names for package in forbidden if name == package or name.startswith(f"{package}.")}
+    assert within == set()
+    assert sum(name.startswith("mqttpub") for name in names) <= most
