@@ -15,22 +15,22 @@ Mask = NDArray[np.bool_]
 NO_TIME = int(np.iinfo(np.int64).min)
 """Stands for an unknown time in arrays of nanoseconds."""
 MOST_BYTES = 2**31 - 1
-"""What Arrow's offsets of 32 bits reach."""
+"""The largest offset of 32 bits in Arrow."""
 
 
 def slices(buffer: pa.Buffer, begin: Rows, end: Rows, valid: Mask | None = None) -> pa.Array:
     """Return the bytes from each `begin` to its `end`, null where not valid.
 
-    Begins and ends, taken in turns, are the offsets of an array over the same buffer that has
-    what lies between two slices as an element too; every other element is taken. Slices may
-    come in any order and overlap, as an element that is not taken is never looked at.
+    Begins and ends in turns are the offsets of an array over the same buffer, in which the bytes between two slices are
+    elements, too; `take` copies every other element. Slices may be in any order and overlap, as Arrow never reads an
+    element that is not taken.
     """
     count = len(begin)
     offsets = np.zeros(2 * count + 2, np.int32)
     offsets[1:-1:2], offsets[2::2] = begin, end
     if valid is not None:
         offsets[1:-1:2][~valid] = offsets[2::2][~valid] = 0
-    # Arrow makes room for as much as half of what lies between the first and the last offset.
+    # Arrow reserves half of the bytes between the first and the last offset.
     total = int((offsets[2::2] - offsets[1:-1:2]).sum(dtype=np.int64))
     offsets[-1] = min(2 * total + 64, buffer.size)
     turns = pa.Array.from_buffers(pa.binary(), 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
@@ -58,7 +58,7 @@ def _buffer(values: NDArray[Any]) -> pa.Buffer:
 
 
 def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
-    """Return bytes as texts, and the rows that are not UTF-8; where there are such, the bytes as they are."""
+    """Return bytes as texts, and the rows that are not UTF-8; if there are any, the bytes unchanged."""
     try:
         return data.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
@@ -67,7 +67,7 @@ def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
 
 
 def coded_texts(data: pa.Array) -> tuple[pa.Array, Rows]:
-    """Do the same, but return a dictionary of texts, of which each is looked at once."""
+    """Do the same as `texts`, but return a dictionary, so that each text is checked once."""
     encoded = data.dictionary_encode()
     words, bad = texts(encoded.dictionary)
     if len(bad):
@@ -89,7 +89,7 @@ def picked(words: Sequence[str | None], places: NDArray[Any]) -> pa.Array:
 
 
 def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
-    """Return the words at these places as a dictionary, in which each is once."""
+    """Return the words at these places as a dictionary array without duplicates."""
     known: dict[str, int] = {}
     table = [-1 if word is None else known.setdefault(word, len(known)) for word in words]
     found = np.array(table, np.int32)[at] if len(table) else np.zeros(0, np.int32)
@@ -99,13 +99,13 @@ def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
 
 
 def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a column of texts as numbers and what they stand for, some of which may stand nowhere; null is -1."""
+    """Return a column of texts as indices, -1 for null, and the texts, some of which may not occur."""
     told = column.dictionary_encode()
     return indices(told), told.dictionary.to_pylist()
 
 
 def indices(told: pa.DictionaryArray) -> NDArray[Any]:
-    """Return where in its dictionary each element stands; -1 for null."""
+    """Return the index of each element in its dictionary; -1 for null."""
     return values(pc.fill_null(told.indices, -1) if told.null_count else told.indices)
 
 
@@ -126,7 +126,7 @@ def strings(words: Sequence[str]) -> pa.Array:
 
 
 def sparse(rows: Rows, values: Iterable[Any], count: int, type: pa.DataType) -> pa.Array:
-    """Return an array of `count` rows that holds values in some of them, and null in all others."""
+    """Return an array of `count` rows that has values in some of them, and null in all others."""
     if not len(rows):
         return pa.nulls(count, type)
     few = pa.array(list(values), type)
@@ -145,9 +145,9 @@ def replaced(array: pa.Array, rows: Rows, values: Iterable[Any]) -> pa.Array:
 
 
 def latest(keys: NDArray[Any], told: Mask) -> tuple[Rows, Rows]:
-    """Return for each row the last row up to it that has its key and told something, and the order by keys.
+    """Return for each row the last row up to it with the same key where `told` is true, and the order by keys.
 
-    Where none did, -1. The order is that of the rows sorted by key, those of one key as they came.
+    Both are int64 with one element for each row; -1 if there is no such row. The order is a stable sort by key.
     """
     order = np.argsort(keys, kind="stable").astype(np.int64)
     if not len(order):

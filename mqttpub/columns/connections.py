@@ -1,4 +1,4 @@
-"""Rows of `packets` to rows of `connections`: who talked to whom, how much, and how it began and ended."""
+"""Rows of `packets` to rows of `connections`: both ends, number of packets and bytes, how it began and ended."""
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ from .reassemble.frames import Frames
 from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 
 MOST = 1_000_000
-"""Connections that are remembered; the oldest make room and are reported as they are."""
+"""Most connections that are remembered; the oldest are reported early."""
 _SUMS = ("packets", "bytes", "client_packets", "client_bytes", "server_packets", "server_bytes", "publishes", "dups",
          "gaps")  # fmt: skip
 _NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}
@@ -27,7 +27,7 @@ _READ = ("type_code", "connection", "direction", "reason_code", *_TOLD)
 
 
 class Connections:
-    """Adds up the packets of batches that follow one another; it can be pickled between them."""
+    """Adds up the packets of consecutive batches; can be pickled between them."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
@@ -36,7 +36,7 @@ class Connections:
     def add(
         self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Endpoints], str] = key
     ) -> pa.RecordBatch:
-        """Take rows of `packets`, and what is no packet from `frames`; return the connections that are over.
+        """Read rows of `packets`, and the other events of `frames`; return the connections that ended.
 
         `name` gives the keys of connections.
         """
@@ -52,7 +52,7 @@ class Connections:
         return _table(self._end(over))
 
     def finish(self) -> pa.RecordBatch:
-        """Return all others."""
+        """Return all other connections."""
         return _table(self._end(list(self._rows)))
 
     def _end(self, over: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -79,7 +79,7 @@ class Connections:
                 row[each] = _MERGED.get(each, _added)(row[each], columns[each][index])
 
     def _tell(self, packets: pa.RecordBatch) -> None:
-        """Take what CONNECT, CONNACK and DISCONNECT say."""
+        """Read CONNECT, CONNACK and DISCONNECT."""
         rows = np.flatnonzero(np.isin(integers(packets["type_code"]), [Connect.code, Connack.code, Disconnect.code]))
         for told in packets.select(_READ).take(numbers(rows)).to_pylist():
             row = self._rows[told["connection"]]
@@ -95,7 +95,7 @@ class Connections:
     # others
 
     def _other(self, event: Any, connection: str) -> str | None:
-        """Take a gap or a close; return the connection if it is over."""
+        """Read a gap or a close; return the connection if it has ended."""
         row = self._rows.get(connection)
         if row is None:
             return None
@@ -110,7 +110,7 @@ class Connections:
 
 
 def _sums(packets: pa.RecordBatch, number: NDArray[Any], count: int) -> dict[str, list[Any]]:
-    """Return what is added up of each connection, and its first and last times and records."""
+    """Return the sums of each connection, and its first and last times and records."""
     size, code, qos = integers(packets["length"]), integers(packets["type_code"]), integers(packets["qos"])
     side, words = encoded(packets["direction"])
     client, server = (side == (words.index(name) if name in words else len(words)) for name in ("client", "server"))
@@ -133,7 +133,7 @@ def _sums(packets: pa.RecordBatch, number: NDArray[Any], count: int) -> dict[str
 
 
 def _extremes(which: Any, number: NDArray[Any], values: Rows, count: int) -> list[int | None]:
-    """Return the least or the greatest value of each connection, None where there is none."""
+    """Return the least or the greatest value of each connection, None if it has no value."""
     worst = np.iinfo(np.int64).max if which is np.minimum else NO_TIME
     found = np.full(count, worst)
     which.at(found, number, values)

@@ -12,22 +12,22 @@ from .schema import PACKETS, TIME, coded, plain
 ROWS = 131_072
 """Rows of a row group, at most."""
 SOUGHT = ("time", "begin", "frame", "type", "client_id", "connection")
-"""Columns by which readers pass over parts of a file."""
+"""Columns with statistics, by which readers skip parts of a file."""
 _COUNTS = (pa.int32(), pa.int64(), TIME)
-"""Types of columns whose values are often near the one before."""
+"""Types of columns whose values often differ little from the one before."""
 Write = Callable[[pa.RecordBatch], Any]
 
 
 @contextmanager
 def arrow(out: BinaryIO) -> Iterator[Write]:
-    """Give a function that adds a batch of `packets` to an Arrow stream."""
+    """Yield a function that appends a batch of `packets` to an Arrow stream."""
     with pa.ipc.new_stream(out, PACKETS) as stream:
         yield lambda batch: stream.write_batch(plain(batch))
 
 
 @contextmanager
 def parquet(out: BinaryIO) -> Iterator[Write]:
-    """Give a function that adds a batch of `packets` to a Parquet file."""
+    """Yield a function that appends a batch of `packets` to a Parquet file."""
     file = Parquet(out, PACKETS)
     try:
         yield lambda batch: file.write(pa.table(batch))
@@ -36,13 +36,13 @@ def parquet(out: BinaryIO) -> Iterator[Write]:
 
 
 class Parquet:
-    """A Parquet file of one table; what is written at a time is a row group."""
+    """A Parquet file of one table; each write is a row group."""
 
     def __init__(self, where: Path | BinaryIO, schema: pa.Schema) -> None:
         from pyarrow.parquet import ParquetWriter
 
         by_dictionary = [path for field in schema for path in _by_dictionary(field)]
-        # Readers shall see texts, not dictionaries, so the schema of Arrow is not stored.
+        # The Arrow schema is not stored, so that readers see texts rather than dictionaries.
         self._writer = ParquetWriter(
             where, coded(schema), compression="zstd", use_dictionary=by_dictionary, store_schema=False,
             column_encoding={field.name: "DELTA_BINARY_PACKED" for field in schema if field.type in _COUNTS},
@@ -55,7 +55,7 @@ class Parquet:
         for index, field in enumerate(coded(table.schema)):
             if field.type != table.schema.field(index).type:
                 table = table.set_column(index, field, table[index].dictionary_encode())
-        # A column whose dictionary changed half way would be written without any.
+        # A column whose dictionary changes within a row group would be written without one.
         self._writer.write_table(table.unify_dictionaries())
 
 

@@ -1,4 +1,4 @@
-"""Frames to rows of `findings`: every packet judged by itself and in its conversation, one by one."""
+"""Frames to rows of `findings`: lint of every packet, by itself and in its conversation, one by one."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from .schema import FINDINGS
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 _SIDES = {direction: side for side, direction in _ENDS.items()}
 _OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "direction", "type")
-"""Columns that a finding has from the packet that it is about."""
+"""Columns of a finding that come from its packet."""
 
 
 class Found(NamedTuple):
-    """A finding, the row of the packet that it is about or comes behind, and what it is about where that is none."""
+    """A finding, the row of its packet or of the packet before it, and its event if that is not a packet."""
 
     row: int
     finding: Finding
@@ -32,7 +32,7 @@ class Found(NamedTuple):
 
 
 class Judging:
-    """Judges the frames of batches that follow one another; it can be pickled between them."""
+    """Judges the frames of consecutive batches; can be pickled between them."""
 
     def __init__(self) -> None:
         self._judge = Judge()
@@ -41,7 +41,7 @@ class Judging:
         self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Endpoints], str] = key,
         client: Callable[[str], str | None] = lambda key: None,
     ) -> pa.RecordBatch:  # fmt: skip
-        """Return what is wrong with frames; `packets` are their rows.
+        """Return the findings in frames; `packets` are their rows.
 
         `name` gives the keys of connections, and `client` the Client Identifier by such a key.
         """
@@ -98,7 +98,7 @@ def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
     if isinstance(event, Closed):
         if event.how == "end":
             return len(frames)
-        # What came before its turn has the record that brought it, and so has a FIN: packets may be of later records.
+        # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
         return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
     own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
     rows = np.flatnonzero(own & (frames.offset >= event.offset))
@@ -109,7 +109,7 @@ def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
 
 
 Whose = Callable[[Endpoints], tuple[str, str | None]]
-"""Gives the key of a connection and its Client Identifier."""
+"""Returns the key of a connection and its Client Identifier."""
 
 
 def _rows(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> pa.RecordBatch:
@@ -131,7 +131,7 @@ def _array(values: Any, type: pa.DataType) -> pa.Array:
 
 
 def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> dict[str, Any]:
-    """Return the columns that tell what findings are about."""
+    """Return the columns about the packet or the connection of findings."""
     about = np.array([each.row if each.event is None else 0 for each in found], np.int64)
     odd = np.array([index for index, each in enumerate(found) if each.event is not None], np.int64)
     events = [each.event for each in found if each.event is not None]

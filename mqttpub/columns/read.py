@@ -20,15 +20,15 @@ def read(
     state: State | None = None, block: int = BLOCK, bucket: tuple[int, int] = (0, 1),
     bad: Callable[[Source, BadCapture | OSError], None] | None = None,
 ) -> Iterator[Batch]:  # fmt: skip
-    """Yield the packets of captures that follow one another, such as rotated files, as if they were one.
+    """Yield the packets of consecutive captures, such as rotated files, as if they were one.
 
-    The packets, in batches of about `block` bytes of a file, are those of `capture.reading.events` of all
-    records together, in the same order; a batch is of one source. `bucket`, (k, n), takes the k-th of n parts of
-    all connections. A `state` is left as it is behind the last record, for the captures to come, and tells
-    ports, version and bucket; without one the end of the last source is that of the capture.
+    The packets are those of `capture.reading.events` of all records together, in the same order; a batch has about
+    `block` bytes of one source. `bucket`, (k, n), selects the k-th of n parts of all connections. A `state` has ports,
+    version and bucket, and holds afterwards what is open after the last record, for later captures; without a state,
+    the capture ends with the last source.
 
-    `bad` is told of each source that is broken, after its whole records, and the next is read; without it
-    BadCapture or OSError is raised, behind what is left if there is no `state`.
+    `bad` is called for each source that is broken, after its whole records, and the next source is read. Without it
+    BadCapture or OSError is raised, after the packets that are complete.
     """
     goes_on = state is not None
     state = state or State(ports=ports, version=version, bucket=bucket)
@@ -46,7 +46,7 @@ def read(
 
 
 def finish(state: State) -> Batch:
-    """Return what is left at the end of the last capture."""
+    """Return the packets and events that the end of the last capture completes."""
     assembly = Assembly(END, state)
     for event in state.finish():
         assembly.add(event, 0)

@@ -1,4 +1,4 @@
-"""What earlier batches told of each connection: its client, and its topic aliases."""
+"""What is known of each connection from earlier packets: its Client Identifier, and its Topic Aliases."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +12,14 @@ from ...common.lru import WeightedLru
 from ..arrow import Mask, Rows, coded, indices, latest, numbers, values
 
 CLIENTS_MEMORY = 16 << 20
-"""Characters of Client Identifiers that are remembered, each with `_ENTRY` for the rest of its entry."""
+"""Characters of Client Identifiers that are remembered, plus `_ENTRY` for each."""
 TOPICS_MEMORY = 64 << 20
-"""The same of Topic Names that have an alias."""
+"""The same for Topic Names that have an alias."""
 _ENTRY = 128
 
 
 class Memory:
-    """State of `decode` from one batch to the next, by the keys of connections; it can be pickled.
+    """State of `decode` from one batch to the next, by the keys of connections; can be pickled.
 
     Each direction of a connection has its own aliases (5.0: 3.3.2.3.4). What was used longest
     ago is forgotten when there is too much.
@@ -30,11 +30,11 @@ class Memory:
         self._topics: WeightedLru[tuple[str, int], str] = WeightedLru(TOPICS_MEMORY)
 
     def client(self, key: str) -> str | None:
-        """Return the Client Identifier of a connection, as far as packets told it."""
+        """Return the Client Identifier of a connection, empty if no packet had it."""
         return self._clients.get(key)
 
     def clients(self, keys: Sequence[str], connection: NDArray[Any], told: Sequence[tuple[int, str]]) -> pa.Array:
-        """Return the Client Identifier of each row; `told` has the rows that tell one, from which on it holds."""
+        """Return the Client Identifier of each row; `told` maps the rows that have one, which holds from there on."""
         present = np.flatnonzero(np.bincount(connection)).tolist()
         places = np.zeros(len(keys), np.int64)
         places[present] = np.arange(len(present))
@@ -54,7 +54,7 @@ class Memory:
     def topics(
         self, keys: Sequence[str], connection: Rows, direction: Rows, rows: Rows, aliases: Rows, sent: pa.Array
     ) -> pa.Array:
-        """Return the topics that are meant: those sent, but in `rows`, which have `aliases`, what the alias means.
+        """Return the topic of each row: the Topic Name, or in `rows`, which have `aliases`, what the alias stands for.
 
         `sent` is a dictionary. All others have an element for each of these rows only, which ascend.
         """
@@ -80,7 +80,7 @@ class Memory:
         return pa.concat_arrays([sent, pa.array(before, sent.type)]).take(numbers(source))
 
     def _keep(self, places: list[tuple[str, int]], last: Rows, rows: Rows, sent: pa.Array) -> None:
-        """Remember what each alias means at the end of the batch, where a row of it set it."""
+        """Remember the aliases that rows of the batch set, as they are at its end."""
         told = np.flatnonzero(last >= 0)
         names = sent.take(numbers(rows[last[told]])).cast(pa.string()).to_pylist()
         for at, name in zip(told.tolist(), names, strict=True):
@@ -88,7 +88,7 @@ class Memory:
 
 
 def _filled(sent: pa.DictionaryArray) -> Mask:
-    """Tell which texts are there and not empty."""
+    """Return which texts are neither null nor empty."""
     length = np.append(values(pc.binary_length(sent.dictionary)), 0)
     filled: Mask = length[indices(sent)] > 0
     return filled

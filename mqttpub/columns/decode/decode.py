@@ -46,7 +46,7 @@ def decode(
 def decode_coded(
     frames: Frames, *, capture: str = "", keys: Sequence[str] | None = None, memory: Memory | None = None
 ) -> pa.RecordBatch:
-    """Return a row of `packets` for each frame, in the same order, with dictionaries for texts that come many times.
+    """Return a row of `packets` for each frame, in the same order, with dictionaries for texts that repeat.
 
     `keys` are those of `frames.connections`, by default `key`. `memory` carries clients and
     topic aliases from one batch to the next, which have to come in order. Raises ValueError
@@ -59,7 +59,7 @@ def decode_coded(
 
 
 def key(ends: Any) -> str:
-    """Return a key for a connection that is told by its ends and its number."""
+    """Return a key for a connection: its ends and its number."""
     return f"{ends.client}-{ends.server}#{ends.number}"
 
 
@@ -87,7 +87,7 @@ class _Batch:
         return pa.RecordBatch.from_arrays([self.columns[name] for name in PACKETS.names], schema=CODED_PACKETS)
 
     def read(self) -> Rows:
-        """Read all packets that have a shape; return where variable headers begin, 0 where that is irregular."""
+        """Read all packets that have a shape; return where variable headers begin, 0 for irregular packets."""
         start, end = self.frames.start, self.frames.end
         remaining, size = self.data.variable(start + 1)
         body = start + 1 + size
@@ -101,7 +101,7 @@ class _Batch:
         return np.where(regular, body - start, 0)
 
     def cut(self) -> None:
-        """Cut texts out of the buffer; where one is not UTF-8 its row is irregular, and all are cut again."""
+        """Cut texts out of the buffer; a row with a text that is not UTF-8 becomes irregular, and all are cut again."""
         while len(bad := self.bad_texts()):
             self.found.irregular[bad] = True
 
@@ -118,7 +118,7 @@ class _Batch:
         return np.concatenate(bad)
 
     def spans(self, places: list[Text]) -> tuple[Rows, Rows, Mask]:
-        """Return where the texts of all rows are."""
+        """Return the places of the texts of all rows."""
         begin, end = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         valid = np.zeros(self.count, np.bool_)
         for text in places:
@@ -127,14 +127,14 @@ class _Batch:
         return begin, end, valid & ~self.found.irregular
 
     def scalar(self, row: int, body: int) -> rare.Row:
-        """Read one packet by the scalar codec."""
+        """Read one packet with the scalar codec."""
         data = bytes(self.frames.buffer[int(self.frames.start[row]) : int(self.frames.end[row])])
         return rare.read(data, Version(int(self.frames.version[row])), int(body))
 
     # columns
 
     def about(self, capture: str, rows: Rows, scalar: list[rare.Row]) -> None:
-        """Make the columns that say where a packet comes from and what it is."""
+        """Make the columns about where a packet comes from and what type it has."""
         frames, own = self.frames, self.columns
         if len(rows):
             self.version = frames.version.copy()
@@ -150,7 +150,7 @@ class _Batch:
         own["length"] = numbers((frames.end - frames.start).astype(np.int32))
 
     def conversation(self, rows: Rows, scalar: list[rare.Row]) -> None:
-        """Make the columns that rest on packets before."""
+        """Make the columns that depend on earlier packets."""
         own, ends = self.columns, self.frames.connections
         own["connection"] = self.of_connection(self.keys)
         own["client"] = self.of_connection([each.client or None for each in ends])
@@ -179,7 +179,7 @@ class _Batch:
         return coded(words, self.frames.connection)
 
     def merge(self, rows: Rows, scalar: list[rare.Row]) -> None:
-        """Make the columns of what packets hold, rows of the scalar codec in their places."""
+        """Make the columns of the fields of packets, with the rows of the scalar codec."""
         odd: dict[str, list[tuple[int, Any]]] = {}
         for row, each in zip(rows.tolist(), scalar, strict=True):
             for name, value in each.cells.items():
@@ -201,7 +201,7 @@ class _Batch:
         self.columns["payload_length"] = pc.binary_length(self.columns["payload"])
 
     def number(self, type: pa.DataType, parts: list[Number]) -> pa.Array:
-        """Return a column of numbers or flags; the last part, of the scalar codec, is right in any row."""
+        """Merge parts into one Arrow array of `type`; the last part, from the scalar codec, overrides the others."""
         values: NDArray[Any] = np.zeros(self.count, type.to_pandas_dtype())
         valid = np.zeros(self.count, np.bool_)
         for part in parts[:-1]:

@@ -1,4 +1,4 @@
-"""Rows of packets that are not read by columns: rare types, and whatever is irregular; the scalar codec reads them."""
+"""Rows of packets of rare types, and of irregular packets: the scalar codec reads them, one by one."""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -16,25 +16,25 @@ from ..schema import OPTIONS, PACKETS
 from .properties import Word, hexadecimal
 
 TAKEN = frozenset(("client_id", "properties"))
-"""Fields whose columns are not made of the packet alone, or not here."""
+"""Fields whose columns depend on more than the packet, or are made elsewhere."""
 SECRETS = frozenset(row.id for row in PROPERTIES.values() if row.secret)
 
 
 class Row(NamedTuple):
-    """What the scalar codec read of one packet."""
+    """One packet, read by the scalar codec."""
 
     version: Version
     cells: dict[str, Any]
-    """Values by column; null in all others."""
+    """Values by column; the other columns are null."""
     properties: list[Word] | None
     alias: int | None
-    """Topic Alias, the first one."""
+    """The first Topic Alias, or None."""
     client: str
-    """Client Identifier that it tells; empty when it tells none."""
+    """The Client Identifier in it; empty if there is none."""
 
 
 def read(data: bytes, version: Version, body: int) -> Row:
-    """Return what a packet holds; `body` is where its variable header begins, 0 where its header is irregular."""
+    """Return the values of a packet; `body` is where its variable header begins, 0 if its fixed header is irregular."""
     version = connect_layout(data) or version
     packet, finding = _regular(data, version, body) if body else None, None
     if packet is None:
@@ -80,7 +80,7 @@ def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[s
 
 
 def _list(field: Field, items: tuple[Any, ...], version: Version) -> Iterable[tuple[str, Any]]:
-    """Yield the column of a list, or two of one whose items have options."""
+    """Yield the column of a list, or two columns if its items have options."""
     if isinstance(field.item, type):
         yield "filters", [readable(item.filter) for item in items]
         yield "subscription_options", [_options(item, version) for item in items]
@@ -93,7 +93,7 @@ def _options(item: Group, version: Version) -> dict[str, Any]:
 
 
 def _words(group: Group | None, version: Version) -> list[Word] | None:
-    """Return the properties of a packet or a will as texts; None where it has none."""
+    """Return the properties of a packet or a will as texts; None if it has none."""
     field = group.fields.get("properties") if group else None
     found = getattr(group, "properties", None)
     if field is None or found is None or not field.spoken(version):
@@ -106,7 +106,7 @@ def _word(property: Property) -> Word:
     known = PROPERTIES.get(id)
     key = None
     if known is None:
-        # Nobody knows where it ends, so the rest of the properties is in it, secrets too.
+        # An unknown property has no known end, so it holds all properties after it, perhaps secrets.
         return Word(id, f"property_{id}", None, None if SECRETS.intersection(value) else hexadecimal(value))
     if known.type is PAIR:
         key, value = value

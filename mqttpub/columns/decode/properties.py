@@ -13,12 +13,12 @@ from ..arrow import Bytes, Mask, Rows, numbers, picked, slices, texts
 from ..schema import PROPERTY
 
 MOST = 64
-"""Properties of one packet that are read here; a packet with more is for the scalar codec."""
+"""Most properties of a packet that are read here; the scalar codec reads a packet with more."""
 ALIAS = TOPIC_ALIAS.id
 NOWHERE = np.iinfo(np.int64).max
-"""Where a property ends whose end cannot be told: behind everything."""
+"""The end of a property whose end is unknown: after the whole buffer."""
 UNKNOWN, NUMBER, TEXT, BLOB, TWO, LONG = range(6)
-"""How a property is read; LONG is a Variable Byte Integer, TWO a pair."""
+"""How a property is read; LONG is a Variable Byte Integer, TWO a UTF-8 String Pair."""
 _KINDS: dict[WireType, int] = {
     BYTE: NUMBER, U16: NUMBER, U32: NUMBER, VARIABLE: LONG, STRING: TEXT, BINARY: BLOB, PAIR: TWO,
 }  # fmt: skip
@@ -42,7 +42,7 @@ class Part(NamedTuple):
     k: Rows
     ids: NDArray[Any]
     spans: tuple[Rows, ...]
-    """The number that it is, or where its text begins and ends; of a pair, both."""
+    """Its number, or the places where its text begins and ends, of a pair those of both strings."""
 
 
 class Word(NamedTuple):
@@ -55,7 +55,7 @@ class Word(NamedTuple):
 
 
 def read_properties(data: Bytes, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
-    """Read the properties that begin at each place; return where they end, and which of them are irregular."""
+    """Read the properties that begin at each place; return where they end, and which rows are irregular."""
     size, width = data.variable(at)
     place = at + width
     stop = place + size
@@ -73,7 +73,7 @@ def read_properties(data: Bytes, rows: Rows, at: Rows, end: Rows, entries: "Entr
 
 
 Read = tuple[tuple[Rows, ...], Rows]
-"""What a property holds, and where it ends."""
+"""Reads the value of a property; returns its spans or number, and where it ends."""
 
 
 def _number(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
@@ -100,15 +100,15 @@ def _two(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
 
 _READERS = {NUMBER: _number, LONG: _long, TEXT: _counted, BLOB: _counted, TWO: _two}
 _SPANS = {NUMBER: 1, TEXT: 2, BLOB: 2, TWO: 4}
-"""How many spans each kind has that is kept; LONG is kept as NUMBER."""
+"""Number of spans of each kind; LONG is kept as NUMBER."""
 
 
 class Entries:
-    """The properties of a batch with their rows, in any order; `cut` is to be called before what follows it."""
+    """The properties of a batch with their rows, in any order; call `cut` before the methods after it."""
 
     def __init__(self, count: int) -> None:
         self.there: Mask = np.zeros(count, np.bool_)
-        """Rows that have properties, be they none."""
+        """Rows with a Property Length, even if it is 0."""
         self._parts: dict[int, list[Part]] = {kind: [] for kind in _SPANS}
         self._joined: dict[int, Part] = {}
         self._cut: dict[int, list[pa.Array]] = {}
@@ -128,7 +128,7 @@ class Entries:
         return after
 
     def cut(self, buffer: pa.Buffer, irregular: Mask) -> Rows:
-        """Cut the texts of all other rows out of the buffer; return the rows with one that is not UTF-8."""
+        """Cut the texts of all other rows out of the buffer; return the rows with a text that is not UTF-8."""
         bad = [np.empty(0, np.int64)]
         for kind, parts in self._parts.items():
             part = self._joined[kind] = _joined(parts, _SPANS[kind], ~irregular)
@@ -171,9 +171,9 @@ class Entries:
         return rows, k, ids.astype(np.int32)
 
     def _texts(self, order: Rows, words: list[Word]) -> tuple[pa.Array, pa.Array]:
-        """Return keys and values of all properties; `order` tells their places among the parts."""
+        """Return keys and values of all properties; `order` has their places among the parts."""
         pairs = len(self._joined[TWO].rows)
-        # Pairs are the last of the parts, and only they have keys.
+        # Pairs come last among the parts, and only they have keys.
         first = len(order) - len(words) - pairs
         keys = pa.concat_arrays([self._cut[TWO][0], pa.array([word.key for word in words], pa.string())])
         has = order >= first
@@ -207,7 +207,7 @@ def hexadecimal(data: bytes) -> str:
 
 
 def _joined(parts: list[Part], spans: int, wanted: Mask) -> Part:
-    """Return parts as one, of rows that are wanted only."""
+    """Return the wanted rows of all parts as one part."""
     none = np.empty(0, np.int64)
     if not parts:
         return Part(none, none, none, (none,) * spans)

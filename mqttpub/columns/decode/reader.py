@@ -21,9 +21,9 @@ from ..schema import PACKETS
 from .properties import Entries, read_properties
 
 TELLING = (Connect, Connack)
-"""Packets that tell the client; what they tell holds for the rows behind them."""
+"""Packets that have the Client Identifier, which holds for the rows after them."""
 CODES = 16
-"""How many values a packet type can have."""
+"""Number of values that a packet type can have."""
 
 
 class Pick(NamedTuple):
@@ -39,7 +39,7 @@ class Bits(NamedTuple):
     """A byte of bits."""
 
     picks: tuple[Pick, ...]
-    """Those that have a column, or tell whether another field is there."""
+    """The fields that have a column, or that say whether another field is present."""
     first: bool
     """Whether it is the first byte of the packet."""
 
@@ -48,11 +48,11 @@ class Value(NamedTuple):
     """A value of one data type, or the properties."""
 
     key: str
-    """The column; empty when there is none."""
+    """The column; empty if there is none."""
     type: WireType | None
     """None for properties."""
     when: str
-    """The field that must be true for this one to be there; empty when there is none."""
+    """The field that must be true for this one to be present; empty if there is none."""
     tail: bool
     """Whether the packet may end before it."""
 
@@ -61,7 +61,7 @@ Shape = tuple[Bits | Value, ...]
 
 
 class Text(NamedTuple):
-    """Where the bytes of a field are, in some rows."""
+    """The places of the bytes of a field, in some rows."""
 
     rows: Rows
     begin: Rows
@@ -78,18 +78,18 @@ class Number(NamedTuple):
 
 
 class Found:
-    """What was read of a batch."""
+    """The values that were read of a batch."""
 
     def __init__(self, count: int) -> None:
         self.numbers: dict[str, list[Number]] = {}
         self.texts: dict[str, list[Text]] = {}
         self.entries = Entries(count)
         self.irregular: Mask = np.zeros(count, np.bool_)
-        """Rows that are for the scalar codec; what was read of them counts for nothing."""
+        """Rows that the scalar codec reads; values that were read of them are ignored."""
 
 
 def read(shape: Shape, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: Found) -> None:
-    """Read packets; of `frames` each tells where it begins, where its variable header does, and where it ends."""
+    """Read packets; `frames` gives where each begins, where its variable header begins, and where it ends."""
     walk = _Walk(data, rows, frames, found)
     for step in shape:
         walk.step(step)
@@ -98,7 +98,7 @@ def read(shape: Shape, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows],
 
 @cache
 def shape_of(code: int, version: Version) -> Shape | None:
-    """Return how packets of a type are read in a version, or None where the scalar codec has to."""
+    """Return how packets of a type are read in a version, or None if the scalar codec reads them."""
     cls = declared(code, version)
     if cls is None or cls in TELLING or not all(_plain(field) for field in cls.layout if field.spoken(version)):
         return None
@@ -108,7 +108,7 @@ def shape_of(code: int, version: Version) -> Shape | None:
 
 @cache
 def shapes() -> tuple[tuple[Shape, ...], NDArray[np.int8]]:
-    """Return all shapes, and by version and type the number of its shape; -1 where there is none."""
+    """Return all shapes, and by version and type the index of its shape; -1 if there is none."""
     known: dict[Shape, int] = {}
     table = np.full((max(Version) + 1, CODES), -1, np.int8)
     for version in Version:
@@ -146,7 +146,7 @@ class _Walk:
         self.flags: dict[str, NDArray[Any]] = {}
 
     def step(self, step: Bits | Value) -> None:
-        """Read what comes next."""
+        """Read the next field."""
         if isinstance(step, Bits):
             self.bits(step)
         else:
@@ -162,7 +162,7 @@ class _Walk:
             self.number(key, self.flags[key], None)
 
     def present(self, step: Value) -> Mask | None:
-        """Return the rows that have a field; None when all have."""
+        """Return the rows that have a field; None if all have it."""
         here = self.flags[step.when] != 0 if step.when else None
         if step.tail:
             left = self.at < self.end

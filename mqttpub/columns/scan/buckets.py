@@ -1,4 +1,4 @@
-"""Shares of all connections: each connection is in one, by its addresses and ports in either direction."""
+"""Buckets of connections: each connection is in one, by a hash of its addresses and ports in either direction."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 SLOTS = 4096
-"""Connections fall evenly into slots, and a table tells which bucket has which slot."""
+"""Number of hash slots; a table assigns slots to buckets."""
 _WIDTH = 52
-"""Bits of a hash below those that tell the slot."""
+"""Bits of a hash below those of the slot."""
 _U64 = (1 << 64) - 1
 # Odd numbers without a pattern: those of the finalizer of MurmurHash3.
 _ONE, _OTHER = 0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53
@@ -20,7 +20,7 @@ Words = NDArray[np.uint64]
 
 
 class Bucket(NamedTuple):
-    """One of so many parts of all connections."""
+    """One of `parts` parts of all connections."""
 
     number: int = 0
     """Counted from 0."""
@@ -29,11 +29,11 @@ class Bucket(NamedTuple):
     """The bucket of each slot, as little-endian integers of 16 bits; without it each of n parts has every n-th slot."""
 
     def holds(self, key: bytes) -> bool:
-        """Tell whether a connection falls into this part, by addresses and ports as a packet has them."""
+        """Return whether a connection is in this part; `key` has addresses and ports as in a packet of either end."""
         return self.parts == 1 or bool(_mine(self)[slot(key)])
 
     def hold(self, slots: Words) -> NDArray[np.bool_]:
-        """Tell which slots are in this part."""
+        """Return which slots are in this part."""
         return _mine(self)[slots.astype(np.int64)]
 
 
@@ -73,7 +73,7 @@ def slots6(source: Words, target: Words, ports: Words) -> Words:
     return found
 
 
-# The same for one number of 64 bits and for many.
+# The same functions for one 64-bit number and for arrays of them.
 
 
 def _end6(high: Any, low: Any, port: Any) -> Any:
@@ -92,9 +92,9 @@ def _slot(one: Any, other: Any) -> Any:
 
 
 def table(weights: Sequence[float], parts: int) -> bytes:
-    """Return a table by which buckets are about as heavy as each other, where slots have these weights.
+    """Return a table that gives buckets about equal weight, for slots of these weights.
 
-    What weighs most is given away first, each time to the bucket that has least.
+    The heaviest slot is assigned first, always to the lightest bucket.
     """
     found = np.arange(SLOTS) % parts
     loads = [(0.0, bucket) for bucket in range(parts)]

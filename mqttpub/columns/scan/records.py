@@ -17,32 +17,32 @@ from ..arrow import NO_TIME, rows_at
 from ..arrow import Integers as Integers
 
 BLOCK = 8 << 20
-"""Bytes of a capture that are taken at a time."""
+"""Bytes of a capture that are read at a time."""
 
 LATEST = 1 << 63
-"""Times at or behind it, in nanoseconds since 1970, that is from the year 2262 on, have no place in columns."""
+"""Nanoseconds since 1970 that do not fit in int64, from the year 2262 on; such a time is NO_TIME."""
 
 MOST_GATHERED = 1 << 16
-"""Records of a block that the scalar reader of a container gathers, at most."""
+"""Most records of a block that are gathered from the scalar reader of a container."""
 
 SMALLEST = HEAD + 4
 """Bytes of an Enhanced Packet Block without a packet."""
 
 MOST_BLOCK = 1 << 30
-"""Bytes of a block, at most: with the largest record behind it, it stays within offsets of 32 bits."""
+"""Most bytes of a block: with the largest record after it, it stays within offsets of 32 bits."""
 
 
 @dataclass
 class Records:
-    """Records that follow one another; all arrays have one element for each."""
+    """Consecutive records; int64 arrays with one element for each."""
 
     data: bytes
-    """Holds what was captured of all of them, and other bytes between."""
+    """Holds the captured bytes of all records, and other bytes between them."""
     start: Integers
-    """Where each begins in `data`."""
+    """Where the captured bytes of each begin in `data`."""
     end: Integers
     length: Integers
-    """On the wire."""
+    """Length on the wire, in bytes."""
     time: Integers
     """Nanoseconds since 1970, or NO_TIME."""
     link: Integers
@@ -54,7 +54,7 @@ class Records:
 
 _ZERO = np.zeros(1, np.int64)
 END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
-"""Stands for a record behind the last one."""
+"""Stands for a record after the last one."""
 
 
 def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
@@ -106,7 +106,7 @@ def _joined(found: list[Record]) -> Records:
 
 
 def reader(stream: BinaryIO) -> Callable[[int], bytes]:
-    """Return what reads pieces of a file or a pipe as they come."""
+    """Return a function that reads pieces of a file or a pipe as they arrive."""
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     return read
 
@@ -156,10 +156,10 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
 
 
 def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
-    """Yield the packets of a pcapng file; count in `secrets` the lines of keys by their kind."""
+    """Yield the packets of a pcapng file; counts the key lines in `secrets`, by kind."""
     blocks, more = Blocks(buffer, secrets), True
     while blocks.more():
-        # Half of a block is kept at most, so that bytes are not moved for each block that is not usual.
+        # At most half of a block is kept, so that bytes are not moved for each irregular pcapng block.
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
         data = buffer.data
@@ -167,7 +167,7 @@ def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK)
         found, buffer.at = packets(data, starts, stop, blocks)
         if len(found):
             yield found
-        # What is not usual, and the last block that is there, is read one by one.
+        # An irregular block, and the last one, is read by itself.
         if packet := blocks.next():
             time, link, captured, length = packet
             yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
@@ -189,13 +189,13 @@ def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
 
 
 def packets(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Records, int]:
-    """Return the packets of blocks up to the first that is not usual, and where that begins."""
+    """Return the packets of blocks up to the first irregular one, and where that begins."""
     head = rows_at(data, at, HEAD, blocks.order + "u4").T.astype(np.int64)
     total, index, high, low, captured, length = head[1:]
     link, multiplier, begun = _shared(index, high, blocks)
     again = rows_at(data, at + total - 4, 4, blocks.order + "u4")[:, 0]
-    usual = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (again == total)
-    count = len(at) if usual.all() else int(usual.argmin())
+    regular = (captured <= total - 32) & (captured <= length) & (multiplier > 0) & (again == total)
+    count = len(at) if regular.all() else int(regular.argmin())
     start = at[:count] + HEAD
     time = begun[:count] + low[:count] * multiplier[:count]
     found = Records(data, start, start + captured[:count], length[:count], time, link[:count])
@@ -203,15 +203,15 @@ def packets(data: bytes, at: Integers, stop: int, blocks: Blocks) -> tuple[Recor
 
 
 def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, Integers, Integers]:
-    """Return link types, nanoseconds of a tick and times of the upper halves of the ticks."""
+    """Return link types, nanoseconds of a tick, and times of the upper 32 bits of the ticks in nanoseconds."""
     both = index << 32 | high
-    # Nearly always one stretch of packets is like another: those of one interface within an hour.
+    # Most packets have the interface and the upper half of the packet before: 2**32 microseconds are 71 minutes.
     begin = np.flatnonzero(np.append(True, both[1:] != both[:-1])[: len(both)])
     pairs, inverse = np.unique(both[begin], return_inverse=True)
     # The upper half of the indices makes a pair negative.
     each = [blocks.shared(pair >> 32 & 0xFFFF_FFFF, pair & 0xFFFF_FFFF) for pair in pairs.tolist()]
-    told = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
-    table = np.array(told, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
+    rows = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
+    table = np.array(rows, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
     return table[:, 0], table[:, 1], table[:, 2]
 
 
@@ -224,4 +224,4 @@ _WALKS: dict[str, Callable[[Buffer, Counter[str], int], Iterator[Records]]] = {
     "pcap": lambda buffer, _, block: pcap_records(buffer, block=block),
     "pcapng": lambda buffer, secrets, block: pcapng_records(buffer, secrets, block=block),
 }
-"""The containers, by name, that columns read faster than record by record."""
+"""The containers, by name, with a fast walk; all others are gathered record by record."""

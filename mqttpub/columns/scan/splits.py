@@ -1,4 +1,4 @@
-"""Parts of a large capture file that can be read by themselves, found exactly by a walk from record to record."""
+"""Parts of a large capture file that can be read independently, found by a walk over all records."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ SIZE = 64 << 20
 
 
 class Split(NamedTuple):
-    """Whole records of a file, or what is left behind the last whole record."""
+    """Whole records of a file; the last part also has what follows the last whole record."""
 
     path: str
     start: int
@@ -31,7 +31,7 @@ class Split(NamedTuple):
     first: int
     """Number of the first record in the file, counted from 1."""
     head: bytes
-    """What a reader has to know of the file: what could stand in front of them."""
+    """The bytes to read before them: the header and the interfaces of the file."""
 
     def records(self, *, block: int = BLOCK) -> Iterator[Records]:
         """Yield the records; raises BadCapture, with a place in the part, where the file is broken."""
@@ -41,7 +41,7 @@ class Split(NamedTuple):
 
 
 class _Within:
-    """Reads some bytes of a file, and others in front of them."""
+    """Reads some bytes of a file, after other bytes."""
 
     def __init__(self, file: BinaryIO, left: int, head: bytes) -> None:
         self._file = file
@@ -61,7 +61,7 @@ class _Within:
 def index(path: str | PathLike[str], *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
     """Return the parts of a file, in order, each of about `size` bytes; one part of a file that is compressed.
 
-    Read one after the other they are the file. A broken file is told by who reads the last one; raises OSError.
+    Together they are the file. If the file is broken, reading the last part raises BadCapture. Raises OSError.
     """
     path = Path(path)
     whole = path.stat().st_size
@@ -80,7 +80,7 @@ _Place = tuple[int, int, bytes]
 
 
 def _places(first: bytes, buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    """Yield where parts begin; nothing for a container that has no walk. Raises BadCapture where the file is broken."""
+    """Yield where parts begin, nothing for a container without a walk; raises BadCapture if the file is broken."""
     container = find(first)
     walk_of = _WALKS.get(container.name) if container else None
     return walk_of(buffer, size, block) if walk_of else iter(())
@@ -102,7 +102,7 @@ class _Cuts:
         """Of the next record."""
 
     def among(self, starts: Integers, base: int, head: bytes) -> Iterator[_Place]:
-        """Yield the places among the next records, which stand at `starts` behind `base`."""
+        """Yield the places among the next records, which stand at `base` plus `starts`."""
         index = int(starts.searchsorted(self.due - base))
         while index < len(starts):
             begin = base + int(starts[index])
