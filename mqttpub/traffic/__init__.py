@@ -1,7 +1,7 @@
 """What the packets of a Network Connection mean together, one packet after another.
 
 Nouns: an `Event` (`events`) is a packet, a gap, a close or a remark, with the `Endpoints` of its connection. A
-`ContextTracker` adds what earlier packets told: a `PacketInContext` has the topic behind its alias and the client. An
+`ContextTracker` adds what earlier packets announced: a `PacketInContext` has the topic of its alias and the client. An
 `Exchange` is a message or a request with all packets that settle it. `Statistics` adds everything up; a
 `PacketFilter` (`query`) chooses packets; `topics` says what a Topic Filter matches.
 

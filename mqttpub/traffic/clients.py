@@ -20,7 +20,7 @@ class Clients:
         self._names: WeightedLru[int, str] = WeightedLru(MEMORY)
 
     def packet(self, event: PacketSeen, packet: Packet | None) -> None:
-        """Read a packet; only CONNECT and CONNACK tell an identifier."""
+        """Read a packet; only CONNECT and CONNACK have an identifier."""
         name = ""
         if isinstance(packet, Connect):
             name = packet.client_id

@@ -1,4 +1,4 @@
-"""Packets with what earlier packets of their connection told."""
+"""Packets with their client and topic, which earlier packets of the connection announced."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

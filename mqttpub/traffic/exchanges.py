@@ -47,7 +47,7 @@ class Exchange(NamedTuple):
     packet_id: int | None
     """None with QoS 0."""
     qos: int | None
-    """None for SUBSCRIBE and UNSUBSCRIBE, and if only acks were seen that do not tell it."""
+    """None for SUBSCRIBE and UNSUBSCRIBE, and if only acks were seen that do not show it."""
     topic: Topic | None
     """Topic of the PUBLISH; None if that was not seen."""
     filters: tuple[str, ...]

@@ -181,7 +181,7 @@ class Statistics:
                 self._make_room()
                 self._live.put(event.ends.number, found)
             self._recent = found
-        if client and hash(client) != found.told:
+        if client and hash(client) != found.client_hash:
             found.set_client(client)
         return found
 

@@ -20,8 +20,8 @@ class ClientTotals:
     """The counts of one connection or, added up, of one client."""
 
     __slots__ = (
-        "bytes", "client", "closed", "connections", "dups", "ends", "limits", "number", "others", "packets",
-        "publishes", "told", "topics",
+        "bytes", "client", "client_hash", "closed", "connections", "dups", "ends", "limits", "number", "others",
+        "packets", "publishes", "topics",
     )  # fmt: skip
 
     def __init__(self, ends: Endpoints) -> None:
@@ -30,7 +30,7 @@ class ClientTotals:
         """Of the latest connection."""
         self.client = ""
         """Client Identifier; empty if unknown. A very long one ends with the number of characters left out."""
-        self.told = 0
+        self.client_hash = 0
         """Hash of the whole identifier, to see when it changes."""
         self.others = False
         """Whether this is the sum over the clients that are not counted separately."""
@@ -54,7 +54,7 @@ class ClientTotals:
 
     def set_client(self, client: str) -> None:
         """Set the Client Identifier."""
-        self.told, left = hash(client), len(client) - LONGEST_NAME
+        self.client_hash, left = hash(client), len(client) - LONGEST_NAME
         self.client = f"{client[:LONGEST_NAME]}...+{left}" if left > 0 else client
 
     def dup_rate(self, direction: Direction) -> float | None:

@@ -128,7 +128,7 @@ class Subject:
         return self.change({piece.name: piece._replace(length=length)}, Fault(labels, piece.name, "length"))
 
     def append(self, data: bytes, labels: Labels, part: Part = "whole", piece: str = "more") -> Iterator[Draft]:
-        """Yield the draft with more bytes behind the last field."""
+        """Yield the draft with more bytes after the last field."""
         body = self.pieces[BODY]
         longer = body._replace(inside=(*body.pieces, Piece("more", data)))
         return self.change({BODY: longer}, Fault(labels, piece, part))

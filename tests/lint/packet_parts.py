@@ -1,4 +1,4 @@
-"""A packet as pieces with names, so that one of them can be changed and all else stays right.
+"""A packet as named pieces, so that one can be changed and the rest stays valid.
 
 A piece is some bytes, or pieces in a row; it may stand behind a length. Writing it computes the
 lengths anew, and tells where every piece is. The table says which fields there are; the bytes are
@@ -17,7 +17,7 @@ from mqttpub.wire.types import BINARY, BYTE, PAIR, REST, STRING, U16, U32, VARIA
 FIRST = "first"
 """The first byte of the packet."""
 BODY = "remaining_length"
-"""All that the Remaining Length counts, behind the Remaining Length."""
+"""All that the Remaining Length counts, with the Remaining Length in front."""
 _SIZES: dict[WireType, int] = {BYTE: 1, U16: 2, U32: 4}
 
 
@@ -160,7 +160,7 @@ def _value(type: Any, value: Any, version: Version, name: str, key: str) -> Iter
 
 
 def properties(name: str, listed: tuple[Property, ...]) -> Piece:
-    """Return the properties behind their Property Length."""
+    """Return the properties with their Property Length in front."""
     made = (property_piece(f"{name}.{index}", *each) for index, each in enumerate(listed))
     return Piece(name, tuple(made), "properties", counted=VARIABLE)
 

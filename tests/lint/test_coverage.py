@@ -1,4 +1,4 @@
-"""What packets put to the test, each by itself."""
+"""Which statements packets put to the test, each by itself."""
 
 from collections import Counter
 
@@ -95,12 +95,12 @@ def test_the_identifier_of_a_server_is_another_statement() -> None:
     assert "2.2.1-4" in kept(publish, direction=Direction.SERVER) - kept(publish, direction=Direction.CLIENT)
 
 
-def test_a_packet_that_cannot_be_read_tests_how_it_is_put_together() -> None:
+def test_an_unreadable_packet_exercises_the_statements_about_structure() -> None:
     exercised = {label for label, row in fared(None, data=b"\x30\x00").items() if row.exercised}
     assert exercised == {"1.5.5-1", "1.5.5/length", "2.1.2/type", "2.1.4/short", "2.1.4/trailing"}
 
 
-def test_statements_of_conversations_stand_in_the_order_of_the_text() -> None:
+def test_statements_of_conversations_are_in_the_order_of_the_text() -> None:
     rows = list(Coverage().rows(Version.V5, Counter({"MQTT5-3.1.0-1": 4}), Counter({"MQTT5-3.1.0-1": 1})))
     assert [row.statement for row in rows] == [
         row for row in statements("5.0") if row.id in {*checkable(Version.V5), *packets_exercising(Version.V5)}

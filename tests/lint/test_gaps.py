@@ -1,4 +1,4 @@
-"""Bytes that a peer sent and that are no packet."""
+"""Bytes of a peer that are not a packet."""
 
 import pytest
 

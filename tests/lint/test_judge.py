@@ -1,4 +1,4 @@
-"""Packets and connections in the hands of one judge."""
+"""One Judge for many connections."""
 
 from itertools import product
 
@@ -60,7 +60,7 @@ def test_what_is_wrong_is_counted_when_asked_for() -> None:
 @pytest.mark.parametrize(
     "ends", [(closed(C), closed(S)), (closed(S), closed(C)), (closed(C, "RST"),), (closed(None, "end"),)]
 )
-def test_a_connection_that_both_ends_closed_is_counted_and_forgotten(ends: tuple[Closed, ...]) -> None:
+def test_a_connection_closed_by_both_ends_is_counted_and_forgotten(ends: tuple[Closed, ...]) -> None:
     judge = Judge(tally=True)
     for event in OPEN:
         judge.packet(event)
@@ -82,14 +82,14 @@ def test_the_version_of_a_connection_is_known() -> None:
 
 
 @pytest.mark.parametrize(("record", "complete"), [(0, True), (7, False)])
-def test_where_a_connect_stands_tells_of_streams_only(record: int, complete: bool) -> None:
+def test_the_offset_of_a_connect_matters_only_in_streams(record: int, complete: bool) -> None:
     judge = Judge(tally=True)
     judge.packet(seen(Connect(client_id="c"), offset=100, record=record))
     judge.finish()
     assert bool(judge.exercised["MQTT5-3.1.0-1"]) is complete
 
 
-def test_bytes_that_are_no_packet_break_a_statement_of_the_version() -> None:
+def test_bytes_that_are_not_a_packet_violate_a_statement_of_the_version() -> None:
     judge = Judge(tally=True)
     judge.packet(OPEN[0]._replace(version=Version.V311, data=encode(Connect(client_id="c"), Version.V311)))
     message = "Remaining Length does not end at its fourth byte; nothing behind it is read"
@@ -114,7 +114,9 @@ def test_acks_that_were_seen_before_are_judged_alike() -> None:
 
 @settings(max_examples=40)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version, False))), st.data())
-def test_a_packet_of_a_wrong_length_has_what_decode_finds(given: tuple[Version, bytes], data: st.DataObject) -> None:
+def test_a_packet_of_a_wrong_length_has_the_findings_of_the_decoder(
+    given: tuple[Version, bytes], data: st.DataObject
+) -> None:
     version, whole = given
     cut = data.draw(st.one_of(st.integers(1, len(whole)).map(lambda size: whole[:size]), st.just(whole + b"\0")))
     packet, found = Judge().packet(seen(cut)._replace(version=version))
@@ -152,7 +154,7 @@ def begun(event: PacketSeen, number: int = 1) -> PacketSeen:
 PING, PINGED = seen(b"\xc0\0"), seen(b"\xd0\0", S)
 
 
-def test_the_first_packet_of_a_connection_that_was_seen_to_begin_is_connect() -> None:
+def test_the_first_packet_of_a_connection_seen_from_its_beginning_is_connect() -> None:
     judge = Judge()
     assert [each.statement for each in judge.packet(begun(PING))[1]] == ["MQTT5-3.1.0-1"]
     assert not judge.packet(begun(PING._replace(offset=2)))[1]
@@ -162,7 +164,7 @@ def test_the_first_packet_of_a_connection_that_was_seen_to_begin_is_connect() ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("others", [0, MOST_CONNECTIONS, 3 * MOST_CONNECTIONS])
-def test_what_follows_when_a_connection_is_over_or_had_to_make_room_is_not_its_beginning(others: int) -> None:
+def test_a_late_packet_of_an_ended_or_dropped_connection_is_not_its_beginning(others: int) -> None:
     judge = Judge()
     judge.packet(begun(OPEN[0]))
     if not others:

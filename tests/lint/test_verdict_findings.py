@@ -1,4 +1,4 @@
-"""Packets on which the verdict was wrong once; the broken packets of `test_verdicts` showed them."""
+"""Packets whose findings were once wrong, found by the broken packets of `test_verdicts`."""
 
 import pytest
 
@@ -62,13 +62,13 @@ def test_near_miss(row: Row) -> None:
     assert_no_fault(row)
 
 
-def test_a_property_cut_in_half_leaves_no_more_to_find_for_the_decoder() -> None:
+def test_after_a_property_cut_in_half_the_decoder_reports_nothing_more() -> None:
     data = case("10 r @ 06 003c 03 15 0005 'm' 0009 'a' 00", Version.V5).data
     assert [each.path for each in decode(data).findings] == ["connect.properties.authentication_method"]
 
 
 def test_a_stray_packet_identifier_makes_two_findings_and_no_more() -> None:
-    """The payload behind it is no properties."""
+    """The payload after it is not a property list."""
     data = case("30 r s'a' 4401 p(02 00000001) 02 00000002 01 07", Version.V5).data
     found = [(each.statement, each.span) for each in lint(decode(data))]
     assert sorted(found) == [("MQTT5-2.2.1-2", (5, 7)), ("MQTT5-2.2.2.1/short", (5, 6))]
@@ -92,7 +92,7 @@ def test_the_judge_says_what_lint_says(label: str, text: str, direction: Directi
     assert [(each.statement, each.span, each.mask) for each in found] == [(f"MQTT5-{label}", *made.marks[0])]
 
 
-def test_the_judge_says_it_of_a_topic_that_was_right_from_the_server() -> None:
+def test_a_topic_that_is_clean_from_the_server_is_reported_from_the_client() -> None:
     data = case("30 r s'$SYS' p()", Version.V5).data
     judge = Judge()
     said = {

@@ -69,10 +69,10 @@ class Verdicts:
 
 
 def unsound(decoded: Decoded, found: list[Finding]) -> Iterator[str]:
-    """Yield a word where the quick look calls a packet sound that is not."""
+    """Yield a word if `is_clean` accepts a packet that has a fault."""
     packet = decoded.packet
     if packet and not decoded.findings and is_clean(packet, decoded.version, decoded.direction):
-        yield from (f"is called sound, but {each!r}" for each in found if each.severity != "note")
+        yield from (f"is called clean, but {each!r}" for each in found if each.severity != "note")
 
 
 def otherwise_judged(decoded: Decoded, found: list[Finding]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def ways_of(version: Version) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("version", Version, ids=labelled)
-def test_every_statement_about_one_packet_is_broken_in_some_way_or_there_is_a_reason(version: Version) -> None:
+def test_every_statement_about_one_packet_has_a_violation_or_a_reason(version: Version) -> None:
     about = {each.id for each in statements(version.label) if each.visibility in ("A", "A~")}
     spared = {id for id in NOT_ON_ONE_PACKET if id.startswith(f"{version.prefix}-")}
     assert about - set(ways_of(version)) == spared
@@ -188,6 +188,6 @@ def test_a_verdict_is_wrong_in_every_respect_that_differs(marks: tuple[Mark, ...
     assert len(amiss([FOUND], marks)) == wrong
 
 
-def test_what_a_hint_says_is_no_wrong_verdict_but_must_be_there_where_it_is_meant() -> None:
+def test_a_hint_is_required_where_it_is_meant_and_never_counts_as_wrong() -> None:
     assert amiss([FOUND], (), {"MQTT5-3.3.2-2"}) == []
     assert len(amiss([], (Mark(("MQTT5-3.3.2-2",), Span(4, 5)),), {"MQTT5-3.3.2-2"})) == 1

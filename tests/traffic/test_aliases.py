@@ -1,4 +1,4 @@
-"""Topic Aliases: both directions apart, never a guess, never the later topic."""
+"""Topic Aliases: each direction by itself, never a guess, never the later topic."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +16,7 @@ def publish(topic: str, alias: int | None = None) -> Publish:
     return Publish(topic=topic, properties=() if alias is None else (Property(0x02, 9), Property(ALIAS, alias)))
 
 
-def test_the_directions_have_their_own() -> None:
+def test_each_direction_has_its_own_aliases() -> None:
     """Where tshark shows server/topic for the client's alias."""
     aliases = Aliases()
     aliases.resolve(publish("client/topic", 1), CLIENT)
@@ -48,13 +48,13 @@ def test_alias_0_means_nothing() -> None:
     assert aliases.resolve(publish("", 0), CLIENT).text == "alias 0 (never set)"
 
 
-def test_without_alias_the_name_stands() -> None:
+def test_without_an_alias_the_topic_name_is_used() -> None:
     assert Aliases().resolve(publish("a"), CLIENT) == Topic("a")
     assert Aliases().resolve(Publish(topic="b", properties=(Property(0x02, 9),)), CLIENT) == Topic("b")
     assert Topic("").text == ""
 
 
-def test_connections_share_a_table_and_no_alias() -> None:
+def test_connections_share_a_table_but_no_aliases() -> None:
     table: WeightedLru[int, str] = WeightedLru(1000)
     one, two = Aliases(table, 1), Aliases(table, 2)
     one.resolve(publish("a", 1), CLIENT)
@@ -62,7 +62,7 @@ def test_connections_share_a_table_and_no_alias() -> None:
     assert one.resolve(publish("", 1), CLIENT).name == "a"
 
 
-def test_the_memory_has_an_end_and_says_so() -> None:
+def test_memory_is_bounded_and_a_dropped_alias_is_marked() -> None:
     aliases = Aliases(WeightedLru(200))
     for number in range(1, 4):
         aliases.resolve(publish(str(number) * 20, number), CLIENT)
@@ -72,7 +72,7 @@ def test_the_memory_has_an_end_and_says_so() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(Direction), st.sampled_from(("", "a", "b/c")), st.integers(1, 3))))
-def test_it_is_what_a_dictionary_says(sent: list[tuple[Direction, str, int]]) -> None:
+def test_aliases_agree_with_a_dictionary(sent: list[tuple[Direction, str, int]]) -> None:
     aliases, model = Aliases(), dict[tuple[Direction, int], str]()
     for direction, name, alias in sent:
         if name:

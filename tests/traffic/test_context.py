@@ -1,4 +1,4 @@
-"""Packets with what their conversation tells about them."""
+"""Packets with their client and the topic they mean."""
 
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Pingreq, Publish

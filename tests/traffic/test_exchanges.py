@@ -1,4 +1,4 @@
-"""Exchanges: which packets belong together, and how it ended."""
+"""Exchanges: which packets belong together, and how they ended."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -151,14 +151,14 @@ def test_quotation_marks_keep_a_value_together() -> None:
         ('  topic="a', "character 9: a quotation mark is not closed"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(text: str, message: str) -> None:
+def test_an_error_in_a_filter_names_its_character(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         PacketFilter.parse(text)
     assert "\n" not in str(caught.value)
 
 
 @given(st.text(st.sampled_from('tdq=!, "\\a1topicdup*')))
-def test_any_text_is_a_filter_or_is_told_to_be_none(text: str) -> None:
+def test_any_text_is_a_filter_or_a_value_error(text: str) -> None:
     try:
         chosen = PacketFilter.parse(text)
     except ValueError as error:
@@ -171,7 +171,7 @@ def test_any_text_is_a_filter_or_is_told_to_be_none(text: str) -> None:
 
 @settings(max_examples=15)
 @given(talks(), st.sampled_from(("topic=a/#", "id=1", "dup", "reason=0", "client=c*", "finding", "connection=1")))
-def test_a_term_and_its_contrary_share_all_packets(events: list[Event], term: str) -> None:
+def test_a_term_and_its_negation_divide_all_packets(events: list[Event], term: str) -> None:
     yes, no = PacketFilter.parse(term), PacketFilter.parse(f"!{term}")
     assert all(_matches(yes, each) != _matches(no, each) for each in linted(events))
 

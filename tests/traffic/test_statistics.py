@@ -72,7 +72,7 @@ def test_orphans_have_no_latency() -> None:
     assert found.latencies == {}
 
 
-def test_the_client_is_counted_under_the_name_that_it_gets() -> None:
+def test_a_client_is_counted_under_its_assigned_identifier() -> None:
     talk = Talk().client(Connect(client_id="")).client(Connect(client_id="a"))
     (client,) = counted(talk.events).clients()
     assert (client.name, client.packets, client.connections) == ("a", 2, 1)

@@ -24,7 +24,7 @@ names = st.sampled_from(("", "a", "bc", "sensors/1", "sensors/2", "\u4f60\u597d"
 
 
 @given(st.lists(st.tuples(names.filter(bool), st.booleans())))
-def test_what_was_saved_is_what_the_same_takes_without_aliases(sent: list[tuple[str, bool]]) -> None:
+def test_aliases_save_the_difference_to_the_same_packets_without_aliases(sent: list[tuple[str, bool]]) -> None:
     """Every topic has its alias; some packets use it."""
     talk, wire, plain = Talk(), [], []
     numbers = {name: number for number, name in enumerate(dict.fromkeys(name for name, _ in sent), 1)}
@@ -40,7 +40,7 @@ def test_what_was_saved_is_what_the_same_takes_without_aliases(sent: list[tuple[
 
 
 @given(st.lists(names.filter(bool)))
-def test_what_could_be_saved_is_what_aliases_would_save(sent: list[str]) -> None:
+def test_the_possible_saving_is_what_aliases_would_save(sent: list[str]) -> None:
     """A sender gives an alias to the topics that gain by it, at their first packet."""
     gain = {name: (sent.count(name) - 1) * (len(name.encode()) - 3) - 3 for name in sent}
     numbers = {name: number for number, name in enumerate(gain, 1)}
@@ -68,7 +68,7 @@ def test_311_has_no_aliases() -> None:
     assert (found.savable, found.saved, found.properties) == (0, 0, 0)
 
 
-def test_an_alias_that_was_never_set_saves_nobody_knows_what() -> None:
+def test_the_saving_of_an_alias_that_was_never_set_is_unknown() -> None:
     found = counted(aliased().events).traffic
     assert (found.aliased, found.unresolved) == (4, 1)
     assert found.saved == 3 * (12 - 3) - 3 * 3

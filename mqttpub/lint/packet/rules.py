@@ -235,7 +235,7 @@ def stray_id(packet: PacketView) -> Iterator[Fault]:
 def nameless_message(packet: PacketView) -> Iterator[Fault]:
     """Neither a Topic Name nor a Topic Alias."""
     if packet.whole and packet.value("topic") == "" and "topic_alias" not in packet.properties:
-        yield packet.fault("topic", "is empty, but there is no Topic Alias")
+        yield packet.fault("topic", "is empty, but the packet has no Topic Alias")
 
 
 @rule(Publish, cites=StatementRef("4.7.2/dollar", "4.7.2/dollar"), sender=Direction.CLIENT)

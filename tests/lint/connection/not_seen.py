@@ -1,4 +1,4 @@
-"""Statements of classes B* and BL that no rule judges, and why."""
+"""Statements of classes B* and BL that no rule checks, and why."""
 
 _CLOSED = "A refusal ends in a close whatever its reason; 3.2.2-7 (3.1.1: 3.2.2-5) says so, and is checked."
 _CAUSE = "Which code a receiver chooses is its own; nothing shows the cause that it had in mind."

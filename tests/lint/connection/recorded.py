@@ -61,7 +61,7 @@ class Recorder:
         self._stop = threading.Event()
 
     def serve(self) -> None:
-        """Pass bytes on until told to stop."""
+        """Forward bytes until stopped."""
         with selectors.DefaultSelector() as selector, self.listener:
             selector.register(self.listener, selectors.EVENT_READ)
             while not self._stop.is_set():

@@ -1,4 +1,4 @@
-"""What a conversation breaks is found in its capture too, in single packets and in columns alike."""
+"""Faults of a conversation are also found in its capture, packet by packet and in columns alike."""
 
 import io
 from itertools import product
@@ -100,7 +100,7 @@ def test_each_fault_of_a_conversation_is_found_in_its_capture(version: Version) 
 
 
 @pytest.mark.parametrize("version", Version)
-def test_what_is_nearly_a_fault_is_none_in_its_capture(version: Version) -> None:
+def test_a_near_miss_in_a_capture_has_no_finding(version: Version) -> None:
     wrong = {
         str(row): set(row.ids) & judged(recorded(row), version, columns=False)
         for row in NEARLY
@@ -125,7 +125,7 @@ LATER: list[list[Sent]] = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("version", Version)
-def test_a_client_that_does_not_begin_with_connect_is_found(version: Version) -> None:
+def test_a_client_that_does_not_start_with_connect_is_reported(version: Version) -> None:
     expected = {Version.V5: "MQTT5-3.1.0-1", Version.V311: "MQTT311-3.1.0-1", Version.V31: "MQTT31-3.1/first"}[version]
     connack = encode(Connack(), version)
     for packet, later, earlier in product(FIRST, LATER, ([], [(S, connack)])):
@@ -137,6 +137,6 @@ def test_a_client_that_does_not_begin_with_connect_is_found(version: Version) ->
         assert expected in judged(capture_of(steps, version=version), version), steps
 
 
-def test_a_server_that_speaks_before_the_client_is_found() -> None:
+def test_a_server_that_sends_before_the_client_is_reported() -> None:
     steps: list[Sent] = [(S, Publish(topic="a")), (C, Connect(client_id="c")), (S, Connack())]
     assert judged(capture_of(steps)) == {"MQTT5-3.2.0-1"}

@@ -1,4 +1,4 @@
-"""Whatever two ends send, the rules say something about it or nothing, and remember little."""
+"""Whatever two ends send, the rules never fail and use little memory."""
 
 import tracemalloc
 from random import Random

@@ -43,24 +43,24 @@ def test_near_miss(row: Row) -> None:
 IN_TABLES = {id for row in FAULTS for id in row.ids}, {id for row in NEAR for id in row.ids}
 
 
-def test_every_statement_of_a_connection_has_both_cases_or_a_reason() -> None:
+def test_every_statement_of_a_connection_has_a_fault_and_a_near_miss_or_a_reason() -> None:
     for row in statements():
         if row.visibility.startswith("B"):
             assert all(row.id in table for table in IN_TABLES) != (row.id in NOT_SEEN), row.id
 
 
-def test_whatever_plain_watching_shows_is_covered() -> None:
+def test_every_statement_that_passive_observation_shows_is_checked() -> None:
     assert [id for id in NOT_SEEN if statement(id).visibility == "B"] == []
 
 
 @pytest.mark.parametrize("version", list(Version))
-def test_what_can_be_checked_is_what_has_cases(version: Version) -> None:
+def test_the_checkable_statements_are_those_with_cases(version: Version) -> None:
     faults = {id for row in FAULTS if row.version == version for id in row.ids}
     assert set(checkable(version)) == faults
     assert Conversation(version).tally.exercised == {}
 
 
-def test_what_did_not_happen_is_not_exercised() -> None:
+def test_a_situation_that_did_not_occur_is_not_exercised() -> None:
     tally = hear("@ > subscribe i1; < suback i1", Version.V5).tally
     assert "MQTT5-3.8.4-1" in tally.exercised
     assert not {"MQTT5-3.8.4-5", "MQTT5-3.10.4-4", "MQTT5-3.12.4-1"} & set(tally.exercised)
@@ -105,7 +105,7 @@ def test_a_finding_has_the_reason_code_of_the_answer() -> None:
         ("@ > publish q2 i5; < pubrec i5; > pubrel i5; +20; > pingreq; < pingresp; !server FIN", "eee"),
     ],
 )
-def test_a_finding_is_as_severe_as_the_text_is_plain(text: str, severities: str) -> None:
+def test_severity_follows_how_explicit_the_text_is(text: str, severities: str) -> None:
     for version, letter in zip(reversed(Version), severities, strict=True):
         heard = hear(text, version)
         found = [each.severity[0] for step in heard.found for each in step]

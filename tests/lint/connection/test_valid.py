@@ -1,4 +1,4 @@
-"""Conversations that keep every rule have no findings, whatever of them was captured."""
+"""Conversations that keep every rule have no findings, whatever part of them was captured."""
 
 from random import Random
 
@@ -44,7 +44,7 @@ def test_a_whole_conversation(seed: int, version: Version, fast: bool) -> None:
 
 @given(seeds, st.sampled_from(Version), st.integers(0, 60))
 @settings(max_examples=50)
-def test_a_conversation_of_which_the_beginning_is_missing(seed: int, version: Version, missing: int) -> None:
+def test_a_conversation_without_its_beginning(seed: int, version: Version, missing: int) -> None:
     seen = conversation(Random(seed), version)[missing:]
     talk = Conversation(version, complete=False)
     assert heard(talk, seen, version) + ended(talk, seen) == []

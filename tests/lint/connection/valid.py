@@ -1,4 +1,4 @@
-"""Conversations of two ends that keep every rule, as somebody between them sees them.
+"""Conversations of two ends that keep every rule, as seen between them.
 
 Each end knows only what has reached it. Packets are under way for a while, and the observer may
 stand anywhere on the way, so that he sees answers before or after what crosses them.
@@ -54,7 +54,7 @@ def _property(key: str, value: Any) -> Property:
 
 
 class Peer:
-    """One end: what it sent, what it owes, what it was told."""
+    """One end: what it sent, which answers it owes, which limits it received."""
 
     def __init__(self, random: Random, version: Version) -> None:
         self.random = random

@@ -1,4 +1,4 @@
-"""All that one packet shows to be wrong, and which statements that covers."""
+"""All findings of one packet, and which statements they cover."""
 
 import ast
 import time

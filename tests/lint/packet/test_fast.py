@@ -1,4 +1,4 @@
-"""What the quick look calls sound has no error for the full look either."""
+"""What `is_clean` accepts has no error in the full check either."""
 
 import pytest
 from hypothesis import given

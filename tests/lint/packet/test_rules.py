@@ -169,7 +169,7 @@ def test_every_old_flag_is_named_by_itself() -> None:
         ("10 r @ 1a 003c p() s'a'", "connect.will_qos is 3, but will_flag is 0"),
         ("20 r 0187 p()", "connack.session_present is 1, but reason_code is 0x87"),
         ("20 r 0000 p(1c s'b')", "CONNACK has a Server Reference, but reason_code is 0x00, not 0x9c or 0x9d"),
-        ("30 r s'' p()", "publish.topic is empty, but there is no Topic Alias"),
+        ("30 r s'' p()", "publish.topic is empty, but the packet has no Topic Alias"),
         (
             "30 r s'a' p(01 01) 'a' c3 'b'",
             "publish.payload holds c3, which is not UTF-8, but payload_format_indicator is 1",
@@ -185,7 +185,7 @@ def test_message(text: str, message: str) -> None:
     assert [told for _, told in of_row(text)] == [message]
 
 
-def test_absence_is_not_judged_where_the_packet_was_not_read_to_its_end() -> None:
+def test_a_missing_field_is_not_reported_in_a_packet_that_was_cut_off() -> None:
     cut = ("10 r @ 02 003c p(16 s'd') 00", "f0 r 18 05 00", "32 r s'' 0001 05 00")
     assert [[each.statement for each in Row((), Version.V5, None, text).found()] for text in cut] == [
         ["MQTT5-2.1.4/short"], ["MQTT5-2.2.2.1/short"], ["MQTT5-2.2.2.1/short"],

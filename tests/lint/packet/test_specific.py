@@ -1,4 +1,4 @@
-"""What the decoder finds, under the statement that says most."""
+"""Findings of the decoder, under the most specific statement."""
 
 import pytest
 

@@ -283,7 +283,7 @@ def test_message(text: str, message: str) -> None:
         assert found(text) == [message]
 
 
-def test_path_of_a_property_is_that_of_the_whole_property() -> None:
+def test_the_path_of_a_finding_in_a_property_names_the_whole_property() -> None:
     (alias,) = Row((), Version.V5, None, "30 r s'a' p(23 0000)").found()
     (name,) = Row((), Version.V5, None, "30 r s'a' p(26 s(00) s'')").found()
     assert (alias.path, name.path) == ("publish.properties.topic_alias", "publish.properties.user_property.name")
@@ -303,10 +303,10 @@ def test_what_was_read_before_a_cut_is_judged() -> None:
     ]  # fmt: skip
 
 
-def test_a_list_that_was_not_read_to_its_end_is_not_called_empty() -> None:
+def test_a_list_that_was_cut_off_is_not_reported_as_empty() -> None:
     assert [each.statement for each in Row((), Version.V5, None, "82 r 0001 p() 0005").found()] == ["MQTT5-2.1.4/short"]
 
 
-def test_a_list_is_empty_before_what_lies_behind_the_packet() -> None:
+def test_an_empty_list_is_placed_before_trailing_bytes() -> None:
     row = Row(("MQTT5-3.8.3-2",), Version.V5, None, "82 03 0001 00 {} ffff")
     assert row.found()[0].span == case(row.text, row.version).marks[0].span

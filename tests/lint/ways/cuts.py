@@ -44,7 +44,7 @@ OF_CONNACK = FIXED["CONNACK"][1]
 
 
 def leaves(packet: Subject) -> list[Piece]:
-    """Return the pieces behind the Remaining Length that lie side by side; the properties count as one."""
+    """Return the adjacent pieces after the Remaining Length; the properties count as one."""
     return list(packet.pieces[BODY].pieces)
 
 

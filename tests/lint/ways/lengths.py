@@ -33,7 +33,7 @@ def fixed(packet: Subject) -> Labels | None:
 
 
 def lengths(packet: Subject) -> list[Piece]:
-    """Return what stands behind a length that is a Variable Byte Integer."""
+    """Return what follows a length that is a Variable Byte Integer."""
     return [each for each in packet.pieces.values() if each.counted is VARIABLE]
 
 
