@@ -114,7 +114,7 @@ def test_acks_that_were_seen_before_are_judged_alike() -> None:
 
 @settings(max_examples=40)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version, False))), st.data())
-def test_a_packet_of_a_wrong_length_has_the_findings_of_the_decoder(
+def test_a_packet_of_a_wrong_length_has_the_findings_of_decode(
     given: tuple[Version, bytes], data: st.DataObject
 ) -> None:
     version, whole = given
