@@ -67,7 +67,7 @@ def said(convert: Callable[[bytes], object], data: bytes) -> str:
         ("msgpack", b'{"a": [1, -1, null, true, "x"]}', bytes.fromhex("81a1619501ffc0c3a178")),
     ],
 )
-def test_what_a_format_sends(name: str, data: bytes, expected: bytes) -> None:
+def test_the_bytes_of_each_format(name: str, data: bytes, expected: bytes) -> None:
     if name == "cbor":  # libraries may choose the width of a float
         assert cbor2.loads(FORMATS[name](data)) == cbor2.loads(expected)
     else:
@@ -100,7 +100,7 @@ def test_what_a_format_sends(name: str, data: bytes, expected: bytes) -> None:
         ("msgpack", b"\xff", "msgpack: byte 0xff at offset 0 is not UTF-8"),
     ],
 )
-def test_what_is_wrong_has_its_place(name: str, data: bytes, sentence: str) -> None:
+def test_errors_name_the_place_of_the_fault(name: str, data: bytes, sentence: str) -> None:
     assert said(FORMATS[name], data) == sentence
 
 
@@ -126,7 +126,7 @@ def test_json_is_never_touched(value: Any) -> None:
 
 
 @given(JSON)
-def test_cbor_and_msgpack_carry_what_json_says(value: Any) -> None:
+def test_cbor_and_msgpack_carry_the_value_of_the_json(value: Any) -> None:
     data = json.dumps(value).encode()
     assert cbor2.loads(FORMATS["cbor"](data)) == value
     assert msgpack.unpackb(FORMATS["msgpack"](data), strict_map_key=False) == value
@@ -184,7 +184,7 @@ def proto(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_protobuf_sends_what_its_decoder_reads(proto: str) -> None:
+def test_protobuf_decodes_to_the_value_of_the_json(proto: str) -> None:
     convert = protobuf(proto, "pkg.Reading")
     data = convert(
         b'{"name": "x", "number": -2, "many": [{"k": 1}, {"k": 2, "next": {}}], "counts": {"b": 2, "a": 1},'
@@ -366,7 +366,7 @@ def avro_read(data: bytes, schema: Any = SCHEMA) -> Any:
         ({"next": {"pkg.Reading": {"i": 1}}}, {"next": DEFAULTS}),
     ],
 )  # fmt: skip
-def test_avro_sends_what_its_decoder_reads(given: dict[str, Any], read: dict[str, Any], avsc: str) -> None:
+def test_avro_decodes_to_the_value_of_the_json(given: dict[str, Any], read: dict[str, Any], avsc: str) -> None:
     value = avro_read(avro(avsc)(json.dumps({"i": 1, **given}).encode()))
     for each in (value, value["next"] or {}):
         each.pop("t", None)
@@ -407,7 +407,7 @@ def test_avro_names_the_field_that_is_wrong(given: str, sentence: str, avsc: str
     assert said(avro(avsc), given.encode()).startswith(f"avro: {sentence}")
 
 
-def test_what_is_nested_too_deeply_is_refused(avsc: str, proto: str) -> None:
+def test_json_nested_too_deeply_is_refused(avsc: str, proto: str) -> None:
     deep = b'{"i": 1, "next": ' * 600 + b"null" + b"}" * 600
     assert said(avro(avsc), deep) == "avro: the JSON is nested too deeply"
     deep = b'{"next": ' * 600 + b"null" + b"}" * 600
@@ -480,7 +480,7 @@ def test_sizes(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "B", "-1", "1k", "1 K", "1.", ".5K", "1KK", "1T", "0x10", "１", "1\n"])
-def test_what_is_no_size(text: str) -> None:
+def test_texts_that_are_not_a_size(text: str) -> None:
     with pytest.raises(ValueError, match=r"is not a size, such as 512, 1\.5K or 2MB"):
         payload_size(text)
 
@@ -491,7 +491,7 @@ def test_random_payloads_have_the_size_and_differ() -> None:
 
 
 @pytest.mark.parametrize("text", ["268435456", "0.25G", "1G", "9" * 400 + "G"])
-def test_no_payload_is_longer_than_a_packet(text: str) -> None:
+def test_a_payload_longer_than_a_packet_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="is more than the 268435455 bytes that a packet can have"):
         random_payload(text)
 

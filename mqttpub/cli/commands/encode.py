@@ -130,7 +130,7 @@ class Encode(click.Group):
     """A group with a subcommand per packet type; flags without a packet type mean PUBLISH."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the packet types."""
+        """Return the names of the packet types in lower case."""
         return [cls.name.lower() for cls in PACKETS.values()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -168,7 +168,7 @@ def packet_command(cls: type[Packet]) -> click.Command:
 
 
 def output_options() -> list[click.Parameter]:
-    """Return the options of what is printed."""
+    """Return the options for the output."""
     return [
         Flag(["--format", "form"], type=click.Choice(FORMATS), default="hex", show_default=True, help="Output format."),
         Flag(["-d", "--inspect"], is_flag=True, help="Show an annotated dump instead."),

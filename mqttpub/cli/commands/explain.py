@@ -25,7 +25,7 @@ class TermType(click.ParamType[str]):
 
     @property
     def suggestions(self) -> list[str]:
-        """What completion offers."""
+        """The words that completion offers."""
         return names()
 
 
@@ -46,7 +46,7 @@ def command(word: tuple[str, ...], as_json: bool) -> int:
 
 
 def explain(word: str, *, as_json: bool) -> int:
-    """Print all that a word names and return the exit status; raises UsageError when nothing has the name."""
+    """Print everything that a word names and return the exit status; raises UsageError if it names nothing."""
     found = list(_found(word)) or list(_begins(word))
     if not found:
         raise click.UsageError(f"nothing is called '{word}'; {_meant(word)}`mqttpub explain` lists all names")
@@ -96,13 +96,13 @@ def overview(*, as_json: bool) -> int:
 
 
 def names() -> list[str]:
-    """Return what can be explained as words to type: packets, properties, reasons, fields and concepts."""
-    # A name with a $ would have to be quoted in a shell.
+    """Return the words that can be explained, as one types them: packets, properties, reasons, fields and concepts."""
+    # A name with a $ would need quotes in a shell.
     return list(dict.fromkeys(label.lower().replace(" ", "-") for label in _labels() if "$" not in label))
 
 
 def _labels() -> Iterator[str]:
-    """Yield the name of everything that can be explained, but for statements."""
+    """Yield the name of everything that can be explained, except statements."""
     yield from (cls.name.lower() for cls in PACKETS.values())
     yield from (row.label for row in PROPERTIES.values())
     yield from (row.name for row in REASONS)
@@ -123,7 +123,7 @@ def _found(word: str) -> Iterator[Any]:
 
 
 def _begins(word: str) -> Iterator[Any]:
-    """Yield the properties and reason codes whose name begins so, such as Session Expiry Interval."""
+    """Yield the properties and reason codes whose names begin with the word, such as Session Expiry Interval."""
     plain = _plain(word)
     if plain:
         yield from (row for row in PROPERTIES.values() if _plain(row.label).startswith(plain))
@@ -131,12 +131,12 @@ def _begins(word: str) -> Iterator[Any]:
 
 
 def _plain(word: str) -> str:
-    """Return a name without what writings differ in: topic-alias, TopicAlias and TOPIC_ALIAS are the same."""
+    """Return a name without case and punctuation, so that topic-alias, TopicAlias and TOPIC_ALIAS are the same."""
     return "".join(each for each in word.casefold() if each.isalnum() or each in "$+#")
 
 
 def _meant(word: str) -> str:
-    """Return a question about the name that is nearest, or nothing."""
+    """Return a question that offers the most similar name, or nothing."""
     from difflib import get_close_matches
 
     by_name = {_plain(label): label for label in _labels()}
@@ -161,13 +161,13 @@ class NamedField(NamedTuple):
 
     label: str
     names: frozenset[str]
-    """What the specification and other programs call it, without blanks and case."""
+    """Its names in the specification and in other programs, as `_plain` returns them."""
     places: tuple[tuple[type[Packet], str, Field], ...]
-    """Packet, group inside it or nothing, and field."""
+    """Packet, name of the group that contains the field or nothing, and field."""
 
 
 def named_fields() -> list[NamedField]:
-    """Return the fields of all packets by their names; reserved bits have none."""
+    """Return the fields of all packets by name, without reserved bits."""
     places: dict[str, list[tuple[type[Packet], str, Field]]] = {}
     for cls in PACKETS.values():
         for group, field in _fields(cls):
@@ -178,7 +178,7 @@ def named_fields() -> list[NamedField]:
 
 
 def _names(label: str, found: list[tuple[type[Packet], str, Field]], labels: set[str]) -> frozenset[str]:
-    """Return the writings of a label; a key that is the label of another field, such as qos, is that one's."""
+    """Return the names of a field, without those that are the label of another field, such as qos."""
     others = {_plain(name) for _, _, field in found for name in (field.name_before_5, field.key) if name}
     return frozenset({_plain(label)} | (others - labels))
 
@@ -187,7 +187,7 @@ KINDS: dict[type, str] = {
     PropertyRow: "property", Reason: "reason", Statement: "statement", Concept: "concept", NamedField: "field",
 }  # fmt: skip
 RETURN_CODES = (*CONNECT_RETURN_CODES[1:], *(row for row in SUBACK_RETURN_CODES if row.name == "Failure"))
-"""Codes before 5.0 that are not called so in 5.0."""
+"""Codes before 5.0 that have another name in 5.0."""
 
 
 # text
@@ -275,7 +275,7 @@ def _reason_text(row: Reason) -> Iterator[Line]:
 
 
 def _reason_senders(row: Reason) -> str:
-    """Return who sends a code; where that depends on the packet, for each kind of packet."""
+    """Return who sends a code; for each packet type if that differs."""
     by_ends: dict[str, list[str]] = {}
     for packet, ends in senders_of(row).items():
         by_ends.setdefault(ends, []).append(packet)
@@ -332,7 +332,7 @@ _TEXT: dict[str, Callable[[Any], Iterator[Line]]] = {
 
 
 def _wrapped(lines: Iterator[Line], width: int) -> Iterator[Line]:
-    """Break the last text of a line where it leaves the screen."""
+    """Wrap the last text of each line at the edge of the screen."""
     for line in lines:
         used = sum(len(text) for text, _ in line[:-1])
         if not line or used + len(line[-1][0]) <= width:

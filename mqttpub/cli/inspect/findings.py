@@ -35,7 +35,7 @@ class FindingWriter(Protocol):
         """Write the result of each statement."""
 
     def end(self, failures: list[str], remarks: list[str]) -> None:
-        """Write what has to stand behind all cases."""
+        """Write what follows all findings."""
 
 
 class OutputOptions(NamedTuple):

@@ -68,7 +68,7 @@ def test_real_captures_are_right(capsys: Screen, path: Path) -> None:
     assert "no findings" in err
 
 
-def test_what_is_left_undone_at_the_end_is_found(capsys: Screen, tmp_path: Path) -> None:
+def test_omissions_at_the_end_of_a_connection_are_found(capsys: Screen, tmp_path: Path) -> None:
     path = tmp_path / "left.pcap"
     messages: list[Step] = [(S, Publish(topic="a", qos=1, packet_id=id)) for id in (1, 2)]
     path.write_bytes(capture([*WRONG[:2], *messages, (C, Puback(packet_id=2))]))
@@ -168,7 +168,7 @@ NEW_LEVEL_6 = "100e00044d5154540602003c00000161"
 @pytest.mark.parametrize("form", ["text", "capture"])
 @pytest.mark.parametrize("answer", ["20020001", "2003008400"])
 @pytest.mark.parametrize(("connect", "prefix"), [(OLD_LEVEL_6, "MQTT311"), (NEW_LEVEL_6, "MQTT5")])
-def test_a_server_may_refuse_a_level_of_no_version_as_any_version_does(
+def test_a_server_may_refuse_an_unknown_protocol_level_in_the_way_of_any_version(
     connect: str, prefix: str, answer: str, form: str, capsys: Screen, tmp_path: Path
 ) -> None:
     path = tmp_path / "it"
@@ -216,7 +216,7 @@ def test_a_server_of_an_older_version_may_refuse_5_0_in_its_own_form(
         assert (row["verdict"], row["reason"]) == ("ok", name)
 
 
-def test_a_server_that_accepts_a_level_of_no_version_is_blamed(capsys: Screen, tmp_path: Path) -> None:
+def test_a_server_that_accepts_an_unknown_protocol_level_is_reported(capsys: Screen, tmp_path: Path) -> None:
     path = tmp_path / "it"
     path.write_text(f"> {OLD_LEVEL_6}\n< 20020000\n")
     assert ids(capsys, str(path)) == {"MQTT311-3.1.2.2/level", "MQTT311-3.1.4-1"}
@@ -251,7 +251,7 @@ def test_the_version_of_many_packets_is_guessed_from_the_first(capsys: Screen) -
     assert f"{MOST_HELD + 5:,} packets: no findings" in err
 
 
-def test_what_is_cut_short_or_has_no_end_is_judged_whole(capsys: Screen) -> None:
+def test_truncated_packets_and_unfinished_connections_are_judged(capsys: Screen) -> None:
     (only,) = found(capsys, "-V", "5", "308201" + "00" * 100)
     assert only["message"] == "Remaining Length 130, but 100 bytes are left"
     assert ids(capsys, "-V", "5", "30ffffffff7f") == {"MQTT5-1.5.5/length"}

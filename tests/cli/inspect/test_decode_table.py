@@ -49,7 +49,7 @@ def test_arrow_goes_to_standard_output() -> None:
     assert pa.ipc.open_stream(io.BytesIO(done.stdout)).read_all().num_rows == 54
 
 
-def test_what_was_good_is_in_the_table_of_a_broken_capture(tmp_path: Path) -> None:
+def test_the_intact_packets_of_a_broken_capture_are_in_the_table(tmp_path: Path) -> None:
     cut, path = tmp_path / "cut.pcapng", tmp_path / "packets.parquet"
     cut.write_bytes(QOS2.read_bytes()[:3000])
     done = run(cut, "--parquet", path)
@@ -59,7 +59,7 @@ def test_what_was_good_is_in_the_table_of_a_broken_capture(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_damage_in_the_middle_takes_away_what_it_hits(tmp_path: Path) -> None:
+def test_damage_in_the_middle_loses_only_the_records_it_hits(tmp_path: Path) -> None:
     good, bad, path = tmp_path / "good.pcap", tmp_path / "bad.pcap", tmp_path / "packets.parquet"
     whole = truth(3, connections=8, messages=60)
     good.write_bytes(whole.files[0])
@@ -88,14 +88,14 @@ def test_damage_in_the_middle_takes_away_what_it_hits(tmp_path: Path) -> None:
         (["--arrow", "x"], "give one of them"),
     ],
 )
-def test_what_a_table_does_not_know_is_refused(
+def test_flags_that_a_table_cannot_honour_are_refused(
     flags: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["decode", str(QOS2), "--parquet", str(tmp_path / "x"), *flags]) == 2
     assert said in capsys.readouterr().err
 
 
-def test_text_is_no_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_text_is_refused_because_it_is_not_a_capture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "c000", "--parquet", str(tmp_path / "x")]) == 2
     assert "is not a capture; --parquet reads captures only" in capsys.readouterr().err
     assert not list(tmp_path.iterdir())

@@ -34,7 +34,7 @@ def test_two_views_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("view", [view for view in VIEWS if not view.json], ids=lambda view: view.name)
-def test_a_view_without_json_says_so(view: View, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_is_refused_for_a_view_without_it(view: View, capsys: pytest.CaptureFixture[str]) -> None:
     said = _refused(capsys, *_words(view), "--json")
     assert said == f"mqttpub decode: {view.flag} has no JSON form; --json goes with --summary, --flows and --stats\n"
 
@@ -61,6 +61,6 @@ def test_no_view_ignores_an_input_of_text(view: View, capsys: pytest.CaptureFixt
     assert capsys.readouterr().out not in ("", bytes_of_packet)
 
 
-def test_a_flag_for_captures_says_that_text_has_no_use_for_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_flag_for_captures_gets_a_remark_if_the_input_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", "c000", "--port", "1884", "--max-connections", "5"]) == 0
     assert capsys.readouterr().err == "mqttpub: --port and --max-connections apply to captures; no input is one\n"

@@ -65,7 +65,7 @@ def test_the_finding_is_below_its_arrow_in_red() -> None:
     assert ("PINGREQ", "type") in lines[-1]
 
 
-def test_what_a_peer_sent_obeys_no_terminal() -> None:
+def test_text_from_a_peer_cannot_control_the_terminal() -> None:
     talk = Talk().client(Connect(client_id="\x1b[2J" * 30), Publish(topic="\n\u202e", payload=b"\x1b"))
     check(drawn(talk.gap(CLIENT, 1, "\x1b" * 200).remark("\r" * 200).events), 80)
 

@@ -59,13 +59,13 @@ def test_codes(shown: str, coded: str) -> None:
 
 
 @given(st.text())
-def test_codes_stand_for_what_they_replace(shown: str) -> None:
+def test_codes_decode_to_the_characters_they_replace(shown: str) -> None:
     coded = text(shown)
     assert CODE.sub(lambda found: chr(int(found[1])), coded) == shown
     assert not set(CODE.sub("", coded)) & set('#;<>&"%:{}[]`\\\n\r')
 
 
-def test_a_long_conversation_is_cut_and_says_so() -> None:
+def test_a_long_conversation_is_cut_with_a_count() -> None:
     talk = Talk().client(*(Publish(topic="t" * 60, retain=bool(each % 3)) for each in range(2000)))
     lines = drawn(talk.events, squeeze=False)
     assert len("\n".join(lines)) < MOST_TEXT + 100

@@ -61,7 +61,7 @@ def test_pairs_and_quadruples() -> None:
     assert shown(alternating(9, Pingreq(), Pingresp()))[4].startswith("... 12 more: 6 PINGREQ, 6 PINGRESP")
 
 
-def test_what_differs_is_never_hidden() -> None:
+def test_steps_that_differ_are_never_hidden() -> None:
     talk = Talk().client(*[ZERO] * 10, ZERO.replace(retain=True), *[ZERO] * 10)
     assert shown(talk).count("PUBLISH") == 5
     refused = Talk().server(

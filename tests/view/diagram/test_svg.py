@@ -68,7 +68,7 @@ def test_foreign_text_is_text() -> None:
     assert any("<script>alert(1)</script>" in text for text in texts(svg))
 
 
-def test_a_long_conversation_is_cut_and_says_so() -> None:
+def test_a_long_conversation_is_cut_with_a_count() -> None:
     talk = Talk().client(*(Publish(topic="t", retain=bool(each % 3)) for each in range(100)))
     svg = drawn(talk.events, limit=20, squeeze=False)
     assert "... 80 more steps" in texts(svg)
@@ -80,7 +80,7 @@ def test_every_connection_has_its_lines() -> None:
     assert "2023-09-07T08:12:33.124456Z" in svg
 
 
-def test_nothing_stands_outside() -> None:
+def test_nothing_is_drawn_outside() -> None:
     svg = Xml.fromstring(drawn([*walkthrough().client(BROKEN).events, *redelivered()]))
     height = int(svg.attrib["height"])
     assert all(0 < float(each.attrib["y"]) < height for each in svg.iter(f"{SVG}text"))

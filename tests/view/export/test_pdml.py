@@ -100,7 +100,7 @@ def test_foreign_text_is_escaped_and_quoted() -> None:
     assert "\x1b" not in text
 
 
-def test_bytes_that_are_no_utf_8_are_escaped_one_by_one() -> None:
+def test_bytes_that_are_not_utf_8_are_escaped_one_by_one() -> None:
     element = parsed([(decode(bytes.fromhex("30 06 0003 61fe62 00")), None)])
     (topic,) = (field for field in element.iter("field") if field.get("name") == "mqtt.topic")
     assert (topic.get("show"), topic.get("value")) == ("a\\xfeb", "61fe62")
@@ -112,7 +112,7 @@ def test_a_document_of_many_packets() -> None:
     assert {proto.get("name") for proto in element.iter("proto")} == {"mqtt"}
 
 
-def test_packets_are_taken_one_at_a_time() -> None:
+def test_packets_are_read_one_at_a_time() -> None:
     def packets() -> Iterable[tuple[Decoded, None]]:
         for number in range(10):
             taken.append(number)
@@ -145,7 +145,7 @@ def test_findings_are_expert_fields() -> None:
     assert (expert.get("pos"), expert.get("size")) == ("0", "1")
 
 
-def test_what_nothing_tells_is_left_out() -> None:
+def test_unknown_values_are_left_out() -> None:
     data = encode(Connect(client_id="c"), Version.V5)
     lines = list(packet(decode(data), seen(data, time=None, ends=Endpoints(1, "", ""))))
     assert [line for line in lines if "timestamp" in line or '"tcp' in line] == []

@@ -103,7 +103,7 @@ def test_a_rule_is_a_statement() -> None:
     assert "MQTT 5.0, section 3.3.1; class A" in first["fullDescription"]["text"]
 
 
-def test_a_result_says_which_packet_it_is_about() -> None:
+def test_a_result_names_its_packet() -> None:
     first, second = run(case(DUP, client="me"))["results"]
     assert first["ruleId"] == "MQTT5-3.3.1-2"
     assert first["message"]["text"] == (
@@ -130,7 +130,7 @@ def test_the_region_is_as_near_as_is_known(location: Location, expected: dict[st
     assert region(case(DUP, location=location)) == expected
 
 
-def test_what_is_no_file_has_no_place_in_one() -> None:
+def test_an_input_that_is_not_a_file_has_no_physical_location() -> None:
     for result in run(case(DUP, location=Location()))["results"]:
         assert "physicalLocation" not in result["locations"][0]
 

@@ -108,7 +108,7 @@ def test_reserved_bits_of_connack_are_a_flag_with_their_value() -> None:
     assert (field.type, field.show, field.value, field.unmasked) == (BOOLEAN, "1", "7F", "fe")
 
 
-def test_the_first_byte_behind_the_header_of_connack_is_one_flag_in_3_1() -> None:
+def test_the_first_byte_after_the_header_of_connack_is_one_flag_in_3_1() -> None:
     field = found(encode(Connack(), V31), "conack.flags.reserved", V31)
     assert (field.mask, field.show, field.value, field.words) == (0, "0", "00", "Reserved: Not set")
 
@@ -142,14 +142,14 @@ def test_an_empty_payload_has_a_field_without_bytes() -> None:
     assert (field.span, field.show, field.value) == ((5, 5), "", "")
 
 
-def test_what_is_no_field_has_no_name() -> None:
+def test_bytes_that_are_not_a_field_have_no_name() -> None:
     fields = shown(decode(bytes.fromhex("c0 02 4142")))
     assert [(field.name, field.show, field.value) for field in fields[-1:]] == [
         ("", "not part of any field", "4142"),
     ]  # fmt: skip
 
 
-def test_the_rest_behind_an_unknown_property_has_tsharks_field() -> None:
+def test_the_rest_after_an_unknown_property_has_tsharks_field() -> None:
     assert found(bytes.fromhex("30 08 0001 61 04 7e010203"), "prop_unknown").value == "010203"
 
 
@@ -165,13 +165,13 @@ def test_secrets_are_masked_unless_asked_for() -> None:
     assert (plain["mqtt.passwd"].show, plain["mqtt.prop_string"].show) == ("pass", "78:79")
 
 
-def test_the_words_of_long_values_say_how_much_is_left_out() -> None:
+def test_long_values_say_how_much_is_left_out() -> None:
     field = found(encode(Publish(topic="t", payload=bytes(1000)), V5), "msg")
     assert len(field.show) == 2999
     assert field.words == f"Message: {field.show[:LONGEST]}... {2999 - LONGEST} more characters"
 
 
-def test_a_packet_of_no_known_type() -> None:
+def test_a_packet_of_unknown_type() -> None:
     fields = shown(decode(bytes.fromhex("00 01 02"), direction=Direction.CLIENT))
     assert fields[0].words == "Header Flags: 0x00, Message Type: Reserved"
     assert fields[0].children[1].name == "mqtt.hdr_reserved"

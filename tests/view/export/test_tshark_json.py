@@ -78,7 +78,7 @@ def test_keys_are_repeated_as_tshark_repeats_them() -> None:
     assert '"mqtt.properties_raw": ["0e26000161000162260001630001' in text
 
 
-def test_what_is_no_utf_8_is_a_replacement_character_beside_its_bytes() -> None:
+def test_bytes_that_are_not_utf_8_become_a_replacement_character_beside_their_hex() -> None:
     (made,) = parsed((decode(bytes.fromhex("30 06 0003 61fe62 00")), None))
     layer = made["_source"]["layers"]["mqtt"]
     assert (layer["mqtt.topic"], layer["mqtt.topic_raw"][0]) == ("a\ufffdb", "61fe62")

@@ -84,7 +84,7 @@ def test_findings_under_bits_and_bytes() -> None:
     ]
 
 
-def test_a_finding_over_several_bit_fields_stands_below_the_last() -> None:
+def test_a_finding_over_several_bit_fields_is_shown_below_the_last() -> None:
     decoded = decode(WALKTHROUGH)
     decoded.findings.append(found(0, 1, "flags", mask=0x0E))
     rows = screen(decoded).split("\n")
@@ -135,7 +135,7 @@ def test_secrets() -> None:
 
 
 @pytest.mark.parametrize("size", [255, 256, 257, 1000])
-def test_what_is_left_out_is_counted(size: int) -> None:
+def test_bytes_left_out_are_counted(size: int) -> None:
     text = screen(publish(bytes(size)))
     left = size - 256
     assert (f"... {left} more byte" in text) == (left > 0)
@@ -165,7 +165,7 @@ def test_a_finding_far_inside_shows_its_row() -> None:
     assert "... 520 more bytes" in text
 
 
-def test_a_finding_just_behind_the_limit() -> None:
+def test_a_finding_just_after_the_limit() -> None:
     decoded = publish(bytes(100))
     start = decoded.root.children[-1].span.start
     decoded.findings.append(found(start + 13, start + 14, "behind"))
@@ -267,7 +267,7 @@ def first_column(line: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 @laws
 @given(wires())
-def test_carets_stand_under_the_bytes_they_are_about(wire: tuple[bytes, Version]) -> None:
+def test_carets_are_under_the_bytes_they_mark(wire: tuple[bytes, Version]) -> None:
     data, version = wire
     decoded = decode(data, version)
     if not data:
@@ -299,14 +299,14 @@ def test_a_large_payload_is_shown_at_once(payload: bytes) -> None:
 
 
 @pytest.mark.slow
-def test_all_of_a_large_payload_takes_linear_time() -> None:
+def test_dumping_a_large_payload_needs_linear_time() -> None:
     decoded = publish(b"\x00" * 1_000_000)
     decoded.findings += [found(at, at + 1, "zero") for at in range(10, 100_000, 10)]
     assert sum(1 for _ in annotate(decoded, limit=None)) > 125_000
 
 
 @pytest.mark.slow
-def test_many_secrets_take_linear_time() -> None:
+def test_masking_many_secrets_needs_linear_time() -> None:
     decoded = of(Connack(properties=(Property(0x16, b"\1"),) * 5_000))
     assert sum(1 for _ in annotate(decoded)) > 5_000
 
@@ -354,7 +354,7 @@ def test_plain() -> None:
     assert plain([]) == ""
 
 
-def test_findings_behind_the_end_are_shown() -> None:
+def test_findings_past_the_end_are_shown() -> None:
     decoded = decode(b"\xc0\x00")
     decoded.findings.append(found(40, 50, "far away"))
     assert Span(40, 50) == decoded.findings[0].span

@@ -65,7 +65,7 @@ def test_a_long_label_moves_its_value() -> None:
     assert laid_out("Message Expiry Interval", about("300 s", "")) == ["Message Expiry Interval  300 s"]
 
 
-def test_a_meaning_without_room_stands_below() -> None:
+def test_a_meaning_without_room_is_shown_below() -> None:
     assert laid_out("Reason Code", about("0x10", "No matching subscribers")) == [
         "Reason Code       0x10", "  No matching subscribers",
     ]  # fmt: skip

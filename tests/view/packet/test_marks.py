@@ -28,7 +28,7 @@ def carets(rows: Iterable[Row]) -> list[str]:
 @pytest.mark.parametrize(
     ("start", "stop", "anchor"), [(3, 5, 3), (3, 3, 2), (0, 0, 0), (9, 9, 8), (10, 10, 9), (12, 15, 9), (99, 99, 9)]
 )
-def test_a_finding_stands_at_its_first_byte(start: int, stop: int, anchor: int) -> None:
+def test_a_finding_is_shown_at_its_first_byte(start: int, stop: int, anchor: int) -> None:
     marks = Marks([found(start, stop, "")], 10)
     assert marks.within(0, 10) == [anchor]
     assert marks.take(0, anchor) == []
@@ -83,7 +83,7 @@ def shown(finding: Finding, width: int = 80) -> list[str]:
     return text(lines)
 
 
-def test_the_statement_stands_at_the_right_edge() -> None:
+def test_the_statement_is_at_the_right_edge() -> None:
     (line,) = shown(found(0, 1, "DUP is 1, but QoS is 0"))
     assert line == "error  DUP is 1, but QoS is 0" + " " * 38 + "MQTT5-3.3.1-2"
     assert len(line) == 80

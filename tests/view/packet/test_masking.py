@@ -42,13 +42,13 @@ def test_other_packets_hide_nothing() -> None:
 
 
 @pytest.mark.parametrize("version", Version)
-def test_no_cut_gives_a_password_away(version: Version) -> None:
+def test_no_truncation_reveals_a_password(version: Version) -> None:
     data = encode(CONNECT.replace(password=b"~~~~~", properties=(), will=None), version)
     for stop in range(len(data)):
         assert b"~" not in shown(data[:stop], version)
 
 
-def test_no_cut_gives_authentication_data_away() -> None:
+def test_no_truncation_reveals_authentication_data() -> None:
     properties = (Property(0x15, "SCRAM"), Property(0x16, b"#####"))
     for packet in (CONNECT.replace(properties=properties), Auth(reason_code=0x18, properties=properties)):
         data = encode(packet, Version.V5)
@@ -75,7 +75,7 @@ def test_without_a_password_nothing_is_hidden() -> None:
     assert shown(data[:-6]) == data[:-6]
 
 
-def test_an_unknown_property_may_swallow_a_secret_only_where_one_may_stand() -> None:
+def test_bytes_after_an_unknown_property_are_secret_only_where_a_secret_is_allowed() -> None:
     unknown = (Property(0x7F, b"\x01\x16\x00\x01#"),)
     auth = encode(Auth(reason_code=0x18, properties=unknown), Version.V5)
     assert b"#" not in shown(auth)

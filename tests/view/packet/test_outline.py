@@ -62,7 +62,7 @@ def test_secret_parts_are_masked() -> None:
     assert not any(part.masked for part in entry(of(CONNECT), "Password", secrets=True).parts)
 
 
-def test_a_cut_password_is_masked_behind_its_length() -> None:
+def test_a_truncated_password_is_masked_after_its_length() -> None:
     data = encode(CONNECT, Version.V5)
     parts = entry(decode(data[:-3]), "Password").parts
     assert [(part.stop - part.start, part.style, part.masked) for part in parts] == [

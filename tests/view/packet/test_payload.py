@@ -64,7 +64,7 @@ def laid_out(text: str, width: int) -> list[str]:
     return ["  " * depth + line for depth, line in pretty(text, width)]
 
 
-def test_what_fits_stays_on_one_line() -> None:
+def test_json_that_fits_stays_on_one_line() -> None:
     text = '{"online":false,"since":[2024,11,21],"empty":{},"none":[]}'
     assert laid_out(text, 80) == ['{"online": false, "since": [2024, 11, 21], "empty": {}, "none": []}']
     assert laid_out(text, 30) == [
@@ -85,11 +85,11 @@ def test_a_string_is_a_line() -> None:
 @pytest.mark.slow
 @laws
 @given(values, st.integers(1, 60))
-def test_pretty_json_says_the_same(value: object, width: int) -> None:
+def test_pretty_json_has_the_same_value(value: object, width: int) -> None:
     text = json.dumps(value)
     assert json.loads("".join(laid_out(text, width))) == json.loads(text)
 
 
-def test_large_json_takes_linear_time() -> None:
+def test_large_json_needs_linear_time() -> None:
     text = json.dumps([{"name": "x" * 50, "value": [1, 2, [3]]}] * 8000)
     assert sum(1 for _ in pretty(text, 40)) > 8000

@@ -47,7 +47,7 @@ def test_the_packet_of_the_walkthrough() -> None:
     assert made["payload"] == {"text": "This is a QoS 0 message"}
 
 
-def test_no_time_and_no_direction() -> None:
+def test_time_and_direction_may_be_unknown() -> None:
     made = record(decode(WALKTHROUGH))
     assert "time" not in made
     assert made["direction"] is None
@@ -64,7 +64,7 @@ def test_will_properties_and_payload() -> None:
     assert "payload" not in made
 
 
-def test_before_version_5_there_are_no_properties() -> None:
+def test_packets_before_version_5_have_no_properties() -> None:
     made = record(of(Publish(topic="t"), Version.V311))
     assert "properties" not in made
     assert "payload" not in made
@@ -187,7 +187,7 @@ def test_json_round_trips(wire: tuple[bytes, Version]) -> None:
         assert encode(packet, version) == decoded.data
 
 
-def test_a_masked_record_is_no_packet() -> None:
+def test_a_masked_record_does_not_become_a_packet() -> None:
     made = record(of(Auth(reason_code=0x18, properties=(Property(0x16, b"\1\2"),))))
     with pytest.raises(ValueError, match=r"^\$\.hex: 2 bytes are masked"):
         packet_of(made)

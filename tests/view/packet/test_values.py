@@ -116,7 +116,7 @@ def test_long_secrets_are_cut_with_a_count() -> None:
     assert rows(about(decoded, "connect.password", limit=10)) == ["100 bytes", "*" * 10, "... 90 more bytes"]
 
 
-def test_what_belongs_to_no_field() -> None:
+def test_bytes_without_a_field() -> None:
     assert inline(decode(b"\xc0\x01\xff"), "pingreq.trailing") == "1 byte"
 
 

@@ -217,7 +217,7 @@ def test_pointing_at_a_bit_lights_its_field(show: Open) -> None:
     assert lit(tab) == [0]
 
 
-def test_a_length_lights_what_it_governs_faintly(show: Open) -> None:
+def test_a_length_faintly_highlights_the_fields_it_governs(show: Open) -> None:
     tab = show()
     pick(tab, 2)
     tab.locator(".field", has_text="Property Length").hover()
@@ -330,7 +330,7 @@ def test_focus_can_be_seen(show: Open) -> None:
         ("type=gap", [11]), ("missing", [11]), ("<script>", [9, 12]),
     ],
 )  # fmt: skip
-def test_search_finds_what_it_says(show: Open, query: str, rows: list[int]) -> None:
+def test_the_search_finds_the_rows_it_announces(show: Open, query: str, rows: list[int]) -> None:
     tab = show()
     assert find(tab, query) == rows
     assert tab.locator("#nothing").is_visible() == (rows == [])
@@ -498,7 +498,7 @@ def test_lists_taller_than_a_browser_allows_can_be_seen_to_their_end(
     tab.close()
 
 
-def test_a_file_that_ends_early_shows_what_it_has(browser: "Browser", small: Path, tmp_path: Path) -> None:
+def test_a_truncated_file_shows_the_rows_it_has(browser: "Browser", small: Path, tmp_path: Path) -> None:
     whole = small.read_text()
     path = tmp_path / "cut.html"
     errors: list[str] = []

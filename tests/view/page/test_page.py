@@ -131,7 +131,7 @@ def test_the_policy_allows_the_one_script_and_the_one_style() -> None:
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_no_script_makes_markup_of_text(name: str) -> None:
+def test_the_script_never_parses_text_as_markup(name: str) -> None:
     text = _asset(f"{name}.js")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|setTimeout\(['\"]", text
@@ -158,7 +158,7 @@ def test_hostile_text_adds_no_element() -> None:
     assert "\x1b" not in wild.getvalue()
 
 
-def test_gaps_remarks_and_names_of_ends_add_no_element() -> None:
+def test_gaps_remarks_and_endpoint_names_add_no_element() -> None:
     out = io.StringIO()
     page = Page(out, "t", secrets=True)
     ends = Endpoints(1, HOSTILE, HOSTILE)
@@ -266,7 +266,7 @@ def _places(block: dict[str, Any], decoded: Decoded) -> list[list[Any]]:
     ]
 
 
-def test_the_list_tells_packets_apart() -> None:
+def test_the_list_distinguishes_packets() -> None:
     block, _ = details(written(of(CONNECT), of(SUBSCRIBE), of(CONNACK), publish(b"x")))
     assert column(block, "word") == ["CONNECT", "SUBSCRIBE", "CONNACK", "PUBLISH"]
     assert column(block, "summary") == [
@@ -318,14 +318,14 @@ def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
     assert [(each[0], each[4]) for each in block["ends"]] == [(1, "1\\x1b.pcap"), (2, "2\\x1b.pcap")]
 
 
-def test_the_preview_of_a_payload_that_is_cut_says_so() -> None:
+def test_a_shortened_payload_preview_is_marked() -> None:
     packet = publish(b"x" * 9)
     size = len(packet.data)
     shown = [column(details(written(packet, limit=limit))[0], "preview") for limit in (size, size - 4, 2)]
     assert shown == [['"xxxxxxxxx"'], ['"xxxxx...'], ['"...']]
 
 
-def test_statements_stand_once_in_the_file() -> None:
+def test_each_statement_is_in_the_file_once() -> None:
     broken = [sent(BROKEN[4]) for _ in range(20)]
     ids = {each.statement for each in broken[0].findings}
     text = written(*broken)
@@ -335,7 +335,7 @@ def test_statements_stand_once_in_the_file() -> None:
         assert text.count(statement(id).text) == 1
 
 
-def test_of_a_long_packet_the_file_keeps_a_part_and_says_the_whole() -> None:
+def test_a_long_packet_is_kept_in_part_with_its_full_length() -> None:
     decoded = publish(bytes(5000))
     _, rest = details(written(decoded, limit=100))
     assert b64decode(rest["rows"][0][0]) == decoded.data[:100]
@@ -374,7 +374,7 @@ def test_large_packets_are_written_early() -> None:
 
 
 @pytest.mark.slow
-def test_small_packets_take_little_room() -> None:
+def test_small_packets_need_little_space() -> None:
     packets = [
         of(Publish(topic=f"plant/{n % 9}/temperature", qos=1, packet_id=n + 1, payload=b'{"v":%d.25}' % n))
         for n in range(BLOCK_ROWS)

@@ -55,5 +55,5 @@ def test_no_line_is_too_wide_and_nothing_is_lost(line: list[tuple[str, str]], wi
     assert kept.replace(" ", "") == "".join(text for text, _ in line).replace(" ", "")
 
 
-def test_one_long_word_takes_linear_time() -> None:
+def test_wrapping_one_long_word_needs_linear_time() -> None:
     assert len(wrap([("\u4f60" * 300_000, "")], 20)) == 30_000

@@ -47,7 +47,7 @@ def test_plain_text_marks_headings_and_code() -> None:
     ]
 
 
-def test_colour_takes_the_place_of_the_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colour_replaces_the_marks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     text = shown(DOCUMENT)
     assert "\x1b[36mcode\x1b[0m" in text

@@ -57,7 +57,7 @@ def shown(terminal: Terminal) -> str:
     return re.split(r"\r\x1b\[2K", text)[-1]
 
 
-def test_the_line_says_how_far_the_messages_are() -> None:
+def test_the_line_counts_messages_by_state() -> None:
     terminal, clock = Terminal(), Clock()
     progress = PublishProgress(terminal, 10 << 20, clock=clock)
     clock.now += 0.5
@@ -76,7 +76,7 @@ def test_the_line_says_how_far_the_messages_are() -> None:
         ({"sent": 5, "refused": 1}, "5 sent  1 refused  5/s"),
     ],
 )
-def test_what_there_is_none_of_is_left_out(counts: dict[str, int], expected: str) -> None:
+def test_counts_of_zero_are_left_out(counts: dict[str, int], expected: str) -> None:
     terminal, clock = Terminal(), Clock()
     progress = PublishProgress(terminal, clock=clock)
     clock.now += 1
@@ -153,7 +153,7 @@ def test_hiding_makes_room_for_other_lines() -> None:
 
 
 @pytest.mark.parametrize(("width", "expected"), [(100, 5), (45, 4), (20, 2), (10, 1), (2, 0)])
-def test_a_narrow_terminal_shows_fewer_counts_and_no_half_ones(width: int, expected: int) -> None:
+def test_a_narrow_terminal_shows_fewer_counts_but_whole_ones(width: int, expected: int) -> None:
     parts = [(text, "") for text in ("12,345 sent", "3 refused", "9 acknowledged", "2 in flight", "9/s")]
     line = str(fitting(iter(parts), width))
     assert len(line) <= width

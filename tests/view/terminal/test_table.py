@@ -6,7 +6,7 @@ from mqttpub.view.terminal.table import table
 ROWS = [[("PUBLISH", "type"), ("1,234", "")], [("\u4f60\u597d", ""), ("9", "")]]
 
 
-def test_text_stands_left_and_numbers_right() -> None:
+def test_text_is_left_aligned_and_numbers_right() -> None:
     shown = plain(table(("", "count"), ROWS, width=80))
     assert shown == "           count\n  PUBLISH  1,234\n  \u4f60\u597d         9"
 

@@ -60,7 +60,7 @@ def test_without_times() -> None:
     assert (record["begin"], record["end"], record["latency_us"]) == (None, None, None)
 
 
-def test_a_topic_that_is_no_utf8() -> None:
+def test_a_topic_that_is_not_utf8() -> None:
     (found,) = exchanged(Talk().client(b"\x30\x05\x00\x02a\xff\x00").events)
     assert exchange_record(found)["topic"] == {"hex": "61ff"}
 

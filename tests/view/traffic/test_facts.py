@@ -107,11 +107,11 @@ def test_previews(payload: bytes, shown: str) -> None:
     assert preview(payload) == shown
 
 
-def test_a_character_cut_in_half_is_no_reason_for_hex() -> None:
+def test_a_character_cut_in_half_does_not_make_text_binary() -> None:
     assert preview(("x" * 119 + "\u20ac").encode()) == '"' + "x" * 119 + "..."
 
 
-def test_what_is_cut_is_counted() -> None:
+def test_characters_cut_are_counted() -> None:
     assert clip("sensors/temperature", 19) == "sensors/temperature"
     assert clip("sensors/temperature", 14) == "sensors/...+11"
     assert clip("\u4f60\u597d\u4f60\u597d\u4f60\u597d", 10) == "\u4f60\u597d...+4"
@@ -138,6 +138,6 @@ def test_the_payload_goes_first_and_the_topic_bends() -> None:
     st.integers(0, 60),
     st.sampled_from((1, 2)),
 )
-def test_facts_never_take_more_than_their_room(given_facts: list[Fact], room: int, gap: int) -> None:
+def test_facts_never_exceed_their_room(given_facts: list[Fact], room: int, gap: int) -> None:
     assert measure(fit(given_facts, room, gap)) <= room
     assert all(cells(clip(fact.text, room)) <= room for fact in given_facts)

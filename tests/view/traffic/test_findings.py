@@ -27,7 +27,7 @@ def drawn(given: JudgedEvent, width: int = 80, *, absolute: bool = False) -> str
     return plain(check(FindingLines(width=width, absolute=absolute).lines(given), width))
 
 
-def test_a_finding_stands_below_its_bits() -> None:
+def test_a_finding_is_shown_below_its_bits() -> None:
     assert drawn(case(DUP, client="me", topic="a/b", offset=9)) == (
         "> PUBLISH  QoS 0  7 bytes  MQTT 5.0\n"
         "  at 0.000000, record 17, packet 4, offset 9, topic a/b, me\n"
@@ -57,20 +57,20 @@ def test_the_end_of_a_connection_has_no_bytes() -> None:
     )
 
 
-def test_what_nobody_knows_is_left_out() -> None:
+def test_unknown_values_are_left_out() -> None:
     given = case("", time=None, record=0, number=0, location=Location())
     assert "\n  " not in drawn(given)
     assert drawn(case(DUP, guessed=True)).splitlines()[1].endswith("packet 4, version guessed")
 
 
-def test_times_count_from_where_they_are_told_to_begin() -> None:
+def test_times_are_relative_to_the_given_start() -> None:
     lines = FindingLines()
     lines.begin(TIME - 1_500_000_000)
     assert "at 1.500000" in plain(lines.lines(case(DUP)))
     assert "at 2023-11-14T22:13:20.123456Z" in drawn(case(DUP), absolute=True)
 
 
-def test_an_explanation_stands_below_each_finding() -> None:
+def test_an_explanation_is_shown_below_each_finding() -> None:
     lines = plain(FindingLines(explain=True).lines(case(DUP))).splitlines()
     for id in ("MQTT5-3.3.1-2", "MQTT5-2.2.2.1/short"):
         at = next(number for number, line in enumerate(lines) if line.endswith(f" {id}"))
@@ -80,7 +80,7 @@ def test_an_explanation_stands_below_each_finding() -> None:
 
 @laws
 @given(WRONG)
-def test_every_finding_stands_once(given: JudgedEvent) -> None:
+def test_every_finding_is_shown_once(given: JudgedEvent) -> None:
     for width in (60, 80, 120):
         text = " ".join(drawn(given, width).split())
         for each in given.findings:

@@ -41,7 +41,7 @@ def test_the_record(update: bool) -> None:
     compare("statistics.json", json.dumps(record(counted(BUSY)), indent=1), update)
 
 
-def test_what_was_not_there_is_not_shown() -> None:
+def test_empty_sections_are_not_shown() -> None:
     shown = plain(screen(Statistics()))
     assert shown.splitlines()[0] == "Capture"
     assert "Packets" not in shown
@@ -70,7 +70,7 @@ def test_many_clients_are_counted_and_not_all_shown() -> None:
     assert len(record(counted(events))["clients"]) == 25
 
 
-def test_names_of_clients_obey_no_terminal() -> None:
+def test_client_names_cannot_control_the_terminal() -> None:
     talk = Talk().client(Connect(client_id="\x1b[2J" * 20))
     check(screen(counted(talk.events), width=80), 80)
 

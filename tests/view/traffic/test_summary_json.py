@@ -117,7 +117,7 @@ def test_keys_and_their_order() -> None:
         (b"\x00\x00", {"type": "TYPE 0", "unreadable": True, "length": 2}),
     ],
 )  # fmt: skip
-def test_what_each_type_says(packet: Packet | bytes, expected: dict[str, Any]) -> None:
+def test_the_members_of_each_packet_type(packet: Packet | bytes, expected: dict[str, Any]) -> None:
     assert own(packet) == expected
 
 
@@ -163,7 +163,7 @@ def test_other_events() -> None:
     assert (remark["event"], remark["direction"], remark["message"]) == ("remark", None, {"hex": "6e6f746580"})
 
 
-def test_a_guessed_version_says_so() -> None:
+def test_a_guessed_version_is_marked() -> None:
     (event,) = Talk().client(Pingreq()).events
     assert isinstance(event, PacketSeen)
     summary = JsonLines()
@@ -174,7 +174,7 @@ def test_a_guessed_version_says_so() -> None:
     assert shown == [True, None]
 
 
-def test_strings_that_are_no_utf8_are_bytes() -> None:
+def test_strings_that_are_not_utf8_are_bytes() -> None:
     assert own(b"\x30\x05\x00\x02a\xff\x00")["topic"] == {"hex": "61ff"}
 
 
@@ -190,7 +190,7 @@ def test_times_are_those_of_iso(offset: int) -> None:
     assert json.loads(summary.line(silent))["time"] is None
 
 
-def test_what_is_remembered_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_of_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_json, "MOST_REMEMBERED", 3)
     summary = JsonLines()
     for number in range(1, 10):
@@ -208,7 +208,7 @@ def test_what_is_remembered_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @settings(max_examples=15)
 @given(talks())
-def test_every_line_is_an_object_that_tells_the_values(events: list[Event]) -> None:
+def test_every_line_is_an_object_with_the_values_of_the_packet(events: list[Event]) -> None:
     summary = JsonLines()
     for each in linted(events):
         line = summary.line(each)
