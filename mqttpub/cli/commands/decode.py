@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..flags.base import Command, flag, together
-from ..flags.reading import InputRequest, input_request, reading_flags
+from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, reading_flags
 from ..inspect.views import VIEWS, EventView, TableView, View, ViewOptions, chosen_view, dump
 from ..notes import note
 
@@ -30,10 +30,9 @@ view_flags = together(
     common=True,
 )
 filter_flags = together(
-    flag(
-        "--filter", multiple=True, metavar="TERMS",
-        help="Only packets that match: type=PUBLISH topic=a/+/# payload=text client=ID id=42 qos=1 finding "
-        "severity=error; a space means and, a comma or, ! not.",
+    filter_flag(
+        "Only packets that match: type=PUBLISH topic=a/+/# payload=text client=ID id=42 qos=1 finding severity=error; "
+        "a space means and, a comma or, ! not."
     ),
     flag(
         "--follow", metavar="CLIENT",
@@ -102,21 +101,6 @@ def command(**given: Any) -> int:
         full=given["full"], absolute=given["absolute_time"],
     )  # fmt: skip
     return decode(request)
-
-
-def filter_of(terms: Sequence[str], client: str | None = None) -> "PacketFilter | None":
-    """Return the filter that --filter and --follow make together, None for neither; raises UsageError."""
-    if not terms and client is None:
-        return None
-    from ...traffic.query import PacketFilter
-
-    for text in terms:
-        try:
-            PacketFilter.parse(text)
-        except ValueError as error:
-            raise click.UsageError(f"--filter: {error}") from None
-    quoted = [] if client is None else ['client="{}"'.format(client.replace("\\", "\\\\").replace('"', '\\"'))]
-    return PacketFilter.parse(" ".join([*terms, *quoted]))
 
 
 def decode(request: DecodeRequest) -> int:

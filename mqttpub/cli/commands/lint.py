@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..flags.base import Command, flag, together
-from ..flags.reading import InputRequest, input_request, reading_flags
+from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, reading_flags
 from ..notes import note
-from .decode import filter_of
 
 if TYPE_CHECKING:
     from ...reading.input import AllEvents
@@ -36,7 +35,7 @@ selection_flags = together(
         "--severity", common=True, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
         help="Minimum severity to report.",
     ),
-    flag("--filter", multiple=True, metavar="TERMS", help="Only packets that match; see decode --help."),
+    filter_flag("Only packets that match; see decode --help."),
     group="Which findings",
 )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """The flags that `decode` and `lint` share: what is read, and how."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from .types import DIRECTIONS, VERSION
 
 if TYPE_CHECKING:
     from ...reading.input import InputOptions
+    from ...traffic.query import PacketFilter
 
 FORMS = ("auto", "hex", "base64", "escaped", "raw")
 _OF_CAPTURES = ("--port", "--key-log", "--max-connections")
@@ -85,3 +86,23 @@ def input_request(given: dict[str, Any]) -> InputRequest:
     )  # fmt: skip
     of_captures = tuple(flag for flag in _OF_CAPTURES if given[parameter(flag)])
     return InputRequest(given["text"], given["file"], options, of_captures)
+
+
+def filter_flag(help: str) -> Callable[[F], F]:
+    """Return the decorator that adds --filter, which may be repeated."""
+    return flag("--filter", multiple=True, metavar="TERMS", help=help)
+
+
+def filter_of(terms: Sequence[str], client: str | None = None) -> "PacketFilter | None":
+    """Return the filter that --filter and --follow make together, None for neither; raises UsageError."""
+    if not terms and client is None:
+        return None
+    from ...traffic.query import PacketFilter
+
+    for text in terms:
+        try:
+            PacketFilter.parse(text)
+        except ValueError as error:
+            raise click.UsageError(f"--filter: {error}") from None
+    quoted = [] if client is None else ['client="{}"'.format(client.replace("\\", "\\\\").replace('"', '\\"'))]
+    return PacketFilter.parse(" ".join([*terms, *quoted]))
