@@ -139,7 +139,7 @@ class _Reader:
         remaining = self.variable(root, "remaining_length", "Remaining Length", path)
         left = self.cursor.end - self.cursor.pos
         if remaining > left:
-            message = f"Remaining Length {remaining}, but {left} byte{'s are' if left != 1 else ' is'} left"
+            message = f"Remaining Length {remaining}, but {left} {plural(left, 'byte is', 'bytes are')} left"
             self.found(constraints.SHORT, path, root.children[-1].span, message)
             self.clipped = True
         with self.cursor.window(remaining):
@@ -319,7 +319,7 @@ class _Reader:
         left = cursor.end - cursor.pos
         if length > left and not self.clipped:
             self.clipped = True
-            message = f"Property Length {length}, but {left} byte{'s are' if left != 1 else ' is'} left"
+            message = f"Property Length {length}, but {left} {plural(left, 'byte is', 'bytes are')} left"
             self.found(constraints.PROPERTY_SHORT, f"{path}.property_length", node.children[-1].span, message)
         found: list[Property] = []
         with cursor.window(length):

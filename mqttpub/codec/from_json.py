@@ -1,4 +1,4 @@
-"""A packet from JSON: from a record of one, or from the plain form that people write.
+"""A packet from JSON: from the record that `decode --json` writes, or from the shorter form that people write.
 
 {"type": "PUBLISH", "version": "5.0", "topic": "a", "qos": 1, "packet_id": 10,
  "properties": [{"name": "topic_alias", "value": 5}, ["user_property", ["k", "v"]]],
@@ -9,6 +9,7 @@ from collections.abc import Callable, Container, Mapping
 from string import hexdigits, whitespace
 from typing import Any
 
+from ..common.words import counted
 from ..spec.declare import MISSING, PACKETS, Field, Group, Packet, Property
 from ..spec.properties import BY_KEY, PROPERTIES, PropertyRow
 from ..spec.versions import Version
@@ -16,18 +17,21 @@ from ..wire.types import Binary, Integer, Rest, String, StringPair, VariableInte
 from .decode import decode
 
 _ABOUT = frozenset(["type", "version", "direction", "time", "offset", "length", "findings"])
-"""Members of a record that are no fields of the packet."""
+"""Members of a record that are not fields of the packet."""
 
 
 class _Fault(ValueError):
-    """What is wrong in the JSON, behind the path of where it is."""
+    """An error in the JSON; the message begins with its JSON path."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}")
 
 
 def packet_of(record: Mapping[str, Any]) -> tuple[Packet, Version]:
-    """Return the packet that a record or the plain form describes; raises ValueError with the JSON path."""
+    """Return the packet that a record or the shorter form describes, and its version.
+
+    Raises ValueError, whose message begins with the JSON path of the error.
+    """
     _expect(record, Mapping, "$", "an object")
     version = _version(record.get("version", "5.0"))
     if "hex" in record:
@@ -40,7 +44,10 @@ def packet_of(record: Mapping[str, Any]) -> tuple[Packet, Version]:
 
 
 def plain_keys(given: Mapping[str, Any], known: Container[str], path: str) -> dict[str, Any]:
-    """Return the members of an object by the names that are known: packet-id and Packet ID are packet_id."""
+    """Return the members of an object by their known names: packet-id and Packet ID are packet_id.
+
+    Unknown names stay as they are; raises ValueError for a name given in two spellings.
+    """
     plain: dict[str, Any] = {}
     for key, value in given.items():
         name = key if key in known or plain_key(key) not in known else plain_key(key)
@@ -51,7 +58,7 @@ def plain_keys(given: Mapping[str, Any], known: Container[str], path: str) -> di
 
 
 def plain_key(name: str) -> str:
-    """Return a name as tables have it, in lower case and with underscores."""
+    """Return a name in lower case and with underscores, as `spec` has its keys."""
     return name.lower().replace("-", "_").replace(" ", "_")
 
 
@@ -73,11 +80,12 @@ def _class(name: Any, version: Version) -> type[Packet]:
 
 
 def _recorded(shown: Any, version: Version) -> tuple[Packet, Version]:
-    """Read the bytes of a whole record."""
+    """Read the packet from the bytes that the record holds."""
     _expect(shown, str, "$.hex", "a string")
     if "*" in shown:
         count = shown.count("*") // 2
-        raise _Fault("$.hex", f"{count} byte{'s are' if count > 1 else ' is'} masked, so the packet is not known")
+        masked = counted(count, "byte is", "bytes are")
+        raise _Fault("$.hex", f"{masked} masked, so the packet is not known")
     try:
         decoded = decode(_hex(shown), version)
     except ValueError as error:
@@ -163,7 +171,7 @@ def _property(given: Any, path: str) -> Property:
 
 
 def _unnamed(given: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the name that a record gives to a property with an unknown identifier."""
+    """Return the names that a record may give to a property with an unknown identifier."""
     return (f"property_{given.get('id')}",)
 
 
@@ -177,7 +185,7 @@ def _row(named: Any) -> PropertyRow | None:
 
 
 def _typed(type: WireType, value: Any, path: str) -> Any:
-    """Return a value of a data type, when it fits."""
+    """Return a value of a data type; raises _Fault for a value that does not fit it."""
     made = _TYPES[type.__class__](value, path)
     try:
         type.write(made)
@@ -223,7 +231,7 @@ def _bytes(value: Any, path: str) -> bytes:
 
 
 def _payload(value: Any, path: str) -> bytes:
-    """Read a payload: as other bytes, or as JSON to be sent, which is every value that does not name another form."""
+    """Read a payload like other bytes; a value that names no other form is JSON to be sent."""
     named = isinstance(value, Mapping) and len(value) == 1 and next(iter(value)) in _FORMS
     return _bytes(value if named or value is None or isinstance(value, str) else {"json": value}, path)
 

@@ -1,4 +1,4 @@
-"""What the specification demands of single values, as data with the statements that say so."""
+"""What the specification demands of single values and of the structure of packets, with the statements that say so."""
 
 import re
 from collections.abc import Iterable
@@ -8,24 +8,24 @@ from ..common.words import plural
 from .versions import Version
 
 SHARE = "$share/"
-"""What a shared filter begins with (5.0: 4.8.2)."""
+"""The beginning of a shared Topic Filter (5.0: 4.8.2)."""
 
 
 class StatementRef(NamedTuple):
-    """The statements that make one demand, by version; empty where a version does not make it."""
+    """The labels of the statements that make one demand, by version; empty if a version does not make it."""
 
     v5: str = ""
     v311: str = ""
     v31: str = ""
 
     def id(self, version: Version) -> str:
-        """Return the full id of the statement in `version`, or an empty string."""
+        """Return the full id of the statement in `version`, such as MQTT5-3.3.1-2; empty if there is none."""
         label = {Version.V5: self.v5, Version.V311: self.v311, Version.V31: self.v31}[version]
         return f"{version.prefix}-{label}" if label else ""
 
 
 class Constraint:
-    """A demand on one value; subclasses say which."""
+    """A demand on one value; each subclass is a kind of demand."""
 
     __slots__ = ("ref",)
 
@@ -33,16 +33,16 @@ class Constraint:
         self.ref = ref
 
     def violation(self, value: Any) -> str:
-        """Return what is and what should be, or an empty string when the value is right."""
+        """Return how the value violates the constraint, in words that follow the field's name; empty if it does not."""
         return ""
 
     def at(self, value: Any) -> tuple[int, int] | None:
-        """Return which characters of a wrong value are at fault; None for the whole value."""
+        """Return the first and last offset of the wrong characters of a violating value; None for the whole value."""
         return None
 
 
 class OneOf(Constraint):
-    """The value is one of a few."""
+    """The value is one of those listed."""
 
     __slots__ = ("allowed",)
 
@@ -59,7 +59,7 @@ class OneOf(Constraint):
 
 
 class InTable(Constraint):
-    """The code is one that this packet may carry in this version; `names` of the field says which."""
+    """The code is one that this packet may carry in this version; `names` of the field lists them."""
 
 
 class NonZero(Constraint):
@@ -70,7 +70,7 @@ class NonZero(Constraint):
 
 
 class NoWildcards(Constraint):
-    """A Topic Name holds no wildcard character."""
+    """A Topic Name has no wildcard character (5.0: 4.7.1)."""
 
     def violation(self, value: Any) -> str:
         found = [character for character in "+#" if character in value]
@@ -82,14 +82,14 @@ class NoWildcards(Constraint):
 
 
 class NotEmpty(Constraint):
-    """A string or a list holds something."""
+    """A string or a list is not empty."""
 
     def violation(self, value: Any) -> str:
         return "" if value else "is empty"
 
 
 class Wildcards(Constraint):
-    """Wildcards stand where they may; with `shared`, a ShareName is not looked at."""
+    """Wildcards are in allowed places; with `shared`, a ShareName is skipped (5.0: 4.7.1)."""
 
     __slots__ = ("shared",)
 
@@ -98,14 +98,14 @@ class Wildcards(Constraint):
         self.shared = shared
 
     def begin(self, value: str) -> int:
-        """Return where the filter begins behind $share/ and the ShareName."""
+        """Return the offset at which the filter begins, after $share/ and the ShareName."""
         if not self.shared or not value.startswith(SHARE):
             return 0
         return (value.find("/", len(SHARE)) + 1) or len(value)
 
 
 class LevelWildcards(Wildcards):
-    """`#` is alone or behind a /, and last (5.0: 4.7.1.2)."""
+    """`#` is alone or after a /, and last (5.0: 4.7.1.2)."""
 
     def violation(self, value: Any) -> str:
         at = value.find("#", self.begin(value))
@@ -119,7 +119,7 @@ class LevelWildcards(Wildcards):
 
 
 class SingleWildcards(Wildcards):
-    """`+` fills its level (5.0: 4.7.1.3)."""
+    """`+` is a whole level (5.0: 4.7.1.3)."""
 
     _PART = r"(?<=[^/])\+|\+(?=[^/])"
 
@@ -132,12 +132,12 @@ class SingleWildcards(Wildcards):
 
 
 class ShareName(Constraint):
-    """A shared filter names its group (5.0: 4.8.2)."""
+    """A shared filter has a ShareName (5.0: 4.8.2)."""
 
     def violation(self, value: Any) -> str:
         if not value.startswith(SHARE):
             return ""
-        return "" if value[len(SHARE) :].split("/")[0] else f"has no ShareName behind {SHARE}"
+        return "" if value[len(SHARE) :].split("/")[0] else f"has no ShareName after {SHARE}"
 
 
 class ShareFilter(Constraint):
@@ -149,7 +149,7 @@ class ShareFilter(Constraint):
             return ""
         if set(share) & {"+", "#"}:
             return "has a wildcard in its ShareName"
-        return "" if slash and rest else "has no filter behind its ShareName"
+        return "" if slash and rest else "has no filter after its ShareName"
 
     def at(self, value: Any) -> tuple[int, int] | None:
         found = re.compile("[^/]*?([+#])").match(value, len(SHARE))
@@ -184,12 +184,12 @@ class Characters(Constraint):
 
 
 class Pattern(Constraint):
-    """A string holds nothing that a pattern matches; `text.isprintable()` is a quick proof that it does not."""
+    """No part of a string matches a pattern; no printable text does, which is a quick test."""
 
     pattern: ClassVar[str]
     # Compiled on use: most runs meet no string that needs it.
     says: ClassVar[str]
-    """What a string with such characters does; `{}` stands for them."""
+    """The violation; `{}` stands for the characters."""
 
     def violation(self, value: Any) -> str:
         place = self.at(value)
@@ -201,7 +201,7 @@ class Pattern(Constraint):
 
 
 class WellFormed(Pattern):
-    """The bytes are well-formed UTF-8; others were read as lone surrogates (5.0: 1.5.4)."""
+    """The bytes are well-formed UTF-8; others are lone surrogates in the value (5.0: 1.5.4)."""
 
     pattern = "[\ud800-\udfff]+"
     says = "holds {}, which is not UTF-8"
@@ -211,7 +211,7 @@ _JAVA = "(?:\udcc0\udc80|\udced[\udca0-\udcbf][\udc80-\udcbf])"
 
 
 class NearlyWellFormed(Pattern):
-    """The bytes are well-formed UTF-8, or what Java's writeUTF makes of U+0000 and of surrogates (3.1: 2.5)."""
+    """The bytes are well-formed UTF-8, or U+0000 and surrogates as Java's writeUTF encodes them (3.1: 2.5)."""
 
     pattern = f"{_JAVA}+|([\ud800-\udfff]+?)(?={_JAVA}|[^\ud800-\udfff]|\\Z)"
     says = WellFormed.says
@@ -222,7 +222,7 @@ class NearlyWellFormed(Pattern):
 
 
 class NoJavaForm(Pattern):
-    """The string has no U+0000 as C0 80, and no surrogates that are encoded apart (3.1: 2.5)."""
+    """The string has no U+0000 as C0 80 and no surrogates as two characters (3.1: 2.5)."""
 
     pattern = f"{_JAVA}+"
     says = "holds {}, which only Java's form of UTF-8 has"
@@ -246,13 +246,13 @@ class NoControl(Pattern):
 
 
 def valid(v5: str = "", v311: str = "", v31: str = "") -> tuple[Constraint, ...]:
-    """Return the demand that a string is well-formed, by the statements about its own field."""
+    """Return the constraints that a string is well-formed, citing the statements about its own field."""
     strict, older = WellFormed(StatementRef(v5, v311)), NearlyWellFormed(StatementRef(v31=v31))
     return (strict, older) if v31 else (strict,)
 
 
 _LONGEST = 24
-"""Characters of a value that a message shows."""
+"""Largest number of characters of a value in a message."""
 
 
 def _shown(value: Any) -> str:
@@ -264,7 +264,7 @@ def _shown(value: Any) -> str:
 
 
 def _named(text: str) -> str:
-    """Return characters by their numbers, and bytes that are none in hex."""
+    """Return characters as U+NNNN, and bytes that are not UTF-8 in hex."""
     if text[0] < "\udc80" or text[0] > "\udcff":
         return f"U+{ord(text[0]):04X}"
     shown, more = " ".join(f"{ord(byte) - 0xDC00:02x}" for byte in text[:8]), len(text) - 8
@@ -274,7 +274,7 @@ def _named(text: str) -> str:
 # How packets are put together, whatever their type
 
 SHORT = StatementRef("2.1.4/short", "2.2.3/short", "2.1/short")
-"""A field runs past the Remaining Length."""
+"""A field ends beyond the Remaining Length."""
 TRAILING = StatementRef("2.1.4/trailing", "2.2.3/trailing", "2.1/trailing")
 """Bytes are left over after the last field."""
 LENGTH = StatementRef("1.5.5/length", "2.2.3/length", "2.1/length")
@@ -286,9 +286,9 @@ TYPE = StatementRef("2.1.2/type", "2.2.1/type", "2.1/type")
 DIRECTION = StatementRef("2.1.2/direction", "2.2.1/direction", "2.1/direction")
 """Some packets come from one end only."""
 NO_PROPERTIES = StatementRef("2.2.2-1")
-"""No properties is written as a Property Length of 0."""
+"""A packet without properties has a Property Length of 0."""
 PROPERTY_SHORT = StatementRef("2.2.2.1/short")
-"""Property Length neither leaves the packet nor cuts a property in half."""
+"""The Property Length ends neither beyond the packet nor within a property."""
 PROPERTY_UNKNOWN = StatementRef("2.2.2.2/unknown")
 PROPERTY_PLACE = StatementRef("2.2.2.2/not-allowed")
 PROPERTY_TWICE = StatementRef("2.2.2.2/repeated")
@@ -312,4 +312,4 @@ STRINGS = (
     NoNull(NO_NUL),
     NoControl(CONTROL),
 )
-"""Limits of every string; one of the same class on its own field takes the place of each."""
+"""Constraints of every string; one of the same class on the field itself replaces each."""

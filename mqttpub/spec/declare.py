@@ -1,7 +1,7 @@
 """The words in which a packet is declared: bits, wire, group, repeat, properties.
 
-A declaration is read by the decoder, the encoder, the annotated dump, the JSON record, the
-lints and `explain`; none of them knows a packet by name.
+The decoders, the encoder, the annotated dump, the JSON record, the packet rules, `explain` and the columns all follow
+the declaration of a packet; a field that is declared once exists in all of them.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ MISSING: Any = object()
 
 
 class Field:
-    """One declared field of a packet: where it stands, when it is there, what it may hold."""
+    """One declared field of a packet: its place, when it is present, and what it may hold."""
 
     __slots__ = (
         "default",
@@ -43,43 +43,50 @@ class Field:
         "when",
     )  # fmt: skip
 
-    def __init__(self, **given: Any) -> None:
-        self.key: str = ""
-        """Name in Python and JSON."""
-        self.label: str = given.get("label", "")
-        """Name in the specification."""
-        self.name_before_5: str = given.get("name_before_5", "")
-        """Name in 3.1.1 and 3.1, where it is another."""
-        self.shape: str = given["shape"]
+    def __init__(
+        self, shape: str, *, label: str = "", name_before_5: str = "", kind: str = "", doc: str = "",
+        type: WireType | None = None, mask: int = 0, octet: str = "", item: Any = None, when: str | None = None,
+        derived: str | None = None, tail: tuple[Version, ...] = (), fixed: Mapping[Version, Any] | None = None,
+        since: Version = Version.V31, until: Version = Version.V5, default: Any = MISSING,
+        names: Codes | Mapping[Any, str] | None = None, unit: str = "", limits: tuple[Constraint, ...] = (),
+        each: tuple[Constraint, ...] = (),
+    ) -> None:  # fmt: skip
+        self.key = ""
+        """Name in Python and JSON; `declare` sets it."""
+        self.shape = shape
         """How it is written: bits, value, group, list or properties."""
-        self.kind: str = given.get("kind", "")
-        """Family of the value; the dump colours by it."""
-        self.doc: str = given.get("doc", "")
-        self.type: WireType | None = given.get("type")
+        self.label = label
+        """Name in the specification."""
+        self.name_before_5 = name_before_5
+        """Name in 3.1.1 and 3.1, if that is another."""
+        self.kind = kind
+        """Family of the value, which decides its colour in the dump."""
+        self.doc = doc
+        self.type = type
         """Data type; None for bits, groups, lists and properties."""
-        self.mask: int = given.get("mask", 0)
-        """Bits of `octet` that the field takes; 0 when it takes whole bytes."""
-        self.octet: str = given.get("octet", "")
-        """Name of the byte that bits belong to; empty for the first byte of the packet."""
-        self.item: Any = given.get("item")
+        self.mask = mask
+        """Bits of `octet` that the field takes; 0 if it takes whole bytes."""
+        self.octet = octet
+        """Name of the byte that the bits belong to; empty for the first byte of the packet."""
+        self.item = item
         """What a list repeats (a data type or a group), or the group itself."""
-        self.when: str | None = given.get("when")
-        """Name of an earlier field that must be true for this one to be there."""
-        self.derived: str | None = given.get("derived")
+        self.when = when
+        """Name of an earlier field that must be true for this one to be present."""
+        self.derived = derived
         """Name of a later field whose presence these bits announce."""
-        self.tail: tuple[Version, ...] = given.get("tail", ())
+        self.tail = tail
         """Versions in which the packet may end before this field."""
-        self.fixed: Mapping[Version, Any] | None = given.get("fixed")
-        """Value that each version writes when none is given."""
-        self.since: Version = given.get("since", Version.V31)
-        self.until: Version = given.get("until", Version.V5)
-        self.default: Any = given.get("default", MISSING)
-        self.names: Codes | Mapping[Any, str] | None = given.get("names")
+        self.fixed = fixed
+        """Value that each version writes if none is given."""
+        self.since, self.until = since, until
+        """First and last version that has the field."""
+        self.default = default
+        self.names = names
         """Meaning of each value."""
-        self.unit: str = given.get("unit", "")
-        self.limits: tuple[Constraint, ...] = given.get("limits", ())
+        self.unit = unit
+        self.limits = limits
         """What the specification demands of the value."""
-        self.each: tuple[Constraint, ...] = given.get("each", ())
+        self.each = each
         """What it demands of each item of a list."""
 
     @property
@@ -89,11 +96,11 @@ class Field:
 
     @property
     def single(self) -> bool:
-        """Whether the field is one bit, so that its value is a bool."""
+        """Whether the field is a single bit, so that its value is a bool."""
         return self.mask != 0 and self.mask & (self.mask - 1) == 0
 
     def label_in(self, version: Version) -> str:
-        """Return what that version calls the field."""
+        """Return the name of the field in `version`."""
         return self.name_before_5 if self.name_before_5 and version < Version.V5 else self.label
 
     def spoken(self, version: Version) -> bool:
@@ -101,12 +108,12 @@ class Field:
         return self.since <= version <= self.until
 
     def pick(self, octet: int) -> int | bool:
-        """Return the value that these bits have in a byte."""
+        """Return the value of the bits of this field in a byte."""
         value = (octet & self.mask) >> self.shift
         return bool(value) if self.single else value
 
     def meaning(self, value: Any, version: Version) -> str:
-        """Return what a value stands for, or an empty string."""
+        """Return the meaning of a value; empty if it has no name."""
         if isinstance(self.names, Codes):
             return self.names.name(value, version)
         if self.names:
@@ -121,7 +128,10 @@ def bits(
     name_before_5: str = "",
 ) -> Any:  # fmt: skip
     """Declare bits of the first byte, or of the byte named `octet`."""
-    return Field(shape="bits", **locals())
+    return Field(
+        "bits", mask=mask, octet=octet, default=default, doc=doc, label=label, kind=kind, names=names, derived=derived,
+        since=since, until=until, limits=limits, name_before_5=name_before_5,
+    )  # fmt: skip
 
 
 def wire(
@@ -131,12 +141,15 @@ def wire(
     name_before_5: str = "", fixed: Mapping[Version, Any] | None = None,
 ) -> Any:  # fmt: skip
     """Declare a value of one data type."""
-    return Field(shape="value", **locals())
+    return Field(
+        "value", type=type, default=default, doc=doc, label=label, kind=kind, names=names, unit=unit, when=when,
+        tail=tail, since=since, limits=limits, name_before_5=name_before_5, fixed=fixed,
+    )  # fmt: skip
 
 
 def group(item: "type[Group]", *, when: str, default: Any = None, doc: str = "", label: str = "") -> Any:
-    """Declare fields that are there together or not at all."""
-    return Field(shape="group", **locals())
+    """Declare fields that are present together or not at all."""
+    return Field("group", item=item, when=when, default=default, doc=doc, label=label)
 
 
 def repeat(
@@ -145,35 +158,38 @@ def repeat(
     limits: tuple[Constraint, ...] = (), each: tuple[Constraint, ...] = (), name_before_5: str = "",
 ) -> Any:  # fmt: skip
     """Declare a list that fills the rest of the packet."""
-    return Field(shape="list", **locals())
+    return Field(
+        "list", item=item, default=default, doc=doc, label=label, kind=kind, names=names, since=since, limits=limits,
+        each=each, name_before_5=name_before_5,
+    )  # fmt: skip
 
 
 def properties(*, default: Any = MISSING, tail: bool = False, doc: str = "") -> Any:
-    """Declare the Property Length and the properties behind it (5.0: 2.2.2)."""
+    """Declare the Property Length and the properties after it (5.0: 2.2.2)."""
     return Field(
-        shape="properties", default=None if tail else () if default is MISSING else default,
+        "properties", default=None if tail else () if default is MISSING else default,
         tail=(Version.V5,) if tail else (), since=Version.V5, doc=doc, label="Properties",
     )  # fmt: skip
 
 
 class Property(NamedTuple):
-    """One property: its identifier and its value; unknown identifiers carry bytes."""
+    """One property: its identifier and its value, which is bytes if the identifier is unknown."""
 
     id: int
     value: Any
 
 
 Properties = tuple[Property, ...]
-"""Properties in the order of the wire, repeats kept."""
+"""Properties in the order of their bytes; a repeated one is there more than once."""
 
 
 class Group:
-    """Values of declared fields, as attributes."""
+    """Values of declared fields, as attributes; raises TypeError for a missing or an unknown field."""
 
     layout: ClassVar[tuple[Field, ...]] = ()
     fields: ClassVar[dict[str, Field]] = {}
     plan: ClassVar[dict[Version, tuple[tuple[Field, ...], ...]]] = {}
-    """Per version: the fields in wire order, bits of one byte put together."""
+    """Per version: the fields in the order of their bytes; the fields of one byte form one step."""
 
     def __init__(self, **values: Any) -> None:
         for key, field in self.fields.items():
@@ -205,7 +221,7 @@ class Packet(Group):
     code: ClassVar[int]
     """Packet type, the upper four bits of the first byte."""
     name: ClassVar[str]
-    """The specification's word, in capitals."""
+    """Name in the specification, in capitals."""
     section: ClassVar[str]
     since: ClassVar[Version]
     senders: ClassVar[frozenset[Direction]]
@@ -214,7 +230,7 @@ class Packet(Group):
     """Which ends may send it in 3.1 and 3.1.1."""
 
     def may_send(self, direction: Direction, version: Version) -> bool:
-        """Whether that end may send this packet in that version."""
+        """Whether an end may send this packet in a version."""
         return direction in (self.senders if version == Version.V5 else self.senders_before_5)
 
 
@@ -228,7 +244,7 @@ SPECIFIERS = (bits, wire, group, repeat, properties)
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(bits, wire, group, repeat, properties))
 def declare(cls: type[G]) -> type[G]:
-    """Collect the fields that a class declares, in order."""
+    """Turn a class whose attributes are declared fields into a Group: the fields in order, with their keys."""
     fields = {key: value for key, value in vars(cls).items() if isinstance(value, Field)}
     for key, field in fields.items():
         field.key = key
@@ -254,7 +270,7 @@ def _plan(layout: Iterable[Field], version: Version) -> tuple[tuple[Field, ...],
 def control_packet(
     code: int, *, section: str, sender: str = "cs", sender_before_5: str | None = None, since: Version = Version.V31
 ) -> Callable[[type[P]], type[P]]:
-    """Declare a control packet; `sender` is c, s or cs, `sender_before_5` the same before 5.0."""
+    """Declare a control packet; `sender` is c, s or cs (client, server), `sender_before_5` the same before 5.0."""
 
     def declared(cls: type[P]) -> type[P]:
         declare(cls)

@@ -1,4 +1,7 @@
-"""The 27 properties of MQTT 5.0 (section 2.2.2.2)."""
+"""The 27 properties of MQTT 5.0 (5.0: 2.2.2.2).
+
+A new property is one more row here: decoders, encoder, flags, help, `explain`, JSON and columns follow from it.
+"""
 
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -7,26 +10,26 @@ from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireTyp
 from .constraints import Constraint, NoNull, NonZero, NotEmpty, NoWildcards, OneOf, StatementRef, valid
 
 WILL = "WILL"
-"""The place of will properties, beside the names of packets."""
+"""Stands for the will of CONNECT among the names of packets."""
 
 
 class PropertyRow(NamedTuple):
-    """One property: its identifier, name and type, and where it may stand."""
+    """One property: its identifier, name and type, and the packets that may carry it."""
 
     id: int
     label: str
     type: WireType
     packets: frozenset[str]
-    """Packets that may carry it, by name; WILL for the will of CONNECT."""
+    """Names of the packets that may carry it; WILL for the will of CONNECT."""
     doc: str
     limits: tuple[Constraint, ...] = ()
     unit: str = ""
     names: dict[int, str] | None = None
     repeatable: frozenset[str] = frozenset()
-    """Packets in which it may stand more than once."""
+    """Names of the packets in which it may be repeated."""
     secret: bool = False
     section: str = ""
-    """Where the specification describes it for the first packet that carries it."""
+    """Section of 5.0 that describes it, for the first packet that carries it."""
 
     @property
     def key(self) -> str:

@@ -6,15 +6,15 @@ from .versions import Version
 
 
 class Reason(NamedTuple):
-    """A code as one kind of packet may carry it."""
+    """One meaning of a code, and the packets that may carry it."""
 
     code: int
     name: str
     packets: frozenset[str]
-    """Packets that may carry it, by name."""
+    """Names of the packets that may carry it."""
     meaning: str
     sender: str = "cs"
-    """Which end may send it: c, s or cs."""
+    """Which end may send it: c (client), s (server) or cs."""
 
 
 def _reason(code: int, name: str, packets: str, meaning: str, sender: str = "cs") -> Reason:
@@ -119,7 +119,7 @@ REASONS = (
         "The server does not support wildcards in filters.", "s",
     ),
 )  # fmt: skip
-"""The rows of Table 2-6, one per meaning that a code has."""
+"""The rows of Table 2-6 (5.0: 2.4), one for each meaning of a code."""
 
 CONNECT_RETURN_CODES = (
     _reason(0, "Connection Accepted", "CONNACK", "The connection is accepted."),
@@ -154,16 +154,16 @@ class Codes:
         self.rows = {Version.V5: ours, Version.V311: before, Version.V31: oldest}
 
     def row(self, code: int, version: Version) -> Reason | None:
-        """Return the row of a code, or None when this packet may not carry it."""
+        """Return the row of a code; None if this packet may not carry it in `version`."""
         return self.rows[version].get(code)
 
     def name(self, code: int, version: Version) -> str:
-        """Return the name of a code; one that no table has is called by its number."""
+        """Return the name of a code; `reason 0xNN` for an unknown one."""
         row = self.rows[version].get(code) or (_ANY.get(code) if version == Version.V5 else None)
         return row.name if row else f"reason 0x{code:02x}"
 
     def legal(self, code: int, version: Version) -> bool:
-        """Whether this packet may carry the code."""
+        """Whether this packet may carry the code in `version`."""
         return code in self.rows[version]
 
 

@@ -1,7 +1,7 @@
 """The normative statements of MQTT 5.0, 3.1.1 and 3.1, by id.
 
-Rules with a number have the specification's own label behind the version, `MQTT5-3.3.1-2`; rules
-without one have their section and a word, `MQTT5-2.2.2.2/repeated`.
+The id of a numbered statement is its version and the specification's own label, `MQTT5-3.3.1-2`; other demands have
+their section and a word, `MQTT5-2.2.2.2/repeated`.
 """
 
 from functools import cache
@@ -31,21 +31,21 @@ class Statement(NamedTuple):
     id: str
     """Full id, with its version."""
     visibility: str
-    """What it takes to see it broken.
+    """What has to be observed to see a violation.
 
-    A: the bytes of one packet (A~: they only hint at it); B: one connection (B*: only if provoked;
-    BL: only if the client publishes to itself); C2: a second connection or client; C: not visible.
+    A: the bytes of one packet (A~: they only suggest it); B: one connection (B*: only if provoked; BL: only if the
+    client receives what it publishes); C2: a second connection or client; C: a violation cannot be seen.
     """
     who: str
     """Whom it binds: c (client), s (server) or cs."""
     severity: str
     """error, warning or note."""
     answer: int | None
-    """Reason Code with which a receiver answers a violation; None where the text names none, and before 5.0."""
+    """Reason Code with which a receiver answers a violation; None if the text names none, and before 5.0."""
     equivalents: tuple[str, ...]
-    """Ids of the same demand in other versions; a ~ before one that is only near."""
+    """Ids of the same demand in other versions; `~` precedes one that is only similar."""
     text: str
-    """The demand in a sentence of our own."""
+    """The demand in one sentence, not that of the specification."""
 
     @property
     def version(self) -> str:
@@ -81,7 +81,7 @@ def statements(version: str | None = None) -> tuple[Statement, ...]:
 
 
 def find(text: str) -> list[Statement]:
-    """Return what a full id, a label of any version (`[MQTT-3.3.1-2]`, `3.3.1-2`) or a section means."""
+    """Return the statements with a full id, a label (`[MQTT-3.3.1-2]`, `3.3.1-2`) or in a section; empty if none."""
     wanted = text.strip().removeprefix("[").removesuffix("]").casefold()
     prefix, dash, rest = wanted.partition("-")
     if dash and prefix.startswith("mqtt"):
@@ -94,9 +94,9 @@ def find(text: str) -> list[Statement]:
 
 
 def matches(term: str, id: str) -> bool:
-    """Whether an id, or its label without the version, is what a term says, begins with it or fits its pattern.
+    """Whether a term names the statement `id`: by its id or label, their beginning, or a pattern with `*` and `?`.
 
-    `*` and `?` stand for other characters.
+    Raises KeyError for an unknown id.
     """
     term = term.strip().removeprefix("[").removesuffix("]").casefold()
     # The specification's own labels have no version: [MQTT-3.3.1-2].
@@ -123,7 +123,7 @@ def _by_id() -> dict[str, Statement]:
 
 @cache
 def _load(version: str) -> tuple[Statement, ...]:
-    # importlib.resources would do the same, but loads half of the standard library.
+    # importlib.resources would do the same, but imports much of the standard library.
     data = get_data(__package__, f"data/statements-{version}.tsv")
     assert data
     _, *lines = data.decode().splitlines()

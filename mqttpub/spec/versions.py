@@ -12,25 +12,25 @@ class Version(IntEnum):
 
     @property
     def label(self) -> str:
-        """The version as people write it."""
+        """The usual name: 3.1, 3.1.1 or 5.0."""
         return _LABELS[self]
 
     @property
     def prefix(self) -> str:
-        """What the ids of its statements begin with."""
+        """The beginning of the ids of its statements: MQTT5."""
         return _PREFIXES[self]
 
     @classmethod
     def of_level(cls, level: int) -> "Version | None":
-        """Return the version that a protocol level in CONNECT announces; None for a level of no version.
+        """Return the version that a Protocol Level in CONNECT announces (5.0: 3.1.2.2); None for an unknown level.
 
-        Bit 7 is the mark that Mosquitto's bridges set.
+        Bit 7 is ignored: bridges of Mosquitto set it.
         """
         return _OF_LEVEL.get(level & 0x7F)
 
     @classmethod
     def named(cls, text: str) -> "Version":
-        """Return the version that `text` names; raises ValueError."""
+        """Return the version that `text` names, such as 5, 3.1.1 or mqttv311; raises ValueError."""
         try:
             return _NAMES[text.lower()]
         except KeyError:
@@ -38,7 +38,7 @@ class Version(IntEnum):
 
     @staticmethod
     def names() -> dict[str, int]:
-        """Return the levels of the versions by all names that `named` reads."""
+        """Return the Protocol Level of each name that `named` accepts."""
         return {name: version.value for name, version in _NAMES.items()}
 
 
@@ -50,7 +50,7 @@ class Direction(Enum):
 
     @property
     def arrow(self) -> str:
-        """The way the packet went."""
+        """The direction in words: client -> server."""
         return "client -> server" if self is Direction.CLIENT else "server -> client"
 
     @property

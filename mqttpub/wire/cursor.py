@@ -1,11 +1,11 @@
-"""Reading bytes within a window that nothing can leave."""
+"""Spans of bytes, and reading within a window that no read can leave."""
 
 from types import TracebackType
 from typing import NamedTuple
 
 
 class Span(NamedTuple):
-    """A run of bytes, counted from the first byte of the packet; `stop` is exclusive."""
+    """A run of bytes, as offsets from the first byte of the packet; `stop` is exclusive."""
 
     start: int
     stop: int
@@ -16,7 +16,7 @@ class Span(NamedTuple):
         return self.stop - self.start
 
     def shifted(self, by: int) -> "Span":
-        """Return the same run, `by` bytes further on."""
+        """Return a span of the same length that begins `by` bytes later."""
         return Span(self.start + by, self.stop + by)
 
 
@@ -28,11 +28,11 @@ class Short(Exception):
         self.start = start
         """Offset of the value that was being read."""
         self.needed = needed
-        """Bytes the value needs after what was already read of it."""
+        """Bytes that the value needs beyond those already read of it."""
         self.left = left
-        """Bytes the window still holds."""
+        """Bytes left in the window."""
         self.declared = declared
-        """Whether `needed` comes from a length that stands in the bytes."""
+        """Whether `needed` is a length read from the bytes themselves."""
 
 
 class Overlong(Exception):
@@ -49,7 +49,7 @@ def variable_integer(data: bytes | bytearray, pos: int, end: int) -> tuple[int, 
 
     Raises Overlong if its fourth byte is not its last (5.0: 1.5.5).
     """
-    # One byte first: most lengths and all known Property Identifiers have no more.
+    # One byte first: most lengths and all known Property Identifiers have only one (tests/benchmarks/decode.py).
     if pos < end and data[pos] < 0x80:
         return data[pos], pos + 1
     value = shift = 0
@@ -65,10 +65,9 @@ def variable_integer(data: bytes | bytearray, pos: int, end: int) -> tuple[int, 
 
 
 class Cursor:
-    """A position in bytes, and the end that it may not pass.
+    """A position in bytes, and the end that it cannot pass.
 
-    `pos` and `end` are absolute offsets into `data`. Every read raises `Short`, and moves
-    nothing, when it would pass `end`.
+    `pos` and `end` are absolute offsets into `data`. A read that would pass `end` raises Short and does not move `pos`.
     """
 
     __slots__ = ("data", "end", "pos")
@@ -79,7 +78,10 @@ class Cursor:
         self.end = len(data) if end is None else end
 
     def take(self, count: int, start: int | None = None) -> bytes:
-        """Return the next `count` bytes; `start` is where the value that they end began."""
+        """Return the next `count` bytes; raises Short.
+
+        `start` is the offset of the value that they are part of, if `count` was read from that value.
+        """
         stop = self.pos + count
         if stop > self.end:
             began = self.pos if start is None else start
@@ -89,11 +91,11 @@ class Cursor:
         return taken
 
     def integer(self, size: int) -> int:
-        """Return the next `size` bytes as a big-endian integer (5.0: 1.5.2, 1.5.3)."""
+        """Return the next `size` bytes as a big-endian integer (5.0: 1.5.2, 1.5.3); raises Short."""
         return int.from_bytes(self.take(size), "big")
 
     def variable(self) -> int:
-        """Return a Variable Byte Integer (5.0: 1.5.5); raises Overlong at a fifth byte."""
+        """Return a Variable Byte Integer (5.0: 1.5.5); raises Short, and Overlong if it has a fifth byte."""
         found = variable_integer(self.data, self.pos, self.end)
         if found is None:
             raise Short(self.pos, 1, 0)
@@ -106,7 +108,7 @@ class Cursor:
 
 
 class Window:
-    """A `with` block in which a cursor ends early; afterwards it stands behind the window."""
+    """A `with` block in which a cursor ends early; afterwards it is at the end of the window."""
 
     __slots__ = ("cursor", "outer", "stop")
 

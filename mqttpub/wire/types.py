@@ -9,19 +9,19 @@ MAX_VARIABLE = 268_435_455
 
 
 class WireType(Protocol):
-    """One way to write a value as bytes."""
+    """A data type: how a value is written as bytes."""
 
     name: str = ""
-    """What the specification calls it."""
+    """Name in the specification."""
     section: str = "1.5"
     prefix: int = 0
-    """Bytes of length in front of the value."""
+    """Number of bytes before the value that hold its length."""
 
     def read(self, cursor: Cursor) -> Any:
         """Return the value at the cursor; raises Short or Overlong."""
 
     def write(self, value: Any) -> bytes:
-        """Return the bytes of a value; raises ValueError for one that does not fit."""
+        """Return the bytes of a value; raises ValueError for a value that does not fit."""
 
     def __repr__(self) -> str:
         return self.name
@@ -43,7 +43,7 @@ class Integer(WireType):
 
 
 class VariableInteger(WireType):
-    """An integer of one to four bytes, seven bits in each, the lowest first."""
+    """An integer of one to four bytes with seven bits each, least significant first (5.0: 1.5.5)."""
 
     name = "Variable Byte Integer"
     section = "1.5.5"
@@ -63,7 +63,7 @@ class VariableInteger(WireType):
 
 
 class Binary(WireType):
-    """Up to 65,535 bytes behind a length of two bytes."""
+    """Up to 65,535 bytes after a length of two bytes (5.0: 1.5.6)."""
 
     name = "Binary Data"
     section = "1.5.6"
@@ -80,10 +80,10 @@ class Binary(WireType):
 
 
 class String(WireType):
-    """Up to 65,535 bytes of UTF-8 behind a length of two bytes.
+    """Up to 65,535 bytes of UTF-8 after a length of two bytes (5.0: 1.5.4).
 
-    Bytes that are not UTF-8 are kept as lone surrogates (`surrogateescape`), so that
-    nothing is lost and writing the value gives the same bytes again.
+    Bytes that are not UTF-8 become lone surrogates (`surrogateescape`), so that writing the value again gives the
+    same bytes.
     """
 
     name = "UTF-8 Encoded String"
@@ -99,7 +99,7 @@ class String(WireType):
 
 
 class StringPair(WireType):
-    """A name and a value, each a UTF-8 Encoded String."""
+    """A name and a value, each a UTF-8 Encoded String (5.0: 1.5.7)."""
 
     name = "UTF-8 String Pair"
     section = "1.5.7"
@@ -130,7 +130,7 @@ class Rest(WireType):
 
 
 def readable(text: str) -> str:
-    r"""Return a text that any table and any JSON can hold: bytes that are not UTF-8 as `\xff`."""
+    r"""Return text that is valid Unicode, as tables and JSON require: bytes that are not UTF-8 become `\xff`."""
     if text.isascii():
         return text
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

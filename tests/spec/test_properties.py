@@ -3,7 +3,16 @@
 import pytest
 
 from mqttpub.spec.packets import PACKETS
-from mqttpub.spec.properties import BY_KEY, PROPERTIES, WILL, of_packet
+from mqttpub.spec.properties import (
+    BY_KEY,
+    CONTENT_TYPE,
+    PROPERTIES,
+    TOPIC_ALIAS,
+    USER_PROPERTY,
+    WILL,
+    of_packet,
+    value_of,
+)
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
 from tests.vectors import packets
@@ -115,3 +124,11 @@ def test_every_property_has_a_vector() -> None:
     }  # fmt: skip
     assert set(PROPERTIES) - seen == {24}
     assert any(vector.name == "property 0x18: Will Delay Interval" for vector in packets())
+
+
+def test_the_first_value_of_a_property_is_found_by_its_row() -> None:
+    properties = [(0x26, ("a", "1")), (0x23, 5), (0x26, ("b", "2"))]
+    assert value_of(properties, USER_PROPERTY) == ("a", "1")
+    assert value_of(properties, TOPIC_ALIAS) == 5
+    assert value_of(properties, CONTENT_TYPE) is None
+    assert (value_of(None, TOPIC_ALIAS, 0), value_of((), TOPIC_ALIAS, 7)) == (0, 7)
