@@ -1,4 +1,4 @@
-"""From a capture file to the events of its MQTT connections."""
+"""A capture file as the events of its MQTT connections."""
 
 import os
 import shutil
@@ -23,16 +23,16 @@ from .types import BadCapture, End, NoKeys, Piece
 def events(
     file: BinaryIO, *, ports: Iterable[int] = (), version: Version | None = None, keylog: Path | None = None
 ) -> Iterator[Event]:
-    """Yield the events of a capture; see Reading."""
+    """Yield the events of a capture; see CaptureEvents."""
     return CaptureEvents(file, ports=ports, version=version, keylog=keylog).events()
 
 
 class CaptureEvents:
     """Reads a capture once, from a file or a pipe.
 
-    `ports` are those on which all is MQTT that is nothing else, `version` is for connections
-    without a CONNECT. With `keylog`, or with keys in the capture itself, TLS is read by tshark.
-    Of more than `max_connections` TCP connections the one that was idle longest ends for want of room.
+    On `ports`, everything that is not another known protocol is MQTT; `version` is for connections without a CONNECT.
+    With `keylog`, or with keys in the capture itself, tshark decrypts TLS. Of more than `max_connections` TCP
+    connections the one that was idle longest ends.
     """
 
     def __init__(
@@ -42,28 +42,28 @@ class CaptureEvents:
         self.reassembler = Reassembler(max_flows=max_connections)
         self.demux = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.problems: list[str] = []
-        """What kept TLS from being read, as sentences."""
+        """Why TLS could not be read, as sentences."""
         self._file = file
         self._keylog = keylog
         self._reader: RecordReader | None = None
         self._keys: Generator[Decrypted, None, None] | None = None
-        self._told: Decrypted | None = None
+        self._next: Decrypted | None = None
 
     @property
     def position(self) -> int:
-        """Bytes of the file that were read."""
+        """The number of bytes of the file that were read."""
         return self._reader.position if self._reader else 0
 
     @property
     def skipped(self) -> SkippedConnections:
-        """What was not MQTT so far."""
+        """The connections so far that are not MQTT."""
         return self.demux.skipped
 
     def events(self) -> Iterator[Event]:
-        """Yield what happened, in the order of the records that completed it.
+        """Yield events in the order of the records that complete them.
 
-        Raises BadCapture for a broken file, after the events of all records before, and NoKeys
-        at once when a key log was given that cannot be used.
+        Raises BadCapture for a damaged file, after the events of all records that can be read, and NoKeys at once for
+        a key log that cannot be used.
         """
         with ExitStack() as stack:
             if self._keylog is not None:
@@ -95,7 +95,7 @@ class CaptureEvents:
             yield from self._with_keys(record.number, reassemble(record))
 
     def _with_keys(self, number: int, pieces: Iterable[Piece]) -> Iterator[Event]:
-        """Yield the events of one record; what TLS carried comes before the end of its connection."""
+        """Yield the events of one record; those within TLS come before the end of their connection."""
         for piece in pieces:
             if type(piece) is End:
                 yield from self._decrypted(number)
@@ -103,29 +103,29 @@ class CaptureEvents:
         yield from self._decrypted(number)
 
     def _decrypted(self, number: int) -> Iterator[Event]:
-        """Yield the events of what TLS carried up to a record."""
+        """Yield the events within TLS up to a record."""
         while self._keys:
             try:
-                told = self._told or next(self._keys, None)
+                found = self._next or next(self._keys, None)
             except NoKeys as error:
                 self.problems.append(str(error))
-                told = None
-            self._told = told
-            if told is None:
+                found = None
+            self._next = found
+            if found is None:
                 self._keys = None
-            elif told.record > number:
+            elif found.record > number:
                 return
             else:
-                self._told = None
-                yield from self.demux.decrypted(told.source, told.target, told.time_ns, told.record, told.data)
+                self._next = None
+                yield from self.demux.decrypted(found.source, found.target, found.time_ns, found.record, found.data)
 
     def _use_keys(self, stack: ExitStack) -> None:
-        """Begin to read what TLS carries; raises NoKeys."""
+        """Start to decrypt TLS; raises NoKeys."""
         self._keys = stack.enter_context(closing(decrypted(Path(self._file.name), self._keylog)))
         self.demux.expect_keys()
 
     def _use_embedded(self, stack: ExitStack) -> None:
-        """Begin to read what TLS carries with the keys that the capture holds."""
+        """Start to decrypt TLS with the keys in the capture."""
         try:
             if not _is_regular(self._file):
                 raise NoKeys("the capture holds keys for TLS, which are used only when it is read from a file")
@@ -135,7 +135,7 @@ class CaptureEvents:
 
 
 def _is_regular(file: BinaryIO) -> bool:
-    """Tell whether another program can open the same file by its name."""
+    """Whether another program can open the same file by its name."""
     try:
         here = os.fstat(file.fileno())
         return stat.S_ISREG(here.st_mode) and os.path.samestat(here, os.stat(file.name))
@@ -145,7 +145,7 @@ def _is_regular(file: BinaryIO) -> bool:
 
 @contextmanager
 def _regular(file: BinaryIO) -> Iterator[BinaryIO]:
-    """Give the file, or a copy of what comes from a pipe, so that another program can read it too."""
+    """Return the file, or a copy of the content of a pipe, so that another program can read it too."""
     if _is_regular(file):
         yield file
         return

@@ -1,20 +1,20 @@
-"""The bytes of a file as they come, in big pieces."""
+"""The bytes of a file as they arrive, in large pieces."""
 
 from collections.abc import Callable, Iterator
 
 from ..types import BadCapture
 
 PIECE = 1 << 16
-"""Bytes that are read at a time; few enough for the cache of a processor."""
+"""Bytes that are read at a time; few enough for a processor's cache."""
 
 
 class Buffer:
-    """What was read of a file and not yet used.
+    """The bytes that were read from a file and are not used yet.
 
-    `read` returns at most as many bytes as it is asked for, and none at the end. Memory grows
-    with the bytes that came, never with a length that a file declared. Where `read` raises BadCapture,
-    the bytes end; all in front of that place can be read first. `resume` then moves on to where `read` can go on,
-    and returns False where such a place does not exist.
+    `read` returns at most as many bytes as it is asked for, and none at the end. Memory grows with the bytes that
+    arrive, never with a length that a file declares. Where `read` raises BadCapture, the bytes end once all before
+    that place are used; `resume` then skips to the next place that `read` can read, and returns False if there is
+    none.
     """
 
     def __init__(self, read: Callable[[int], bytes], resume: Callable[[], bool] = bool) -> None:
@@ -22,23 +22,26 @@ class Buffer:
         self._resume = resume
         self.data = b""
         self.at = 0
-        """Where in `data` the next byte stands; a reader moves it."""
+        """Index of the next byte in `data`; readers advance it."""
         self.broken: BadCapture | None = None
-        """Why the bytes end before those of the file do."""
+        """Why the bytes end before the end of the file."""
         self._start = 0
 
     @property
     def offset(self) -> int:
-        """Where in the file the next byte stands."""
+        """Offset of the next byte in the file."""
         return self._start + self.at
 
     @property
     def left(self) -> int:
-        """Bytes that are there without reading."""
+        """The number of bytes that are available without reading."""
         return len(self.data) - self.at
 
     def need(self, count: int, kept: int = 0) -> bool:
-        """Read until so many bytes are there; False when the file ends before. So many in front of them are kept."""
+        """Read until `count` bytes are available; False if the file ends before.
+
+        The last `kept` bytes before them stay in `data`.
+        """
         left = self.left
         if left >= count:
             return True
@@ -60,8 +63,8 @@ class Buffer:
             self.broken = error
             return b""
 
-    def go_on(self) -> bool:
-        """Drop what is left of the bytes in front of a break, and go on after it; False when that cannot be."""
+    def resume_after_break(self) -> bool:
+        """Drop the bytes that are left before a break, and continue after it; False if that is impossible."""
         self.at = len(self.data)
         if not self.broken or not self._resume():
             return False
@@ -69,7 +72,7 @@ class Buffer:
         return True
 
     def skip(self, count: int) -> Iterator[bytes]:
-        """Pass over so many bytes, piece by piece; over fewer when the file ends before."""
+        """Skip `count` bytes and yield them piece by piece; fewer if the file ends before."""
         while count and self.need(1):
             piece = self.data[self.at : self.at + count]
             self.at += len(piece)
@@ -77,7 +80,7 @@ class Buffer:
             yield piece
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`; none at the end of the file. Raises BadCapture where it is broken."""
+        """Return the next bytes, at most `size`; none at the end of the file. Raises BadCapture at a break."""
         if not self.need(1):
             if self.broken:
                 raise self.broken

@@ -1,4 +1,4 @@
-"""gzip (RFC 1952) and Zstandard (RFC 8878), piece by piece, with the place where they break."""
+"""gzip (RFC 1952) and Zstandard (RFC 8878), decompressed piece by piece, with the offset of damage."""
 
 import importlib
 import re
@@ -14,21 +14,21 @@ SUFFIXES = (".gz", ".zst")
 GIVEN = 1 << 16
 """Compressed bytes that are read at a time."""
 GIVEN_UNBOUNDED = 1 << 8
-"""The same for a library that returns all at once what they become, 8 MiB at the worst."""
+"""The same for a library that returns all decompressed bytes at once, at worst 8 MiB."""
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
-"""Behind a byte 0x50 to 0x5f: a Zstandard frame for others, which is passed over."""
+"""After a byte 0x50 to 0x5f: a skippable Zstandard frame."""
 
 
 _STARTS = {"gzip": re.compile(rb"(?s)\x1f\x8b\x08[\0-\x1f]"), "zstd": re.compile(re.escape(_ZSTD))}
-"""What a member or a frame begins with."""
+"""How a gzip member or a Zstandard frame begins."""
 _LONGEST_START = 3
-"""Bytes of such a beginning that may stand at the end of a piece."""
+"""Bytes of such a beginning that may be at the end of a piece."""
 
 
 def form(first: bytes) -> str:
-    """Return how a file that begins so is compressed, `gzip` or `zstd`; empty when it is not."""
+    """Return the compression of a file that begins with these bytes, `gzip` or `zstd`; empty if it has none."""
     if first.startswith(_GZIP):
         return "gzip"
     skippable = first[1:4] == _SKIPPABLE and first[0] >> 4 == 5
@@ -36,29 +36,28 @@ def form(first: bytes) -> str:
 
 
 class Engine(Protocol):
-    """What reads one member of gzip or one frame of Zstandard."""
+    """Decompresses one gzip member or one Zstandard frame."""
 
     given: int
-    """How many bytes to give at a time."""
+    """Compressed bytes that one call should get."""
     errors: tuple[type[Exception], ...]
     needs_input: bool
-    """Whether nothing more comes of what was given."""
+    """Whether all bytes so far are decompressed."""
     eof: bool
     unused_data: bytes
-    """What was given behind the end."""
+    """Compressed bytes after the end of the member or frame."""
 
     def decompress(self, data: bytes, most: int, /) -> bytes:
-        """Take bytes and return at most so many of those that they become."""
+        """Return at most `most` decompressed bytes of these and earlier compressed ones."""
         ...
 
 
 class Decompressed:
-    """What a compressed file holds.
+    """Decompresses the bytes that `source` returns.
 
-    `read` gives what `source` gives, uncompressed: at most `size` bytes or, with one of the
-    libraries, what 256 compressed ones become; none at the end. Raises BadCapture, with a
-    place in the uncompressed bytes, when all before it has been returned; damaged Zstandard
-    takes up to `size` bytes in front of the place with it, as its libraries do not give them.
+    `read` returns at most `size` bytes, or with one of the libraries the content of 256 compressed ones; none at the
+    end. It raises BadCapture, with an offset in the decompressed bytes, once all bytes before the damage are
+    returned; in Zstandard up to `size` bytes before the damage are lost too, because its libraries keep them.
     """
 
     def __init__(self, form: str, source: Callable[[int], bytes]) -> None:
@@ -69,10 +68,10 @@ class Decompressed:
         self._given = b""
         self._made = 0
         self._last = b""
-        """What the engine was given last, and in front of which it found nothing wrong."""
+        """The compressed bytes of the last call, before which there is no damage."""
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes."""
+        """Return the next decompressed bytes."""
         while self._engine:
             if self._engine.eof:
                 self._engine = self._following(self._engine.unused_data)
@@ -82,7 +81,7 @@ class Decompressed:
         return b""
 
     def resume(self) -> bool:
-        """Move on from where the data are damaged to the next member or frame; False when there is none."""
+        """Skip damage up to the next member or frame; False if there is none."""
         rest = self._last
         while True:
             if found := _STARTS[self.form].search(rest):
@@ -103,7 +102,7 @@ class Decompressed:
             if not self._given:
                 raise self._bad("end too early")
         given, self._given = self._given, b""
-        # Where a member begins, the first byte is passed over: it is not found again.
+        # The first byte of a member is left out, so that a search does not find the same member again.
         self._last = given[1:] or self._last
         try:
             return engine.decompress(given, size)
@@ -112,7 +111,7 @@ class Decompressed:
             raise self._bad(f"are damaged ({error})") from None
 
     def _following(self, rest: bytes) -> "Engine | None":
-        """Return what reads the next member or frame, if there is one; zeros may fill up a file behind the last."""
+        """Return an engine for the next member or frame, if there is one; zeros may pad the file after the last one."""
         rest = rest or self._source(GIVEN_UNBOUNDED)
         while rest and not rest.strip(b"\0"):
             rest = self._source(GIVEN_UNBOUNDED)
@@ -144,20 +143,20 @@ class _Gzip:
         self.unused_data = b""
 
     def decompress(self, data: bytes, most: int) -> bytes:
-        """Take bytes; an error comes when everything in front of it was returned."""
+        """Decompress bytes; an error is raised once everything before it was returned."""
         data = self._rest + data
-        # What is left if there is an error.
+        # The bytes that are left if there is an error.
         self.unused_data = data
         piece = self._careful(data, most)
-        behind = data[self._step :]
-        self._rest = self._engine.unconsumed_tail + behind
+        later = data[self._step :]
+        self._rest = self._engine.unconsumed_tail + later
         self.needs_input = not self._rest and len(piece) < most
         self.eof = self._engine.eof
-        self.unused_data = self._engine.unused_data + behind
+        self.unused_data = self._engine.unused_data + later
         return piece
 
     def _careful(self, data: bytes, most: int) -> bytes:
-        """Halve the step at each error, because an error takes away what the same step had made."""
+        """Decompress, with the step halved at each error, because zlib drops the output of a call that fails."""
         while True:
             before = self._engine.copy()
             try:
@@ -169,7 +168,7 @@ class _Gzip:
 
 
 class _Zstandard:
-    """The library zstandard, whose object has no bound for what it returns."""
+    """The library zstandard, whose output per call cannot be limited."""
 
     given = GIVEN_UNBOUNDED
     needs_input = True
@@ -187,7 +186,7 @@ class _Zstandard:
 
 
 class _Zstd:
-    """Python's own module."""
+    """Python's own module, or its backport."""
 
     given = GIVEN
 
@@ -210,11 +209,11 @@ ZSTD_LIBRARIES: dict[str, Callable[[Any], Engine]] = {
     "backports.zstd": _Zstd,
     "zstandard": _Zstandard,
 }
-"""Python's own module since 3.14, the same module for older ones, and a library that many have."""
+"""Python's own module since 3.14, its backport, and a library that is often installed."""
 
 
 def _zstd() -> Callable[[], Engine]:
-    """Return what makes an engine; raises BadCapture when no library is there."""
+    """Return a function that makes an engine; raises BadCapture if no library is installed."""
     for name, engine in ZSTD_LIBRARIES.items():
         try:
             return partial(engine, importlib.import_module(name))

@@ -1,4 +1,4 @@
-"""Damage within a capture: where it ends, and what is said of it."""
+"""Damage in a capture: where it ends, and how it is reported."""
 
 import re
 from abc import ABC, abstractmethod
@@ -10,22 +10,22 @@ from ..types import BadCapture
 from .buffer import Buffer
 
 MOST_NAMED = 10
-"""Gaps that a sentence names one by one."""
+"""Gaps that a message names one by one."""
 LONGEST_PROVED = 1 << 20
-"""Bytes of a record above which it proves nothing: a search reads no more than a few of them ahead."""
+"""Bytes of a record that counts as proof, at most: a search reads only a few of them ahead."""
 _ZEROS = bytes(64)
-"""More of them than a record begins with: what a file has lost is often zeros."""
+"""More zeros than a record begins with: lost parts of a file are often zeros."""
 
 
 class FileGap(NamedTuple):
-    """Bytes of a file that cannot be read."""
+    """Bytes of a file that cannot be read; `offset` and `length` in bytes."""
 
     offset: int
     length: int
     message: str
     """Why."""
     skipped: bool
-    """Whether the bytes are there; False for the end of a file that was cut."""
+    """Whether the file holds these bytes; False for the end of a file that was cut."""
 
     @property
     def sentence(self) -> str:
@@ -34,17 +34,17 @@ class FileGap(NamedTuple):
 
 
 class FileGaps:
-    """The gaps of one file, in order; only the first ones are remembered one by one."""
+    """The gaps of one file, in order; only the first MOST_NAMED are kept one by one."""
 
     def __init__(self) -> None:
         self._named: list[FileGap] = []
         self._more = 0
         self._more_bytes = 0
         self._end = -1
-        """Where the last gap ends."""
+        """Offset of the end of the last gap."""
 
     def add(self, gap: FileGap) -> None:
-        """Take the next gap; one that begins where the last one ends continues it."""
+        """Add the next gap; one that begins where the last one ends extends it."""
         adjoins, self._end = gap.offset == self._end, gap.offset + gap.length
         if adjoins and self._more:
             self._more_bytes += gap.length
@@ -58,7 +58,7 @@ class FileGaps:
             self._more_bytes += gap.length
 
     def error(self) -> BadCapture | None:
-        """Return what is wrong with the file, at the offset of the first gap; None for a file without gaps."""
+        """Return the error of the file, at the offset of the first gap; None for a file without gaps."""
         if not self._named:
             return None
         first, *others = self._named
@@ -69,26 +69,26 @@ class FileGaps:
 
 
 class RecordFinder(ABC):
-    """Looks for the next place at which records certainly begin.
+    """Finds the next place at which records certainly begin.
 
-    Damaged bytes may look like a record by chance, so that a place counts only when several records follow one
-    another from there, or when they lead to the end of the file.
+    Damaged bytes may look like a record by chance, so a place counts only if several records follow one another from
+    there, or lead to the end of the file.
     """
 
     def __init__(self, buffer: Buffer, pattern: re.Pattern[bytes], size: int) -> None:
-        """Take a pattern that matches, without taking any bytes, where `size` bytes could begin a record."""
+        """Set the pattern, an empty match where `size` bytes could begin a record."""
         self.buffer = buffer
         self._pattern = pattern
         self._size = size
 
     @abstractmethod
     def proved(self) -> bool:
-        """Tell whether records certainly begin where the buffer is, which stays there."""
+        """Whether records certainly begin where the buffer is; the buffer stays there."""
 
     def find(self, most: int | None = None, passed: Callable[[bytes], object] = len) -> bool:
-        """Move on to the next place at which records begin; False when there is none within so many bytes.
+        """Advance to the next place at which records begin; False if there is none within `most` bytes.
 
-        The buffer is then after these bytes, or at the end of the file. `passed` takes the bytes that are passed over.
+        The buffer is then after these bytes, or at the end of the file. `passed` is called with the skipped bytes.
         """
         stop = None if most is None else self.buffer.offset + most
         while self._seek(stop, passed):
@@ -98,11 +98,11 @@ class RecordFinder(ABC):
         return False
 
     def find_after_break(self, gaps: FileGaps) -> bool:
-        """Move on to the next such place where the bytes are broken off but go on later, and add the gaps."""
+        """Advance to the next such place after a break in the bytes, and add the gaps."""
         buffer, found = self.buffer, False
         while (broken := buffer.broken) and not found:
             left = buffer.left
-            if not buffer.go_on():
+            if not buffer.resume_after_break():
                 gaps.add(FileGap(broken.offset, 0, broken.message, skipped=False))
                 break
             begin = buffer.offset - left
@@ -111,13 +111,13 @@ class RecordFinder(ABC):
         return found
 
     def _seek(self, stop: int | None, passed: Callable[[bytes], object]) -> bool:
-        """Move on to the next place that may be the one."""
+        """Advance to the next place that matches the pattern."""
         buffer = self.buffer
         while stop is None or buffer.offset < stop:
             more = buffer.need(self._size)
             data, at = buffer.data, buffer.at
             left = buffer.left if stop is None else min(buffer.left, stop - buffer.offset)
-            # Where a record could begin so that its first bytes are there.
+            # Places at which a record could begin with all of its first bytes available.
             places = min(left, buffer.left - self._size + 1) if more else left
             if data.startswith(_ZEROS, at):
                 zeros = len(data) - at - len(data[at:].lstrip(b"\0"))

@@ -14,33 +14,33 @@ from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
 
 LARGEST = 16 << 20
-"""Bytes of a record above which nothing but a broken length explains it."""
+"""Bytes of a record, at most; above this its length is broken."""
 _USUAL_LARGEST = 262_144
-"""Bytes of a record that a snap length, which is often wrong, does not forbid."""
+"""Bytes that a record may have whatever the snap length says, which is often wrong."""
 FILE_HEADER = 24
-"""Bytes in front of the first record."""
+"""Bytes before the first record."""
 _LINK = 0xFFFF
-"""What of the last field of the file header is the link type; the rest is about checksums."""
+"""The bits of the last field of the file header that are the link type; the others are about checksums."""
 _DAY = 86_400
-"""Seconds between two records that follow one another in a proof."""
+"""Seconds between two successive records of a proof, at most."""
 _PROOF, _PROOF_AT_ANY_TIME = 4, 8
-"""Records that prove a place: within a day of the record in front of the damage, or at any time."""
+"""Records that prove a place: within a day of the record before the damage, or at any time."""
 _FIRST_CLOCKS = 946_684_800
-"""The year 2000 in seconds since 1970: no clock falls back to before it, so that small numbers are no times."""
+"""The year 2000 in seconds since 1970: no clock falls back to before it, so small numbers are not times."""
 _PROOF_WITHIN = 32
-"""Records that prove a place though they may all be part of the record in front of the damage."""
+"""Records that prove a place even though all of them may be inside the record before the damage."""
 
 
 class _Layout(NamedTuple):
     order: str
     nanoseconds: int
-    """Of one step of the time."""
+    """Nanoseconds in a unit of the time fraction."""
     header: int = 16
-    """Bytes in front of the bytes of a record."""
+    """Bytes of the header of a record."""
 
     @property
     def fractions(self) -> int:
-        """Steps in a second."""
+        """Units of the time fraction in a second."""
         return 1_000_000_000 // self.nanoseconds
 
 
@@ -56,19 +56,19 @@ _LAYOUTS = {
 
 
 def begins(first: bytes) -> bool:
-    """Tell whether a file begins like pcap; four bytes are enough."""
+    """Whether a file begins like pcap; four bytes are enough."""
     return first[:4] in _LAYOUTS
 
 
 def records(buffer: Buffer) -> Iterator[Record]:
-    """Yield the whole records of a file, those after damage too; then raises BadCapture if there was any, or a cut."""
+    """Yield the whole records of a file, including those after damage; then raises BadCapture if there was any."""
     file = PcapFile(buffer)
     unpack, header, nanoseconds = file.unpack, file.layout.header, file.layout.nanoseconds
     link, limit, new, cls = file.link, file.limit, tuple.__new__, Record
     number = second = begun = 0
     before = buffer.at
     while file.fetch(number + 1, before):
-        # This loop runs once for each record of a capture; most come in the same second as the one before.
+        # This loop runs once for each record of a capture; most are in the same second as the one before.
         data, at = buffer.data, buffer.at
         size = len(data)
         last = size - header
@@ -92,13 +92,13 @@ CONTAINER = Container("pcap", (".pcap", ".cap"), begins, lambda buffer, _: recor
 
 
 class PcapFile:
-    """What the header of a file says of its records, and where these go on after damage."""
+    """The header of a pcap file, and where records continue after damage."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
         self.gaps = FileGaps()
         self.proved = 0
-        """Where in the file the last proof ends; a part of the file that ends in front of it is read differently."""
+        """Offset of the end of the last proof; a part of the file that ends before it would be read differently."""
         there = buffer.need(FILE_HEADER)
         head = buffer.data[buffer.at : buffer.at + FILE_HEADER]
         self.layout = _LAYOUTS[head[:4]]
@@ -114,11 +114,10 @@ class PcapFile:
         buffer.at += FILE_HEADER
 
     def fetch(self, number: int, before: int) -> bool:
-        """Have the next record in the buffer, whole; False at the end of the file.
+        """Load the whole next record into the buffer; False at the end of the file.
 
-        Damage is passed over. `before` is where in the buffer the record before this one begins, or this one if it is
-        the first: that one may be longer than it says, or shorter. Raises BadCapture at the end of a file in which
-        not everything could be read.
+        Skips damage. `before` is the index in the buffer at which the record before this one begins (this one if it
+        is the first): its length may be wrong too. Raises BadCapture at the end of a file that has damage.
         """
         buffer, header = self.buffer, self.layout.header
         kept = buffer.at - before
@@ -144,7 +143,7 @@ class PcapFile:
         return self._resume(number, wrong, kept)
 
     def _resume(self, number: int, wrong: str, kept: int) -> bool:
-        """Move on to the next record that is certainly one, from within the record before on."""
+        """Advance to the next record that is proven, searching from within the record before the damage."""
         buffer, begin = self.buffer, self.buffer.offset
         search = _Search(self, kept)
         buffer.at += self.layout.header - kept if kept else 0
@@ -159,7 +158,7 @@ class PcapFile:
         self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped))
 
     def _over(self, search: "_Search") -> bool:
-        """Go on after a break; return False at the end of a file of which everything could be read."""
+        """Continue after a break; return False at the end of a file without damage."""
         if search.find_after_break(self.gaps):
             return True
         if error := self.gaps.error():
@@ -168,59 +167,59 @@ class PcapFile:
 
 
 class _Search(RecordFinder):
-    """Looks for records, from within the one before the damage on."""
+    """Finds records, searching from within the one before the damage."""
 
     def __init__(self, file: PcapFile, kept: int) -> None:
-        """Take how many bytes before the place in the buffer the last record begins; 0 when there is none."""
+        """Set how many bytes before the buffer's place the last record begins; 0 if there is none."""
         self.layout, self.unpack = file.layout, file.unpack
         self.longest = min(file.limit, LONGEST_PROVED)
         super().__init__(file.buffer, _pattern(file.layout, self.longest), file.layout.header)
         self.beyond = self.buffer.offset
-        """Up to there all may be part of the last record."""
+        """Bytes before this offset may be part of the last record."""
         self.last: int | None = self.unpack(self.buffer.data, self.buffer.at - kept)[0] if kept else None
-        """Seconds of the last record."""
+        """The time of the last record, in seconds."""
         self.end = 0
-        """Where in the file the last proof ends."""
+        """Offset of the end of the last proof in the file."""
 
     def is_header(self, at: int, before: int | None) -> bool:
-        """Tell whether a header may stand at a place in the buffer, `before` being the seconds of the one before it."""
+        """Whether a header may be at an index of the buffer; `before` is the time of the record before, in seconds."""
         seconds, fraction, captured, length = self.unpack(self.buffer.data, at)
         possible: bool = fraction < self.layout.fractions and 0 < captured <= length <= self.longest
         return possible and (before is None or abs(seconds - before) <= _DAY)
 
     def proved(self) -> bool:
-        """Tell whether so many records follow one another, or lead to the end of the file."""
+        """Whether enough records follow one another, or lead to the end of the file."""
         buffer, header = self.buffer, self.layout.header
-        behind = count = 0
+        done = count = 0
         before: int | None = None
-        while buffer.need(behind + header):
-            if not self.is_header(buffer.at + behind, before):
+        while buffer.need(done + header):
+            if not self.is_header(buffer.at + done, before):
                 return False
-            before, _, captured, _ = self.unpack(buffer.data, buffer.at + behind)
+            before, _, captured, _ = self.unpack(buffer.data, buffer.at + done)
             if not count:
                 near = self.last is not None and abs(before - self.last) <= _DAY
                 if before < _FIRST_CLOCKS <= (self.last or 0):
                     return False
-            if not buffer.need(behind + header + captured):
-                # The file is cut within this one.
+            if not buffer.need(done + header + captured):
+                # The file is cut within this record.
                 break
-            behind, count = behind + header + captured, count + 1
-            self.end = buffer.offset + behind
+            done, count = done + header + captured, count + 1
+            self.end = buffer.offset + done
             within = self.end <= self.beyond
             if count >= (_PROOF_WITHIN if within else _PROOF if near else _PROOF_AT_ANY_TIME):
                 return True
-        cut = buffer.left - behind
+        cut = buffer.left - done
         return (not cut or cut >= header) and count >= (1 if count and near else 2)
 
 
 def _pattern(layout: _Layout, longest: int) -> re.Pattern[bytes]:
-    """Return what matches where the header of a record may stand."""
+    """Return the pattern of places at which the header of a record may be."""
     fraction, captured, length = (_up_to(most, layout.order) for most in (layout.fractions - 1, longest, longest))
     return re.compile(b"(?s)(?=....%b(?!\\0{4})%b%b)" % (fraction, captured, length))
 
 
 def _up_to(most: int, order: str) -> bytes:
-    """Return what matches integers of four bytes up to a number, and some beyond it."""
+    """Return a pattern for four-byte integers up to a number, and for some above it."""
     high = most.to_bytes(4)
     zeros = len(high) - len(high.lstrip(b"\0"))
     parts = [b"\\0"] * zeros + [b"[\\0-\\x%02x]" % high[zeros]] + [b"."] * (3 - zeros)

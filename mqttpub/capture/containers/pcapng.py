@@ -16,27 +16,27 @@ from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
 
 LARGEST = 16 << 20
-"""Bytes of a block with a packet above which nothing but a broken length explains it."""
+"""Bytes of a block with a packet, at most; above this its length is broken."""
 LARGEST_DESCRIPTION = 1 << 20
-"""The same for the description of an interface."""
+"""The same for an interface description."""
 MOST_INTERFACES = 65_536
-"""In one section; the oldest kind of packet block cannot name more."""
+"""Interfaces of one section, at most; the oldest kind of packet block cannot name more."""
 LATEST = 253_402_300_800_000_000_000
-"""The year 10000 in nanoseconds since 1970; a time at or behind it, or before 1970, is none."""
+"""The year 10000 in nanoseconds since 1970; times from then on, and before 1970, count as unknown."""
 
 ENHANCED = 6
 """Enhanced Packet Block."""
 HEAD = 28
-"""Bytes of it in front of those of the packet."""
+"""Bytes of an Enhanced Packet Block before those of the packet."""
 SECRETS = 10
 """Decryption Secrets Block."""
 _MAGIC = b"\n\r\r\n"
 """Type of a Section Header Block, the same in both byte orders."""
 _ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
 _FRAMING = 12
-"""Bytes of a block without a body: type, length, and the length again."""
+"""Bytes of a block without a body: type, length, and the length again at the end."""
 _HELD = 1 << 16
-"""Bytes up to which a block without a packet is held as a whole; a longer one is passed over piece by piece."""
+"""Bytes of a block without a packet that is read whole, at most; a longer one is skipped piece by piece."""
 _PROOF = 3
 """Blocks that prove a place."""
 _TSRESOL, _TSOFFSET = 9, 14
@@ -53,21 +53,21 @@ _OTHER_SECRETS = "other secrets"
 
 
 def begins(first: bytes) -> bool:
-    """Tell whether a file begins like pcapng; twelve bytes are enough, as four may be blank lines of a text."""
+    """Whether a file begins like pcapng; this needs twelve bytes, because the first four may be blank lines."""
     return first[:4] == _MAGIC and first[8:12] in _ORDERS
 
 
 def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[Record]:
-    """Yield the packets of all blocks, and count in `secrets` the lines of keys by their kind.
+    """Yield the packets of all blocks, and count the lines of keys in `secrets`, by kind.
 
-    Blocks that hold neither a packet nor an interface are passed over, and so are those that contradict themselves;
-    after these it raises BadCapture at the end of the file.
+    Skips blocks without a packet or an interface, and blocks that contradict themselves; after one of the latter it
+    raises BadCapture at the end of the file.
     """
     blocks = Blocks(buffer, secrets)
     number, new, cls = 0, tuple.__new__, Record
     while blocks.more():
-        # The inner loop runs once for each packet of a capture. What is not usual, and the last block that is
-        # there, it leaves to `blocks`; the length at the end of a block is read along with the block behind it.
+        # The inner loop runs once for each packet of a capture. It leaves unusual blocks, and the last one in the
+        # buffer, to `blocks`; the length at the end of a block is read along with the next block.
         data, at, ahead = buffer.data, buffer.at, blocks.ahead
         last = len(data) - HEAD
         current = upper = -1
@@ -101,23 +101,23 @@ _Packet = tuple[int | None, int, bytes, int]
 
 
 class Blocks:
-    """Reads any block, however unusual, and remembers what its section says of those to come."""
+    """Reads any block, and keeps what its section says about later blocks."""
 
     def __init__(self, buffer: Buffer, secrets: Counter[str], *, describe: bool = False) -> None:
-        """Take also whether `description` is asked for."""
+        """Set `describe` if `description` is needed."""
         self.buffer = buffer
         self.secrets = secrets
         self.gaps = FileGaps()
         self.begin = 0
-        """Where in the file the block stands."""
+        """Offset of the block in the file."""
         self.description = b""
-        """Blocks that say of the section what those so far say."""
+        """Blocks that describe the section and its interfaces so far."""
         self._describe = describe
         self._framed = self._cut_short = False
         self._new_section("<")
 
     def more(self) -> bool:
-        """Tell whether there are more bytes; raises BadCapture at the end of a file of which not all could be read."""
+        """Whether there are more bytes; raises BadCapture at the end of a file that has damage."""
         if self.buffer.need(1) or self.search.find_after_break(self.gaps):
             return True
         if error := self.gaps.error():
@@ -152,17 +152,17 @@ class Blocks:
         self._have(total)
         data, at = buffer.data, buffer.at
         self._see_end(total, order, at + total - 4)
-        # Whatever is wrong now, the next block begins where this one ends.
+        # Whatever is wrong from here on, the next block begins where this one ends.
         self._framed = True
         buffer.at += total
         return reader(self, memoryview(data)[at + 8 : at + total - 4], order)
 
     def _resume(self, message: str) -> None:
-        """Move on to where blocks certainly begin, or to the end of the file."""
+        """Advance to the next place at which blocks certainly begin, or to the end of the file."""
         buffer = self.buffer
         found = self._framed
         if not found:
-            # Of a block that is passed over piece by piece, all up to here was searched already.
+            # A block that is skipped piece by piece has been searched up to here.
             buffer.at += buffer.offset == self.begin
             found = self.search.find()
         if found or not (self._cut_short and buffer.broken):
@@ -173,9 +173,9 @@ class Blocks:
         self.order = order
         self.interfaces: list[_Interface] = []
         self.head = Struct(order + "7I").unpack_from
-        """Reads the head of an Enhanced Packet Block."""
+        """Unpacks the head of an Enhanced Packet Block."""
         self.ahead = Struct(order + "8I").unpack_from
-        """Reads the end of a block, then the head of the next."""
+        """Unpacks the end of a block and the head of the next."""
         self.search = _Search(self)
         if self._describe:
             magic = int.from_bytes(_MAGIC)
@@ -184,7 +184,7 @@ class Blocks:
     def shared(self, index: int, high: int) -> tuple[int, int, int]:
         """Return link type, nanoseconds of a tick and the time of `high`, the upper half of the ticks.
 
-        A tick of 0 nanoseconds stands for a time that is not so simple, or for an unknown interface.
+        A tick of 0 nanoseconds means that the time needs more than this, or that the interface is unknown.
         """
         if index >= len(self.interfaces) or high > self.interfaces[index].latest:
             return 0, 0, 0
@@ -197,13 +197,13 @@ class Blocks:
     def _bad(self, message: str) -> BadCapture:
         return BadCapture(message, self.begin)
 
-    # the frame of a block
+    # the framing of a block
 
     def _byte_order(self) -> str:
         """Return the byte order of a Section Header Block and all that follows."""
         mark = self.buffer.data[self.buffer.at + 8 : self.buffer.at + 12]
         if mark not in _ORDERS:
-            raise self._bad("a section does not tell its byte order")
+            raise self._bad("a section does not say its byte order")
         return _ORDERS[mark]
 
     def _have(self, count: int) -> None:
@@ -221,7 +221,7 @@ class Blocks:
             raise self._bad(f"a block has {total} bytes by its beginning and {again} by its end")
 
     def _long(self, kind: int, total: int, order: str) -> None:
-        """Pass over a long block piece by piece, unless others begin within it."""
+        """Skip a long block piece by piece; raises BadCapture if other blocks begin within it."""
         buffer = self.buffer
         self._have(20)
         data = memoryview(buffer.data)[buffer.at + 8 : buffer.at + 20]
@@ -230,7 +230,7 @@ class Blocks:
         secret, length = self._secrets(data, total - _FRAMING) if kind == SECRETS else (0, 0)
         lines = _Lines()
         buffer.at += 16
-        for count, passed in ((length, lines.take), (total - 20 - length, len)):
+        for count, passed in ((length, lines.add), (total - 20 - length, len)):
             if self.search.find(count, passed):
                 raise self._bad(f"a block of type {kind} claims {total} bytes, in which other blocks begin")
         if not buffer.need(4):
@@ -246,7 +246,7 @@ class Blocks:
 
     def section(self, body: memoryview, order: str) -> None:
         """Read a Section Header Block (4.1)."""
-        # Of whatever version, it is the end of the section before.
+        # Whatever its version, the section before ends here.
         self._new_section(order)
         self._see_version(body, order)
 
@@ -259,7 +259,7 @@ class Blocks:
         """Count the lines of a Decryption Secrets Block (4.7)."""
         kind, length = self._secrets(body, len(body))
         lines = _Lines()
-        lines.take(bytes(body[8 : 8 + length]))
+        lines.add(bytes(body[8 : 8 + length]))
         self.secrets[_SECRETS.get(kind, _OTHER_SECRETS)] += lines.count
 
     def _secrets(self, body: memoryview, size: int) -> tuple[int, ...]:
@@ -276,7 +276,7 @@ class Blocks:
         if self._describe:
             frame = pack(order + "I", len(body) + _FRAMING)
             self.description += pack(order + "I", 1) + frame + body + frame
-        # The interfaces to come keep their numbers, whatever is wrong with this one.
+        # Later interfaces keep their numbers, whatever is wrong with this one.
         self.interfaces.append(_UNREADABLE)
         link, _, snaplen = self._numbers("HHI", body)
         options = dict(self._options(body[8:]))
@@ -296,7 +296,7 @@ class Blocks:
 
     def _option(self, form: str, value: bytes | memoryview) -> tuple[int, ...]:
         if len(value) != calcsize(self.order + form):
-            raise self._bad(f"the time of an interface is told in {len(value)} bytes")
+            raise self._bad(f"the time of an interface has {len(value)} bytes")
         return self._numbers(form, value)
 
     def enhanced(self, body: memoryview, order: str) -> _Packet:
@@ -310,13 +310,13 @@ class Blocks:
         return self._packet(index, high << 32 | low, body[20:], captured, length)
 
     def simple(self, body: memoryview, order: str) -> _Packet:
-        """Read a Simple Packet Block (4.4), which tells neither time nor the captured length."""
+        """Read a Simple Packet Block (4.4), which has neither a time nor the captured length."""
         (length,) = self._numbers("I", body)
         captured = min(length, self._interface(0).snaplen or length)
         return None, *self._packet(0, 0, body[4:], captured, length)[1:]
 
     def other(self, body: memoryview, order: str) -> None:
-        """Pass over any other block."""
+        """Skip any other block."""
 
     def _interface(self, index: int) -> "_Interface":
         if index >= len(self.interfaces):
@@ -335,20 +335,20 @@ class Blocks:
 
 
 class _Interface(NamedTuple):
-    """What the packets of an interface share; their time is `ticks * multiplier // divisor + offset`."""
+    """What the packets of an interface share; their time in ns is `ticks * multiplier // divisor + offset`."""
 
     link: int
     latest: int
-    """Upper half of the ticks up to which times are whole nanoseconds before LATEST; -1 when none is sure to be."""
+    """The largest upper half of ticks whose times are whole nanoseconds before LATEST; -1 if there is none."""
     multiplier: int
     divisor: int
     offset: int
     snaplen: int
-    """0 without a limit."""
+    """In bytes; 0 without a limit."""
 
     @classmethod
     def of(cls, link: int, snaplen: int, resolution: int, seconds: int) -> "_Interface":
-        """Return an interface; bit 7 of the resolution tells powers of 2 from powers of 10."""
+        """Return an interface; bit 7 of the resolution means a power of 2 instead of 10 (if_tsresol)."""
         ticks: int = (2 if resolution & 0x80 else 10) ** (resolution & 0x7F)
         common = gcd(ticks, _SECOND)
         multiplier, divisor, offset = _SECOND // common, ticks // common, seconds * _SECOND
@@ -357,18 +357,18 @@ class _Interface(NamedTuple):
 
 
 _UNREADABLE = _Interface(-1, -1, 0, 1, 0, 0)
-"""Stands for an interface whose description is damaged."""
+"""Replaces an interface whose description is damaged."""
 
 
 class _Lines:
-    """Counts lines of which the last one need not be ended."""
+    """Counts lines; the last one need not have an end."""
 
     def __init__(self) -> None:
         self._ended = 0
         self._last = b"\n"
 
-    def take(self, piece: bytes) -> None:
-        """Take the next bytes."""
+    def add(self, piece: bytes) -> None:
+        """Count the lines of the next bytes."""
         self._ended += piece.count(b"\n")
         self._last = piece[-1:] or self._last
 
@@ -379,20 +379,20 @@ class _Lines:
 
 
 class _Search(RecordFinder):
-    """Looks for blocks; a packet has to be of an interface that is known."""
+    """Finds blocks; a packet block has to name a known interface."""
 
     def __init__(self, blocks: Blocks) -> None:
         super().__init__(blocks.buffer, _STARTS[blocks.order], _FRAMING)
         self.blocks = blocks
 
     def proved(self) -> bool:
-        """Tell whether so many blocks follow one another, or lead to the end of the file."""
+        """Whether enough blocks follow one another, or lead to the end of the file."""
         buffer, order = self.buffer, self.blocks.order
-        behind = 0
+        done = 0
         for count in range(_PROOF):
-            if not buffer.need(behind + _FRAMING):
-                return count > 0 and buffer.left == behind
-            head = buffer.data[buffer.at + behind : buffer.at + behind + _FRAMING]
+            if not buffer.need(done + _FRAMING):
+                return count > 0 and buffer.left == done
+            head = buffer.data[buffer.at + done : buffer.at + done + _FRAMING]
             if head.startswith(_MAGIC):
                 order = _ORDERS.get(head[8:], "")
             if not order:
@@ -400,17 +400,17 @@ class _Search(RecordFinder):
             kind, total = unpack_from(order + "II", head)
             if total & 3 or not _FRAMING + _READERS.get(kind, _OTHER)[0] <= total <= LONGEST_PROVED:
                 return False
-            if not buffer.need(behind + total):
-                # The file is cut within this one.
+            if not buffer.need(done + total):
+                # The file is cut within this block.
                 return count > 0 and kind in _READERS
-            data, at = buffer.data, buffer.at + behind
+            data, at = buffer.data, buffer.at + done
             if data[at + 4 : at + 8] != data[at + total - 4 : at + total] or not (count or self._fits(kind, total)):
                 return False
-            behind += total
+            done += total
         return True
 
     def _fits(self, kind: int, total: int) -> bool:
-        """Tell whether the section could hold the block where the buffer is."""
+        """Whether the block at the buffer's place fits the section."""
         count, data, at = len(self.blocks.interfaces), self.buffer.data, self.buffer.at
         index, captured = 0, 0
         if kind == ENHANCED:
@@ -425,7 +425,7 @@ _STARTS = {
     "<": re.compile(rb"(?s)(?=[\1-\6\n]\0\0\0...\0|\n\r\r\n)"),
     ">": re.compile(rb"(?s)(?=\0\0\0[\1-\6\n]\0...|\n\r\r\n)"),
 }
-"""What the blocks may begin with that a search looks for: those with packets, or what the packets to come need."""
+"""How blocks begin that a search looks for: those with packets, and those that later packets need."""
 _Reader = Callable[[Blocks, memoryview, str], _Packet | None]
 _OTHER: tuple[int, int, _Reader] = (0, 0xFFFFFFFF, Blocks.other)
 _READERS: dict[int, tuple[int, int, _Reader]] = {

@@ -1,4 +1,4 @@
-"""The TCP connections that are remembered."""
+"""The TCP connections that are remembered, by their addresses and ports."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
@@ -8,16 +8,15 @@ from .ip import address
 from .tcp_side import TcpSide
 
 MAX_CLOSED = 4096
-"""Closed flows that are remembered, so that what comes late does not begin another."""
+"""Closed flows that are remembered, so that late segments do not begin another flow."""
 
 
 class FlowTable:
-    """Sides of flows by their addresses and ports; of too many flows those that were idle longest are forgotten.
+    """The sides of flows by their addresses and ports; above a limit, the flows that were idle longest are forgotten.
 
-    All new and all lately used flows are in `recent`, always the same dict, which callers may read to find a
-    side at once; nothing has to be written when a flow is used. When that holds half of the flows that may be
-    remembered, all of them become old ones. An old flow is forgotten for each that begins once there are too
-    many, unless `find` has made it a recent one again.
+    New and recently used flows are in `recent`, always the same dict, which callers may read to find a side quickly;
+    using a flow writes nothing. When it holds half of the flows that may be remembered, all of them become old ones.
+    Once there are too many, an old flow is forgotten for each new one, unless `find` made it recent again.
     """
 
     def __init__(self, counts: Counter[str], *, max_flows: int, max_closed: int = MAX_CLOSED) -> None:
@@ -28,14 +27,14 @@ class FlowTable:
         self._closed: OrderedDict[bytes, TcpSide] = OrderedDict()
         self._counts = counts
         self.number = 0
-        """How many flows have begun."""
+        """The number of flows that have begun."""
 
     def __len__(self) -> int:
-        """Return how many flows are open."""
+        """Return the number of open flows."""
         return (len(self.recent) + len(self._old)) // 2
 
     def find(self, key: bytes) -> TcpSide | None:
-        """Return the side that sends with these addresses and ports."""
+        """Return the side that sends from and to these addresses and ports; None if unknown."""
         side = self.recent.get(key)
         if side is None and (side := self._old.get(key)):
             self._remove(side)
@@ -45,7 +44,7 @@ class FlowTable:
     def open(self, first: bytes, second: bytes, *, opened: bool) -> TcpSide:
         """Add a flow by the keys of its sides, and return side 0."""
         side = TcpSide(0, first, self._counts)
-        # An end can connect to itself: then all it sends has one key, and acknowledges itself.
+        # An end can connect to itself: all its packets then have the same key, and acknowledge one another.
         side.peer = TcpSide(1, second, self._counts) if second != first else side
         side.peer.peer = side
         self.number += 1
@@ -57,15 +56,15 @@ class FlowTable:
         return side
 
     def room(self) -> int:
-        """Return how many flows can surely begin, or be found again, without one being forgotten or becoming old."""
+        """Return how many flows can begin, or be found again, before any is forgotten or becomes old."""
         return (self.max_flows - len(self.recent)) // 2
 
     def numbers(self) -> set[int]:
-        """Return the numbers of all flows that are remembered."""
+        """Return the numbers of all remembered flows."""
         return {side.flow.number for table in (self._closed, self._old, self.recent) for side in table.values()}
 
     def close(self, side: TcpSide) -> None:
-        """Keep a flow for a while only, as nothing but latecomers can follow."""
+        """Keep a flow for a while only, for segments that arrive late."""
         self._remove(side)
         self._closed[side.key] = side
         self._closed[side.peer.key] = side.peer
@@ -77,7 +76,7 @@ class FlowTable:
             self._closed.pop(key, None)
 
     def excess(self) -> Iterator[TcpSide]:
-        """Yield one side of each flow that has to be forgotten, having removed it."""
+        """Remove the flows that have to be forgotten, and yield one side of each."""
         while len(self._closed) > 2 * self.max_closed:
             _, side = self._closed.popitem(last=False)
             self._closed.pop(side.peer.key, None)
@@ -90,14 +89,14 @@ class FlowTable:
             yield side
 
     def all(self) -> Iterator[TcpSide]:
-        """Yield side 0 of all flows in the order in which they began, having removed them."""
+        """Remove all flows, and yield side 0 of each in the order in which they began."""
         every = [*self._closed.values(), *self._old.values(), *self.recent.values()]
         for table in (self._closed, self._old, self.recent):
             table.clear()
         yield from sorted((side for side in every if not side.number), key=lambda side: side.flow.number)
 
     def _age(self) -> None:
-        # The oldest come last, as a dict gives up its last item at once, but has to look for its first.
+        # The oldest are last, because a dict removes its last item at once but has to search for its first.
         self._old = {**dict(reversed(self.recent.items())), **self._old}
         self.recent.clear()
 

@@ -1,4 +1,4 @@
-"""IP packets of records: the header of TCP found behind options and extension headers, fragments put together."""
+"""The TCP segments in the IP packets of records: options and extension headers skipped, fragments reassembled."""
 
 from collections import Counter, OrderedDict
 from ipaddress import IPv6Address
@@ -11,11 +11,11 @@ from .out_of_order import ByteRange, ReorderBuffer
 
 TCP = 6
 MAX_AGE = 30_000_000_000
-"""Nanoseconds after which the rest of a datagram is not waited for any longer."""
+"""Nanoseconds after which the rest of a datagram is given up."""
 MAX_FRAGMENTS = 4 << 20
-"""Bytes of memory for all fragments together."""
+"""Bytes of memory for all fragments together, at most."""
 REMEMBERED = 64
-"""Completed datagrams that are remembered, so that second copies of their fragments wait for nothing."""
+"""Complete datagrams that are remembered, so that second copies of their fragments are not kept."""
 
 _LONGEST = 65_535
 _MORE_IN_V4, _OFFSET_IN_V4 = 0x2000, 0x1FFF
@@ -34,34 +34,34 @@ _EXTENSIONS = (0, 43, 60, 135, 139, 140)
 
 
 class IpPayload(NamedTuple):
-    """The TCP segment in an IP packet, as it was sent or as its fragments make it."""
+    """The TCP segment in an IP packet, as it was sent or reassembled from fragments."""
 
     source: bytes
     target: bytes
     data: bytes
-    """Where the segment is found, with whatever is in front of it and behind it."""
+    """Bytes that hold the segment, and others before and after it."""
     start: int
-    """Where it begins in `data`."""
+    """Index of its first byte in `data`."""
     end: int
-    """Where it ended; above the length of `data` when the capture cut it off."""
+    """Index after its last byte; above the length of `data` if the capture cut it off."""
     plain: int | None
-    """Where the IP header begins when the segment follows it at once, without options; else None."""
+    """Index of the IP header if the segment follows it directly, without options; else None."""
 
 
 class _Part(NamedTuple):
-    """A fragment."""
+    """A fragment of a datagram."""
 
     key: bytes
     source: bytes
     target: bytes
     protocol: int
     first: int
-    """Its place in the datagram."""
+    """Offset of its first byte in the datagram."""
     more: bool
 
 
 class _Datagram:
-    """The fragments of a datagram that have come."""
+    """The fragments of a datagram so far."""
 
     __slots__ = ("count", "end", "protocol", "stretches", "time_ns")
 
@@ -73,7 +73,7 @@ class _Datagram:
         self.count = 0
 
     def add(self, part: _Part, stretch: ByteRange) -> None:
-        """Take a fragment; raises Skipped when it cannot be one of this datagram."""
+        """Add a fragment; raises NotTcp if it contradicts the others."""
         self.count += 1
         if not part.first:
             self.protocol = part.protocol
@@ -84,7 +84,7 @@ class _Datagram:
             raise NotTcp(_BROKEN)
 
     def data(self) -> bytes:
-        """Return the bytes up to the first that was not captured."""
+        """Return the bytes before the first that was not captured."""
         joined = bytearray()
         while self.stretches and len(joined) == self.stretches.first.start:
             joined += self.stretches.pop().data
@@ -92,7 +92,7 @@ class _Datagram:
 
 
 class IpReassembler:
-    """Reads records and counts in `skipped`, by reason, those that are waited for in vain."""
+    """Finds the TCP segments of records; counts fragments whose rest never arrives in `skipped`."""
 
     def __init__(self, skipped: Counter[str], *, max_fragments: int = MAX_FRAGMENTS) -> None:
         self.max_fragments = max_fragments
@@ -102,7 +102,7 @@ class IpReassembler:
         self._cost = 0
 
     def packet(self, record: Record) -> IpPayload | None:
-        """Return the TCP segment of a record, None while fragments of it are awaited; raises Skipped."""
+        """Return the TCP segment of a record, None while fragments of it are missing; raises NotTcp."""
         data = record.data
         at = ip_start(record.link, data)
         if at >= len(data):
@@ -117,7 +117,7 @@ class IpReassembler:
         raise NotTcp("not IP")
 
     def finish(self) -> None:
-        """Count the fragments whose rest has not come."""
+        """Count the fragments whose rest has not arrived."""
         while self._waiting:
             self._drop()
 
@@ -145,7 +145,7 @@ class IpReassembler:
         return self._upper(packet, protocol, record)
 
     def _upper(self, packet: IpPayload, protocol: int, record: Record | None) -> IpPayload | None:
-        """Go through extension headers up to TCP; without a record the packet was put together and is no fragment."""
+        """Skip extension headers up to TCP; without a record, the packet is reassembled and cannot be a fragment."""
         source, target, data, start, end, plain = packet
         while protocol != TCP:
             plain = None
@@ -170,7 +170,7 @@ class IpReassembler:
         return IpPayload(source, target, data, start, end, plain)
 
     def _fragment(self, record: Record, part: _Part, start: int, end: int) -> IpPayload | None:
-        """Keep a fragment, and return the segment if it was the last that was awaited."""
+        """Keep a fragment, and return the segment if it was the last one missing."""
         length = end - start
         if length <= 0 or part.first + length > _LONGEST or (part.more and length % 8):
             raise NotTcp(_BROKEN)
@@ -193,7 +193,7 @@ class IpReassembler:
         return None
 
     def _datagram(self, part: _Part, now: int | None) -> _Datagram:
-        """Return the datagram of a fragment, perhaps a new one, having dropped those that are too old."""
+        """Return the datagram of a fragment, perhaps a new one; drops those that are too old."""
         while self._waiting and _older(next(iter(self._waiting.values())).time_ns, now):
             self._drop()
         datagram = self._waiting.get(part.key)

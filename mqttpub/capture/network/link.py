@@ -1,11 +1,11 @@
-"""Where in a frame the IP packet begins."""
+"""The place of the IP packet in a frame."""
 
 from collections.abc import Callable
 from struct import Struct, error
 
 
 class NotTcp(Exception):
-    """A record that holds no TCP segment, and why: the reason completes "12 records are ..."."""
+    """A record holds no TCP segment; the reason completes "12 records are ..."."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -13,7 +13,7 @@ class NotTcp(Exception):
 
 
 def ip_start(link: int, data: bytes) -> int:
-    """Return the offset of the IP header in a frame of a LINKTYPE_ value; raises Skipped."""
+    """Return the offset of the IP header in a frame of a LINKTYPE_ value; raises NotTcp."""
     find = _FINDERS.get(link)
     if find is None:
         raise NotTcp(f"of link type {link}, which is not read")
@@ -29,19 +29,19 @@ _NOT_IP = "not IP"
 IP = (0x0800, 0x86DD)
 """EtherTypes of version 4 and 6."""
 TAGS = (0x8100, 0x88A8, 0x9100)
-"""802.1Q, 802.1ad (QinQ), and what was used for QinQ before it had a number."""
+"""802.1Q, 802.1ad (QinQ), and the number that was used for QinQ before it had its own."""
 PPPOE = 0x8864
 """EtherType of PPPoE sessions."""
 _PPP_IP = (0x0021, 0x0057)
 SNAP = b"\xaa\xaa\x03\0\0\0"
-"""LLC and SNAP in front of an EtherType."""
+"""LLC and SNAP before an EtherType."""
 
 FAMILIES = (2, 10, 23, 24, 28, 30)
 """AF_INET, and AF_INET6 of Linux, Windows, NetBSD and OpenBSD, FreeBSD, macOS."""
 
 
 def _typed(data: bytes, at: int, payload: int) -> int:
-    """Return the start of the IP packet, where the EtherType of the payload stands at `at`."""
+    """Return the offset of the IP packet; the EtherType of the payload is at `at`."""
     (kind,) = _U16(data, at)
     while kind in TAGS:
         (kind,) = _U16(data, payload + 2)
@@ -50,8 +50,8 @@ def _typed(data: bytes, at: int, payload: int) -> int:
         return payload
     if kind == PPPOE and _U16(data, payload + 6)[0] in _PPP_IP:
         return payload + 8
-    # The length of an 802.3 frame stands where others have a type; segments that a card is yet to cut, and
-    # jumbo frames, go beyond the 1500 of the standard, so that it tells nothing.
+    # An 802.3 frame has its length where others have a type. The value cannot be used to recognize it: jumbo frames,
+    # and segments that the network card has yet to cut, are longer than the 1500 bytes of the standard.
     if kind != PPPOE and data.startswith(SNAP, payload) and _U16(data, payload + 6)[0] in IP:
         return payload + 8
     raise NotTcp(_NOT_IP)

@@ -1,14 +1,14 @@
-"""Bytes that came in no order, until what is before them comes."""
+"""Bytes that arrived out of order, until those before them arrive."""
 
 from bisect import bisect_right
 from typing import NamedTuple
 
 OVERHEAD = 256
-"""What a stretch costs in memory besides its bytes."""
+"""Bytes of memory that a range takes besides its data."""
 
 
 class ByteRange(NamedTuple):
-    """Bytes with their place; `data` is shorter than from `start` to `end` when the capture cut it off."""
+    """Bytes from `start` to `end` of a stream; `data` is shorter than that if the capture cut it off."""
 
     start: int
     end: int
@@ -17,12 +17,12 @@ class ByteRange(NamedTuple):
     record: int
 
     def part(self, start: int, end: int) -> "ByteRange":
-        """Return what lies between two places within."""
+        """Return the part between two places of the range."""
         return self._replace(start=start, end=end, data=self.data[start - self.start : end - self.start])
 
 
 class ReorderBuffer:
-    """Stretches in order and without overlap: of bytes that come twice the first copy stays."""
+    """Ranges in order and without overlap; of bytes that arrive twice the first copy is kept."""
 
     __slots__ = ("_kept", "_starts", "cost", "covered")
 
@@ -30,25 +30,25 @@ class ReorderBuffer:
         self._starts: list[int] = []
         self._kept: list[ByteRange] = []
         self.covered = 0
-        """Bytes from start to end of all stretches."""
+        """The sum of the lengths from start to end."""
         self.cost = 0
-        """Bytes of memory."""
+        """Bytes of memory that the ranges take."""
 
     def __bool__(self) -> bool:
         return bool(self._kept)
 
     @property
     def first(self) -> ByteRange:
-        """The stretch with the lowest start."""
+        """The range with the lowest start."""
         return self._kept[0]
 
     @property
     def last(self) -> ByteRange:
-        """The stretch with the highest start."""
+        """The range with the highest start."""
         return self._kept[-1]
 
     def add(self, new: ByteRange) -> bool:
-        """Keep what is not covered yet of a stretch; True if it differs where it is covered."""
+        """Keep the parts of a range that are not covered yet; True if it differs where it is covered."""
         differs, start = False, new.start
         index = bisect_right(self._starts, start)
         if index:
@@ -67,7 +67,7 @@ class ReorderBuffer:
         return differs
 
     def pop(self) -> ByteRange:
-        """Remove and return the first stretch."""
+        """Remove and return the first range."""
         stretch = self._kept.pop(0)
         del self._starts[0]
         self.covered -= stretch.end - stretch.start
@@ -82,7 +82,7 @@ class ReorderBuffer:
 
 
 def _differ(one: ByteRange, other: ByteRange) -> bool:
-    """Tell whether two stretches have other bytes where both have bytes."""
+    """Whether two ranges have different bytes where both have bytes."""
     start = max(one.start, other.start)
     end = min(one.start + len(one.data), other.start + len(other.data))
     if start >= end:

@@ -13,37 +13,40 @@ from .link import PPPOE, SNAP, NotTcp
 from .tcp_side import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, TcpSide
 
 MAX_FLOWS = 8192
+"""TCP connections that are remembered at once."""
 MAX_HELD = 8 << 20
+"""Bytes of one side that wait for missing ones, at most."""
 MAX_HELD_TOGETHER = 32 << 20
+"""The same of all sides."""
 
 _HEADER = Struct(">4sIIH").unpack_from
 _TYPE_AT = {0: 0, 1: 12, 108: 0, 113: 14, 276: 0}
-"""Where the protocol stands in records of a link type; tags may follow."""
+"""Offset of the protocol in records of a link type; tags may follow."""
 _PPPOE = PPPOE.to_bytes(2)
 _SHAPES = 4
-"""Shapes that are tried for each link type before a record is taken apart with care."""
+"""Shapes that are tried for each link type before a record is parsed header by header."""
 
 _new = tuple.__new__
-"""Makes a Chunk in half the time."""
+"""Builds a Chunk without the keyword handling of NamedTuple (tests/benchmarks/decode.py)."""
 
 
 class _Shape(NamedTuple):
-    """Where the fields stand in a record whose IP header has neither options nor fragments."""
+    """The offsets of the fields of records whose IP header has neither options nor fragments."""
 
     unpack: Callable[[bytes], tuple[Any, ...]]
     mark: bytes
-    """What tells the protocol, up to the first byte of the IP header."""
+    """The bytes that identify the protocol, up to the first byte of the IP header."""
     tcp: int
-    """Where the TCP header begins."""
+    """Offset of the TCP header."""
     origin: int
-    """From where the length in the IP header counts."""
+    """Offset from which the length in the IP header counts."""
     begin: int
-    """Where the mark begins."""
+    """Offset of the mark."""
 
 
 @lru_cache(64)
 def _shape(at: int, mark: bytes, begin: int) -> _Shape:
-    """Return the shape of records whose IP header begins at `at`, where the mark ends."""
+    """Return the shape of records whose IP header is at `at`, where the mark ends."""
     cut = at + 1 - begin - len(mark)
     size = 3 if cut else len(mark)
     skipped = f">{at + 1 - size}x{size}s"
@@ -66,25 +69,24 @@ _PLAIN = 6
 
 
 class Reassembler:
-    """Puts the TCP segments of records into the order of their bytes.
+    """Turns the TCP segments of records into the bytes of each direction, in sequence.
 
-    What comes twice is yielded once, the first copy. What is missing is told as soon as the other
-    side acknowledges what comes behind it, or when `max_held` bytes of one side or `max_together` of
-    all sides wait for it, or when the connection ends. Each flow comes to its end: with an End of each
-    of its sides, or with one that has no side.
+    Bytes that arrive twice are yielded once, the first copy. Missing bytes become a Missing as soon as the other side
+    acknowledges later ones, or when `max_held` bytes of one side or `max_together` of all sides wait for them, or
+    when the connection ends. Each flow ends with an End of each of its sides, or with one End without a side.
 
-    A flow without SYN begins with the first payload that is seen; what then comes from before is
-    left out, and so is a keep-alive probe: a byte that was acknowledged before, or a lone zero.
-    After RST, what the other side still sends is yielded. Between two records it can be pickled.
+    A flow without SYN begins with its first payload; earlier bytes that arrive later are left out, and so is a
+    keep-alive probe: a byte that was acknowledged before, or a lone zero. After RST, bytes of the other side are
+    still yielded. Between two records the object can be pickled.
     """
 
     def __init__(
         self, *, max_flows: int = MAX_FLOWS, max_held: int = MAX_HELD, max_together: int = MAX_HELD_TOGETHER
     ) -> None:
         self.skipped: Counter[str] = Counter()
-        """How many records are what, that are no part of a connection: `not TCP`, `of link type 147, ...`."""
+        """The number of records without a TCP segment, by reason: `not TCP`, `of link type 147, ...`."""
         self.counts: Counter[str] = Counter()
-        """How many segments were `repeated` (wholly or in part), `contradicted` by other bytes, or `stray`."""
+        """The number of segments that were `repeated` (in whole or part), `contradicted` by other bytes, or `stray`."""
         self.max_held = max_held
         self.max_together = max_together
         self._flows = FlowTable(self.counts, max_flows=max_flows)
@@ -100,9 +102,9 @@ class Reassembler:
         return {**vars(self), "_last": self._last and self._last._replace(data=b""), "_shapes": {}}
 
     def feed(self, record: Record) -> tuple[Piece, ...]:
-        """Take the next record and return what it adds, for each side in the order of its bytes."""
-        # Nearly all records end in here: an acknowledgement, or bytes in their turn. Whatever only
-        # looks like a shape has no known flow where that has its addresses.
+        """Return the pieces that the next record completes, for each side in the order of its bytes."""
+        # Nearly all records are finished here: an acknowledgement, or bytes in their turn. A record that only looks
+        # like a shape has no known flow where a shape has its addresses.
         self._last = record
         number, time_ns, link, data, _ = record
         try:
@@ -139,11 +141,11 @@ class Reassembler:
         return self._flows
 
     def passed(self, number: int, time_ns: int | None) -> None:
-        """Learn of a later record that is no part of a connection, or was read elsewhere."""
+        """Record the number and time of a later record that does not matter here, or that columns have read."""
         self._last = Record(number, time_ns, 0, b"", 0)
 
     def finish(self) -> Iterator[Piece]:
-        """Yield what still waits, and the end of all flows that have not come to their end."""
+        """Yield the bytes that still wait, and the end of all flows that have not ended."""
         self._internet.finish()
         for side in self._flows.all():
             yield from self._forget(side)
@@ -164,14 +166,14 @@ class Reassembler:
             yield from self._take(side, segment)
 
     def _learn(self, record: Record, at: int) -> None:
-        """Make records like this one go the short way."""
+        """Add the shape of a record, so that records like it take the fast path."""
         data = record.data
         begin = min(_TYPE_AT.get(record.link, at), max(at - 2, 0))
         mark = data[begin : at + 1]
         if data[at - 8 : at - 2] == SNAP:
             begin, mark = at - 8, data[at - 8 : at + 1]
         elif data[at - 10 : at - 8] == _PPPOE:
-            # Its length, which is another one in each record, stands in front of the protocol.
+            # The length, which differs from record to record, comes before the protocol.
             mark = data[begin : at - 4] + data[at - 2 : at + 1]
         shape = _shape(at, mark, begin)
         known = self._shapes.get(record.link, ())
@@ -179,7 +181,7 @@ class Reassembler:
             self._shapes[record.link] = (shape, *known)[:_SHAPES]
 
     def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
-        """Return the side that sent a segment; None if it belongs to nothing and has no bytes to begin with."""
+        """Return the side that sent a segment; None if it belongs to no flow and cannot begin one."""
         side = self._flows.find(key)
         if side is not None and _begins_another(side, segment):
             yield from self._forget(side)
@@ -232,21 +234,21 @@ class Reassembler:
         self._flows.close(side)
 
     def _forget(self, side: TcpSide) -> Iterator[Piece]:
-        """Yield what is left of a flow, and its end."""
+        """Yield the rest of a flow, and its end."""
         self._flows.forget(side)
         time_ns, record = (self._last.time_ns, self._last.number) if self._last else (None, 0)
         for each in (side, side.peer):
             yield from self._weighed(each, each.give_up(time_ns, record))
         if not (side.ended and side.peer.ended):
             yield End(side.flow, None, time_ns, record, "end")
-        # Without the circle the memory is free at once.
+        # Without the reference circle the memory is free at once.
         peer = side.peer
         del side.peer
         if peer is not side:
             del peer.peer
 
     def _weighed(self, side: TcpSide, pieces: Iterator[Piece]) -> Iterator[Piece]:
-        """Yield the pieces that a side has, and then count what still waits there."""
+        """Yield the pieces of a side, and then count the bytes that still wait there."""
         yield from pieces
         cost = side.cost
         self._together += cost - self._held.get(side, 0)
@@ -256,7 +258,7 @@ class Reassembler:
             self._held.pop(side, None)
 
     def _relieve(self, side: TcpSide) -> Iterator[Piece]:
-        """Give up what is waited for where too much waits: in one side, or in all, those first that wait longest."""
+        """Give up missing bytes where too many wait for them: in one side, or in all, the longest wait first."""
         while side.cost > self.max_held:
             yield from self._weighed(side, side.pass_over())
         while self._together > self.max_together:
@@ -265,7 +267,7 @@ class Reassembler:
 
 
 def _segment(packet: IpPayload, record: Record) -> tuple[bytes, Segment]:
-    """Return the segment of a packet and the key of the side that sent it; raises Skipped."""
+    """Return the segment of a packet and the key of the side that sent it; raises NotTcp."""
     data, start, end = packet.data, packet.start, packet.end
     try:
         ports, seq, ack, bits = _HEADER(data, start)
@@ -279,7 +281,7 @@ def _segment(packet: IpPayload, record: Record) -> tuple[bytes, Segment]:
 
 
 def _begins_another(side: TcpSide, segment: Segment) -> bool:
-    """Tell whether addresses and ports are used again, by a segment of another connection."""
+    """Whether a segment is of another connection that uses the same addresses and ports again."""
     if not segment.flags & SYN:
         return segment.length > 0 and side.stray(segment) and side.restarts(segment)
     if side.before is None:

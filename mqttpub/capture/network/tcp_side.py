@@ -1,4 +1,4 @@
-"""One direction of a TCP connection: segments in any order become bytes in their order."""
+"""One direction of a TCP connection: segments in any order in, bytes in sequence out."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,32 +14,32 @@ MASK = 0xFFFF_FFFF
 _HALF = 1 << 31
 
 FARTHEST_AHEAD = 1 << 30
-"""No window is larger (RFC 7323, section 2.3), so no segment that belongs to the connection lies further ahead."""
+"""No window is larger (RFC 7323, section 2.3), so no segment of the connection is further ahead, in bytes."""
 FARTHEST_BEHIND = 1 << 26
-"""Nor is anything sent again that lies further behind than what buffers of senders hold."""
+"""No sender buffers more, so no retransmission is further back, in bytes."""
 
 NOT_IN_TURN = -1
-"""The sequence number that no segment has."""
+"""A sequence number that no segment has."""
 
 _new = tuple.__new__
-"""Makes a Chunk in half the time."""
+"""Builds a Chunk without the keyword handling of NamedTuple (tests/benchmarks/decode.py)."""
 
 
 class Segment(NamedTuple):
-    """A TCP segment and the record that it came in."""
+    """A TCP segment, with the time and the number of its record."""
 
     seq: int
     ack: int
     flags: int
     data: bytes
     length: int
-    """Of the payload as it was sent; above that of `data` when the capture cut it off."""
+    """Bytes of the payload as it was sent; above that of `data` if the capture cut it off."""
     time_ns: int | None
     record: int
 
 
 class Waiting:
-    """What came before its turn. Places are sequence numbers that do not wrap."""
+    """Bytes that arrived before their turn. Places are sequence numbers that do not wrap."""
 
     __slots__ = ("fin", "next", "stretches")
 
@@ -47,22 +47,22 @@ class Waiting:
         self.next = next
         self.stretches = ReorderBuffer()
         self.fin: ByteRange | None = None
-        """Empty, where the last byte ends."""
+        """An empty range after the last byte, once FIN has arrived."""
 
     def place(self, sequence: int) -> int:
-        """Return the place nearest to the next one that has a sequence number."""
+        """Return the place with a sequence number that is nearest to the next place."""
         return self.next + _signed(sequence - self.next)
 
     @property
     def following(self) -> ByteRange | None:
-        """What comes first behind the next byte."""
+        """The first range after the next byte."""
         if self.stretches and not (self.fin and self.fin.start < self.stretches.first.start):
             return self.stretches.first
         return self.fin
 
 
 class TcpSide:
-    """One direction of a flow. Its pieces have to be taken until none is left before it is used again."""
+    """One direction of a flow. Its generators must be used up before the next call."""
 
     __slots__ = ("_counts", "_stray", "acked", "before", "ended", "flow", "key", "next", "number", "peer", "waiting")
 
@@ -72,50 +72,50 @@ class TcpSide:
     def __init__(self, number: int, key: bytes, counts: Counter[str]) -> None:
         self.number = number
         self.key = key
-        """Addresses and ports as packets from this side have them."""
+        """Addresses and ports in the order of packets from this side."""
         self.next = NOT_IN_TURN
-        """The sequence number that continues the stream, while nothing else has to be looked at."""
+        """The sequence number of the next byte; NOT_IN_TURN where that alone does not decide."""
         self.acked: int | None = None
         """The latest Acknowledgment Number that the other side sent."""
         self.before: int | None = None
-        """The sequence number in front of the first byte: that of the SYN, if there was one."""
+        """The sequence number before the first byte, that of the SYN; None until the side sends."""
         self.ended = ""
         """`FIN` or `RST` once this side has sent it."""
         self.waiting: Waiting | None = None
-        """What came before its turn, if anything."""
+        """Bytes that arrived before their turn, if any."""
         self._stray: int | None = None
         self._counts = counts
 
     @property
     def cost(self) -> int:
-        """Bytes of memory that wait."""
+        """Bytes of memory that wait for their turn."""
         return self.waiting.stretches.cost if self.waiting else 0
 
     def begin(self, before: int) -> None:
-        """Learn the sequence number in front of the first byte."""
+        """Set the sequence number before the first byte."""
         self.before = before
         self.next = (before + 1) & MASK
 
     def acknowledge(self, ack: int) -> None:
-        """Take an Acknowledgment Number of the other side; an older one changes nothing."""
+        """Record an Acknowledgment Number of the other side; an older one changes nothing."""
         if self.acked is None or _signed(ack - self.acked) > 0:
             self.acked = ack
 
     def stray(self, segment: Segment) -> bool:
-        """Tell whether a segment lies outside of any window."""
+        """Whether a segment is outside any possible window."""
         if self.before is None or self.ended:
             return False
         distance = _signed(segment.seq - self._expected())
         return not -FARTHEST_BEHIND <= distance <= FARTHEST_AHEAD
 
     def restarts(self, segment: Segment) -> bool:
-        """Tell whether a stray segment continues the last stray one, so that another connection must have begun."""
+        """Whether a stray segment continues the last stray one, so that another connection must have begun."""
         again = segment.seq == self._stray
         self._stray = (segment.seq + segment.length) & MASK
         return again
 
     def receive(self, segment: Segment) -> Iterator[Piece]:
-        """Take a segment and yield what is in its turn now."""
+        """Yield the bytes whose turn has come with a segment."""
         if self.ended or not (segment.length or segment.flags & FIN):
             return
         if self.before is None:
@@ -145,7 +145,7 @@ class TcpSide:
         yield from self.settle()
 
     def settle(self) -> Iterator[Piece]:
-        """Yield what is in its turn, and what is missing though the other side has it."""
+        """Yield the bytes whose turn has come, and a gap for bytes that the other side acknowledged."""
         while waiting := self.waiting:
             yield from self._in_turn(waiting)
             following = waiting.following
@@ -158,19 +158,19 @@ class TcpSide:
                 return
 
     def pass_over(self) -> Iterator[Piece]:
-        """Give up the first bytes that are waited for."""
+        """Give up the first missing bytes."""
         if self.waiting and (following := self.waiting.following):
             yield self._gap(self.waiting, following)
             yield from self.settle()
 
     def give_up(self, time_ns: int | None, record: int) -> Iterator[Piece]:
-        """Yield all that waits, and what is missing behind it."""
+        """Yield everything that waits, and the gaps between and after it."""
         while self.waiting:
             yield from self.pass_over()
         if self.before is None or self.ended or self.acked is None:
             return
         length = _signed(self.acked - self.next)
-        # One is the FIN, which counts as a byte.
+        # A difference of one is the FIN, which counts as a byte.
         if 1 < length <= FARTHEST_AHEAD:
             self.next = self.acked
             yield self._missing(length, time_ns, record)
@@ -186,7 +186,7 @@ class TcpSide:
         return self.waiting.next if self.waiting else self.next
 
     def _probe(self, segment: Segment) -> bool:
-        """Tell whether the first payload is a keep-alive probe: a byte that the other side has, or a lone zero."""
+        """Whether the first payload is a keep-alive probe: a byte that was acknowledged, or a lone zero."""
         if segment.length != 1 or segment.flags & FIN:
             return False
         return (segment.seq + 1) & MASK == self.acked or segment.data == b"\0"
@@ -200,7 +200,7 @@ class TcpSide:
                 yield from self._pieces(data[late:], length, time_ns, record)
 
     def _pieces(self, data: bytes, length: int, time_ns: int | None, record: int) -> Iterator[Piece]:
-        """Yield the next bytes, and how many of so many the capture cut off."""
+        """Yield the next bytes, and a gap if they are fewer than `length`."""
         if data:
             yield _new(Chunk, (self.flow, self.number, time_ns, record, data))
         if length > len(data):
@@ -209,7 +209,7 @@ class TcpSide:
             yield Missing(self.flow, self.number, time_ns, record, cut, message)
 
     def _leave(self, waiting: Waiting) -> Iterator[Piece]:
-        """Stop waiting, as nothing is out of order any longer."""
+        """Stop waiting, because nothing is out of order any more."""
         self.waiting = None
         self.next = waiting.next & MASK
         if waiting.fin:
@@ -225,5 +225,5 @@ class TcpSide:
 
 
 def _signed(difference: int) -> int:
-    """Return a difference of sequence numbers as the nearest of those that it can be."""
+    """Return a difference of sequence numbers, modulo 2**32, as the value nearest to 0."""
     return ((difference + _HALF) & MASK) - _HALF

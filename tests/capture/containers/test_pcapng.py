@@ -239,7 +239,7 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
 def test_what_is_said_of_broken_sections() -> None:
     file = Pcapng()
     file.section()
-    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not tell its byte order (28 bytes skipped)"
+    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not say its byte order (28 bytes skipped)"
     assert broken(file, 12, 2) == "offset 0: version 2.0 of pcapng is unknown (28 bytes skipped)"
     wrong = "24 bytes are no possible length of a block of type 168627466 (28 bytes skipped)"
     assert broken(file, 4, 24) == f"offset 0: {wrong}"
@@ -249,7 +249,7 @@ def test_what_is_said_of_broken_sections() -> None:
 
 def test_what_is_said_of_broken_interfaces() -> None:
     file = begun(resolution=9)
-    wrong = "the time of an interface is told in 2 bytes (32 bytes skipped)"
+    wrong = "the time of an interface has 2 bytes (32 bytes skipped)"
     assert broken(file, 28 + 16, 2 << 16 | 9) == f"offset 28: {wrong}"
     wrong = "option 9 has 9 bytes, but its block has only 8 left (32 bytes skipped)"
     assert broken(file, 28 + 16, 9 << 16 | 9) == f"offset 28: {wrong}"
