@@ -6,7 +6,7 @@ from mqttpub.lint.gaps import gap_finding
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, GapSeen
 
-ENDLESS = "Remaining Length does not end at its fourth byte; nothing behind it is read"
+ENDLESS = "Remaining Length does not end at its fourth byte; nothing after it is read"
 ONE = "closed 1 byte into a packet"
 TEXT = "WebSocket text frame, but MQTT travels in binary frames only"
 LONG = "3 bytes are in the transcript where a packet has 2"

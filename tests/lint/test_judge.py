@@ -92,7 +92,7 @@ def test_the_offset_of_a_connect_matters_only_in_streams(record: int, complete: 
 def test_bytes_that_are_not_a_packet_violate_a_statement_of_the_version() -> None:
     judge = Judge(tally=True)
     judge.packet(OPEN[0]._replace(version=Version.V311, data=encode(Connect(client_id="c"), Version.V311)))
-    message = "Remaining Length does not end at its fourth byte; nothing behind it is read"
+    message = "Remaining Length does not end at its fourth byte; nothing after it is read"
     gap = GapSeen(Endpoints(1, "", ""), 0, 3, 14, C, None, bytes.fromhex("30ffffffff7f"), message, True)
     assert judge.event(gap) == ()
     found = judge.unread(gap)

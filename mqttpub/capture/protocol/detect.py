@@ -1,4 +1,4 @@
-"""What the first bytes of a connection say that it is."""
+"""The protocol of a connection, from its first bytes."""
 
 import re
 from enum import Enum
@@ -8,14 +8,14 @@ from ...spec.packets import Connect
 from ...wire.cursor import Cursor, Overlong, Short
 
 LONGEST = 1 << 16
-"""Bytes of a side that are held at most while it is open what they are."""
+"""Bytes of both sides that are held while the protocol is unknown, at most."""
 
 TELLING = 12
-"""Bytes that are enough to tell TLS, HTTP and SSH from all else."""
+"""Bytes that are enough to recognize TLS, HTTP and SSH."""
 
 
 class Opening(Enum):
-    """What a side begins with; the value is the name that people know."""
+    """The protocol with which a side begins; the value is its usual name."""
 
     MQTT = "MQTT"
     TLS = "TLS"
@@ -32,12 +32,12 @@ _BEGUN = (
     *(b"GET ", b"HEAD ", b"POST ", b"PUT ", b"DELETE ", b"CONNECT ", b"OPTIONS ", b"TRACE ", b"PATCH ", b"HTTP/1."),
     *(b"PRI * HTTP/2", b"SSH-", b"\x14\x03", b"\x15\x03", b"\x16\x03", b"\x17\x03"),
 )
-"""What TLS, HTTP and SSH begin with."""
+"""How TLS, HTTP and SSH begin."""
 _TLS = re.compile(rb"[\x14-\x17]\x03[\x00-\x04]")
 
 
 def opening(data: bytes | bytearray) -> Opening | None:
-    """Return what bytes from the very first on are; None while more are needed to tell."""
+    """Return the protocol of the first bytes of a side; None while more bytes are needed."""
     if not data:
         return None
     if data[0] >> 4 == Connect.code and not _TLS.match(data):
@@ -53,7 +53,7 @@ def opening(data: bytes | bytearray) -> Opening | None:
 
 
 def _connect(data: bytes) -> Opening | None:
-    """Tell whether a CONNECT begins, up to its protocol level."""
+    """Return whether a CONNECT begins, up to its protocol level; None while more bytes are needed."""
     try:
         length = frame_length(data)
         cursor = Cursor(data, 1)
@@ -75,14 +75,14 @@ _SERVER_NAME = 0
 
 
 def hello_length(data: bytes | bytearray) -> int:
-    """Return how many bytes of a TLS ClientHello have to be there to look for the name that it asks for."""
+    """Return how many bytes of a TLS ClientHello are needed to find the server name in it; 0 for another message."""
     if data[0] != HANDSHAKE:
         return 0
     return 5 + int.from_bytes(data[3:5], "big") if len(data) > 5 else 6
 
 
 def server_name(data: bytes) -> str:
-    """Return the name that a TLS ClientHello asks for (RFC 6066, section 3), or an empty string."""
+    """Return the server name in a TLS ClientHello (RFC 6066, section 3), or an empty string."""
     cursor = Cursor(data, 5)
     try:
         if cursor.integer(1) != CLIENT_HELLO:

@@ -1,4 +1,4 @@
-"""What bytes tell by themselves where no CONNECT was captured: the version, and which end is the client."""
+"""The version of a connection without a CONNECT, and which end is the client, from its packets."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -19,14 +19,14 @@ from ...wire.types import MAX_VARIABLE, VARIABLE
 
 VERSIONS = frozenset(Version)
 DECIDING = 3
-"""Packets that have an error in one version and none in another, after which nothing more is waited for."""
+"""Packets with an error in one version and none in another that settle the version."""
 MOST_PACKETS = 16
 MOST_BYTES = 1 << 16
-"""What is looked at, and so held back, before a version is chosen."""
+"""Packets and bytes that are examined, and so held, before a version is chosen, at most."""
 BEGINNING = 64
-"""Bytes of a packet that is cut short that are looked at."""
+"""Bytes of a packet cut short that are examined, at most."""
 SHORTEST = 6
-"""Bytes of packets whose judgement is remembered."""
+"""Bytes of a packet whose result is cached, at most."""
 
 
 # single packets
@@ -34,7 +34,7 @@ SHORTEST = 6
 
 @cache
 def first_bytes(version: Version) -> frozenset[int]:
-    """Return the bytes with which a packet of a version can begin."""
+    """Return the bytes that can begin a packet of a version."""
     return frozenset(first for first in range(256) if _may_begin(first, version))
 
 
@@ -49,9 +49,9 @@ def _breaks(field: Field, first: int, version: Version) -> bool:
 
 
 def without_payload(data: bytes, version: Version) -> bytes:
-    """Return a PUBLISH that ends where its payload begins, any other packet as it is.
+    """Return a PUBLISH without its payload, any other packet as it is.
 
-    `data` need not hold all of the payload. Raises Short or Overlong when it ends too soon.
+    `data` need not hold all of the payload. Raises Short or Overlong if it ends too soon.
     """
     if data[0] >> 4 != Publish.code:
         return data
@@ -67,15 +67,15 @@ def without_payload(data: bytes, version: Version) -> bytes:
 
 
 def clean(data: bytes, version: Version, *, longest: int = MAX_VARIABLE) -> bool:
-    """Tell whether a whole packet has no error in a version; the payload of a PUBLISH is not looked at.
+    """Whether a whole packet has no error in a version; the payload of a PUBLISH is not examined.
 
-    What is longer than `longest` gets no more than a quick look, so that it may seem to have one.
+    A packet above `longest` bytes is only checked quickly, and may seem to have an error.
     """
     try:
         data = without_payload(data, version)
     except (Short, Overlong):
         return False
-    # The shortest packets are those that come again and again.
+    # The shortest packets occur again and again.
     return (_clean_again if len(data) <= SHORTEST else _clean)(data, version, longest)
 
 
@@ -105,7 +105,7 @@ def _header_size(data: bytes) -> int:
 
 
 def _announces(code: int) -> bool:
-    """Tell whether each packet of a type has a property length in 5.0, which it has not before."""
+    """Whether every packet of a type has a Property Length in 5.0; earlier versions have none."""
     return any(
         field.shape == "properties" and Version.V5 not in field.tail
         for step in PACKETS[code].plan[Version.V5]
@@ -117,7 +117,7 @@ _ANNOUNCING = frozenset(code for code in PACKETS if _announces(code))
 
 
 def only_sender(code: int, version: Version | None = None) -> Direction | None:
-    """Return the only end that may send a packet type in a version, in every one if that is None."""
+    """Return the only end that may send a packet type in a version, or in all versions for None; None for both ends."""
     cls = PACKETS.get(code)
     if cls is None:
         return None
@@ -132,14 +132,14 @@ def only_sender(code: int, version: Version | None = None) -> Direction | None:
 
 
 class Guess:
-    """What the packets of a connection tell about its version, and about which side is the client.
+    """Guesses the version of a connection, and which side is the client, from its packets.
 
-    This is the one rule by which a connection without a CONNECT that announces a version gets one, whatever it is
-    read for. The version is the one in which the fewest packets have errors; among equals the one in which those
-    that are wrong in every version have the fewest; then the one by which a CONNECT of unknown level is read; then
-    the newest. So it is 5.0 as long as no packet differs between the versions.
+    All readers use this rule for a connection without a CONNECT that announces a version. The version is the one in
+    which the fewest packets have errors; among equals the one with the fewest errors in the packets that are wrong
+    in every version; then the one in which a CONNECT of unknown level is read; then the newest. So it is 5.0 as long
+    as no packet differs between the versions.
 
-    `most_packets` are looked at before the version is `settled`.
+    At most `most_packets` are examined before the version is `settled`.
     """
 
     def __init__(self, versions: Iterable[Version] = VERSIONS, *, most_packets: int = MOST_PACKETS) -> None:
@@ -147,24 +147,24 @@ class Guess:
         self.most_packets = most_packets
         self.packets = 0
         self.size = 0
-        self.telling = 0
-        """Packets that are not the same in all versions."""
+        self.different = 0
+        """The number of packets that are not the same in all versions."""
         self.deciding = 0
-        """Packets that have an error in one version and none in another."""
+        """The number of packets with an error in one version and none in another."""
         self.right: Counter[Version] = Counter()
-        """Packets without errors, by version."""
+        """The number of packets without errors, by version."""
         self.errors: Counter[Version] = Counter()
-        """Errors of the packets that are wrong in every version, by version."""
+        """The number of errors in packets that are wrong in every version, by version."""
         self.layout: Version | None = None
-        """By which a CONNECT of unknown level is read."""
+        """The version in which a CONNECT of unknown level is read."""
         self.client: int | None = None
         self.client_because = ""
 
     def add(self, data: bytes, side: int | None = None) -> None:
-        """Look at one packet, whole or cut short, and at the side that sent it, if that is known."""
+        """Examine one packet, whole or cut short, and the side that sent it, if known."""
         code = data[0] >> 4
         whole = _whole(data)
-        # Not everybody keeps more of what is cut short, and all are to come to the same version.
+        # Some callers keep no more of a packet cut short, and all callers should get the same version.
         data = data if whole else data[:BEGINNING]
         self.packets += 1
         self.size += len(data)
@@ -175,7 +175,7 @@ class Guess:
         found = {version for version in self.versions if clean(data, version)} if whole else set()
         self.right.update(found)
         if found and (code in _ANNOUNCING or len(found) < len(self.versions)):
-            self.telling += 1
+            self.different += 1
             self.deciding += len(found) < len(self.versions)
         if not found:
             self.errors.update({version: _errors(data, version) for version in self.versions})
@@ -188,25 +188,25 @@ class Guess:
 
     @property
     def settled(self) -> bool:
-        """Whether enough was seen."""
+        """Whether enough packets were examined."""
         return self.deciding >= DECIDING or self.packets >= self.most_packets or self.size >= MOST_BYTES
 
     @property
     def certain(self) -> bool:
-        """Whether a later packet should not change the version."""
-        return self.deciding > 0 or self.telling >= self.most_packets
+        """Whether later packets should not change the version."""
+        return self.deciding > 0 or self.different >= self.most_packets
 
     @property
     def version(self) -> Version:
-        """The version that the packets speak for."""
+        """The version that is most likely by the packets so far."""
         return max(self.versions, key=lambda each: (self.right[each], -self.errors[each], each is self.layout))
 
     @property
     def why(self) -> str:
-        """How the version came about, as a sentence."""
+        """The reason for the version, as a sentence."""
         chosen = self.version.label
-        if not self.telling:
-            return f"nothing tells the version so far, {chosen} is assumed"
+        if not self.different:
+            return f"nothing shows the version so far, {chosen} is assumed"
         counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
         packets = f"{self.packets} {plural(self.packets, 'packet')}"
         return f"version {chosen} guessed from {packets}; without an error are {counts}"

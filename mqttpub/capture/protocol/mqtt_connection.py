@@ -198,8 +198,8 @@ class GuessedConnection:
             return self.connection.client, "the client is the end that sends CONNECT"
         if self.guess.client is not None:
             return self.guess.client, self.guess.client_because
-        for ports, text in ((self.settings.ports | SERVERS, "is a server's"), (range(EPHEMERAL), "is no client's")):
+        for ports, text in ((self.settings.ports | SERVERS, "is a server's"), (range(EPHEMERAL), "is not a client's")):
             servers = [side for side in (0, 1) if flow.ports[side] in ports]
             if len(servers) == 1:
                 return 1 - servers[0], f"port {flow.ports[servers[0]]} {text}"
-        return None, f"nothing tells whether {flow.ends[0]} or {flow.ends[1]} is the client"
+        return None, f"nothing shows whether {flow.ends[0]} or {flow.ends[1]} is the client"

@@ -238,7 +238,7 @@ class MqttSender:
         gap = StreamGap(self.offset, bytes(self._pending[:SHOWN]))
         packet = _packet(gap.head, self._until - gap.start)
         gap.message = f"no room for {packet}: more than {self._budget.limit:,} bytes wait for others in all connections"
-        gap.then = "; reading goes on at its end"
+        gap.then = "; reading continues at its end"
         self.offset += len(self._pending)
         self._pending = _NOTHING
         self.due = 2
@@ -303,7 +303,7 @@ class MqttSender:
         self._until = self._end()
         self.offset += len(self._pending) + missing.length
         if self._pending:
-            gap.then = f", within {_packet(gap.head, self._until - gap.start)}; reading goes on at its end"
+            gap.then = f", within {_packet(gap.head, self._until - gap.start)}; reading continues at its end"
         self._forget_pending()
         self.due = 2
         self._mode, self._gap = SKIPPING, gap
@@ -340,7 +340,7 @@ class MqttSender:
     def _found(self, found: FoundPackets, time_ns: int | None, record: int) -> list[Event]:
         """Continue where packets begin."""
         assert self._gap
-        self._gap.then = f"; reading goes on where {found.why}"
+        self._gap.then = f"; reading continues where {found.why}"
         self.offset = self._until = found.start
         self.finder = None
         events = self._skipped(time_ns, record)
@@ -372,7 +372,7 @@ class MqttSender:
         fault = "Remaining Length does not end at its fourth byte"
         if length:
             fault = f"{_packet(data, length)}, but {self.max_packet:,} are allowed"
-        text = f"{fault}; nothing behind it is read"
+        text = f"{fault}; nothing after it is read"
         shown = data[:SHOWN]
         return GapSeen(self.ends, time_ns, record, self.offset, self.direction, None, shown, text, not length)
 

@@ -1,4 +1,4 @@
-"""What TLS connections carry, read by tshark with the keys of a key log file or of the capture itself."""
+"""The decrypted content of TLS connections, read by tshark with a key log file or with the keys in the capture."""
 
 import os
 import shutil
@@ -16,9 +16,9 @@ _FIELDS = (
     *("ip.src", "ipv6.src", "tcp.srcport", "ip.dst", "ipv6.dst", "tcp.dstport", "data.data"),
 )
 _DISSECTED = ("http", "http2", "websocket", "mqtt")
-"""Protocols that tshark is kept from reading in what was decrypted, so that it hands on plain bytes."""
+"""Protocols that tshark must not dissect in decrypted data, so that it prints the bytes."""
 LONGEST_LINE = 1 << 24
-"""Characters of a line of tshark's; a frame holds far less."""
+"""Characters of a line of tshark's output, at most; a frame holds far less."""
 NANOSECONDS = 9
 
 
@@ -26,7 +26,7 @@ class Decrypted(NamedTuple):
     """Bytes that one end sent to another within TLS."""
 
     record: int
-    """The record of the capture that completed them."""
+    """Number of the record of the capture that completed them."""
     time_ns: int | None
     """Nanoseconds since 1970."""
     source: str
@@ -36,10 +36,10 @@ class Decrypted(NamedTuple):
 
 
 def decrypted(capture: Path, keylog: Path | None = None) -> Generator[Decrypted, None, None]:
-    """Yield what TLS carries in a capture, in the order of its records, as tshark reads it.
+    """Yield the decrypted bytes of TLS in a capture, in the order of its records, as tshark reads them.
 
-    Without a key log only keys that a pcapng holds are used. Raises NoKeys at once when there is
-    no tshark or no such file, and at the end when tshark fails; all that it told came before.
+    Without a key log only the keys in a pcapng are used. Raises NoKeys at once if there is no tshark or no such file,
+    and after all output of tshark if it fails.
     """
     program = shutil.which(PROGRAM)
     if not program:
@@ -89,7 +89,7 @@ def _run(arguments: list[str]) -> Generator[Decrypted, None, None]:
 
 
 def _parsed(line: bytes) -> Iterator[Decrypted]:
-    """Yield what a line tells; a frame that completes several TLS records has them behind one another."""
+    """Yield the content of a line; a frame that completes several TLS records has one after the other."""
     fields = line.decode("ascii", "replace").rstrip("\n").split("\t")
     if len(fields) != len(_FIELDS):
         raise NoKeys(f"{PROGRAM} printed a line with {len(fields)} fields, not {len(_FIELDS)}")

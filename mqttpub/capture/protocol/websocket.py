@@ -11,14 +11,14 @@ from .handler import HandlerSlot, ends_of
 PIECE = 1 << 16
 """Bytes that are inflated at a time."""
 FREE = 16 << 20
-"""Bytes that a message may always inflate to."""
+"""Bytes to which any message may inflate."""
 LARGEST_RATIO = 200
-"""How many times its size a message above that may inflate to."""
+"""The ratio of inflated to compressed size of a larger message, at most."""
 SHOWN = 64
 WINDOW = 1 << zlib.MAX_WBITS
-"""Bytes that were inflated last, to which DEFLATE data can refer."""
+"""The number of latest inflated bytes to which DEFLATE data can refer."""
 MOST_REPEATED = 1 << 20
-"""Bytes of a compressed message that are kept so that they can be inflated again."""
+"""Bytes of a compressed message that are kept to inflate them again after pickling, at most."""
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0, 1, 2, 8, 9, 10
 FIN, COMPRESSED, RESERVED, OPCODE, CONTROL = 0x80, 0x40, 0x30, 0x0F, 0x08
@@ -26,17 +26,17 @@ MASKED, LENGTH, TWO_BYTES, EIGHT_BYTES = 0x80, 0x7F, 126, 127
 MOST_CONTROL = 125
 _TAIL = b"\x00\x00\xff\xff"
 _QUIET = frozenset((1000, 1001))
-"""Close codes that need no remark."""
+"""Close codes without a remark."""
 
 
 class WebSocketError(Exception):
-    """What follows in this direction cannot be read."""
+    """The rest of this direction cannot be read."""
 
     def __init__(self, message: str, malformed: bool = True) -> None:
         super().__init__(message)
         self.message = message
         self.malformed = malformed
-        """Whether the peer is to blame, and not the capture."""
+        """Whether the peer broke the protocol; False if the capture is incomplete."""
 
 
 class WebSocketConnection:
@@ -111,7 +111,7 @@ _ROLES = {True: "client_no_context_takeover", False: "server_no_context_takeover
 
 
 def _deflate(extensions: str) -> set[str] | None:
-    """Return the parameters of permessage-deflate; None when it was not agreed on."""
+    """Return the parameters of permessage-deflate; None if it was not negotiated."""
     for extension in extensions.split(","):
         name, *parameters = (part.strip().lower() for part in extension.split(";"))
         if name == "permessage-deflate":
@@ -125,18 +125,18 @@ def _deflate(extensions: str) -> set[str] | None:
 class WebSocketFrames:
     """The frames of one direction: bytes in, the payload of binary messages out.
 
-    `feed` raises WebSocketError where the frames break RFC 6455 or carry what MQTT must not be carried in;
-    what it yielded before is right. Nothing is kept but an unfinished header and a control frame.
+    `feed` raises WebSocketError where the frames break RFC 6455, or are of a kind in which MQTT must not travel; the
+    payload that it yielded before is valid. Only an unfinished header and a control frame are kept.
     """
 
     def __init__(self, masked: bool, inflater: "Inflater | None" = None) -> None:
         self.masked = masked
-        """Whether the frames of this end are to be masked."""
+        """Whether the frames of this end have to be masked."""
         self.remarks: list[str] = []
         self._inflater = inflater
         self._compressed = False
         self._open = False
-        """Whether a message goes on in the next frame."""
+        """Whether a message continues in the next frame."""
         self._header = bytearray()
         self._first = 0
         self._left = 0
@@ -147,7 +147,7 @@ class WebSocketFrames:
         self._told = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next bytes and yield the payload that they bring."""
+        """Yield the payload in the next bytes."""
         at, size = 0, len(data)
         while at < size and not self._closed:
             if not self._left:
@@ -172,11 +172,11 @@ class WebSocketFrames:
             return 0
         if length > self._left:
             raise WebSocketError(
-                f"{message}, a header of a WebSocket frame with them; nothing behind that can be read", False
+                f"{message}, a header of a WebSocket frame with them; nothing after that can be read", False
             )
         if self._compressed and not self._first & CONTROL:
             raise WebSocketError(
-                f"{message}, from a compressed WebSocket message; nothing behind that can be read", False
+                f"{message}, from a compressed WebSocket message; nothing after that can be read", False
             )
         self._left -= length
         self._turn += length
@@ -188,12 +188,12 @@ class WebSocketFrames:
         return length
 
     def stop(self) -> bytes:
-        """Take nothing more; return the header that was read last."""
+        """Read nothing more; return the last header."""
         self._closed = True
         return bytes(self._header[:SHOWN])
 
     def _begin(self, data: bytes, at: int) -> int:
-        """Read a header, as far as it is there, and return where it ends."""
+        """Read as much of a header as there is, and return the index after it."""
         header = self._header
         while True:
             due = _header_size(header)
@@ -212,7 +212,7 @@ class WebSocketFrames:
         return at
 
     def _check(self, header: bytearray) -> None:
-        """Raise WebSocketError for a frame that may not be here (RFC 6455, section 5)."""
+        """Raise WebSocketError for a frame that must not be here (RFC 6455, section 5)."""
         first, opcode = header[0], header[0] & OPCODE
         if first & RESERVED or (first & COMPRESSED and not self._may_compress(opcode)):
             raise WebSocketError(f"WebSocket frame with reserved bits set, 0x{first:02x}, that nothing negotiated")
@@ -243,7 +243,7 @@ class WebSocketFrames:
         return self._inflater is not None and opcode in (TEXT, BINARY)
 
     def _payload(self, data: bytes) -> Iterator[bytes]:
-        """Yield what a piece of payload, perhaps the last one of its frame, carries."""
+        """Yield the MQTT bytes in a piece of payload, which may be the last one of its frame."""
         if self._first & CONTROL:
             self._control += data
         else:
@@ -259,7 +259,7 @@ class WebSocketFrames:
             self._ended()
 
     def _ended(self) -> None:
-        """Take the end of a frame."""
+        """Handle the end of a frame."""
         if not self._first & CONTROL:
             self._open = not self._first & FIN
             return
@@ -276,14 +276,14 @@ class WebSocketFrames:
 
 
 def _header_size(header: bytearray) -> int:
-    """Return how long a header is, by as much as is there of it."""
+    """Return the length of a header, as far as its first bytes show it."""
     if len(header) < 2:
         return 2
     return 2 + {TWO_BYTES: 2, EIGHT_BYTES: 8}.get(header[1] & LENGTH, 0) + (4 if header[1] & MASKED else 0)
 
 
 def _length(header: bytearray) -> int:
-    """Return the length of the payload behind a whole header."""
+    """Return the length of the payload after a whole header."""
     short = header[1] & LENGTH
     if short < TWO_BYTES:
         return short
@@ -291,7 +291,7 @@ def _length(header: bytearray) -> int:
 
 
 def unmasked(data: bytes, key: bytes, turn: int) -> bytes:
-    """Return a piece of payload without its mask; `turn` is where in the payload it begins (section 5.3)."""
+    """Return a piece of payload without its mask; `turn` is its offset in the payload (section 5.3)."""
     size = len(data)
     turn %= 4
     pad = ((key[turn:] + key[:turn]) * (size // 4 + 1))[:size]
@@ -301,8 +301,8 @@ def unmasked(data: bytes, key: bytes, turn: int) -> bytes:
 class Inflater:
     """Inflates the messages of one direction (RFC 7692, section 7.2.2), a piece at a time.
 
-    When it is pickled, what the message that has begun was so far goes along; of more than
-    MOST_REPEATED bytes nothing more can be inflated afterwards.
+    Pickling includes the compressed bytes of the message in progress; after more than MOST_REPEATED of them, the
+    rest of the message cannot be inflated.
     """
 
     def __init__(self, keeps_context: bool) -> None:
@@ -312,18 +312,18 @@ class Inflater:
         self._given = 0
 
     def _begin(self, window: bytes) -> None:
-        """Begin with a message, or with what is the beginning of DEFLATE data; `window` is what was inflated before."""
+        """Start a message, or new DEFLATE data within it; `window` is the output before it."""
         self._inflate: Any = _inflate(window)
         self._window = window
         self._compressed = bytearray()
         self._inflated = bytearray()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the object of zlib, which cannot be pickled."""
+        """Return everything but the object of zlib, which cannot be pickled."""
         return {name: value for name, value in vars(self).items() if name != "_inflate"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Inflate again what there was of the message."""
+        """Inflate the bytes of the message in progress again."""
         vars(self).update(state)
         self._inflate = _inflate(self._window)
         data = bytes(self._compressed)
@@ -363,7 +363,7 @@ class Inflater:
                 del self._inflated[:-WINDOW]
 
     def _remember(self, data: bytes) -> None:
-        # One byte more than the most says that it were too many.
+        # One byte above the limit shows that there were too many.
         self._compressed += data[: MOST_REPEATED + 1 - len(self._compressed)]
 
     def _fault(self, message: str) -> WebSocketError:
@@ -377,14 +377,14 @@ class Inflater:
         if not self.keeps_context:
             self._begin(b"")
             return
-        # The message ends with a whole block, so that its bytes are of use to the next one only as a window.
+        # The message ends with a whole block, so the next one needs its bytes only as a window.
         self._window = (self._window + bytes(self._inflated[-WINDOW:]))[-WINDOW:]
         self._compressed.clear()
         self._inflated.clear()
 
 
 class _Forgotten:
-    """Stands where a message cannot be inflated any further."""
+    """Replaces the inflater of a message that cannot be inflated any further."""
 
     unconsumed_tail = b""
 

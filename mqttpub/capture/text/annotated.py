@@ -1,4 +1,4 @@
-"""Packets out of annotated dumps, as `decode` and `pub --inspect` print them."""
+"""The packets in annotated dumps, as `decode` and `pub --inspect` print them."""
 
 import re
 from typing import NamedTuple
@@ -25,20 +25,20 @@ class ShownPacket(NamedTuple):
     direction: Direction | None
     version: Version
     offset: int | None
-    """Where it begins in its stream; None when the transcript does not tell."""
+    """Its offset in its stream; None if the transcript does not show it."""
     data: bytes
-    """Its bytes as far as they are shown from the first on, with an asterisk for each that is masked."""
+    """Its first bytes, as far as they are shown, with an asterisk for each that is masked."""
     masked: tuple[int, ...]
     length: int
-    """Bytes that it has."""
+    """The number of its bytes."""
     guessed: bool = False
     ends: Endpoints | None = None
-    """Its connection, where that is told."""
+    """Its connection, if the transcript shows it."""
     record: int = 0
 
 
 class DumpBlock:
-    """The lines of one packet, from its headline on; other lines among them do no harm."""
+    """The lines of one packet, from its headline; other lines among them are ignored."""
 
     def __init__(self, line: int, headline: re.Match[str]) -> None:
         mark, _, length, version = headline.groups(default="")
@@ -47,13 +47,13 @@ class DumpBlock:
         self.version = Version.named(version)
         self.length = int(length)
         self.guessed = len(_READINGS.findall(headline.string)) > 1
-        """Whether another reading of the same packet stands beside it."""
+        """Whether another reading of the same packet is beside it."""
         self.offset: int | None = None
         self.data = bytearray()
         self.masked: list[int] = []
 
-    def take(self, text: str) -> None:
-        """Take a line; a row of bytes counts when it goes on where the one before it ended."""
+    def add(self, text: str) -> None:
+        """Add a line; a row of bytes counts only if it continues the one before it."""
         row = _ROW.match(text)
         if row and int(row[1], 16) == len(self.data) < self.length:
             self._bytes(row[2])
@@ -67,7 +67,7 @@ class DumpBlock:
             self.data.append(ord("*") if pair == "**" else int(pair, 16))
 
     def shown(self) -> ShownPacket:
-        """Return what the lines so far tell."""
+        """Return the packet as the lines so far show it."""
         data = bytes(self.data[: self.length])
         masked = tuple(at for at in self.masked if at < self.length)
         return ShownPacket(
@@ -76,11 +76,11 @@ class DumpBlock:
 
 
 def headline(text: str) -> re.Match[str] | None:
-    """Return the parts of a line with which the dump of a packet begins."""
+    """Return the parts of the first line of a dump; None for another line."""
     return _HEADLINE.match(text)
 
 
 def is_row(text: str) -> bool:
-    """Tell whether a line is the first row of a dump."""
+    """Whether a line is the first row of a dump."""
     row = _ROW.match(text)
     return row is not None and not row[1].strip("0")

@@ -24,12 +24,12 @@ _FOREIGN = re.compile(r"[^A-Za-z0-9+/_=\s-]")
 _GROUP = re.compile(r"([^=]*+)(=[=\s]*+)?+")
 _WORDS = re.compile(r"(?:[^\S\n]*+\S*+[^\S\n]*+(?:\n|$))*+")
 _FLAGS = {3: (0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13), 6: (2, 10), 8: (2, 10), 10: (2, 10)}
-"""What the low half of the first byte can be; 0 for all other types (3.1 has DUP in 6, 8 and 10)."""
+"""Possible values of the low half of the first byte, by type; 0 for other types (3.1 has DUP in 6, 8 and 10)."""
 _URL_SAFE = str.maketrans("-_", "+/")
 
 
 def hex_bytes(run: TextSpan) -> bytes:
-    """Return the bytes of pairs of hex digits with anything common between them."""
+    """Return the bytes of pairs of hex digits with usual separators between them."""
     text = run.text
     end = reach(_HEX, text)
     if end < len(text):
@@ -38,14 +38,14 @@ def hex_bytes(run: TextSpan) -> bytes:
 
 
 def digits_end(text: str, *, begins: bool) -> int:
-    """Return where a long line of hex can be cut, 0 for a line that is not hex or is the row of a dump."""
+    """Return where a long line of hex can be cut; 0 for a line that is not hex, or is the row of a dump."""
     if begins and _OFFSET.match(text):
         return 0
     return reach(_PLAIN_DIGITS, text) or reach(_PAIRS, text)
 
 
 def bad_digit(run: TextSpan, pos: int) -> BadText:
-    """Return the error of a place where two hex digits should stand."""
+    """Return the error for a place where two hex digits should be."""
     text = run.text
     pos = reach(_OPENED, text, pos)
     for sign in _LEFT_OUT:
@@ -102,7 +102,7 @@ def _likely_base64(run: TextSpan) -> bytes:
 
 
 def may_be_base64(run: TextSpan) -> bool:
-    """Tell whether the beginning of base64, of a packet, was read."""
+    """Whether text may be the beginning of a packet in base64."""
     begun = run.text.split(maxsplit=1)[0][:4]
     if _FOREIGN.search(run.text) or "=" in begun or not _WORDS.fullmatch(run.text):
         return False
@@ -110,6 +110,6 @@ def may_be_base64(run: TextSpan) -> bool:
 
 
 def begins_packet(first: int) -> bool:
-    """Tell whether a packet of any version can begin with this byte."""
+    """Whether a packet of any version can begin with this byte."""
     number, flags = divmod(first, 16)
     return number > 0 and flags in _FLAGS.get(number, (0,))

@@ -1,4 +1,4 @@
-"""Hex dumps: an offset in front of every line, and perhaps the text behind it."""
+"""Hex dumps: lines with an offset before the bytes, and perhaps with text after them."""
 
 import re
 from collections.abc import Iterator
@@ -28,29 +28,29 @@ class HexDump:
         self.rows = 0
         self.radixes: tuple[int, ...] = _RADIXES
         self.before = 0
-        """Bytes of the dump that were taken already."""
+        """Bytes of the dump that were read already."""
         self._add(line, head)
 
     @property
     def size(self) -> int:
-        """Characters that the bytes take, or so."""
+        """The approximate number of characters."""
         return 4 * len(self.data)
 
     @property
     def divided(self) -> bool:
-        """Whether bytes before these were taken already."""
+        """Whether earlier bytes of the same dump were read already."""
         return self.before > 0
 
     def divides(self) -> bool:
-        """Any row can be the last of a part."""
+        """Return True: any row can be the last of a part."""
         return True
 
     def restart(self) -> None:
-        """Forget the bytes, which were taken."""
+        """Forget the bytes, which were read."""
         self.before += len(self.data)
         self.data.clear()
 
-    def takes(self, line: TextSpan) -> bool:
+    def accepts(self, line: TextSpan) -> bool:
         """Add a line if it belongs to the same dump; raises BadText for a row that does not follow."""
         if line.mark not in ("", self.first.mark):
             return False
@@ -71,7 +71,7 @@ class HexDump:
         yield self.first.piece(bytes(self.data), "dump")
 
     def _aligned(self, head: re.Match[str]) -> bool:
-        """Tell whether the indent allows the row; "Follow TCP Stream" indents one of the two directions."""
+        """Whether the indent fits the dump; "Follow TCP Stream" indents one of the two directions."""
         if head[1] == self.indent:
             return True
         trimmed = self.rows == 1 and (self.first.mark != "" or len(head[1]) > len(self.indent))
@@ -95,7 +95,7 @@ class HexDump:
 
 
 def _head(line: TextSpan) -> re.Match[str] | None:
-    """Return offset and first digits of a row; without a colon single bytes have to follow."""
+    """Return the offset and first digits of a row; without a colon, single bytes have to follow."""
     found = _HEAD.match(line.text)
     if not found or found[4] or len(found[5]) == 2:
         return found
@@ -105,7 +105,7 @@ def _head(line: TextSpan) -> re.Match[str] | None:
 
 
 def dump_at(line: TextSpan, following: TextSpan, mark: str, in_dump: bool) -> HexDump | None:
-    """Return the dump that begins with a line; when its offset is not 0, something else has to show the offset."""
+    """Return the dump that begins with a line; an offset other than 0 needs more evidence."""
     head = _HEAD.match(line.text) if in_dump else _head(line)
     if head and (in_dump or _zero(head) or (head[2] and head[4]) or _proven(line, head, following)):
         return HexDump(line, head, mark)
@@ -113,7 +113,7 @@ def dump_at(line: TextSpan, following: TextSpan, mark: str, in_dump: bool) -> He
 
 
 def _proven(line: TextSpan, head: re.Match[str], following: TextSpan) -> bool:
-    """Tell whether the next row or the text column shows that a row begins with an offset."""
+    """Whether the next row or the text column proves that a row begins with an offset."""
     end = reach(_BYTES, line.text, head.end())
     data, column = bytes.fromhex(line.text[head.end() : end]), line.text[end:]
     after = _head(following)
@@ -127,7 +127,7 @@ def _zero(head: re.Match[str]) -> bool:
 
 
 def _fitting(base: str, offset: str, count: int, radixes: tuple[int, ...] = _RADIXES) -> tuple[int, ...]:
-    """Return the radixes in which an offset stands so many bytes after the base."""
+    """Return the radixes in which an offset is `count` bytes after the base."""
     return tuple(radix for radix in radixes if _distance(base, offset, radix) == count)
 
 
@@ -153,7 +153,7 @@ def _row_bytes(line: TextSpan, pos: int) -> bytes:
 
 
 def _second_half(text: str, data: bytes, end: int) -> tuple[bytes, int]:
-    """Return bytes and end with what follows the gap in the middle, unless that is the text column."""
+    """Return the bytes with those after the gap in the middle, unless these are the text column, and their end."""
     last = reach(_BYTES, text, end + 2)
     both = data + bytes.fromhex(text[end + 2 : last])
     if _shows(text[end:], data) and not _shows(text[last:], both):
@@ -162,6 +162,6 @@ def _second_half(text: str, data: bytes, end: int) -> tuple[bytes, int]:
 
 
 def _shows(column: str, data: bytes) -> bool:
-    """Tell whether a text column shows these bytes, with dots for what cannot be printed."""
+    """Whether a text column shows these bytes, with dots for those that cannot be printed."""
     shown = "".join(chr(byte) if 0x20 < byte < 0x7F else "." for byte in data if byte != 0x20)
     return bool(shown) and "".join(column.split()) in (shown, f"|{shown}|", f">{shown}<")

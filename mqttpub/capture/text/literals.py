@@ -21,7 +21,7 @@ _OPEN = re.compile(
 )
 _CLOSE = re.compile(r"(?:[\s)};,]|\|.*|//.*)*+")
 _LENGTH = re.compile(r"(?:const\s++)?(?:unsigned\s++)?(?:int|long|size_t)\s++\w+(?<=_len)\s*+=\s*+([0-9]{1,9})\s*+;")
-"""What `xxd -i` writes below an array."""
+"""The line that `xxd -i` writes after an array."""
 _CLOSERS = {"{": "}", "[": "]", "<<": ">>"}
 
 _STRING = re.compile(r"""([bLuUxX]|u8)?(?:"((?:\\[\s\S]|[^"\\\n])*+)"|'((?:\\[\s\S]|[^'\\\n])*+)')""")
@@ -40,7 +40,7 @@ _BYTEA = re.compile(r"\s*+\\x((?:[0-9a-fA-F]{2}){2,})\s*+$")
 
 
 def opens(run: TextSpan) -> bool:
-    """Tell whether an array or a string begins here, perhaps behind a name or a call."""
+    """Whether an array or a string begins here, perhaps after a name or a call."""
     return _OPEN.match(run.text) is not None
 
 
@@ -203,4 +203,4 @@ def _bad_escape(run: TextSpan, pos: int) -> BadText:
         return bad_digit(run, pos + 2)
     if not name:
         return run.error(pos, "a backslash ends the text")
-    return run.error(pos, f"{name!a} after a backslash is no escape")
+    return run.error(pos, f"{name!a} after a backslash is not an escape")

@@ -1,4 +1,4 @@
-"""Packets out of the lines of logs: runs of bytes between words, with what the words say of direction and time."""
+"""The packets in log lines: runs of bytes between words, with direction and time from the words."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ _TIMES = re.compile(
 )
 _WHEN = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9})\d*)?\s?(Z|[+-]\d\d:?\d\d)")
 _COLUMN = re.compile(r"(?<!\s)\s++\|.*$")
-"""What stands beside bytes as text: `|0...a/bhello|`."""
+"""The text column after bytes: `|0...a/bhello|`."""
 _GAP = r"(?:[ \t]{1,3}|[ \t]*[,:;-][ \t]*)"
 _HEX = r"(?:0[xX][0-9A-Fa-f]{1,2}(?:_?u8)?|\\x[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2})"
 _BYTES = re.compile(rf"(?<![\w.]){_HEX}(?:{_GAP}{_HEX})+(?![\w.]|{_GAP}?\.\.)")
@@ -31,7 +31,7 @@ _END = re.compile(r"[\s\]})\"'.]*+$|\s{2}")
 _ONE = re.compile(r"(?:0[xX]|\\x)?([0-9A-Fa-f]{1,2})(?:_?u8)?")
 _LEFT_OUT = re.compile(r"\.\.|\u2026")
 _WORD = re.compile(r"(?<![0-9A-Za-z])[A-Za-z_]*[G-Zg-z_][A-Za-z_]*|[^\W\d_\x00-\x7f]")
-"""A word that is not hex, which a log has and a typing error in hex has not."""
+"""A word that is not hex: a log line has one, mistyped hex has none."""
 _SENT = r"\b(?:tx|sen[dt]|sending|write|wrote|writing|out(?:going|bound)?|publishing)\b|[-=]>|>>|\u2192"
 _RECEIVED = r"\b(?:rx|recv|receive[ds]?|receiving|read|in(?:coming|bound)?)\b|<[-=]|<<|\u2190"
 _DIRECTION = re.compile(rf"(?P<sent>{_SENT})|(?P<received>{_RECEIVED})", re.IGNORECASE)
@@ -48,7 +48,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LogEntry(NamedTuple):
-    """Bytes that were found in a line."""
+    """The bytes in a line."""
 
     line: TextSpan
     data: bytes
@@ -57,23 +57,23 @@ class LogEntry(NamedTuple):
 
 
 class Log:
-    """Takes lines that are not bytes as a whole, and counts those that held none."""
+    """Reads lines that hold more than bytes, and counts those without any bytes."""
 
     def __init__(self) -> None:
         self.taken = 0
-        """Lines of which bytes were taken."""
+        """Lines with bytes."""
         self.passed = 0
-        """Lines that were passed over."""
+        """Lines without bytes."""
         self.first = 0
-        """The first of them, counted from 1."""
+        """The number of the first line without bytes, counted from 1."""
         self.swapped = False
-        """Whether the log is that of a server."""
+        """Whether a server wrote the log."""
         self.marked = False
         self.frames = 0
-        """Ethernet frames that were dumped."""
+        """Dumps of Ethernet frames."""
 
     def pieces(self, lines: Sequence[TextSpan]) -> list[TextPiece]:
-        """Return the packets of lines; nothing for lines that are not those of a log, or hold no whole packet."""
+        """Return the packets of lines; nothing for lines that are not a log, or hold no whole packet."""
         for line in lines:
             if _TLS.match(line.text):
                 raise line.error(0, "a TLS message of openssl -msg holds no MQTT that can be read")
@@ -88,18 +88,18 @@ class Log:
         return [self._piece(*entry) for entry in entries]
 
     def unwrapped(self, piece: TextPiece) -> TextPiece:
-        """Return what a dump has of MQTT when it is that of an Ethernet frame, as `tshark -x` prints it."""
+        """Return the MQTT bytes of a dump, if it is that of an Ethernet frame, as `tshark -x` prints it."""
         if piece.kind != "dump" or whole_packets(piece.data) or not (found := _segment(piece.data)):
             return piece
         self.frames += 1
         return piece._replace(data=found[0], mark=found[1])
 
     def is_talk(self, lines: Sequence[TextSpan]) -> bool:
-        """Tell whether each line has words, so that none of them is mistyped hex."""
+        """Whether each line has words, so that none of them is mistyped hex."""
         return all(_WORD.search(line.text) for line in lines if line.text.strip())
 
     def pass_over(self, lines: Sequence[TextSpan]) -> None:
-        """Count lines of which nothing was taken."""
+        """Count lines without bytes."""
         if lines:
             self.first = self.first or lines[0].source.line(lines[0].start)
             self.passed += len(lines)
@@ -109,7 +109,7 @@ class Log:
         return TextPiece(data, line.source.line(line.start), "log", mark, time=time)
 
     def remarks(self) -> Iterator[str]:
-        """Yield what was taken and what was not, in words."""
+        """Yield sentences about the lines with and without bytes."""
         if self.frames:
             frames = f"{self.frames:,} dump{'s are Ethernet frames' if self.frames > 1 else ' is an Ethernet frame'}"
             yield f"{frames}, of which the TCP payload is read; what spans several needs the capture itself"
@@ -123,7 +123,7 @@ class Log:
             yield f"the log is read as that of a {end}: what it sent (TX, send, write, ->) came from the {end}"
 
     def _turn(self, entries: Sequence[LogEntry]) -> None:
-        """Note whose log it is, from packets that one end alone sends."""
+        """Find out whose log it is, from packets that only one end sends."""
         self.marked = self.marked or any(each.mark for each in entries)
         for each in entries:
             kind = each.data[0] >> 4
@@ -133,7 +133,7 @@ class Log:
 
 
 def _segment(data: bytes) -> tuple[bytes, str] | None:
-    """Return the TCP payload of an Ethernet frame and its direction, as far as the port tells it."""
+    """Return the TCP payload of an Ethernet frame, and its direction if a port is 1883."""
     from collections import Counter
 
     from ..network.ip import IpReassembler
@@ -160,11 +160,11 @@ _ETHERNET = 1
 _PORT = (1883).to_bytes(2, "big")
 
 
-# what strace prints
+# the output of strace
 
 
 def _calls(lines: Sequence[TextSpan], used: set[int]) -> list[LogEntry]:
-    """Return what was written to and read from the descriptors on which a CONNECT passed, from there on."""
+    """Return the bytes written to and read from the descriptors of a CONNECT, from the CONNECT on."""
     found = [(at, line, call) for at, line in enumerate(lines) if (call := _CALL.search(line.text))]
     spoken: set[str] = set()
     entries: list[LogEntry] = []
@@ -198,7 +198,7 @@ def _connects(line: TextSpan, call: re.Match[str]) -> bool:
 
 
 def _entries(lines: Sequence[TextSpan], used: set[int]) -> Iterator[LogEntry]:
-    """Yield the whole packets of lines; a packet that a line begins may go on in those that follow."""
+    """Yield the whole packets of lines; a packet may continue in the lines after its first one."""
     at, rows = 0, _Rows(lines)
     while at < len(lines):
         found = _longest(lines, at, rows)
@@ -222,7 +222,7 @@ def _longest(lines: Sequence[TextSpan], at: int, rows: "_Rows") -> tuple[LogEntr
         if whole_packets(data):
             return LogEntry(line, data, mark, time), 1
     data, count = rows.packets(at) if worded or line.text[:1].isspace() else (b"", 0)
-    if not data and not rows.goes_on(at):
+    if not data and not rows.continues(at):
         data, count = _unfinished(text, worded), 1
     return (LogEntry(line, data, mark, time), count) if data else None
 
@@ -249,8 +249,8 @@ class _Rows:
             if not run:
                 block = _Block(bytearray(), {})
 
-    def goes_on(self, at: int) -> bool:
-        """Tell whether the next line has bytes too."""
+    def continues(self, at: int) -> bool:
+        """Whether the next line has bytes too."""
         return at + 1 < len(self._places) and self._places[at + 1] is not None
 
     def packets(self, at: int) -> tuple[bytes, int]:
@@ -271,11 +271,11 @@ class _Rows:
 
 
 _MOST_PACKETS = 64
-"""Packets that are looked for in lines that belong together."""
+"""Packets in lines that belong together, at most."""
 
 
 def _unfinished(text: str, worded: bool) -> bytes:
-    """Return the bytes of a packet that is cut short, when they are all that stands at the end of a line."""
+    """Return the bytes of a packet cut short, if nothing else is at the end of a line."""
     runs = [_bytes(found[0]) for found in _BYTES.finditer(text) if _END.match(text, found.end())] if worded else []
     for data in runs or ([] if worded else _unpadded(text.strip())):
         if len(data) >= _LEAST_CUT and begins_packet(data[0]):
@@ -284,7 +284,7 @@ def _unfinished(text: str, worded: bool) -> bytes:
 
 
 def _unpadded(run: str) -> list[bytes]:
-    """Return bytes in hex without leading zeros, as Arduino prints them; one that has them is not such a run."""
+    """Return bytes in hex without leading zeros, as Arduino prints them; nothing if one of them has a leading zero."""
     numbers = re.findall(r"[0-9A-Fa-f]+", run)
     single = any(len(each) == 1 for each in numbers)
     good = len(numbers) >= _LEAST_CUT and not any(len(each) > 2 or (each[0] == "0" and each[1:]) for each in numbers)
@@ -292,7 +292,7 @@ def _unpadded(run: str) -> list[bytes]:
 
 
 _LEAST_CUT = 4
-"""Bytes by which a packet that is cut short is recognised."""
+"""Bytes that are needed to recognize a packet cut short."""
 
 
 def _last_run(text: str) -> bytes:
@@ -310,7 +310,7 @@ def _without_bytes(text: str) -> str:
 
 
 def _readings(text: str, worded: bool) -> Iterator[bytes]:
-    """Yield what the bytes of a line may be, the surest first."""
+    """Yield the possible bytes of a line, the most certain first."""
     if worded:
         for found in _BYTES.finditer(text):
             yield _bytes(found[0])
@@ -329,7 +329,7 @@ def _readings(text: str, worded: bool) -> Iterator[bytes]:
 
 
 def whole_packets(data: bytes | bytearray) -> bool:
-    """Tell whether bytes are packets from the first to the last."""
+    """Whether bytes are whole packets, from the first to the last."""
     at = 0
     while at < len(data):
         try:
@@ -347,7 +347,7 @@ def _bytes(run: str) -> bytes:
 
 
 def _mark(text: str) -> str:
-    """Return the direction that the words of a line tell."""
+    """Return the direction that the words of a line name."""
     found = _DIRECTION.search(_without_bytes(text))
     if not found:
         return ""

@@ -1,4 +1,4 @@
-"""Packets out of bytes that somebody wrote down."""
+"""The packets in bytes that somebody wrote down."""
 
 from collections.abc import Iterable, Iterator
 
@@ -12,7 +12,7 @@ from .source import TextPiece
 
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
 MOST_OF_A_GAP = 64
-"""Bytes of what is no packet that an event keeps."""
+"""Bytes that a gap event holds, at most."""
 
 
 def packets_from_text(
@@ -22,11 +22,11 @@ def packets_from_text(
     direction: Direction | None = None,
     cut: bool = False,
 ) -> Iterator[Event]:
-    """Yield the packets of pieces, as one connection; a CONNECT after others begins another.
+    """Yield the packets of pieces, as one connection; a CONNECT after other packets begins another connection.
 
-    `version` is that of packets before a CONNECT, `direction` the sender where no mark tells it. Packets without a
-    version have the newest one until `reading.version` settles it. With `cut`, what is left at the end of a piece
-    comes as a packet too, with all of its bytes; otherwise as a gap.
+    `version` is that of packets before a CONNECT, `direction` the sender of pieces without a mark. Packets without a
+    version have the newest one until `reading.version` settles it. With `cut`, bytes at the end of a piece that are
+    not a whole packet become a packet too; otherwise a gap.
     """
     ends, seen, given, asked = Endpoints(1, "", ""), False, version, False
     for piece in pieces:

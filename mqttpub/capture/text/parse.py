@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["FORMS", "BadText", "TextPiece", "read_bytes", "read_file", "read_text"]
 
 LARGE = 1 << 18
-"""Characters from which on digits of a file, which nothing separates, are read part by part."""
+"""Characters of digits without a separation above which a file is read part by part."""
 LARGEST = 1 << 26
-"""Characters of what has to be read as a whole: an array, a string, base64."""
+"""Characters of an array, a string or base64, which have to be read whole, at most."""
 _ROW = 160
-"""Characters that each row counts besides its own, as it takes memory."""
+"""Characters that are counted for each row besides its own, for its memory."""
 
 _MARK = re.compile(r"\s*+(?:(C->S:|--?>|>(?=\s|$))|S->C:|<--?|<(?=\s|$))", re.IGNORECASE)
 _TIME = r"(?:[0-9]{4}-[0-9]{2}-[0-9]{2} )?[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{6}"
@@ -34,7 +34,7 @@ _HEADINGS = (
     r"={5,}+\s*+$|Follow: \w++,(?:hex|raw)\s*+$|Filter: |Node [01]: ",  # tshark -z follow,tcp,hex
 )
 _FOLLOWED = re.compile(r"\s*+Follow: \w++,raw\s*+$|={5,}+\s*+$")
-"""Where `tshark -z follow,tcp,raw` begins, which indents the bytes of one end, and where it ends."""
+"""The first and last lines of `tshark -z follow,tcp,raw`, which indents the bytes of one end."""
 _HEADING = re.compile(rf"\s*+(?:{'|'.join(_HEADINGS)})")
 _SLASHES = re.compile(r"\s*+//[A-Za-z0-9+/]*+={0,2}\s*+$")
 _AROUND = re.compile(
@@ -48,13 +48,13 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class Passage:
-    """Lines without offsets that belong together; comments and blank lines within brackets do not end it."""
+    """Lines without offsets that belong together; comments and blank lines within brackets do not end a passage."""
 
     def __init__(self, line: TextSpan, mark: str, form: str, original: TextSpan) -> None:
         self.first = line._replace(mark=mark)
         self.form = form
         self.lines: list[TextSpan] = []
-        """The lines as they were."""
+        """The original lines."""
         self.rows: list[str] = []
         self.size = 0
         """Characters of the rows."""
@@ -63,13 +63,13 @@ class Passage:
         self.comment = False
         self.depths = {} if line.text.lstrip().startswith("\\") else _DEPTH
         self.divided = False
-        """Whether bytes before these were read already."""
+        """Whether earlier bytes of the same passage were read already."""
         self._indivisible = False
         self._part: TextPiece | None = None
         self._wrong: BadText | None = None
         self._add(line, original)
 
-    def takes(self, line: TextSpan) -> bool:
+    def accepts(self, line: TextSpan) -> bool:
         """Add a line if it belongs to the same passage."""
         if not (self.depth or self.comment):
             blank = not line.text.strip() or _HEADING.match(line.text) is not None
@@ -80,11 +80,11 @@ class Passage:
         return True
 
     def run(self) -> TextSpan:
-        """Return the text without its comments."""
+        """Return the text without comments."""
         return self.first._replace(text="\n".join(self.rows))
 
     def pieces(self) -> Iterator[TextPiece]:
-        """Yield the bytes of the rows; after a part in hex only hex can follow."""
+        """Yield the bytes of the rows; after a part in hex, only hex can follow."""
         if self._wrong:
             raise self._wrong
         if self._part:
@@ -92,7 +92,7 @@ class Passage:
         return iter([_hex(self.run())]) if self.divided else _pieces(self.run(), self.form)
 
     def divides(self) -> bool:
-        """Tell whether the rows can be read, or are wrong, whatever follows; raises BadText for too many."""
+        """Whether the rows can be read, or are wrong, whatever follows; raises BadText for too many rows."""
         if self.empty:
             return True
         if not (self._indivisible or self.depth or self.comment):
@@ -108,7 +108,7 @@ class Passage:
         return self._part is not None
 
     def restart(self) -> None:
-        """Forget the rows, whose bytes were taken."""
+        """Forget the rows, whose bytes were read."""
         self.divided = not self.empty and not self._wrong
         self.rows, self.lines, self.size, self._part, self._wrong = [], [], 0, None, None
 
@@ -123,7 +123,7 @@ class Passage:
             raise
 
     def _add(self, line: TextSpan, original: TextSpan) -> None:
-        """Add a line; an open comment is continued by opening it again in front of the line."""
+        """Add a line; an open comment continues because it is opened again before the line."""
         if not self.rows:
             self.first = line._replace(mark=self.first.mark)
         row = line.text
@@ -137,7 +137,7 @@ class Passage:
         self.empty = self.empty and not row.strip()
 
     def _maybe_base64(self, row: str) -> bool:
-        """Tell whether `//` may be digits of base64 that goes on in this line, and no comment."""
+        """Whether `//` may be base64 digits that continue in this line, rather than a comment."""
         return (self.form == "base64" or not self.empty) and _SLASHES.match(row) is not None
 
     def _around(self, found: re.Match[str]) -> str:
@@ -149,15 +149,15 @@ class Passage:
 
 
 def read_text(text: str, log: "Log | None" = None) -> Iterator[TextPiece]:
-    """Yield the bytes that a text writes; raises BadText at the first character that is none of it.
+    """Yield the bytes in a text; raises BadText at the first character that does not belong to them.
 
-    With `log`, lines that are not bytes alone are read as those of a log.
+    With `log`, lines that hold more than bytes are read as log lines.
     """
     return _whole(rows_of_text(text), "auto", log)
 
 
 def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Iterator[TextPiece]:
-    """Yield the bytes of a file in one of FORMS; `auto` takes what is not text as it is."""
+    """Yield the bytes of a file in one of FORMS; `auto` reads a file that is not text as raw bytes."""
     from io import BytesIO
 
     file = BytesIO(data)
@@ -170,7 +170,7 @@ def read_bytes(data: bytes, form: str = "auto", log: "Log | None" = None) -> Ite
 def read_file(
     file: BinaryIO, form: str = "auto", log: "Log | None" = None, *, large: int = LARGE
 ) -> Iterator[TextPiece]:
-    """Yield the same of a file, or a pipe, of any size: what is long comes in pieces of whole packets."""
+    """Yield the same for a file or a pipe of any size: a long run of bytes is split into pieces of whole packets."""
     from .runs import cut
 
     is_text, read = (True, blocks(file)) if form != "auto" else judged(file)
@@ -198,9 +198,9 @@ def _whole(rows: Iterable[Row], form: str, log: "Log | None") -> Iterator[TextPi
 
 
 def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iterator[tuple[TextPiece, bool]]:
-    """Yield the bytes that rows write, and whether more follow that belong to them.
+    """Yield the bytes in rows, and whether more bytes of the same run follow.
 
-    From `large` characters on, digits are read part by part; 0 for never.
+    Digits of more than `large` characters are read part by part; 0 means never.
     """
     source, empty = SourceText(), True
     lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)
@@ -218,7 +218,7 @@ def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iter
 
 
 class _Words:
-    """Reads what is not bytes alone as lines of a log, where that is wanted."""
+    """Reads lines that hold more than bytes as log lines, if there is a log."""
 
     def __init__(self, log: "Log | None") -> None:
         self._log = log
@@ -226,11 +226,11 @@ class _Words:
 
     @property
     def wrong(self) -> BadText | None:
-        """The first error, unless bytes were found in some line of a log."""
+        """The first error, unless some log line held bytes."""
         return None if self._log and self._log.taken else self._wrong
 
     def pieces(self, part: Passage | HexDump, more: bool) -> Iterator[TextPiece]:
-        """Yield the bytes of a part; raises BadText unless it has words, and the packets are in other lines."""
+        """Yield the bytes of a part; raises BadText unless it has words and other lines hold the packets."""
         begun = False
         try:
             for piece in part.pieces():
@@ -250,14 +250,14 @@ class _Words:
 
 
 def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[Passage | HexDump, bool]]:
-    """Yield what belongs together, and whether more of it follows; a mark on a line of its own is for what is next."""
+    """Yield lines that belong together, and whether more follow; a mark on a line of its own is for the next lines."""
     part: Passage | HexDump | None = None
     followed = False
     for line, following in _followed(lines):
         part = part or _passage(line._replace(text=""), "", form)
         if _FOLLOWED.match(line.text):
             followed = "raw" in line.text
-        if not (followed and _indents(part, line)) and part.takes(line):
+        if not (followed and _indents(part, line)) and part.accepts(line):
             if large and part.size >= large and part.divides():
                 yield part, True
                 part.restart()
@@ -271,7 +271,7 @@ def _parts(lines: Iterable[TextSpan], form: str, large: int) -> Iterator[tuple[P
 
 
 def _indents(part: Passage | HexDump, line: TextSpan) -> bool:
-    """Tell whether a line is of the other end than the lines before it."""
+    """Whether a line is of the other end than the lines before it."""
     return isinstance(part, Passage) and not part.empty and line.text[:1].isspace() != part.lines[0].text[:1].isspace()
 
 
@@ -286,7 +286,7 @@ def _followed(lines: Iterable[TextSpan]) -> Iterator[tuple[TextSpan, TextSpan]]:
 
 
 def _passage(line: TextSpan, mark: str, form: str) -> Passage:
-    """Return the passage that begins with a line; headings of other programs are blank."""
+    """Return the passage that begins with a line; headings of other programs count as blank."""
     original = line
     if _HEADING.match(line.text):
         line = line._replace(text="")
@@ -294,7 +294,7 @@ def _passage(line: TextSpan, mark: str, form: str) -> Passage:
 
 
 def _marked(line: TextSpan) -> TextSpan:
-    """Move the direction mark from the text of a line to its place."""
+    """Move the direction mark from the text of a line to the span."""
     found = _MARK.match(line.text)
     if not found:
         return line
@@ -308,7 +308,7 @@ def _pieces(run: TextSpan, form: str) -> Iterator[TextPiece]:
 
 
 def _values(run: TextSpan, form: str) -> Iterator[TextPiece | TextSpan]:
-    """Yield what a passage holds: arrays and strings, escapes, or else digits."""
+    """Yield the values in a passage: arrays and strings, escapes, or else digits."""
     if form != "base64" and opens(run):
         return statements(run, text_prefix="b" if form == "auto" else "")
     escapes = form != "base64" and run.text.lstrip().startswith("\\")
@@ -326,4 +326,4 @@ def _base64(run: TextSpan) -> TextPiece:
 _PLAIN: dict[str, Callable[[TextSpan], TextPiece]] = {"auto": digits, "hex": _hex, "base64": _base64, "escaped": bare}
 
 FORMS = (*_PLAIN, "raw")
-"""What `read_bytes` can be told to expect."""
+"""The notations that `read_bytes` can expect."""

@@ -1,4 +1,4 @@
-"""Lines of a text that is read piece by piece, so that its size does not matter."""
+"""The lines of a text, read piece by piece, so that its size does not matter."""
 
 import re
 from codecs import getincrementaldecoder
@@ -13,11 +13,11 @@ from .source import BadText
 BLOCK = 1 << 16
 """Bytes that are read at a time."""
 LOOK = 1 << 20
-"""Bytes by which a pipe is judged to be text or not; a file is judged by all of it."""
+"""Bytes that decide whether a pipe is text; a file is examined whole."""
 LONG = 1 << 18
-"""Characters of a line above which it is cut where it can be."""
+"""Characters of a line above which it is cut, if possible."""
 LONGEST = 1 << 26
-"""Characters of a line that cannot be cut."""
+"""Characters of a line that cannot be cut, at most."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 Row = tuple[str, bool]
@@ -31,33 +31,33 @@ def blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def judged(file: BinaryIO) -> tuple[bool, Iterator[bytes]]:
-    """Return whether a file is text, which has no control characters, and its blocks from the first on."""
+    """Return whether a file is text without control characters, and all of its blocks."""
     start = file.tell() if file.seekable() else None
     head, size = list[bytes](), 0
     text, rest = _Text(), blocks(file)
     for block in rest:
         head.append(block)
         size += len(block)
-        if not text.takes(block) or (size >= LOOK and start is None):
+        if not text.accepts(block) or (size >= LOOK and start is None):
             return text.good, chain(head, rest)
         if size > LOOK:
             break
     else:
         return text.ends(), iter(head)
-    good = all(map(text.takes, rest)) and text.ends()
+    good = all(map(text.accepts, rest)) and text.ends()
     file.seek(start or 0)
     return good, blocks(file)
 
 
 class _Text:
-    """Tells whether bytes are UTF-8 without control characters."""
+    """Checks whether bytes are UTF-8 without control characters."""
 
     def __init__(self) -> None:
         self.good = True
         self._decoder = getincrementaldecoder("utf-8")()
 
-    def takes(self, block: bytes, final: bool = False) -> bool:
-        """Take the next bytes."""
+    def accepts(self, block: bytes, final: bool = False) -> bool:
+        """Check the next bytes; return whether all so far are text."""
         try:
             self.good = self.good and not _CONTROL.search(self._decoder.decode(block, final))
         except UnicodeDecodeError:
@@ -65,8 +65,8 @@ class _Text:
         return self.good
 
     def ends(self) -> bool:
-        """Take the end."""
-        return self.takes(b"", True)
+        """Check the end of the file."""
+        return self.accepts(b"", True)
 
 
 def rows_of_text(text: str) -> Iterator[Row]:
@@ -75,16 +75,16 @@ def rows_of_text(text: str) -> Iterator[Row]:
 
 
 def rows(blocks: Iterable[bytes]) -> Iterator[Row]:
-    """Yield the lines of blocks; raises BadText for what is not UTF-8, and for a line that is too long."""
+    """Yield the lines of blocks; raises BadText for bytes that are not UTF-8, and for a line that is too long."""
     decoder, newlines = getincrementaldecoder("utf-8")(), IncrementalNewlineDecoder(None, True)
     lines = _Lines()
     for block, final in chain(((block, False) for block in blocks), [(b"", True)]):
         try:
             text = decoder.decode(block, final)
         except UnicodeDecodeError as error:
-            yield from lines.take(newlines.decode(error.object[: error.start].decode(), True))
+            yield from lines.add(newlines.decode(error.object[: error.start].decode(), True))
             raise lines.error(error) from None
-        yield from lines.take(newlines.decode(text, final))
+        yield from lines.add(newlines.decode(text, final))
     yield lines.last()
 
 
@@ -100,7 +100,7 @@ class _Lines:
         self._whole = False
         """Whether the line cannot be cut."""
 
-    def take(self, text: str) -> Iterator[Row]:
+    def add(self, text: str) -> Iterator[Row]:
         *ended, rest = text.split("\n")
         for row in ended:
             yield "".join([*self._held, row]), False
@@ -116,7 +116,7 @@ class _Lines:
             raise BadText(message, self._line, self._column + 1)
 
     def _part(self) -> Iterator[Row]:
-        """Yield the bytes in hex with which a long line begins."""
+        """Yield the hex digits at the beginning of a long line."""
         line = "".join(self._held)
         end = digits_end(line, begins=self._column == 0)
         if end:

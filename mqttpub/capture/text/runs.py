@@ -1,4 +1,4 @@
-"""Long runs of bytes cut at the ends of packets, so that their size does not matter."""
+"""Long runs of bytes, cut at the ends of packets, so that their size does not matter."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,18 +6,18 @@ from ...codec.stream import LostSync, Stream
 from .source import BadText, TextPiece
 
 LARGE = 1 << 16
-"""Bytes from which on a run comes in several pieces; without a packet among them, it is not MQTT."""
+"""Bytes above which a run is split; if there is no packet among them, it is not MQTT."""
 MOST_LOST = 1 << 20
 """Bytes that are read after a place where no packet can begin."""
 
 Part = tuple[TextPiece, bool]
-"""Some bytes of a run, and whether more of it follow."""
+"""Some bytes of a run, and whether more of them follow."""
 
 
 def cut(parts: Iterable[Part]) -> Iterator[TextPiece]:
-    """Yield runs as pieces of whole packets; what is left at the end of a run comes with its last piece.
+    """Yield runs as pieces of whole packets; the bytes left at the end of a run are in its last piece.
 
-    Raises BadText for a long run without a packet, and after one that cannot be cut, if there is much more of it.
+    Raises BadText for a long run without a packet, and after one in which no packet can begin any more.
     """
     run: _Run | None = None
     for piece, more in parts:
@@ -25,7 +25,7 @@ def cut(parts: Iterable[Part]) -> Iterator[TextPiece]:
             yield piece
             continue
         run = run or _Run(piece)
-        yield from run.take(piece)
+        yield from run.add(piece)
         if not more:
             yield from run.end()
             run = None
@@ -34,20 +34,20 @@ def cut(parts: Iterable[Part]) -> Iterator[TextPiece]:
 class _Run:
     def __init__(self, piece: TextPiece) -> None:
         self.piece = piece
-        """What is known of the piece that is being made."""
+        """The piece that is being built, without its bytes."""
         self.stream = Stream()
         self.fed = 0
         self.line = piece.line
-        """Where the packet begins that has not ended."""
+        """The line at which the packet in progress begins."""
         self.packets: list[bytes] = []
         self.size = 0
         self.found = False
-        """Whether a packet of a type that MQTT has was among them."""
+        """Whether one of the packets has a valid type."""
         self.rest: bytearray | None = None
-        """Bytes from the place on where no packet can begin."""
+        """The bytes after a place where no packet can begin."""
 
-    def take(self, piece: TextPiece) -> Iterator[TextPiece]:
-        """Take the next bytes and yield a piece when there is enough for one."""
+    def add(self, piece: TextPiece) -> Iterator[TextPiece]:
+        """Add the next bytes, and yield a piece if there are enough for one."""
         if self.rest is None:
             self._feed(piece.data, piece.line)
         else:
@@ -80,7 +80,7 @@ class _Run:
                 self.piece = self.piece._replace(line=line)
 
     def end(self) -> Iterator[TextPiece]:
-        """Yield what is left, if anything."""
+        """Yield the bytes that are left, if any."""
         left = self.stream.pending if self.rest is None else self.rest[:MOST_LOST]
         if data := b"".join([*self.packets, left]):
             yield self._made(data)

@@ -1,4 +1,4 @@
-"""Pasted text in which every character keeps its place."""
+"""Pasted text in which the place of every character is known."""
 
 import re
 from bisect import bisect
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class BadText(ValueError):
-    """Text that is not bytes in any known writing, and where it stops being so."""
+    """Text that is not bytes in any known notation, and the place of the first wrong character."""
 
     def __init__(self, message: str, line: int = 1, column: int = 1, source: str = "") -> None:
         super().__init__(f"line {line}, column {column}: {message}")
@@ -24,19 +24,19 @@ class TextPiece(NamedTuple):
 
     data: bytes
     line: int
-    """Where it starts."""
+    """The line at which it starts, counted from 1."""
     kind: str
-    """How it was written: hex, dump, array, escaped, base64, raw, or log for a line with other words."""
+    """The notation: hex, dump, array, escaped, base64, raw, or log for a line with other words."""
     mark: str = ""
-    """`>` or `<` when a direction mark stood before it."""
+    """`>` or `<` if a direction mark is before it."""
     start: int = 0
-    """Bytes in earlier pieces that were written together with these: a long run comes in pieces of whole packets."""
+    """Bytes in earlier pieces of the same run: a long run is split into pieces of whole packets."""
     time: int | None = None
     """Nanoseconds since 1970, where a log has a time with its date and zone."""
 
 
 class SourceText:
-    """The rows of a text that may still be asked for, with LF at the end of every one."""
+    """The rows of a text that errors may still refer to, with LF at the end of each."""
 
     def __init__(self) -> None:
         self._rows: list[_Row] = []
@@ -44,7 +44,7 @@ class SourceText:
         self._line, self._column = 1, 0
 
     def add(self, text: str, *, continued: bool = False) -> "TextSpan":
-        """Return the next row as a run; a byte order mark counts as a blank, `continued` rows do not end their line."""
+        """Add the next row and return it; a byte order mark becomes a blank, `continued` rows do not end their line."""
         start = self._starts[-1] + len(self._rows[-1].text) + 1 if self._rows else 0
         self._rows.append(_Row(text, self._line, self._column))
         self._starts.append(start)
@@ -55,11 +55,11 @@ class SourceText:
         return TextSpan(self, start, text)
 
     def forget(self) -> None:
-        """Forget all rows but the last two: those of a part that was read, before the next one and its successor."""
+        """Forget all rows but the last two, which the parser has read ahead."""
         del self._rows[:-2], self._starts[:-2]
 
     def line(self, pos: int) -> int:
-        """Return the number of the line that holds a character."""
+        """Return the number of the line with a character."""
         return self._row(pos)[0].line
 
     def error(self, pos: int, message: str) -> BadText:
@@ -78,7 +78,7 @@ class _Row(NamedTuple):
     text: str
     line: int
     column: int
-    """Characters of the line before it."""
+    """Characters of the line before this part."""
 
 
 class TextSpan(NamedTuple):
@@ -90,20 +90,20 @@ class TextSpan(NamedTuple):
     mark: str = ""
 
     def error(self, pos: int, message: str) -> BadText:
-        """Return the error for one character of the run."""
+        """Return the error for one character of the span."""
         return self.source.error(self.start + pos, message)
 
     def piece(self, data: bytes, kind: str) -> TextPiece:
-        """Return bytes as a piece that starts at the first character that is not blank."""
+        """Return bytes as a piece whose line is that of the first character that is not blank."""
         blanks = len(self.text) - len(self.text.lstrip())
         return TextPiece(data, self.source.line(self.start + blanks), kind, self.mark)
 
     def cut(self, start: int, end: int) -> "TextSpan":
-        """Return a part of the run."""
+        """Return a part of the span."""
         return self._replace(start=self.start + start, text=self.text[start:end])
 
 
 def reach(pattern: re.Pattern[str], text: str, pos: int = 0) -> int:
-    """Return where the match that begins at `pos` ends, or `pos` without one."""
+    """Return the end of the match that begins at `pos`, or `pos` if there is none."""
     found = pattern.match(text, pos)
     return found.end() if found else pos

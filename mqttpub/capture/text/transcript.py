@@ -1,7 +1,6 @@
-"""Our own output read again: JSON Lines and annotated dumps.
+"""The output of `decode` and `pub --inspect`, read again: JSON Lines and annotated dumps.
 
-`decode` and `pub --inspect` print them, with `--json` and without. Secrets are masked in both,
-and a dump leaves out what is long unless `--full`.
+Secrets are masked in both, and a dump leaves out long fields unless `--full`.
 """
 
 import json
@@ -21,22 +20,22 @@ from .annotated import DumpBlock, ShownPacket, headline, is_row
 from .source import BadText
 
 MOST_OF_A_GAP = 64
-"""Bytes of what is no packet that an event keeps."""
+"""Bytes that a gap event holds, at most."""
 LONGEST_LINE = 1 << 29
-"""Bytes of a line that are read at most."""
+"""Bytes of a line, at most."""
 _OBJECT = re.compile(r'\s*+\{\s*+"')
 _RECORD = re.compile(r'\s*+\{\s*+".*"hex"\s*+:\s*+"(?:[0-9a-fA-F]{2}|\*\*)')
 _HEX = re.compile(r"(?:[0-9a-fA-F]{2}|\*\*)*+")
 _OVERLONG = "Remaining Length does not end at its fourth byte"
 _ENDLESS = 1 << 63
-"""Bytes that no stream has."""
+"""An offset that no stream reaches."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _DIRECTIONS = {direction.value: direction for direction in Direction}
 
 
 def is_transcript(first: bytes) -> bool:
-    """Tell whether a file that begins so, some thousand bytes of it, is a transcript and no other text."""
+    """Whether a file that begins with these bytes, some thousands, is a transcript rather than another text."""
     lines = first.decode("utf-8", "replace").splitlines()
     dump = any(headline(line) and any(map(is_row, lines[at + 1 : at + 3])) for at, line in enumerate(lines))
     return dump or any(map(_RECORD.match, lines))
@@ -53,10 +52,10 @@ def lines(file: BinaryIO) -> Iterator[str]:
 
 
 def events(lines: Iterable[str]) -> Iterator[Event]:
-    """Yield the packets of a transcript, with what it does not tell of them as remarks and gaps.
+    """Yield the packets of a transcript; what it leaves out becomes remarks and gaps.
 
-    A CONNECT at the beginning of its stream begins a connection. Lines that are neither a record nor part
-    of a dump are passed over; raises BadText for a broken record, and for a text without packets.
+    A CONNECT at the beginning of its stream begins a connection. Lines that are neither a record nor part of a dump
+    are skipped. Raises BadText for a broken record, and for a text without packets.
     """
     events, held = _Events(), None
     for shown in _packets(lines):
@@ -69,7 +68,7 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
             yield from events.of(held) if held else ()
             held = shown
         else:
-            # `decode` shows each packet in both versions when nothing tells the version.
+            # `decode` shows each packet in both versions if the version is unknown.
             held = held._replace(guessed=True)
     if held is None and not events.any:
         raise BadText("no packets")
@@ -77,26 +76,26 @@ def events(lines: Iterable[str]) -> Iterator[Event]:
 
 
 def _same(one: ShownPacket, other: ShownPacket) -> bool:
-    """Tell whether two neighbours are readings of the same packet."""
+    """Whether two neighbours are readings of the same packet."""
     return one.version != other.version and one[2:3] + one[4:8] == other[2:3] + other[4:8]
 
 
 def _packets(lines: Iterable[str]) -> Iterator[ShownPacket | GapSeen | Closed | Remark]:
-    """Yield what is shown of each packet, and the other events of a capture; a blank line ends a dump."""
+    """Yield each packet as it is shown, and the other events of a capture; a blank line ends a dump."""
     block: DumpBlock | None = None
     for number, line in enumerate(lines, 1):
         found = headline(line)
         record = _OBJECT.match(line)
         if block and not (found or record) and line.strip():
-            block.take(line)
+            block.add(line)
             continue
         if block:
             yield block.shown()
         block = DumpBlock(number, found) if found else None
         if record:
             parsed = _Record(number, line)
-            if told := parsed.shown() or parsed.event():
-                yield told
+            if event := parsed.shown() or parsed.event():
+                yield event
     if block:
         yield block.shown()
 
@@ -138,7 +137,7 @@ class _Record:
         )  # fmt: skip
 
     def event(self) -> GapSeen | Closed | Remark | None:
-        """Return what a capture showed beside packets; None for what a live connection showed."""
+        """Return an event of a capture that is not a packet; None for an event of a live connection."""
         ends = self._ends()
         if ends is None:
             return None
@@ -163,7 +162,7 @@ class _Record:
     def _whole(self, name: str) -> int | None:
         value = self.members.get(name)
         if value is not None and (not isinstance(value, int) or not 0 <= value < _ENDLESS):
-            raise self._bad(f"`{name}` is no count of bytes")
+            raise self._bad(f"`{name}` is not a number of bytes")
         return value
 
     def _direction(self) -> Direction | None:
@@ -187,11 +186,11 @@ class _Record:
         try:
             return (datetime.fromisoformat(text) - _EPOCH) // _MICROSECOND * 1000
         except (TypeError, ValueError, OverflowError):
-            raise self._bad("`time` is no date and time with a zone") from None
+            raise self._bad("`time` is not a date and time with a zone") from None
 
 
 class _Events:
-    """Gives packets their connection and their place."""
+    """Assigns packets their connection and offset."""
 
     def __init__(self) -> None:
         self.ends = Endpoints(1, "", "")
@@ -200,7 +199,7 @@ class _Events:
         """Where the next packet of each direction begins."""
 
     def of(self, shown: ShownPacket) -> Iterator[Event]:
-        """Yield what a transcript tells of one packet."""
+        """Yield the events of one packet."""
         self.any = True
         if shown.ends:
             self.ends, self.next = shown.ends, {}
@@ -211,7 +210,7 @@ class _Events:
         self.next[shown.direction] = offset + shown.length
         if fault := _fault(shown):
             message = f"{fault} (line {shown.line})"
-            # Bytes that the transcript has left out or masked were all there once.
+            # Bytes that the transcript leaves out or masks were valid once.
             malformed = shown.length == len(shown.data) and not shown.masked
             data = shown.data[:MOST_OF_A_GAP]
             yield GapSeen(
@@ -228,7 +227,7 @@ class _Events:
 
 
 def _fault(shown: ShownPacket) -> str:
-    """Return why the bytes are no packet whose meaning is sure; empty when they are."""
+    """Return why the bytes are not a packet whose meaning is certain; empty if they are."""
     missing = shown.length - len(shown.data)
     if missing:
         return f"{counted(missing, 'byte is', 'bytes are')} not shown in the transcript, of {shown.length:,}"
@@ -246,7 +245,7 @@ def _fault(shown: ShownPacket) -> str:
 
 
 def _only_values(shown: ShownPacket) -> bool:
-    """Tell whether nothing but values is masked, whose bytes decide about no other field."""
+    """Whether only values are masked, whose bytes do not affect any other field."""
     decoded = decode(shown.data, shown.version, direction=shown.direction)
     secret = (leaf for leaf in decoded.root.leaves() if leaf.kind == "secret")
     return set(shown.masked) <= {at for leaf in secret for at in range(leaf.span.start + leaf.prefix, leaf.span.stop)}

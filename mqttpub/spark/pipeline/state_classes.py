@@ -122,7 +122,7 @@ def _table() -> dict[str, StateClass]:
             ("capture/guessed-connection", mqtt_connection.GuessedConnection,
              "connection guess held level opener released settings settled slot"),
             ("capture/guess", evidence.Guess,
-             "client client_because deciding errors layout most_packets packets right size telling versions"),
+             "client client_because deciding different errors layout most_packets packets right size versions"),
             ("capture/flow-table", tcp_connections.FlowTable,
              "_closed _counts _old max_closed max_flows number recent"),
             ("capture/ip-reassembler", ip.IpReassembler, "_complete _cost _skipped _waiting max_fragments"),

@@ -275,7 +275,7 @@ def test_the_packet_that_waits_longest_makes_room_for_others_and_what_follows_is
     assert [(each.ends.number, each.length, each.malformed) for each in gaps] == [(1, len(long), False)]
     assert gaps[0].message == (
         f"no room for a PUBLISH of {len(long):,} bytes: more than 10,000 bytes wait for others in all connections; "
-        f"reading goes on at its end, offset {gaps[0].offset + len(long):,}"
+        f"reading continues at its end, offset {gaps[0].offset + len(long):,}"
     )
     for number, last in ((1, publish()), (2, more), (3, more)):
         assert seen([each for each in found if each.ends.number == number], CLIENT)[-1] == last
@@ -343,7 +343,7 @@ def test_a_remaining_length_of_five_bytes_ends_the_direction() -> None:
     found = opened().send(CLIENT, PINGREQ + wrong, PINGREQ).send(SERVER, PINGRESP).events()
     (gap,) = gaps(found)
     assert (gap.offset, gap.length, gap.malformed, gap.data) == (19, None, True, wrong[:64])
-    assert gap.message == "Remaining Length does not end at its fourth byte; nothing behind it is read"
+    assert gap.message == "Remaining Length does not end at its fourth byte; nothing after it is read"
     assert seen(found, CLIENT) == [CONNECTS[V5], PINGREQ]
     assert seen(found, SERVER) == [CONNACKS[V5], PINGRESP]
 
@@ -357,7 +357,7 @@ def test_a_packet_above_the_largest() -> None:
     found = opened().send(CLIENT, publish(bytes(100)), PINGREQ).events(max_packet=50)
     (gap,) = gaps(found)
     assert (gap.malformed, gap.length) == (False, None)
-    assert gap.message == "a PUBLISH of 108 bytes, but 50 are allowed; nothing behind it is read"
+    assert gap.message == "a PUBLISH of 108 bytes, but 50 are allowed; nothing after it is read"
 
 
 # gaps
@@ -372,7 +372,7 @@ def test_a_gap_within_a_packet_ends_where_the_packet_ends() -> None:
     assert gap.data == packet[:64]
     assert gap.message == (
         "300 bytes are missing from the capture, within a PUBLISH of 1,011 bytes; "
-        "reading goes on at its end, offset 1,028"
+        "reading continues at its end, offset 1,028"
     )
     assert seen(found, CLIENT) == [CONNECTS[V5], PINGREQ]
 
@@ -406,7 +406,7 @@ def test_after_a_gap_that_hides_a_header_three_packets_have_to_follow_one_anothe
     (gap,) = gaps(script.events())
     assert (gap.offset, gap.length, gap.record) == (19, 116, 5)
     assert gap.message == (
-        "100 bytes are missing from the capture; reading goes on where 3 packets follow one another, offset 135"
+        "100 bytes are missing from the capture; reading continues where 3 packets follow one another, offset 135"
     )
     assert seen(script.events(), CLIENT)[2:] == [publish(b"x")] * 3
 
@@ -423,7 +423,7 @@ def test_one_packet_is_enough_that_fills_a_segment() -> None:
     assert [each.message for each in gaps(found)] == [
         (
             "100 bytes are missing from the capture; "
-            "reading goes on where 1 packet and a segment begin and end together, offset 117"
+            "reading continues where 1 packet and a segment begin and end together, offset 117"
         )
     ]
     assert seen(found, CLIENT)[1:] == [publish()]
@@ -516,7 +516,7 @@ def test_a_beginning_within_a_packet(version: Version) -> None:
     found = script.events()
     (gap,) = gaps(found)
     assert (gap.offset, gap.length, gap.data) == (0, len(packet) - 50, packet[50:114])
-    assert gap.message.startswith("the capture begins within the connection; reading goes on where 3 packets follow")
+    assert gap.message.startswith("the capture begins within the connection; reading continues where 3 packets follow")
     assert [each.version for each in found if isinstance(each, PacketSeen)] == [version] * 3
 
 
@@ -551,8 +551,8 @@ def test_some_packets_tell_the_client(end: Direction, data: bytes, client: Direc
     ("port", "client_port", "why"),
     [
         (8883, 9000, "port 8883 is a server's"),
-        (4711, 50_000, "port 4711 is no client's"),
-        (4711, 4712, "nothing tells whether 10.0.0.1:4712 or 10.0.0.2:4711 is the client"),
+        (4711, 50_000, "port 4711 is not a client's"),
+        (4711, 4712, "nothing shows whether 10.0.0.1:4712 or 10.0.0.2:4711 is the client"),
     ],
 )
 def test_ports_tell_the_client(port: int, client_port: int, why: str) -> None:
@@ -586,7 +586,7 @@ def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     pings = [PINGREQ] * 20
     script = Script(flow(1883, opened=False)).send(CLIENT, b"".join(pings)).send(CLIENT, publish(version=V311))
     found = script.events()
-    assert "nothing tells the version so far, 5.0 is assumed" in remarks(found)[0]
+    assert "nothing shows the version so far, 5.0 is assumed" in remarks(found)[0]
     assert "version 3.1.1 guessed from 21 packets" in remarks(found)[1]
     assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5] * 20 + [V311]
 
@@ -739,7 +739,7 @@ def test_more_is_missing_than_the_packet_has() -> None:
     script = opened().send(CLIENT, packet[:50]).miss(CLIENT, 10).send(CLIENT, packet[60:70]).miss(CLIENT, 50)
     (gap,) = gaps(script.send(CLIENT, publish()).events())
     assert (gap.offset, gap.length) == (17, 120)
-    assert gap.message.startswith("60 bytes are missing from the capture in 2 places; reading goes on where 1 packet")
+    assert gap.message.startswith("60 bytes are missing from the capture in 2 places; reading continues where 1 packet")
 
 
 def test_what_began_before_the_window_and_ends_in_a_gap() -> None:

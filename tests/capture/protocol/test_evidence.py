@@ -106,11 +106,11 @@ def guessed(*packets: bytes, versions: frozenset[Version] = VERSIONS) -> Guess:
 )
 def test_the_version_with_the_fewest_errors_wins(packets: list[bytes], version: Version, telling: int) -> None:
     guess = guessed(*packets)
-    assert (guess.version, guess.telling) == (version, telling)
+    assert (guess.version, guess.different) == (version, telling)
 
 
 def test_how_it_came_about_is_said() -> None:
-    assert guessed(PINGREQ).why == "nothing tells the version so far, 5.0 is assumed"
+    assert guessed(PINGREQ).why == "nothing shows the version so far, 5.0 is assumed"
     assert guessed(publish(version=V311)).why == (
         "version 3.1.1 guessed from 1 packet; without an error are 0 in 5.0, 1 in 3.1.1, 1 in 3.1"
     )

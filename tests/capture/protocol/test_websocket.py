@@ -451,8 +451,7 @@ def test_a_gap_in_a_header_ends_the_direction() -> None:
     (gap,) = gaps(script.events())
     assert (gap.malformed, gap.length, gap.offset) == (False, None, 17)
     assert gap.message == (
-        "10 bytes are missing from the capture, a header of a WebSocket frame with them; "
-        "nothing behind that can be read"
+        "10 bytes are missing from the capture, a header of a WebSocket frame with them; nothing after that can be read"
     )
 
 

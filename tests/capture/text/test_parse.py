@@ -424,7 +424,7 @@ def test_pieces(text: str, expected: list[tuple[str, int, str]]) -> None:
         ("\\x3", (1, 3), "'3' is a lone digit, where a byte has two"),
         ("\\x", (1, 3), "the text ends where a hex digit should stand"),
         ("\\x30\\", (1, 5), "a backslash ends the text"),
-        (r"'\q'", (1, 2), "'q' after a backslash is no escape"),
+        (r"'\q'", (1, 2), "'q' after a backslash is not an escape"),
         (r"'\400'", (1, 2), "an octal number above 377 stands where a byte should stand"),
         ("'\\x30\ud800'", (1, 6), r"'\ud800' has no bytes in UTF-8"),
         ('"\\x30', (1, 1), "the string is not closed"),

@@ -209,7 +209,7 @@ def test_a_dump_takes_no_more_bytes_than_its_headline_tells() -> None:
     assert found
     block = DumpBlock(1, found)
     for at in range(0, 800, 8):
-        block.take(f"{at:04x}  30 06 00 01 61 00 ** 69  ")
+        block.add(f"{at:04x}  30 06 00 01 61 00 ** 69  ")
     assert len(block.data) == 16
     assert block.shown()[5:8] == (bytes.fromhex("3006000161002a69 30"), (6,), 9)
 
@@ -237,15 +237,15 @@ def test_times_are_exact() -> None:
         (line(hex="30 06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(hex="3*06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(length=9), (1, 1), "`length` is 9, but `hex` has 8 bytes"),
-        (line(length="8"), (1, 1), "`length` is no count of bytes"),
-        (line(offset=-1), (1, 1), "`offset` is no count of bytes"),
-        (line(offset=10**30), (1, 1), "`offset` is no count of bytes"),
+        (line(length="8"), (1, 1), "`length` is not a number of bytes"),
+        (line(offset=-1), (1, 1), "`offset` is not a number of bytes"),
+        (line(offset=10**30), (1, 1), "`offset` is not a number of bytes"),
         (line(direction="up"), (1, 1), "`direction` is neither `client` nor `server`"),
         (line(direction=[]), (1, 1), "`direction` is neither `client` nor `server`"),
         (line(version="6"), (1, 1), "`version` is none of 3.1, 3.1.1 and 5.0"),
-        (line(time="yesterday"), (1, 1), "`time` is no date and time with a zone"),
-        (line(time="2023-11-14T22:13:20"), (1, 1), "`time` is no date and time with a zone"),
-        (line(time=17), (1, 1), "`time` is no date and time with a zone"),
+        (line(time="yesterday"), (1, 1), "`time` is not a date and time with a zone"),
+        (line(time="2023-11-14T22:13:20"), (1, 1), "`time` is not a date and time with a zone"),
+        (line(time=17), (1, 1), "`time` is not a date and time with a zone"),
     ],
 )
 def test_broken_records_are_refused(text: str, place: tuple[int, int], message: str) -> None:
