@@ -1,6 +1,6 @@
 """Packets and values with a name: bytes, and what they must be read as.
 
-Each `*.toml` beside this file holds `[[vector]]` tables:
+Each `*.toml` beside this file holds `[[vector]]` tables, or `[[table]]`s: keys that all its `vectors` share. The keys:
 
     name        what it shows
     source      where it was seen, if it is not ours
@@ -110,11 +110,16 @@ def settled(packet: Packet, version: Version) -> Packet:
 def _rows() -> list[dict[str, Any]]:
     rows = []
     for path in sorted(HERE.glob("*.toml")):
-        for row in tomllib.loads(path.read_text(encoding="utf-8"))["vector"]:
+        for row in _rows_of(tomllib.loads(path.read_text(encoding="utf-8"))):
             if unknown := row.keys() - _KEYS:
                 raise ValueError(f"{path.name}, {row.get('name')}: {', '.join(sorted(unknown))}")
             rows.append(row)
     return rows
+
+
+def _rows_of(file: dict[str, Any]) -> list[dict[str, Any]]:
+    tables = [table | row for table in file.get("table", []) for row in table.pop("vectors")]
+    return [*tables, *file.get("vector", [])]
 
 
 def _value(row: dict[str, Any]) -> Value:
