@@ -42,6 +42,8 @@ class Receiver:
         """Packet Identifiers of QoS 2 messages whose PUBREL has not come."""
         self._pubacks = 0
         """Number of PUBACK packets in the output."""
+        self._has_unflushed = False
+        """Whether the store was given something since it was flushed."""
 
     @property
     def unanswered(self) -> int:
@@ -50,8 +52,9 @@ class Receiver:
 
     def take_output(self) -> bytes:
         """Flush the store, then return the packets to write and forget them."""
-        if self.store:
+        if self.store and self._has_unflushed:
             self.store.flush()
+            self._has_unflushed = False
         data = b"".join(self._output)
         self._output.clear()
         self._pubacks = 0
@@ -59,6 +62,7 @@ class Receiver:
 
     def receive(self, packet: Packet, data: bytes, time_ns: int) -> None:
         """Take a PUBLISH or a PUBREL, `data` being its bytes, and put its acknowledgement into the output."""
+        self._has_unflushed = True
         _ANSWERS[type(packet)](self, packet, data, time_ns)
 
     def _publish(self, packet: Any, data: bytes, time_ns: int) -> None:
