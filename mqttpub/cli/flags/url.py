@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from ...live.net.urls import authority, decoded_text, shown_path
+from ...live.net.urls import authority, decoded_text, shown_path, split
 from .base import Flag, origin, rank
 
 SCHEMES = ("mqtt", "mqtts", "ws", "wss")
@@ -33,16 +33,11 @@ def parse(text: str) -> Url:
 
     Raises ValueError with a message that does not repeat the URL, since it may hold a password.
     """
-    scheme, found, rest = text.partition("://")
-    protocol = scheme.lower()
-    if not found or protocol not in SCHEMES:
-        raise ValueError(f"it does not begin with any of {', '.join(f'{each}://' for each in SCHEMES)}")
-    place, slash, path = rest.partition("/")
-    parts = authority(place)
+    protocol, place, path = split(text, SCHEMES)
+    is_http = protocol in HTTP
     return Url(
-        protocol, parts.host, parts.port, parts.username, parts.password,
-        topic=decoded_text(path, "topic") or None if protocol not in HTTP else None,
-        path=slash + path if slash and protocol in HTTP else None,
+        protocol=protocol, host=place.host, port=place.port, username=place.username, password=place.password,
+        topic=None if is_http else decoded_text(path[1:], "topic") or None, path=(path or None) if is_http else None,
     )  # fmt: skip
 
 

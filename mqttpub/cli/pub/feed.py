@@ -1,9 +1,9 @@
 """The source of a Publisher for a request, with its outbox if there is one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from itertools import chain, islice, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -20,6 +20,8 @@ from .request import PublishRequest
 
 if TYPE_CHECKING:
     from ...live.publish.outbox import Outbox
+    from .lines import Template
+    from .messages import Pieces
 
 SESSION_EXPIRY = SESSION_EXPIRY_INTERVAL.id
 KEPT_SESSION_S = 86_400
@@ -68,32 +70,38 @@ def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") 
 
 
 def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outbox: "Outbox | None") -> MessageSource:
+    from .messages import Lines
+
     parse = _parse(request, target, report)
     earlier = _earlier(outbox, target.version) if outbox is not None else iter(())
-    alike = hasattr(parse, "batch") and request.packets[0].qos == 0
+    # Nobody needs the outcome of each message, so they can be written at once.
+    in_batches = not (request.json or request.inspect or request.bulk.rate or outbox is not None)
     descriptor = standard_input().fileno()
     try:
-        if alike and not (request.json or request.inspect or request.bulk.rate or outbox is not None):
+        if in_batches and isinstance(parse, Lines) and request.packets[0].qos == 0:
             return Batched(descriptor, parse)
         return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
 
 
-def _parse(request: PublishRequest, target: Target, report: OutcomeReport) -> Any:
+def _parse(request: PublishRequest, target: Target, report: OutcomeReport) -> "Pieces":
+    """Return the function that makes messages of what is read from standard input."""
     from .messages import LineFormat, Lines, Objects, Pieces
 
     bulk = request.bulk
     line_format = LineFormat(
-        request.packets[0], target.version, bulk.delimiter, request.convert,
-        _template(target) if bulk.template else None, request.force, report.warn, bulk.require_subscribers,
+        packet=request.packets[0], version=target.version, delimiter=bulk.delimiter, convert=request.convert,
+        template=_template(target) if bulk.template else None, force=request.force, warn=report.warn,
+        needs_ack=bulk.require_subscribers,
     )  # fmt: skip
     if bulk.kind == "jsonl":
         return Objects(line_format, report.bad_line)
     return (Pieces if line_format.convert or line_format.template else Lines)(line_format, report.bad_line)
 
 
-def _template(target: Target) -> Any:
+def _template(target: Target) -> "Callable[[str | bytes], Template]":
+    """Return the constructor of templates for a connection."""
     from .lines import Template
 
     connect = target.connect

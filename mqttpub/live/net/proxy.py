@@ -9,7 +9,7 @@ from .http_connect import connect_http
 from .socks import connect_socks4, connect_socks5
 from .target import Target
 from .transport import authority
-from .urls import authority as parts_of
+from .urls import split
 
 CONNECT = {"socks5h": connect_socks5, "socks5": connect_socks5, "socks4": connect_socks4, "http": connect_http}
 """The handshake of each scheme of a proxy's URL."""
@@ -36,11 +36,7 @@ class Proxy(NamedTuple):
 
 def parse(url: str) -> Proxy:
     """Return what a URL says; raises ValueError without the URL, for it may hold a password."""
-    scheme, found, rest = url.partition("://")
-    scheme = scheme.lower()
-    if not found or scheme not in CONNECT:
-        raise ValueError(f"it does not begin with any of {', '.join(f'{each}://' for each in CONNECT)}")
-    parts = parts_of(rest.partition("/")[0])
+    scheme, parts, _ = split(url, CONNECT)
     password = None if parts.password is None else _text(parts.password)
     return Proxy(
         scheme=scheme, host=parts.host, port=parts.port or PORTS[scheme], username=parts.username or None,

@@ -5,6 +5,7 @@ Spark. The messages never repeat a text that may hold a password. `urllib.parse.
 line breaks and tabs in silence, ends a topic at ? and #, and accepts % without hexadecimal digits.
 """
 
+from collections.abc import Iterable
 from string import ascii_letters, digits
 from typing import NamedTuple
 
@@ -22,6 +23,19 @@ class Authority(NamedTuple):
     port: int | None = None
     username: str | None = None
     password: bytes | None = None
+
+
+def split(text: str, schemes: Iterable[str]) -> tuple[str, Authority, str]:
+    """Return scheme, authority and path of a URL, the path with its slash and still encoded.
+
+    Raises ValueError, without the URL, for a scheme that is not among `schemes` and for a wrong authority.
+    """
+    scheme, found, rest = text.partition("://")
+    scheme = scheme.lower()
+    if not found or scheme not in schemes:
+        raise ValueError(f"it does not begin with any of {', '.join(f'{each}://' for each in schemes)}")
+    place, slash, path = rest.partition("/")
+    return scheme, authority(place), slash + path
 
 
 def authority(text: str) -> Authority:

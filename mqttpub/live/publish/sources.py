@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
 from .outgoing import Message
@@ -239,10 +239,20 @@ class Streamed:
         return 0.0
 
 
+class PayloadLines(Protocol):
+    """Turns bytes into messages, one by one or as a batch."""
+
+    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+        """Return the messages that a chunk completes, and the offset after them."""
+
+    def batch(self, chunk: bytes) -> PayloadBatch:
+        """Return the payloads that a chunk completes."""
+
+
 class Batched(Streamed):
     """QoS 0 messages from a descriptor, sent in batches because nobody needs the outcome of each."""
 
-    def __init__(self, descriptor: int, lines: Any) -> None:
+    def __init__(self, descriptor: int, lines: PayloadLines) -> None:
         super().__init__(descriptor, lines)
         self._lines = lines
         self._batches: deque[PayloadBatch] = deque()
