@@ -10,14 +10,15 @@ import click
 
 from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
+from ...spec.properties import WILL
 from ...spec.versions import Version
 from ..flags.base import Command, Flag
 from ..flags.fields import NAMES, field_flag, field_key
 from ..flags.payload import payload, payload_options
-from ..flags.properties import chosen_properties, dashed, property_flags
+from ..flags.properties import chosen_properties, dashed, options_of, property_flags
 from ..flags.types import VERSION, NumberType
 from ..flags.will import group_options, will
-from ..screen import screen_flags
+from ..registry import add_screen_flags
 
 FORMATS = ("hex", "raw", "base64", "c")
 MOST_JSON_BYTES = 1 << 29
@@ -148,14 +149,19 @@ class Encode(click.Group):
 
 def packet_command(cls: type[Packet]) -> click.Command:
     """Return the subcommand that builds one packet type."""
-    flags: list[click.Parameter] = [*packet_flags(cls), *property_flags(cls.name, alone=True)]
-    flags += [
+    properties = property_flags(cls.name, alone=True)
+    own: list[Flag] = [
+        *packet_flags(cls),
         Flag(["-V", "--mqtt-version"], aliases=("--protocol-version",), type=VERSION, default="5",
              show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5."),
         Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, right or wrong."),
         *output_options(),
-        *screen_flags(),
     ]  # fmt: skip
+    for flag in own:
+        # All flags of a packet with properties need more than two screens.
+        flag.common = bool(properties) and flag.name not in options_of(WILL)
+    for flag in properties:
+        flag.group = "Properties"
 
     def callback(**given: Any) -> int:
         return encode(
@@ -164,10 +170,12 @@ def packet_command(cls: type[Packet]) -> click.Command:
 
     doc = cls.__doc__ or ""
     text = f"Build a {cls.name} ({cls.section}).\n\n{doc}"
-    return Command(cls.name.lower(), params=flags, callback=callback, help=text, short_help=doc)
+    command = Command(cls.name.lower(), params=[*own, *properties], callback=callback, help=text, short_help=doc)
+    add_screen_flags(command)
+    return command
 
 
-def output_options() -> list[click.Parameter]:
+def output_options() -> list[Flag]:
     """Return the options for the output."""
     return [
         Flag(["--format", "form"], type=click.Choice(FORMATS), default="hex", show_default=True, help="Output format."),

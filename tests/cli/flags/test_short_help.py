@@ -3,9 +3,14 @@
 import pytest
 from click.testing import CliRunner
 
+from mqttpub.cli.commands.encode import packet_flags
 from mqttpub.cli.flags.base import Flag, has_short_help
+from mqttpub.cli.flags.properties import options_of
 from mqttpub.cli.main import program
 from mqttpub.cli.registry import COMMANDS, load
+from mqttpub.spec.declare import Packet
+from mqttpub.spec.packets import PACKETS
+from mqttpub.spec.properties import WILL
 
 LINES = 2 * 24
 """Rows of two screens of a terminal, the row of the prompt included."""
@@ -60,3 +65,14 @@ def test_the_short_help_of_pub_ends_with_three_examples_with_flags_that_it_has()
 
 def test_a_command_without_common_flags_has_one_help() -> None:
     assert "--help-all" not in shown("broker", "--help")
+
+
+@pytest.mark.parametrize("cls", PACKETS.values(), ids=lambda cls: cls.name)
+def test_the_short_help_of_a_packet_has_its_fields(cls: type[Packet]) -> None:
+    words = ("encode", cls.name.lower())
+    short = shown(*words, "--help")
+    assert len(short.splitlines()) < LINES
+    fields = [each for flag in packet_flags(cls) if flag.name not in options_of(WILL) for each in flag.shown()]
+    assert {*fields, "--inspect"} <= names(short)
+    if "More flags: --help-all" in short:
+        assert "--user-property" in names(shown(*words, "--help-all")) - names(short)
