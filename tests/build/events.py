@@ -1,4 +1,4 @@
-"""Builds the events of conversations: who sends what, when."""
+"""Builds the events of a dialog between client and server: who sends what, when."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -38,7 +38,7 @@ CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 ALIAS = 0x23
 
 
-class Talk:
+class Dialog:
     """A connection; each call says the next thing on it, some time after the last."""
 
     def __init__(self, number: int = 1, version: Version = Version.V5, *, time: int = START, record: int = 0) -> None:
@@ -49,7 +49,7 @@ class Talk:
         self.offsets: dict[Direction | None, int] = {}
         self.events: list[Event] = []
 
-    def says(self, direction: Direction | None, *packets: Packet | bytes, after: int = MS) -> "Talk":
+    def says(self, direction: Direction | None, *packets: Packet | bytes, after: int = MS) -> "Dialog":
         """Send packets, one after the other."""
         for packet in packets:
             self.step(after)
@@ -61,15 +61,17 @@ class Talk:
             )
         return self
 
-    def client(self, *packets: Packet | bytes, after: int = MS) -> "Talk":
+    def client(self, *packets: Packet | bytes, after: int = MS) -> "Dialog":
         """Send packets from the client."""
         return self.says(CLIENT, *packets, after=after)
 
-    def server(self, *packets: Packet | bytes, after: int = MS) -> "Talk":
+    def server(self, *packets: Packet | bytes, after: int = MS) -> "Dialog":
         """Send packets from the server."""
         return self.says(SERVER, *packets, after=after)
 
-    def gap(self, direction: Direction | None, length: int | None, message: str, *, malformed: bool = False) -> "Talk":
+    def gap(
+        self, direction: Direction | None, length: int | None, message: str, *, malformed: bool = False
+    ) -> "Dialog":
         """Lose bytes."""
         self.step(MS)
         offset = self.offsets.get(direction, 0)
@@ -78,13 +80,13 @@ class Talk:
         )
         return self
 
-    def closes(self, direction: Direction | None, how: str = "FIN") -> "Talk":
+    def closes(self, direction: Direction | None, how: str = "FIN") -> "Dialog":
         """Close the connection."""
         self.step(MS)
         self.events.append(Closed(self.ends, self.time, self.record, direction, how))
         return self
 
-    def remark(self, message: str) -> "Talk":
+    def remark(self, message: str) -> "Dialog":
         """Remark something."""
         self.step(MS)
         self.events.append(Remark(self.ends, self.time, self.record, None, message))
@@ -157,7 +159,7 @@ def counted(events: Iterable[Event]) -> Statistics:
 def talks(draw: st.DrawFn) -> list[Event]:
     """Return any events of two connections, packets right and wrong, in any order."""
     version = draw(versions)
-    both = [Talk(number, version) for number in (1, 2)]
+    both = [Dialog(number, version) for number in (1, 2)]
     events: list[Event] = []
     for _ in range(draw(st.integers(0, 14))):
         talk = draw(st.sampled_from(both))
@@ -187,9 +189,9 @@ def message(qos: int, packet_id: int | None = None) -> Publish:
     return Publish(topic="request", qos=qos, packet_id=packet_id, properties=REQUEST, payload=text)
 
 
-def walkthrough() -> Talk:
+def walkthrough() -> Dialog:
     """Return three messages of QoS 0, 1 and 2, nobody subscribing; the bytes are those of the EMQX walkthrough."""
-    talk = Talk()
+    talk = Dialog()
     talk.client(Connect(client_id="mqttx_0c668d0d", keep_alive=30)).server(Connack(), after=41 * MS)
     talk.client(message(0)).client(message(1, 25674)).server(bytes.fromhex("4004644a1000"), after=39 * MS)
     talk.client(message(2, 4546)).server(bytes.fromhex("500411c21000"), after=40 * MS)
@@ -200,19 +202,19 @@ def walkthrough() -> Talk:
 def redelivered() -> list[Event]:
     """Return a QoS 2 message that a lost connection interrupts, and the connection that settles it."""
     told = Publish(topic="meters/7/kWh", qos=2, packet_id=9, payload=b"1024")
-    first = Talk(1).client(Connect(client_id="meter-7", clean_start=False)).server(Connack())
+    first = Dialog(1).client(Connect(client_id="meter-7", clean_start=False)).server(Connack())
     first.client(told).server(Pubrec(packet_id=9)).client(Pubrel(packet_id=9))
     first.client(told.replace(qos=1, packet_id=10)).closes(None, "RST")
-    second = Talk(2, time=first.time or 0, record=first.record)
+    second = Dialog(2, time=first.time or 0, record=first.record)
     second.client(Connect(client_id="meter-7", clean_start=False)).server(Connack(session_present=True), after=5 * MS)
     second.client(Pubrel(packet_id=9)).server(Pubcomp(packet_id=9), after=12 * MS)
     second.client(told.replace(qos=1, packet_id=10, dup=True)).server(Puback(packet_id=10), after=14 * MS)
     return [*first.events, *second.closes(CLIENT).events]
 
 
-def aliased() -> Talk:
+def aliased() -> Dialog:
     """Return the same alias in both directions with two meanings, and one that was never set."""
-    talk = Talk()
+    talk = Dialog()
     talk.client(Connect(client_id="a", properties=(Property(0x22, 5),))).server(
         Connack(properties=(Property(0x22, 5),))
     )
@@ -225,9 +227,9 @@ def aliased() -> Talk:
     return talk.server(Publish(topic="", properties=seven, payload=b"7"))
 
 
-def subscribed() -> Talk:
+def subscribed() -> Dialog:
     """Return SUBSCRIBE with several filters, a gap, a refused message, UNSUBSCRIBE."""
-    talk = Talk().client(Connect(client_id="panel\x1b[2J", keep_alive=10)).server(Connack())
+    talk = Dialog().client(Connect(client_id="panel\x1b[2J", keep_alive=10)).server(Connack())
     wanted = ("sensors/+/temperature", "$share/panels/alarms/#", "secret/#")
     talk.client(Subscribe(packet_id=1, subscriptions=tuple(Subscription(filter=each, qos=1) for each in wanted)))
     talk.server(Suback(packet_id=1, reason_codes=(1, 0, 0x87)))

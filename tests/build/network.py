@@ -30,7 +30,7 @@ class Spoken(NamedTuple):
     """The places of the bytes that the capture does not hold."""
 
 
-class Talk:
+class SimulatedConnection:
     """A connection of which both sides send a stream, in segments that a receiver acknowledges."""
 
     def __init__(
@@ -123,7 +123,7 @@ class Captured(NamedTuple):
     """A capture and what was said in it."""
 
     records: list[Record]
-    talks: list[Talk]
+    talks: list[SimulatedConnection]
 
 
 streams = st.binary(min_size=2, max_size=300).map(lambda stream: b"\x10" + stream)
@@ -139,7 +139,7 @@ def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tup
         options = draw(st.sampled_from((b"", TIMESTAMPS)))
         wire = Wire(draw(st.sampled_from((4, 6))), isn=isn, port=50_000 + number, options=options)
         opened = draw(st.booleans())
-        talks.append(Talk(random, wire, draw(st.tuples(streams, streams)), trouble, opened=opened))
+        talks.append(SimulatedConnection(random, wire, draw(st.tuples(streams, streams)), trouble, opened=opened))
     queues = [talk.packets() for talk in talks]
     records: list[Record] = []
     while queues:

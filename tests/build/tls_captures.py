@@ -22,7 +22,7 @@ class Captured(NamedTuple):
     keylog: Path
 
 
-class Talk:
+class TlsScript:
     """Two ends that have shaken hands; what they say goes through TLS into segments."""
 
     def __init__(self, folder: Path, ca: Authority, *, alpn: str = "", maximum: str = "TLSv1_3") -> None:
@@ -48,7 +48,7 @@ class Talk:
                     self.ends[end].do_handshake()
                 self._sent(end)
 
-    def say(self, end: Direction, *parts: bytes) -> "Talk":
+    def say(self, end: Direction, *parts: bytes) -> "TlsScript":
         """Say something: each part is a TLS record of its own, all of them are one segment."""
         for part in parts:
             self.ends[end].write(part)

@@ -10,7 +10,7 @@ from mqttpub.spec.packets import Connect
 from mqttpub.spec.versions import Version
 from tests.build.containers import Packet, Pcapng
 from tests.build.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, Link, Wire, ipv4, ipv6
-from tests.build.network import Talk, Trouble
+from tests.build.network import SimulatedConnection, Trouble
 from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, PINGRESP, puback, publish
 
 TROUBLES = (
@@ -64,7 +64,7 @@ def troubled(draw: st.DrawFn) -> bytes:
         port = 50_000 + draw(st.sampled_from((number, 0)))
         wire = Wire(draw(st.sampled_from((4, 6))), isn=isn, port=port, options=options)
         streams = draw(spoken(CONNECTS[version], version)), draw(spoken(CONNACKS[version], version))
-        talk = Talk(random, wire, streams, trouble, opened=draw(st.sampled_from((True, True, False))))
+        talk = SimulatedConnection(random, wire, streams, trouble, opened=draw(st.sampled_from((True, True, False))))
         own = random.sample(links, draw(st.sampled_from((1, 1, 2))))
         queues.append((_with_ends(talk, wire, draw(st.sampled_from((0, FIN, RST, SYN)))), own))
     others = iter([[packet] for packet in _OTHERS] * draw(st.integers(0, 3)))
@@ -72,7 +72,7 @@ def troubled(draw: st.DrawFn) -> bytes:
     return _merged(queues, random, draw(st.sampled_from("<>")))
 
 
-def _with_ends(talk: Talk, wire: Wire, flag: int) -> Iterator[list[bytes]]:
+def _with_ends(talk: SimulatedConnection, wire: Wire, flag: int) -> Iterator[list[bytes]]:
     yield from talk.packets()
     if flag:
         for side in (0, 1):

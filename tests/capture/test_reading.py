@@ -20,7 +20,7 @@ from tests.build.certificates import Authority
 from tests.build.frames import FIN, Wire, pcap, records
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
 from tests.build.recording import dumpcap
-from tests.build.tls_captures import Captured, Talk
+from tests.build.tls_captures import Captured, TlsScript
 
 # made here
 
@@ -105,7 +105,7 @@ def test_why_tls_was_not_read_to_the_end_is_there_to_be_shown(tmp_path: Path, mo
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Captured:
     ca = Authority(tmp_path_factory.mktemp("ca"))
-    talk = Talk(tmp_path_factory.mktemp("secured"), ca)
+    talk = TlsScript(tmp_path_factory.mktemp("secured"), ca)
     return (
         talk.say(CLIENT, CONNECTS[V5])
         .say(SERVER, CONNACKS[V5])

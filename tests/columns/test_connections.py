@@ -16,7 +16,7 @@ from mqttpub.columns.schema import CONNECTIONS
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Event, PacketSeen
-from tests.build.events import MS, START, Talk, talks
+from tests.build.events import MS, START, Dialog, talks
 from tests.columns.packet_rows import batches, rows
 
 
@@ -31,10 +31,10 @@ def added(found: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, An
     return made + rows(connections.finish())
 
 
-def full() -> Talk:
+def full() -> Dialog:
     """Return a connection with all that a row tells."""
     will = None
-    talk = Talk().client(
+    talk = Dialog().client(
         Connect(client_id="c", keep_alive=30, clean_start=False, username="u", password=b"p", will=will)
     )
     talk.server(Connack(session_present=True))
@@ -69,7 +69,7 @@ def test_batches_change_nothing() -> None:
 
 def test_a_connection_that_is_over_is_told_at_once() -> None:
     connections = Connections()
-    frames = of_events(Talk().client(Connect(client_id="c")).closes(None, "RST").events)
+    frames = of_events(Dialog().client(Connect(client_id="c")).closes(None, "RST").events)
     assert connections.add(decode(frames), frames)["closed_how"].to_pylist() == ["RST"]
     assert len(connections.finish()) == 0
 
@@ -82,7 +82,7 @@ def test_a_connection_is_over_when_both_ends_closed() -> None:
 
 
 def test_one_end_may_close_first() -> None:
-    talk = Talk().client(Connect(client_id="c")).closes(Direction.SERVER)
+    talk = Dialog().client(Connect(client_id="c")).closes(Direction.SERVER)
     connections = Connections()
     frames = of_events(talk.events)
     assert len(connections.add(decode(frames), frames)) == 0

@@ -20,7 +20,7 @@ from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
-from tests.build.events import Talk, talks
+from tests.build.events import Dialog, talks
 from tests.columns.packet_rows import batches, rows, told
 from tests.paths import CAPTURES as SHIPPED_CAPTURES
 
@@ -64,7 +64,7 @@ def told_by(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def test_a_finding_is_told_with_its_packet() -> None:
-    talk = Talk().client(Connect(client_id="c")).server(Connack())
+    talk = Dialog().client(Connect(client_id="c")).server(Connack())
     talk.client(Publish(topic="a/#", qos=0, payload=b""))
     (row,) = judged(talk.events)
     assert (row["capture"], row["frame"], row["client_id"], row["direction"], row["type"]) == (
@@ -79,13 +79,13 @@ def test_a_finding_is_told_with_its_packet() -> None:
 
 
 def test_what_is_no_packet_has_its_finding() -> None:
-    talk = Talk().client(Connect(client_id="c")).gap(Direction.CLIENT, None, "lost", malformed=True)
+    talk = Dialog().client(Connect(client_id="c")).gap(Direction.CLIENT, None, "lost", malformed=True)
     found = judged(talk.events)
     assert [(row["type"], row["message"]) for row in found] == [(None, "lost")]
 
 
 def test_the_end_of_the_capture_is_behind_all_packets() -> None:
-    talk = Talk().client(Connect(client_id="c")).client(Connect(client_id="c"))
+    talk = Dialog().client(Connect(client_id="c")).client(Connect(client_id="c"))
     found = [*talk.events, Closed(talk.ends, None, 0, None, "end")]
     assert [told_by(row) for row in judged(found, [1])] == truth(found)
     assert "MQTT5-3.1.0/once" in {row["statement"] for row in judged(found, [1])}

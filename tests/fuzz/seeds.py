@@ -10,7 +10,7 @@ from mqttpub.spec.versions import Direction, Version
 from tests import vectors
 from tests.build.containers import Packet, Pcapng, zipped, zstd
 from tests.build.frames import LINKS, START, Wire, pcap
-from tests.build.network import Talk, Trouble
+from tests.build.network import SimulatedConnection, Trouble
 from tests.build.websocket import answer, frame, request
 from tests.fuzz.draw import Step
 from tests.fuzz.targets import DIRECTIONS, VERSIONS, VIEWS, run
@@ -85,7 +85,7 @@ def _records(
     streams: tuple[bytes, bytes], seed: int, trouble: Trouble = NO_TROUBLE, *, opened: bool = True
 ) -> list[Record]:
     wire = Wire(4 if seed % 2 else 6, port=50_000 + seed)
-    talk = Talk(Random(seed), wire, streams, trouble, opened=opened)
+    talk = SimulatedConnection(Random(seed), wire, streams, trouble, opened=opened)
     return _numbered(packet for packets in talk.packets() for packet in packets)
 
 

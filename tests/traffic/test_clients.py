@@ -5,10 +5,10 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq
 from mqttpub.traffic.clients import Clients, display_name
 from mqttpub.traffic.events import Endpoints, PacketSeen
-from tests.build.events import Talk
+from tests.build.events import Dialog
 
 
-def follow(talk: Talk) -> Clients:
+def follow(talk: Dialog) -> Clients:
     """Return the clients after a conversation."""
     clients = Clients()
     for event in talk.events:
@@ -18,16 +18,16 @@ def follow(talk: Talk) -> Clients:
 
 
 def test_connect_tells_it() -> None:
-    talk = Talk().client(Connect(client_id="a"), Pingreq())
+    talk = Dialog().client(Connect(client_id="a"), Pingreq())
     clients = follow(talk)
     assert clients.name(talk.ends) == "a"
-    assert clients.name(Talk(2).ends) == ""
+    assert clients.name(Dialog(2).ends) == ""
     clients.end(talk.ends)
     assert clients.name(talk.ends) == ""
 
 
 def test_the_server_may_assign_it() -> None:
-    talk = Talk().client(Connect(client_id="")).server(Connack(properties=(Property(0x12, "auto-7"),)))
+    talk = Dialog().client(Connect(client_id="")).server(Connack(properties=(Property(0x12, "auto-7"),)))
     assert follow(talk).name(talk.ends) == "auto-7"
 
 

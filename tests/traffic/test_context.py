@@ -4,10 +4,10 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Pingreq, Publish
 from mqttpub.traffic.aliases import Topic
 from mqttpub.traffic.context import ContextTracker, PacketInContext
-from tests.build.events import ALIAS, Talk, aliased, known
+from tests.build.events import ALIAS, Dialog, aliased, known
 
 
-def told(talk: Talk) -> list[PacketInContext]:
+def told(talk: Dialog) -> list[PacketInContext]:
     """Return the packets of a conversation."""
     return [each for each in known(talk.events) if isinstance(each, PacketInContext)]
 
@@ -23,12 +23,12 @@ def test_topics_are_those_of_each_direction() -> None:
 
 
 def test_the_client_is_known_from_its_connect_on() -> None:
-    talk = Talk().client(Pingreq(), Connect(client_id="a"), Pingreq())
+    talk = Dialog().client(Pingreq(), Connect(client_id="a"), Pingreq())
     assert [each.client for each in told(talk)] == ["", "a", "a"]
 
 
 def test_packets_of_two_connections_may_alternate() -> None:
-    one, two = Talk(1).client(Connect(client_id="a")), Talk(2).client(Connect(client_id="b"))
+    one, two = Dialog(1).client(Connect(client_id="a")), Dialog(2).client(Connect(client_id="b"))
     for talk in (one, two):
         talk.client(Publish(topic=f"t{talk.ends.number}", properties=(Property(ALIAS, 1),)))
         talk.client(Publish(topic="", properties=(Property(ALIAS, 1),)))
@@ -39,7 +39,7 @@ def test_packets_of_two_connections_may_alternate() -> None:
 
 
 def test_a_connection_can_be_forgotten() -> None:
-    talk = Talk().client(Connect(client_id="a"), Publish(topic="t", properties=(Property(ALIAS, 1),)))
+    talk = Dialog().client(Connect(client_id="a"), Publish(topic="t", properties=(Property(ALIAS, 1),)))
     conversations = ContextTracker()
     for each in told(talk):
         conversations.packet(each.event, each.packet)
@@ -49,4 +49,4 @@ def test_a_connection_can_be_forgotten() -> None:
 
 
 def test_a_packet_without_values_has_no_topic() -> None:
-    assert told(Talk().client(b"\x30\x00"))[0][1:] == (None, None, "", ())
+    assert told(Dialog().client(b"\x30\x00"))[0][1:] == (None, None, "", ())

@@ -25,10 +25,10 @@ from mqttpub.spec.versions import Version
 from mqttpub.traffic import exchanges as module
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.traffic.exchanges import Exchange, Exchanges
-from tests.build.events import CLIENT, MS, Talk, aliased, exchanged, redelivered, talks, walkthrough
+from tests.build.events import CLIENT, MS, Dialog, aliased, exchanged, redelivered, talks, walkthrough
 
 
-def brief(talk: Talk) -> list[tuple[str, str, list[str]]]:
+def brief(talk: Dialog) -> list[tuple[str, str, list[str]]]:
     """Return sender, outcome and legs of the exchanges of a conversation."""
     return [_brief(each) for each in exchanged(talk.events)]
 
@@ -55,7 +55,7 @@ def test_the_walkthrough() -> None:
 
 
 def test_both_ends_use_the_same_identifiers() -> None:
-    talk = Talk().client(said(1)).server(said(1, 2)).server(Puback(packet_id=1)).client(Pubrec(packet_id=1))
+    talk = Dialog().client(said(1)).server(said(1, 2)).server(Puback(packet_id=1)).client(Pubrec(packet_id=1))
     talk.server(Pubrel(packet_id=1)).client(Pubcomp(packet_id=1))
     assert brief(talk) == [
         ("client", "complete", ["PUBLISH", "PUBACK"]),
@@ -68,31 +68,31 @@ def test_both_ends_use_the_same_identifiers() -> None:
     [(1, Puback(packet_id=1, reason_code=0x87)), (2, Pubrec(packet_id=1, reason_code=0x87))],
 )
 def test_a_refusal_ends_it(qos: int, refusal: Puback | Pubrec) -> None:
-    talk = Talk().client(said(1, qos)).server(refusal).client(said(1, qos)).server(refusal)
+    talk = Dialog().client(said(1, qos)).server(refusal).client(said(1, qos)).server(refusal)
     first, second = exchanged(talk.events)
     assert (first.outcome, first.reason, second.outcome) == ("refused", 0x87, "refused")
 
 
 @pytest.mark.parametrize(("code", "outcome"), [(0x7F, "complete"), (0x80, "refused")])
 def test_a_reason_code_from_80_on_refuses(code: int, outcome: str) -> None:
-    talk = Talk().client(said(1)).server(Puback(packet_id=1, reason_code=code))
+    talk = Dialog().client(said(1)).server(Puback(packet_id=1, reason_code=code))
     assert brief(talk)[0][1] == outcome
 
 
 def test_a_redelivery_belongs_to_its_exchange() -> None:
-    talk = Talk().client(said(1), said(1, dup=True), said(1, dup=True)).server(Puback(packet_id=1))
+    talk = Dialog().client(said(1), said(1, dup=True), said(1, dup=True)).server(Puback(packet_id=1))
     (only,) = exchanged(talk.events)
     assert (only.dups, only.outcome, [leg.dup for leg in only.packets]) == (2, "complete", [False, True, True, False])
     assert only.duration_ns == 3 * MS
 
 
 def test_without_dup_the_identifier_is_used_again() -> None:
-    talk = Talk().client(said(1), said(1)).server(Puback(packet_id=1))
+    talk = Dialog().client(said(1), said(1)).server(Puback(packet_id=1))
     assert brief(talk) == [("client", "superseded", ["PUBLISH"]), ("client", "complete", ["PUBLISH", "PUBACK"])]
 
 
 def test_subscribing() -> None:
-    talk = Talk().client(Subscribe(packet_id=5, subscriptions=(Subscription(filter="a"), Subscription(filter="b/#"))))
+    talk = Dialog().client(Subscribe(packet_id=5, subscriptions=(Subscription(filter="a"), Subscription(filter="b/#"))))
     talk.server(Suback(packet_id=5, reason_codes=(1, 0x87)))
     talk.client(Unsubscribe(packet_id=5, filters=("a",))).server(Unsuback(packet_id=5, reason_codes=(0x11,)))
     first, second = exchanged(talk.events)
@@ -102,13 +102,15 @@ def test_subscribing() -> None:
 
 def test_in_31_a_subscription_can_come_again() -> None:
     wanted = Subscribe(packet_id=5, subscriptions=(Subscription(filter="a"),))
-    talk = Talk(version=Version.V31).client(wanted, wanted.replace(dup=True), Unsubscribe(packet_id=5, filters=("a",)))
+    talk = Dialog(version=Version.V31).client(
+        wanted, wanted.replace(dup=True), Unsubscribe(packet_id=5, filters=("a",))
+    )
     first, second = exchanged(talk.events)
     assert (first.outcome, first.dups, second.outcome) == ("superseded", 1, "unfinished")
 
 
 def test_acks_without_a_request_are_orphans() -> None:
-    talk = Talk().server(Puback(packet_id=1), Pubrec(packet_id=2)).client(Pubrel(packet_id=2))
+    talk = Dialog().server(Puback(packet_id=1), Pubrec(packet_id=2)).client(Pubrel(packet_id=2))
     talk.server(Pubcomp(packet_id=2), Suback(packet_id=3, reason_codes=(0,)), Pubrec(packet_id=4, reason_code=0x80))
     talk.client(Pubrel(packet_id=6))
     assert brief(talk) == [
@@ -122,22 +124,22 @@ def test_acks_without_a_request_are_orphans() -> None:
 
 
 def test_the_ack_of_another_qos_is_an_orphan_and_changes_nothing() -> None:
-    talk = Talk().client(said(1, 2)).server(Puback(packet_id=1), Pubrec(packet_id=1))
+    talk = Dialog().client(said(1, 2)).server(Puback(packet_id=1), Pubrec(packet_id=1))
     assert brief(talk) == [("client", "orphan", ["PUBACK"]), ("client", "unfinished", ["PUBLISH", "PUBREC"])]
 
 
 def test_a_publish_behind_an_orphan_begins_anew() -> None:
-    talk = Talk().server(Pubrec(packet_id=1)).client(said(1, 2, dup=True))
+    talk = Dialog().server(Pubrec(packet_id=1)).client(said(1, 2, dup=True))
     assert brief(talk) == [("client", "orphan", ["PUBREC"]), ("client", "unfinished", ["PUBLISH"])]
 
 
 def test_without_directions_they_pair_all_the_same() -> None:
-    talk = Talk().says(None, said(1), Puback(packet_id=1))
+    talk = Dialog().says(None, said(1), Puback(packet_id=1))
     assert brief(talk) == [("?", "complete", ["PUBLISH", "PUBACK"])]
 
 
 def test_qos_3_is_no_exchange() -> None:
-    assert brief(Talk().client(bytes.fromhex("3606 0001 74 0001 00"))) == []
+    assert brief(Dialog().client(bytes.fromhex("3606 0001 74 0001 00"))) == []
 
 
 def test_a_session_goes_on_on_the_next_connection() -> None:
@@ -152,8 +154,8 @@ def test_a_session_goes_on_on_the_next_connection() -> None:
 
 
 def test_without_a_session_nothing_goes_on() -> None:
-    first = Talk(1).client(Connect(client_id="a")).server(Connack()).client(said(1, 2)).closes(CLIENT)
-    second = Talk(2).client(Connect(client_id="a")).server(Connack()).client(Pubrel(packet_id=1))
+    first = Dialog(1).client(Connect(client_id="a")).server(Connack()).client(said(1, 2)).closes(CLIENT)
+    second = Dialog(2).client(Connect(client_id="a")).server(Connack()).client(Pubrel(packet_id=1))
     found = exchanged([*first.events, *second.events])
     assert [(each.outcome, each.resumed) for each in found] == [("unfinished", False), ("orphan", False)]
 
@@ -166,20 +168,20 @@ def test_aliases_are_resolved() -> None:
 
 def test_order_is_that_of_arrival() -> None:
     """The PUBACK carries the earlier time."""
-    talk = Talk().client(said(1)).server(Puback(packet_id=1), after=-5 * MS)
+    talk = Dialog().client(said(1)).server(Puback(packet_id=1), after=-5 * MS)
     (only,) = exchanged(talk.events)
     assert (only.outcome, only.duration_ns) == ("complete", -5 * MS)
 
 
 def test_without_times_there_is_no_duration() -> None:
-    talk = Talk()
+    talk = Dialog()
     talk.time = None
     (only,) = exchanged(talk.client(said(1)).server(Puback(packet_id=1)).events)
     assert only.duration_ns is None
 
 
 def test_the_packets_of_an_exchange_are_kept_up_to_a_number() -> None:
-    talk = Talk().client(said(1, 2)).server(*[Pubrec(packet_id=1)] * 50).client(Pubrel(packet_id=1))
+    talk = Dialog().client(said(1, 2)).server(*[Pubrec(packet_id=1)] * 50).client(Pubrel(packet_id=1))
     (only,) = exchanged(talk.events)
     assert (len(only.packets), only.more) == (module.MOST_PACKETS, 52 - module.MOST_PACKETS)
     assert only.packets[-1].name == "PUBREL"
@@ -187,7 +189,10 @@ def test_the_packets_of_an_exchange_are_kept_up_to_a_number() -> None:
 
 def test_open_exchanges_are_kept_up_to_a_number() -> None:
     memory_bytes = 10 * (module.ENTRY_BYTES + module.PACKET_BYTES + 4)
-    one, two = Talk(1).client(said(1), said(2)), Talk(2).client(*(said(number) for number in range(1, 10)))
+    one, two = (
+        Dialog(1).client(said(1), said(2)),
+        Dialog(2).client(*(said(number) for number in range(1, 10))),
+    )
     exchanges = Exchanges(memory_bytes)
     for event in packets([*one.events, *two.events]):
         exchanges.packet(event, decode_packet(event.data, event.version))
@@ -199,7 +204,7 @@ def test_open_exchanges_are_kept_up_to_a_number() -> None:
 
 
 def test_an_exchange_alone_is_kept_however_large() -> None:
-    talk = Talk().client(said(1, topic="t" * 500), said(2, topic="t" * 500)).server(Puback(packet_id=2))
+    talk = Dialog().client(said(1, topic="t" * 500), said(2, topic="t" * 500)).server(Puback(packet_id=2))
     exchanges = Exchanges(memory_bytes=100)
     done = [exchanges.packet(event, decode_packet(event.data, event.version)) for event in packets(talk.events)]
     assert [each.packet_id for each in done if each] == [2]

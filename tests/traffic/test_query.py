@@ -11,7 +11,7 @@ from mqttpub.traffic.events import Event, GapSeen
 from mqttpub.traffic.query import PacketFilter
 from tests.build.events import (
     CLIENT,
-    Talk,
+    Dialog,
     aliased,
     known,
     linted,
@@ -67,17 +67,17 @@ ALIASED = aliased().events
         ("client=nobody", redelivered(), []),
         ("version=3.1.1", WALK, []),
         ("version=5 type=DISCONNECT", WALK, ["Disconnect"]),
-        ("finding", [*Talk().client(WRONG).events, *WALK], ["NoneType"]),
-        ("finding=MQTT5-3.3.1-2", Talk().client(WRONG).events, ["NoneType"]),
-        ("finding=mqtt5-3.3.1-*", Talk().client(WRONG).events, ["NoneType"]),
-        ("finding=MQTT5-3.3.1", Talk().client(WRONG).events, ["NoneType"]),
-        ("finding=3.3.1-2", Talk().client(WRONG).events, ["NoneType"]),
-        ("finding=[MQTT-3.3.1-2]", Talk().client(WRONG).events, ["NoneType"]),
-        ("finding=3.3.1-3", Talk().client(WRONG).events, []),
-        ("severity=error", Talk().client(WRONG).events, ["NoneType"]),
-        ("severity=note", Talk().client(WRONG).events, []),
-        ("!finding", [*Talk().client(WRONG).events, *WALK[:1]], ["Connect"]),
-        ("!!finding", Talk().client(WRONG).events, ["NoneType"]),
+        ("finding", [*Dialog().client(WRONG).events, *WALK], ["NoneType"]),
+        ("finding=MQTT5-3.3.1-2", Dialog().client(WRONG).events, ["NoneType"]),
+        ("finding=mqtt5-3.3.1-*", Dialog().client(WRONG).events, ["NoneType"]),
+        ("finding=MQTT5-3.3.1", Dialog().client(WRONG).events, ["NoneType"]),
+        ("finding=3.3.1-2", Dialog().client(WRONG).events, ["NoneType"]),
+        ("finding=[MQTT-3.3.1-2]", Dialog().client(WRONG).events, ["NoneType"]),
+        ("finding=3.3.1-3", Dialog().client(WRONG).events, []),
+        ("severity=error", Dialog().client(WRONG).events, ["NoneType"]),
+        ("severity=note", Dialog().client(WRONG).events, []),
+        ("!finding", [*Dialog().client(WRONG).events, *WALK[:1]], ["Connect"]),
+        ("!!finding", Dialog().client(WRONG).events, ["NoneType"]),
         ("! type=PUBLISH , !qos=0", WALK[2:4], ["Publish"]),
         ("direction=server", subscribed().events[404:405], ["GapSeen"]),
         ("", WALK[:2], ["Connect", "Connack"]),
@@ -114,14 +114,14 @@ def test_payloads_are_searched(text: str, expected: list[int]) -> None:
         Connect(client_id="a", will=Will(topic="hot", payload=b"gone")),
         Publish(topic="", payload=b"\xff21.5"), Publish(topic="hot"), Pingreq(),
     ]  # fmt: skip
-    seen = list(linted(Talk().client(*packets).events))
+    seen = list(linted(Dialog().client(*packets).events))
     assert [index for index, each in enumerate(seen) if _matches(PacketFilter.parse(text), each)] == expected
 
 
 def test_quotation_marks_keep_a_value_together() -> None:
     from mqttpub.spec.packets import Publish
 
-    events = Talk().client(Publish(topic='a b,c/"d"'), Publish(topic="a"), Publish(topic="b,c=d")).events
+    events = Dialog().client(Publish(topic='a b,c/"d"'), Publish(topic="a"), Publish(topic="b,c=d")).events
     assert len(picked(r'topic="a b,c/\"d\""', events)) == 1
     assert len(picked('topic="a b,c"/+', events)) == 1
     assert len(picked('topic=a,"b,c=d"', events)) == 2
@@ -177,7 +177,7 @@ def test_a_term_and_its_negation_divide_all_packets(events: list[Event], term: s
 
 
 def test_a_gap_has_no_topic() -> None:
-    (gap,) = Talk().gap(CLIENT, 5, "gone").events
+    (gap,) = Dialog().gap(CLIENT, 5, "gone").events
     assert isinstance(gap, GapSeen)
     for term in ("type=PUBLISH", "topic=#", "id=1", "qos=0", "dup", "reason=0", "version=5", "payload=*", "alias=1"):
         assert not PacketFilter.parse(term).matches(gap)

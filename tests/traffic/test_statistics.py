@@ -13,7 +13,7 @@ from tests.build.events import (
     MS,
     SERVER,
     START,
-    Talk,
+    Dialog,
     counted,
     redelivered,
     subscribed,
@@ -55,31 +55,31 @@ def test_gaps_and_remarks() -> None:
 
 
 def test_a_connection_ends_once() -> None:
-    found = counted(Talk().closes(CLIENT).closes(SERVER).closes(None, "end").events)
+    found = counted(Dialog().closes(CLIENT).closes(SERVER).closes(None, "end").events)
     assert found.closes == {(CLIENT, "FIN"): 1}
 
 
 def test_unreadable_packets_and_reserved_types_are_counted() -> None:
-    found = counted(Talk().client(b"\x30\x00", b"\x00\x00").events)
+    found = counted(Dialog().client(b"\x30\x00", b"\x00\x00").events)
     assert found.unreadable == 2
     assert found.total(type="TYPE 0") == Count(1, 2)
     assert found.overhead["unreadable PUBLISH"] == 2
 
 
 def test_orphans_have_no_latency() -> None:
-    found = counted(Talk().server(Puback(packet_id=1)).events)
+    found = counted(Dialog().server(Puback(packet_id=1)).events)
     assert found.outcomes == {("acks", "orphan"): 1}
     assert found.latencies == {}
 
 
 def test_a_client_is_counted_under_its_assigned_identifier() -> None:
-    talk = Talk().client(Connect(client_id="")).client(Connect(client_id="a"))
+    talk = Dialog().client(Connect(client_id="")).client(Connect(client_id="a"))
     (client,) = counted(talk.events).clients()
     assert (client.name, client.packets, client.connections) == ("a", 2, 1)
 
 
 def test_long_names_are_cut_and_say_so() -> None:
-    (client,) = counted(Talk().client(Connect(client_id="x" * 1000), Connect(client_id="x" * 1000)).events).clients()
+    (client,) = counted(Dialog().client(Connect(client_id="x" * 1000), Connect(client_id="x" * 1000)).events).clients()
     assert client.name == "x" * 256 + "...+744"
 
 
@@ -88,7 +88,7 @@ def test_clients_and_connections_are_kept_up_to_a_number(monkeypatch: pytest.Mon
     monkeypatch.setattr(module, "MOST_CLIENTS", 5)
     events: list[Event] = []
     for number in range(1, 21):
-        talk = Talk(number).client(Connect(client_id=f"c{number}")).server(Connack())
+        talk = Dialog(number).client(Connect(client_id=f"c{number}")).server(Connack())
         events += talk.client(Publish(topic="t", qos=1, packet_id=1)).events
     found = counted(events)
     clients = found.clients()
@@ -102,7 +102,7 @@ def test_clients_and_connections_are_kept_up_to_a_number(monkeypatch: pytest.Mon
 
 
 def test_time_may_go_back_or_be_missing() -> None:
-    talk = Talk().client(b"\xc0\x00", after=5 * MS).client(b"\xc0\x00", after=-9 * MS)
+    talk = Dialog().client(b"\xc0\x00", after=5 * MS).client(b"\xc0\x00", after=-9 * MS)
     talk.time = None
     found = counted(talk.client(b"\xc0\x00").events)
     assert (found.first, found.last) == (START - 4 * MS, START + 5 * MS)

@@ -11,7 +11,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
 from mqttpub.traffic import volume as module
-from tests.build.events import ALIAS, SERVER, Talk, aliased, counted
+from tests.build.events import ALIAS, SERVER, Dialog, aliased, counted
 
 
 def size(topics: Sequence[tuple[str, int | None]]) -> int:
@@ -26,7 +26,7 @@ names = st.sampled_from(("", "a", "bc", "sensors/1", "sensors/2", "\u4f60\u597d"
 @given(st.lists(st.tuples(names.filter(bool), st.booleans())))
 def test_aliases_save_the_difference_to_the_same_packets_without_aliases(sent: list[tuple[str, bool]]) -> None:
     """Every topic has its alias; some packets use it."""
-    talk, wire, plain = Talk(), [], []
+    talk, wire, plain = Dialog(), [], []
     numbers = {name: number for number, name in enumerate(dict.fromkeys(name for name, _ in sent), 1)}
     known: set[str] = set()
     for name, used in sent:
@@ -48,23 +48,23 @@ def test_the_possible_saving_is_what_aliases_would_save(sent: list[str]) -> None
     for at, name in enumerate(sent):
         worth = gain[name] > 0
         wire.append(("" if worth and name in sent[:at] else name, numbers[name] if worth else None))
-    found = counted(Talk().client(*(Publish(topic=name) for name in sent)).events).traffic
+    found = counted(Dialog().client(*(Publish(topic=name) for name in sent)).events).traffic
     assert found.savable == size([(name, None) for name in sent]) - size(wire)
 
 
 def test_the_receiver_allows_so_many_aliases() -> None:
     limits = (Property(0x22, 1),)
     topics = [Publish(topic=name) for name in ("sensors/1", "sensors/2") for _ in range(3)]
-    talk = Talk().client(Connect(client_id="a")).server(Connack(properties=limits)).client(*topics)
+    talk = Dialog().client(Connect(client_id="a")).server(Connack(properties=limits)).client(*topics)
     found = counted(talk.events).traffic
     assert (found.savable, found.allowed) == (18, 9)
-    other = Talk().client(Connect(client_id="a", properties=limits)).server(Connack(), *topics)
+    other = Dialog().client(Connect(client_id="a", properties=limits)).server(Connack(), *topics)
     assert counted(other.events).traffic.allowed == 9
-    assert counted(Talk().says(SERVER, *topics).events).traffic.allowed == 0
+    assert counted(Dialog().says(SERVER, *topics).events).traffic.allowed == 0
 
 
 def test_311_has_no_aliases() -> None:
-    found = counted(Talk(version=Version.V311).client(*[Publish(topic="sensors/1")] * 9).events).traffic
+    found = counted(Dialog(version=Version.V311).client(*[Publish(topic="sensors/1")] * 9).events).traffic
     assert (found.savable, found.saved, found.properties) == (0, 0, 0)
 
 
@@ -77,7 +77,7 @@ def test_the_saving_of_an_alias_that_was_never_set_is_unknown() -> None:
 @pytest.mark.parametrize(("length", "header"), [(10, 2), (200, 3), (20_000, 4), (2_100_000, 5)])
 def test_parts_of_a_publish(length: int, header: int) -> None:
     packet = Publish(topic="\u4f60", qos=1, packet_id=7, payload=bytes(length), properties=(Property(2, 5),))
-    found = counted(Talk().client(packet).events).traffic
+    found = counted(Dialog().client(packet).events).traffic
     assert (found.headers, found.topics, found.identifiers, found.properties) == (header, 5, 2, 6)
     assert found.payload == length
 
@@ -85,5 +85,5 @@ def test_parts_of_a_publish(length: int, header: int) -> None:
 def test_topics_are_remembered_up_to_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_TOPICS", 2)
     topics = [Publish(topic=name) for name in ("sensors/1", "sensors/2", "sensors/3") for _ in range(3)]
-    found = counted(Talk().client(*topics).events).traffic
+    found = counted(Dialog().client(*topics).events).traffic
     assert (found.full, found.savable) == (True, 18)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.types import Chunk, End, Missing, Piece, Record
 from tests.build.frames import LINKS, Link, pcap
-from tests.build.network import Captured, Talk, Trouble, captures
+from tests.build.network import Captured, SimulatedConnection, Trouble, captures
 from tests.capture.network.piece_words import read
 
 few = settings(max_examples=40)
@@ -32,7 +32,7 @@ def heard(pieces: Iterable[Piece]) -> dict[tuple[str, str], Places]:
     return streams
 
 
-def spoken(talks: Iterable[Talk]) -> dict[tuple[str, str], Places]:
+def spoken(talks: Iterable[SimulatedConnection]) -> dict[tuple[str, str], Places]:
     """Return the streams that were sent, without what was lost."""
     streams: dict[tuple[str, str], Places] = {}
     for talk in talks:

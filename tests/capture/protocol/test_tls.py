@@ -9,7 +9,7 @@ from mqttpub.capture.protocol.tls import Decrypted, command, decrypted
 from mqttpub.capture.types import NoKeys
 from tests.build.certificates import Authority
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, publish
-from tests.build.tls_captures import Talk
+from tests.build.tls_captures import TlsScript
 
 A, B = "10.0.0.1:50000", "10.0.0.2:1883"
 
@@ -19,7 +19,7 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("ca"))
 
 
-def talk(talk: Talk) -> Talk:
+def talk(talk: TlsScript) -> TlsScript:
     """Say what MQTT begins with, and a bit more."""
     return talk.say(CLIENT, CONNECTS[V5]).say(SERVER, CONNACKS[V5]).say(CLIENT, publish(), PINGREQ)
 
@@ -36,7 +36,7 @@ def carried(told: list[Decrypted], source: str) -> bytes:
 @pytest.mark.parametrize("maximum", ["TLSv1_2", "TLSv1_3"])
 @pytest.mark.parametrize("alpn", ["", "mqtt", "http/1.1", "h2"])
 def test_what_tls_carries(tmp_path: Path, ca: Authority, maximum: str, alpn: str) -> None:
-    capture = talk(Talk(tmp_path, ca, maximum=maximum, alpn=alpn)).written()
+    capture = talk(TlsScript(tmp_path, ca, maximum=maximum, alpn=alpn)).written()
     told = list(decrypted(*capture))
     assert [(each.source, each.target, each.data) for each in told] == [
         (A, B, CONNECTS[V5]), (B, A, CONNACKS[V5]), (A, B, publish() + PINGREQ),
@@ -50,7 +50,10 @@ def test_what_tls_carries(tmp_path: Path, ca: Authority, maximum: str, alpn: str
 def test_http_within_tls_is_bytes_too(tmp_path: Path, ca: Authority) -> None:
     request, answer = b"GET /mqtt HTTP/1.1\r\nUpgrade: websocket\r\n\r\n", b"HTTP/1.1 101 Yes\r\n\r\n"
     spoken = (
-        Talk(tmp_path, ca, alpn="http/1.1").say(CLIENT, request).say(SERVER, answer).say(CLIENT, b"\x82\x02\xc0\x00")
+        TlsScript(tmp_path, ca, alpn="http/1.1")
+        .say(CLIENT, request)
+        .say(SERVER, answer)
+        .say(CLIENT, b"\x82\x02\xc0\x00")
     )
     told = list(decrypted(*spoken.written()))
     assert (carried(told, A), carried(told, B)) == (request + b"\x82\x02\xc0\x00", answer)
@@ -59,7 +62,7 @@ def test_http_within_tls_is_bytes_too(tmp_path: Path, ca: Authority) -> None:
 @pytest.mark.tshark
 @pytest.mark.slow
 def test_records_of_tls_in_many_segments(tmp_path: Path, ca: Authority) -> None:
-    spoken = Talk(tmp_path, ca).say(CLIENT, CONNECTS[V5]).say(CLIENT, publish(bytes(100_000)))
+    spoken = TlsScript(tmp_path, ca).say(CLIENT, CONNECTS[V5]).say(CLIENT, publish(bytes(100_000)))
     told = list(decrypted(*spoken.written(size=700)))
     assert carried(told, A) == CONNECTS[V5] + publish(bytes(100_000))
 
@@ -67,7 +70,7 @@ def test_records_of_tls_in_many_segments(tmp_path: Path, ca: Authority) -> None:
 @pytest.mark.tshark
 @pytest.mark.slow
 def test_keys_that_the_capture_holds(tmp_path: Path, ca: Authority) -> None:
-    capture = talk(Talk(tmp_path, ca)).written()
+    capture = talk(TlsScript(tmp_path, ca)).written()
     both = tmp_path / "both.pcapng"
     inject = ["editcap", "--inject-secrets", f"tls,{capture.keylog}", str(capture.path), str(both)]
     subprocess.run(inject, check=True, capture_output=True)
@@ -77,7 +80,7 @@ def test_keys_that_the_capture_holds(tmp_path: Path, ca: Authority) -> None:
 @pytest.mark.tshark
 @pytest.mark.slow
 def test_keys_of_other_connections_tell_nothing(tmp_path: Path, ca: Authority) -> None:
-    capture = talk(Talk(tmp_path, ca)).written()
+    capture = talk(TlsScript(tmp_path, ca)).written()
     other = tmp_path / "other.log"
     other.write_text("CLIENT_RANDOM " + "00" * 32 + " " + "11" * 48 + "\n")
     assert list(decrypted(capture.path, other)) == []

@@ -24,7 +24,7 @@ from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import PacketSeen
 from mqttpub.wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from tests.build.events import Talk, aliased
+from tests.build.events import Dialog, aliased
 from tests.columns.packet_rows import batches, rows, seen, shuffled, truth
 from tests.paths import CAPTURES as SHIPPED_CAPTURES
 
@@ -74,7 +74,7 @@ def test_real_captures(path: Path) -> None:
 
 def said(*packets: Packet | bytes, version: Version = Version.V5, direction: Direction = Direction.CLIENT) -> list[Any]:
     """Return packets of one connection."""
-    return [*Talk(version=version).says(direction, *packets).events]
+    return [*Dialog(version=version).says(direction, *packets).events]
 
 
 def one(packet: Packet | bytes, version: Version = Version.V5) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.events import Event
 from mqttpub.traffic.exchanges import Exchange
 from mqttpub.traffic.statistics import kind_of
-from tests.build.events import MS, START, Talk, exchanged, redelivered, subscribed, walkthrough
+from tests.build.events import MS, START, Dialog, exchanged, redelivered, subscribed, walkthrough
 from tests.columns.packet_rows import batches, rows, told
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
@@ -130,7 +130,7 @@ def dialogues(draw: st.DrawFn) -> list[Event]:
 
     An end that has closed sends nothing more, but one that has been reset may not know it yet.
     """
-    all_three = [Talk(number) for number in (1, 2, 3)]
+    all_three = [Dialog(number) for number in (1, 2, 3)]
     closed: dict[int, list[Direction | None]] = {1: [], 2: [], 3: []}
     events: list[Event] = []
     # Some only have messages of which sessions are made, so that many of them are resumed.
@@ -181,7 +181,7 @@ def test_numbers_of_records_may_be_high(before: int, events: list[Event], cuts: 
 
 
 @pytest.mark.parametrize("talk", [walkthrough(), subscribed()], ids=["walkthrough", "subscribed"])
-def test_dialogues_that_others_show(talk: Talk) -> None:
+def test_dialogues_that_others_show(talk: Dialog) -> None:
     for cut in (*range(8), len(talk.events) - 5):
         check(talk.events, [cut])
 
@@ -199,8 +199,8 @@ def test_a_session_goes_on_on_the_next_connection() -> None:
 def again(*events: Any, present: bool = True) -> list[Event]:
     """Return a QoS 2 message that is left behind, and what the client and the server say on the next connection."""
     said = Publish(topic="t", qos=2, packet_id=9, payload=b"1024")
-    first = Talk(1).client(Connect(client_id="c")).server(Connack()).client(said).closes(None, "RST")
-    second = Talk(2, record=first.record).client(Connect(client_id="c")).server(Connack(session_present=present))
+    first = Dialog(1).client(Connect(client_id="c")).server(Connack()).client(said).closes(None, "RST")
+    second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Connack(session_present=present))
     for direction, packet in events:
         second.says(direction, packet)
     return [*first.events, *second.events]
@@ -221,7 +221,7 @@ def test_the_work_for_a_close_does_not_grow_with_the_connections(find: Any) -> N
     frames = of_events(
         event
         for number in range(1, 21)
-        for event in Talk(number).client(Connect(client_id="c")).closes(CLIENT).closes(SERVER).events
+        for event in Dialog(number).client(Connect(client_id="c")).closes(CLIENT).closes(SERVER).events
     )
     frames.connections = watched = Watched(frames.connections)
     assert len(find(frames)) in (20, 40)
@@ -263,7 +263,7 @@ def test_what_resumes_a_message(events: list[Any], present: bool, resumed: list[
 @pytest.mark.parametrize("first", [CLIENT, SERVER])
 def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any], first: Direction) -> None:
     other = SERVER if first is CLIENT else CLIENT
-    talk = Talk().client(Connect(client_id="c")).server(Connack())
+    talk = Dialog().client(Connect(client_id="c")).server(Connack())
     for direction, packet in ((first, DUP), (other, Pubrec(packet_id=9)), (other, Disconnect())):
         talk.says(direction, packet)
     close(talk)
@@ -275,8 +275,8 @@ def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any],
 
 def test_what_is_left_later_is_not_resumed() -> None:
     """An ack that came before a connection left something has nothing to do with it."""
-    first = Talk(1).client(Connect(client_id="c")).client(DUP)
-    second = Talk(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))
+    first = Dialog(1).client(Connect(client_id="c")).client(DUP)
+    second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))
     first.record = second.record
     first.closes(None, "RST")
     second.record = first.record
@@ -289,13 +289,13 @@ def test_what_is_left_later_is_not_resumed() -> None:
 def test_very_many_packets_of_one_identifier(monkeypatch: pytest.MonkeyPatch) -> None:
     """What goes on for long without a fresh start is followed one by one."""
     monkeypatch.setattr(scalar, "MOST_PACKETS", 1000)
-    talk = Talk().server(*[Puback(packet_id=1)] * 3, *[Pubrec(packet_id=1)] * (2 * MOST_STEPS), after=1000)
+    talk = Dialog().server(*[Puback(packet_id=1)] * 3, *[Pubrec(packet_id=1)] * (2 * MOST_STEPS), after=1000)
     check(talk.client(Pubrel(packet_id=1)).server(Puback(packet_id=1), Pubcomp(packet_id=1)).events, [50, 100])
 
 
 def test_an_open_exchange_is_remembered_by_few_packets() -> None:
     said = Publish(topic="t", qos=2, packet_id=1, payload=b"")
-    talk = Talk().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
+    talk = Dialog().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
     pairing = Pairing()
     pairing.add(decode(of_events(talk.events)))
     assert pairing._open.count == 3
@@ -307,13 +307,13 @@ def test_the_oldest_exchanges_make_room(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "MOST_OPEN", 2)
     said = Publish(topic="t", qos=1, packet_id=1, payload=b"")
     pairing = Pairing()
-    pairing.add(decode(of_events(Talk().client(*(said.replace(packet_id=number) for number in (4, 3, 2, 1))).events)))
+    pairing.add(decode(of_events(Dialog().client(*(said.replace(packet_id=number) for number in (4, 3, 2, 1))).events)))
     assert (pairing.forgotten, pairing.finish()["packet_id"].to_pylist()) == (2, [2, 1])
 
 
 def test_a_capture_may_begin_to_count_anew() -> None:
     """What is open is in front of a close in the next capture, whatever its records were."""
-    said = Talk(record=100).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
+    said = Dialog(record=100).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
     pairing = Pairing()
     pairing.add(decode(of_events(said.events)))
     found = pairing.add(decode(of_events([])), [Close(key(said.ends), 3)])
@@ -330,10 +330,10 @@ def test_exchanges_are_those_that_were_made() -> None:
     assert sum(row["latency_us"] for row in found if row["outcome"] == "complete" and not row["dups"]) > 0
 
 
-def made_up(messages: int) -> tuple[list[Talk], Counter[tuple[int, str, int]]]:
+def made_up(messages: int) -> tuple[list[Dialog], Counter[tuple[int, str, int]]]:
     """Return messages of eight clients, and how many came to which end."""
     random, made = Random(5), Counter[tuple[int, str, int]]()
-    talks = [Talk(number) for number in range(1, 9)]
+    talks = [Dialog(number) for number in range(1, 9)]
     for number in range(messages):
         talk, qos = talks[number % 8], random.choice((1, 2))
         talk.record, talk.time = number * 10, START + number * 10 * MS

@@ -11,7 +11,7 @@ from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.terminal.cells import Line
-from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Dialog, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import check, compare
 
 BROKEN = bytes.fromhex("38050001746869")
@@ -36,12 +36,12 @@ def test_without_box_characters(update: bool) -> None:
 
 
 def test_absolute_times() -> None:
-    (_, line) = plain(drawn(Talk().client(Pingreq()).events, absolute=True)).splitlines()
+    (_, line) = plain(drawn(Dialog().client(Pingreq()).events, absolute=True)).splitlines()
     assert line.startswith("2023-09-07T08:12:33.124456Z   \u2502\u2500 PINGREQ \u2500")
 
 
 def test_arrows_point_to_the_receiver() -> None:
-    talk = Talk().client(Pingreq()).server(Pingresp()).says(None, Pingreq())
+    talk = Dialog().client(Pingreq()).server(Pingresp()).says(None, Pingreq())
     _, there, back, nowhere = plain(drawn(talk.events, ascii=True)).splitlines()
     assert there.endswith("->|")
     assert "|<--" in back
@@ -50,14 +50,17 @@ def test_arrows_point_to_the_receiver() -> None:
 
 
 def test_alternating_connections_have_new_heads() -> None:
-    one, two = Talk(1).client(Connect(client_id="a"), Pingreq()), Talk(2).client(Connect(client_id="b"), Pingreq())
+    one, two = (
+        Dialog(1).client(Connect(client_id="a"), Pingreq()),
+        Dialog(2).client(Connect(client_id="b"), Pingreq()),
+    )
     mixed = [event for pair in zip(one.events, two.events, strict=True) for event in pair]
     heads = [line for line in plain(drawn(mixed)).splitlines() if line.startswith("connection")]
     assert [line.split()[:3] for line in heads] == [["connection", "1", "a"], ["connection", "2", "b"]] * 2
 
 
 def test_the_finding_is_below_its_arrow_in_red() -> None:
-    lines = drawn(Talk().client(BROKEN, Pingreq()).events)
+    lines = drawn(Dialog().client(BROKEN, Pingreq()).events)
     below = lines[2]
     assert ("publish.dup is 1, but qos is 0", "error") in below
     assert ("MQTT5-3.3.1-2", "error") in below
@@ -66,7 +69,7 @@ def test_the_finding_is_below_its_arrow_in_red() -> None:
 
 
 def test_text_from_a_peer_cannot_control_the_terminal() -> None:
-    talk = Talk().client(Connect(client_id="\x1b[2J" * 30), Publish(topic="\n\u202e", payload=b"\x1b"))
+    talk = Dialog().client(Connect(client_id="\x1b[2J" * 30), Publish(topic="\n\u202e", payload=b"\x1b"))
     check(drawn(talk.gap(CLIENT, 1, "\x1b" * 200).remark("\r" * 200).events), 80)
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mqttpub.spec.packets import Pingreq, Pingresp, Publish
 from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.mermaid import MOST_TEXT, mermaid, text
-from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Dialog, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import compare
 
 LINE = re.compile(
@@ -34,7 +34,7 @@ def test_the_files(update: bool) -> None:
 
 
 def test_arrows() -> None:
-    talk = Talk(3).client(Pingreq()).server(Pingresp()).says(None, Pingreq()).closes(CLIENT).closes(None, "end")
+    talk = Dialog(3).client(Pingreq()).server(Pingresp()).says(None, Pingreq()).closes(CLIENT).closes(None, "end")
     assert [line.strip() for line in drawn(talk.events)[3:]] == [
         "C3->>S3: 0.000000 PINGREQ",
         "S3->>C3: 0.001000 PINGRESP",
@@ -66,14 +66,14 @@ def test_codes_decode_to_the_characters_they_replace(shown: str) -> None:
 
 
 def test_a_long_conversation_is_cut_with_a_count() -> None:
-    talk = Talk().client(*(Publish(topic="t" * 60, retain=bool(each % 3)) for each in range(2000)))
+    talk = Dialog().client(*(Publish(topic="t" * 60, retain=bool(each % 3)) for each in range(2000)))
     lines = drawn(talk.events, squeeze=False)
     assert len("\n".join(lines)) < MOST_TEXT + 100
     assert lines[-1] == f"    Note over C1,S1: ... {2000 - (len(lines) - 4)} more steps"
 
 
 def test_absolute_times() -> None:
-    assert "2023-09-07T08#58;12#58;33.124456Z PINGREQ" in drawn(Talk().client(Pingreq()).events, absolute=True)[-1]
+    assert "2023-09-07T08#58;12#58;33.124456Z PINGREQ" in drawn(Dialog().client(Pingreq()).events, absolute=True)[-1]
 
 
 @settings(max_examples=15)

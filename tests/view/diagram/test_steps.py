@@ -16,21 +16,21 @@ from mqttpub.view.diagram.steps import Step, steps
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.packet.dump import plain
 from mqttpub.wire.cursor import Span
-from tests.build.events import CLIENT, SERVER, Talk, known, linted, talks
+from tests.build.events import CLIENT, SERVER, Dialog, known, linted, talks
 
 ZERO = Publish(topic="t")
 ONE = (Publish(topic="t", qos=1, packet_id=1), Puback(packet_id=1))
 TWO = (Publish(topic="t", qos=2, packet_id=1), Pubrec(packet_id=1), Pubrel(packet_id=1), Pubcomp(packet_id=1))
 
 
-def shown(talk: Talk) -> list[str]:
+def shown(talk: Dialog) -> list[str]:
     """Return the labels of steps; of squeezed ones what is said of them."""
     return [each.facts[0].text if each.kind == "more" else each.label for each in steps(known(talk.events))]
 
 
-def alternating(count: int, *packets: Publish | Puback | Pubrec | Pubrel | Pubcomp | Pingreq | Pingresp) -> Talk:
+def alternating(count: int, *packets: Publish | Puback | Pubrec | Pubrel | Pubcomp | Pingreq | Pingresp) -> Dialog:
     """Return packets that client and server send in turn, many times."""
-    talk = Talk()
+    talk = Dialog()
     for packet in chain.from_iterable(repeat(packets, count)):
         end = SERVER if isinstance(packet, Puback | Pubrec | Pubcomp | Pingresp) else CLIENT
         talk.says(end, packet)
@@ -38,7 +38,7 @@ def alternating(count: int, *packets: Publish | Puback | Pubrec | Pubrel | Pubco
 
 
 def test_a_run_shows_its_first_and_its_last() -> None:
-    talk = Talk().client(*[ZERO] * 400)
+    talk = Dialog().client(*[ZERO] * 400)
     assert shown(talk) == ["PUBLISH", "... 398 more PUBLISH", "PUBLISH"]
     first, more, last = steps(known(talk.events))
     assert (first.time_ns, last.time_ns) == (talk.events[0].time, talk.events[-1].time)
@@ -47,7 +47,7 @@ def test_a_run_shows_its_first_and_its_last() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_short_runs_are_not_squeezed(count: int) -> None:
-    assert shown(Talk().client(*[ZERO] * count)) == ["PUBLISH"] * count
+    assert shown(Dialog().client(*[ZERO] * count)) == ["PUBLISH"] * count
 
 
 def test_pairs_and_quadruples() -> None:
@@ -62,25 +62,25 @@ def test_pairs_and_quadruples() -> None:
 
 
 def test_steps_that_differ_are_never_hidden() -> None:
-    talk = Talk().client(*[ZERO] * 10, ZERO.replace(retain=True), *[ZERO] * 10)
+    talk = Dialog().client(*[ZERO] * 10, ZERO.replace(retain=True), *[ZERO] * 10)
     assert shown(talk).count("PUBLISH") == 5
-    refused = Talk().server(
+    refused = Dialog().server(
         *[Puback(packet_id=1)] * 9, Puback(packet_id=1, reason_code=0x87), *[Puback(packet_id=1)] * 9
     )
     assert shown(refused).count("PUBACK") == 5
-    again = Talk().client(*[ONE[0]] * 9, ONE[0].replace(dup=True), *[ONE[0]] * 9)
+    again = Dialog().client(*[ONE[0]] * 9, ONE[0].replace(dup=True), *[ONE[0]] * 9)
     assert shown(again).count("PUBLISH") == 5
 
 
 def test_packets_with_findings_are_never_hidden() -> None:
     wrong = bytes.fromhex("380400017461")
-    found = [*steps(linted(Talk().client(*[wrong] * 30).events))]
+    found = [*steps(linted(Dialog().client(*[wrong] * 30).events))]
     assert len(found) == 30
     assert all(each.findings for each in found)
 
 
 def test_many_findings_are_cut_and_counted() -> None:
-    (packet,) = known(Talk().client(Pingreq()).events)
+    (packet,) = known(Dialog().client(Pingreq()).events)
     assert isinstance(packet, PacketInContext)
     found = Finding("error", "pingreq", Span(0, 1), "is wrong", "A")
     many = [packet._replace(findings=[found] * 30)]
@@ -93,12 +93,12 @@ def test_many_findings_are_cut_and_counted() -> None:
 
 
 def test_connections_are_not_mixed() -> None:
-    one, two = Talk(1).client(*[ZERO] * 9), Talk(2).client(*[ZERO] * 9)
+    one, two = Dialog(1).client(*[ZERO] * 9), Dialog(2).client(*[ZERO] * 9)
     assert [each.ends.number for each in steps(known([*one.events, *two.events]))] == [1, 1, 1, 2, 2, 2]
 
 
 def test_squeezing_can_be_switched_off() -> None:
-    assert len([*steps(known(Talk().client(*[ZERO] * 30).events), squeeze=False)]) == 30
+    assert len([*steps(known(Dialog().client(*[ZERO] * 30).events), squeeze=False)]) == 30
 
 
 def count(found: list[Step]) -> int:
@@ -112,7 +112,7 @@ small = st.lists(st.sampled_from((ZERO, *ONE, *TWO[1:], Pingreq(), Pingresp())),
 @settings(max_examples=15)
 @given(st.lists(st.tuples(small, st.integers(1, 9)), max_size=4))
 def test_no_packet_is_lost(runs: list[tuple[list[Publish], int]]) -> None:
-    talk = Talk()
+    talk = Dialog()
     for packets, times in runs:
         for _ in range(times):
             talk.client(*packets)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from mqttpub.spec.packets import Connect, Pingreq, Publish, Suback
 from mqttpub.traffic.events import Event
 from mqttpub.view.diagram.svg import ladder_svg
-from tests.build.events import CLIENT, Talk, aliased, linted, redelivered, subscribed, talks, walkthrough
+from tests.build.events import CLIENT, Dialog, aliased, linted, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import compare
 
 BROKEN = bytes.fromhex("38050001746869")
@@ -53,7 +53,7 @@ def test_texts_and_arrows() -> None:
 
 
 def test_findings_are_red_and_below() -> None:
-    svg = drawn(Talk().client(BROKEN).events)
+    svg = drawn(Dialog().client(BROKEN).events)
     assert "error  publish.dup is 1, but qos is 0  MQTT5-3.3.1-2" in texts(svg)
     assert 'class="error" x1=' in svg
     assert 'marker-end="url(#head-error)"' in svg
@@ -61,7 +61,7 @@ def test_findings_are_red_and_below() -> None:
 
 def test_foreign_text_is_text() -> None:
     evil = "</text><script>alert(1)</script>&\"'\x00\x1b\ufffe"
-    talk = Talk().client(Connect(client_id=evil), Publish(topic=evil, payload=evil.encode()))
+    talk = Dialog().client(Connect(client_id=evil), Publish(topic=evil, payload=evil.encode()))
     svg = drawn(talk.gap(CLIENT, 1, evil).remark(evil + "\udc80").events)
     tags = {each.tag.removeprefix(SVG) for each in Xml.fromstring(svg).iter()}
     assert tags <= {"svg", "title", "style", "defs", "marker", "path", "rect", "line", "g", "text", "tspan"}
@@ -69,13 +69,13 @@ def test_foreign_text_is_text() -> None:
 
 
 def test_a_long_conversation_is_cut_with_a_count() -> None:
-    talk = Talk().client(*(Publish(topic="t", retain=bool(each % 3)) for each in range(100)))
+    talk = Dialog().client(*(Publish(topic="t", retain=bool(each % 3)) for each in range(100)))
     svg = drawn(talk.events, limit=20, squeeze=False)
     assert "... 80 more steps" in texts(svg)
 
 
 def test_every_connection_has_its_lines() -> None:
-    svg = drawn([*aliased().events, *Talk(2).client(Pingreq()).events], absolute=True)
+    svg = drawn([*aliased().events, *Dialog(2).client(Pingreq()).events], absolute=True)
     assert svg.count('class="life"') == 4
     assert "2023-09-07T08:12:33.124456Z" in svg
 
@@ -87,7 +87,8 @@ def test_nothing_is_drawn_outside() -> None:
 
 
 @pytest.mark.parametrize(
-    "events", [[], Talk().closes(None, "end").events, Talk().server(Suback(packet_id=1, reason_codes=())).events]
+    "events",
+    [[], Dialog().closes(None, "end").events, Dialog().server(Suback(packet_id=1, reason_codes=())).events],
 )
 def test_little_is_a_file_too(events: list[Event]) -> None:
     Xml.fromstring(drawn(events))

@@ -24,7 +24,7 @@ from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Event
 from mqttpub.traffic.query import PacketFilter
 from tests.browser import browser as browser
-from tests.build.events import CLIENT, SERVER, Talk, linted
+from tests.build.events import CLIENT, SERVER, Dialog, linted
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -37,7 +37,7 @@ BIG = b"y" * 70_000
 
 def _events() -> list[Event]:
     """Return two connections with a bit of everything; the number of each event is its row."""
-    one = Talk(1)
+    one = Dialog(1)
     will = Will(topic="status/one", payload=b"gone away")
     one.client(Connect(client_id="sensor-1", username="u", password=b"hunter2", will=will))  # 0
     one.server(Connack())
@@ -52,7 +52,7 @@ def _events() -> list[Event]:
     one.client(Publish(topic="$SYS/load", payload=b"\x00\xff\x01"))
     one.client(Publish(topic='odd "topic", with\u202e\\ all', payload=LONG))  # 10
     one.client(Publish(topic="empty")).client(Publish(topic="big", qos=2, packet_id=11, payload=BIG))
-    two = Talk(2, Version.V311)
+    two = Dialog(2, Version.V311)
     two.client(
         Connect(client_id="hmi*(2)"), Publish(topic="plant/4/state", qos=2, packet_id=9, dup=True, payload=b"on")
     )

@@ -12,7 +12,7 @@ from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.record_json import dumps
 from mqttpub.view.terminal.cells import Line
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
-from tests.build.events import MS, Talk, aliased, exchanged, redelivered, subscribed, talks, walkthrough
+from tests.build.events import MS, Dialog, aliased, exchanged, redelivered, subscribed, talks, walkthrough
 from tests.view.drawn import check, compare
 
 SHORT = [*subscribed().events[:6], *subscribed().events[404:]]
@@ -27,7 +27,7 @@ def lines(events: list[Event], width: int | None) -> list[Line]:
 @pytest.mark.parametrize("width", [80, 120, None])
 def test_the_screens(width: int | None, update: bool) -> None:
     orphans = (
-        Talk()
+        Dialog()
         .server(Puback(packet_id=1))
         .client(Publish(topic="t", qos=1, packet_id=2))
         .server(Pubrec(packet_id=9, reason_code=0x91))
@@ -44,14 +44,14 @@ def test_the_records(update: bool) -> None:
 
 def test_many_legs_and_many_dups() -> None:
     said = Publish(topic="t", qos=1, packet_id=1)
-    talk = Talk().client(said, *[said.replace(dup=True)] * 40).server(Puback(packet_id=1), after=-MS)
+    talk = Dialog().client(said, *[said.replace(dup=True)] * 40).server(Puback(packet_id=1), after=-MS)
     (shown,) = (plain([line]) for line in lines(talk.events, None))
     assert "  40 times DUP  PUBLISH DUP +1.00 ms" in shown
     assert shown.endswith("  ... 10 more ...  PUBACK +9.00 ms  in 39.0 ms  complete")
 
 
 def test_without_times() -> None:
-    talk = Talk()
+    talk = Dialog()
     talk.time = None
     talk.client(Publish(topic="t", qos=1, packet_id=1)).server(Puback(packet_id=1))
     (shown,) = (plain([line]) for line in lines(talk.events, None))
@@ -61,7 +61,7 @@ def test_without_times() -> None:
 
 
 def test_a_topic_that_is_not_utf8() -> None:
-    (found,) = exchanged(Talk().client(b"\x30\x05\x00\x02a\xff\x00").events)
+    (found,) = exchanged(Dialog().client(b"\x30\x05\x00\x02a\xff\x00").events)
     assert exchange_record(found)["topic"] == {"hex": "61ff"}
 
 

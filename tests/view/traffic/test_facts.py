@@ -25,12 +25,12 @@ from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext
 from mqttpub.view.terminal.cells import cells, clip, measure
 from mqttpub.view.traffic.facts import Fact, facts, fit, name_of, preview, reason_fact
-from tests.build.events import Talk, known
+from tests.build.events import Dialog, known
 
 
 def told(packet: Packet | bytes, version: Version = Version.V5) -> str:
     """Return the facts of a packet as text."""
-    (each,) = known(Talk(version=version).client(packet).events)
+    (each,) = known(Dialog(version=version).client(packet).events)
     assert isinstance(each, PacketInContext)
     return "  ".join(fact.text for fact in facts(each))
 

@@ -14,7 +14,7 @@ from mqttpub.view.traffic.statistics import record, screen
 from tests.build.events import (
     CLIENT,
     SERVER,
-    Talk,
+    Dialog,
     aliased,
     counted,
     redelivered,
@@ -50,7 +50,7 @@ def test_empty_sections_are_not_shown() -> None:
 
 def test_faults_are_shown() -> None:
     talk = (
-        Talk().client(b"\x30\x00").says(None, Pingreq()).gap(CLIENT, 5, "gone").gap(SERVER, None, "x", malformed=True)
+        Dialog().client(b"\x30\x00").says(None, Pingreq()).gap(CLIENT, 5, "gone").gap(SERVER, None, "x", malformed=True)
     )
     talk.closes(None, "RST")
     shown = plain(screen(counted(talk.events)))
@@ -64,14 +64,14 @@ def test_faults_are_shown() -> None:
 def test_many_clients_are_counted_and_not_all_shown() -> None:
     events: list[Event] = []
     for number in range(1, 26):
-        events += Talk(number).client(Connect(client_id=f"client-{number}")).events
+        events += Dialog(number).client(Connect(client_id=f"client-{number}")).events
     shown = plain(screen(counted(events)))
     assert "  ... 5 more clients" in shown.splitlines()
     assert len(record(counted(events))["clients"]) == 25
 
 
 def test_client_names_cannot_control_the_terminal() -> None:
-    talk = Talk().client(Connect(client_id="\x1b[2J" * 20))
+    talk = Dialog().client(Connect(client_id="\x1b[2J" * 20))
     check(screen(counted(talk.events), width=80), 80)
 
 

@@ -16,7 +16,7 @@ from mqttpub.view.traffic.summary import SummaryLines
 from tests.build.events import (
     CLIENT,
     SERVER,
-    Talk,
+    Dialog,
     aliased,
     known,
     linted,
@@ -50,39 +50,39 @@ def test_absolute_times() -> None:
 
 
 def test_the_verdict_is_at_the_right_in_its_colour() -> None:
-    good, bad = lines(Talk().client(b"\xc0\x00", BROKEN).events, 80)
+    good, bad = lines(Dialog().client(b"\xc0\x00", BROKEN).events, 80)
     assert good[-1] == ("ok", "dim")
     assert bad[-1] == ("MQTT5-3.3.1-2", "error")
     assert len(plain([bad])) == 80
 
 
 def test_without_a_judge_there_is_no_verdict() -> None:
-    (only,) = (SummaryLines().line(each) for each in known(Talk().client(b"\xc0\x00").events, None))
+    (only,) = (SummaryLines().line(each) for each in known(Dialog().client(b"\xc0\x00").events, None))
     assert plain([only]).endswith("PINGREQ")
 
 
 def test_ends_without_names_are_shown_by_address_or_number() -> None:
-    talk = Talk().client(b"\xc0\x00")
+    talk = Dialog().client(b"\xc0\x00")
     assert " 10.0.0....+7 > PINGREQ" in plain(lines(talk.events, 80))
     nameless = [each._replace(ends=each.ends._replace(client="")) for each in talk.events]
     assert " connection 1 > PINGREQ" in plain(lines([*nameless], 80))
 
 
 def test_gaps_and_closes_show_the_name_of_the_client() -> None:
-    talk = Talk().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes are missing").closes(None, "end")
+    talk = Dialog().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes are missing").closes(None, "end")
     shown = plain(lines(talk.events, 80)).splitlines()
     assert shown[1] == "   0.001000 a            < GAP         9 bytes are missing"
     assert shown[2] == "   0.002000 a            * END         the capture ends"
 
 
 def test_an_unknown_way_of_closing_is_shown_literally() -> None:
-    talk = Talk().client(b"\xc0\x00")
+    talk = Dialog().client(b"\xc0\x00")
     closed = Closed(talk.ends, None, 0, CLIENT, "timeout")
     assert plain([SummaryLines().line(closed)]).endswith("> timeout     closes the connection")
 
 
 def test_text_from_a_peer_cannot_control_the_terminal() -> None:
-    talk = Talk().client(Connect(client_id="\x1b]0;me\x07"), Publish(topic="a\n\u202eb", payload=b"\x9b2J"))
+    talk = Dialog().client(Connect(client_id="\x1b]0;me\x07"), Publish(topic="a\n\u202eb", payload=b"\x9b2J"))
     talk.server(Puback(packet_id=1, reason_code=0x80, properties=(Property(0x1F, "\x1b[2J\r"),)))
     talk.gap(CLIENT, 3, "\x1b[1m")
     stream = io.StringIO()
@@ -92,7 +92,7 @@ def test_text_from_a_peer_cannot_control_the_terminal() -> None:
 
 
 def test_an_unknown_direction() -> None:
-    assert " - PINGREQ" in plain(lines(Talk().says(None, b"\xc0\x00").events, 80))
+    assert " - PINGREQ" in plain(lines(Dialog().says(None, b"\xc0\x00").events, 80))
 
 
 @settings(max_examples=15)

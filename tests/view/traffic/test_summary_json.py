@@ -30,7 +30,7 @@ from mqttpub.view.traffic import summary_json
 from mqttpub.view.traffic.facts import name_of
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.cursor import Span
-from tests.build.events import CLIENT, SERVER, START, Talk, aliased, known, linted, talks, walkthrough
+from tests.build.events import CLIENT, SERVER, START, Dialog, aliased, known, linted, talks, walkthrough
 from tests.view.drawn import compare
 
 FINDING = Finding("error", "pingreq", Span(0, 1), "is wrong", "A")
@@ -48,7 +48,7 @@ def records(events: list[Event], findings: Any = ()) -> list[dict[str, Any]]:
 
 def own(packet: Packet | bytes, version: Version = Version.V5) -> dict[str, Any]:
     """Return what one object says beyond what all say."""
-    (found,) = records(Talk(version=version).client(packet).events, None)
+    (found,) = records(Dialog(version=version).client(packet).events, None)
     return {key: value for key, value in found.items() if key not in ("record", "time", *COMMON)}
 
 
@@ -59,7 +59,7 @@ def test_the_screen(update: bool) -> None:
 
 
 def test_keys_and_their_order() -> None:
-    (found,) = records(Talk().client(Publish(topic="a", qos=1, packet_id=7, payload=b"hi")).events)
+    (found,) = records(Dialog().client(Publish(topic="a", qos=1, packet_id=7, payload=b"hi")).events)
     assert [*found.items()] == [
         ("record", 1), ("time", "2023-09-07T08:12:33.124456Z"), *COMMON.items(), ("type", "PUBLISH"), ("qos", 1),
         ("dup", False), ("retain", False), ("packet_id", 7), ("topic", "a"), ("length", 10), ("payload_length", 2),
@@ -133,7 +133,7 @@ def test_aliases() -> None:
 
 
 def test_the_client_is_named_from_its_connect_on() -> None:
-    talk = Talk().client(Pingreq(), Connect(client_id='a"b'), Pingreq()).server(Connack())
+    talk = Dialog().client(Pingreq(), Connect(client_id='a"b'), Pingreq()).server(Connack())
     assert [(each["client"], each["direction"]) for each in records(talk.events)] == [
         (None, "client"), ('a"b', "client"), ('a"b', "client"), ('a"b', "server"),
     ]  # fmt: skip
@@ -141,7 +141,7 @@ def test_the_client_is_named_from_its_connect_on() -> None:
 
 def test_findings() -> None:
     summary = JsonLines()
-    (known_packet,) = linted(Talk().client(bytes.fromhex("38050001746869")).events)
+    (known_packet,) = linted(Dialog().client(bytes.fromhex("38050001746869")).events)
     found = json.loads(summary.line(known_packet))
     assert found["verdict"] == "MQTT5-3.3.1-2"
     assert [each["statement"] for each in found["findings"]] == ["MQTT5-3.3.1-2", "MQTT5-2.2.2.1/short"]
@@ -149,14 +149,16 @@ def test_findings() -> None:
 
 
 def test_many_findings_are_cut_and_counted() -> None:
-    (packet,) = known(Talk().client(Pingreq()).events)
+    (packet,) = known(Dialog().client(Pingreq()).events)
     assert isinstance(packet, PacketInContext)
     found = json.loads(JsonLines().line(packet._replace(findings=[FINDING] * 130)))
     assert (len(found["findings"]), found["findings_left_out"]) == (100, 30)
 
 
 def test_other_events() -> None:
-    talk = Talk().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes\n").closes(CLIENT, "RST").remark("note\udc80")
+    talk = (
+        Dialog().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes\n").closes(CLIENT, "RST").remark("note\udc80")
+    )
     _, gap, closed, remark = records(talk.events)
     assert (gap["event"], gap["client"], gap["length"], gap["message"]) == ("gap", "a", 9, "9 bytes\n")
     assert (closed["event"], closed["how"], closed["direction"]) == ("closed", "RST", "client")
@@ -164,7 +166,7 @@ def test_other_events() -> None:
 
 
 def test_a_guessed_version_is_marked() -> None:
-    (event,) = Talk().client(Pingreq()).events
+    (event,) = Dialog().client(Pingreq()).events
     assert isinstance(event, PacketSeen)
     summary = JsonLines()
     shown = [
@@ -180,7 +182,7 @@ def test_strings_that_are_not_utf8_are_bytes() -> None:
 
 @pytest.mark.parametrize("offset", [0, 1, 999, 1000, 999_999_999, -START - 1])
 def test_times_are_those_of_iso(offset: int) -> None:
-    talk = Talk().client(Pingreq())
+    talk = Dialog().client(Pingreq())
     summary = JsonLines()
     for at in (START, START + offset, START):
         talk.events = [each._replace(time=at) for each in talk.events]
@@ -194,14 +196,14 @@ def test_memory_of_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary_json, "MOST_REMEMBERED", 3)
     summary = JsonLines()
     for number in range(1, 10):
-        talk = Talk(number).client(Publish(topic=f"t{number}"), Publish(topic="x" * 2000))
+        talk = Dialog(number).client(Publish(topic=f"t{number}"), Publish(topic="x" * 2000))
         for each in known(talk.events):
             found = json.loads(summary.line(each))
             assert (found["connection"], found["topic"][0]) == (number, found["topic"][0])
     assert len(summary._heads) <= 3
     assert len(summary._topics) <= 3
     assert max(map(len, summary._topics)) < 1000
-    for each in known(Talk().client(Connect(client_id="x" * 2000)).events):
+    for each in known(Dialog().client(Connect(client_id="x" * 2000)).events):
         assert json.loads(summary.line(each))["client"] == "x" * 2000
     assert all(len(head[0]) < 1000 for head in summary._heads.values())
 
@@ -247,7 +249,7 @@ def test_a_topic_is_quoted_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("mqttpub.view.traffic.summary_json.dumps", dumps)
     summary = JsonLines()
-    talk = Talk(version=Version.V311).client(*(Publish(topic=f"t/{each % 5}") for each in range(100)))
+    talk = Dialog(version=Version.V311).client(*(Publish(topic=f"t/{each % 5}") for each in range(100)))
     talk.server(*[Puback(packet_id=1)] * 100)
     for each in known(talk.events):
         summary.line(each)
