@@ -99,7 +99,7 @@ def test_the_filter_of_an_example_is_one(type: str) -> None:
     assert ("type=" in terms) == (type == "PUBLISH")
 
 
-def test_what_lint_cannot_find_in_one_file_is_shown_by_the_packets_of_its_connection() -> None:
+def test_a_finding_that_spans_files_is_shown_by_the_packets_of_its_connection() -> None:
     files = [f"{number:02}.pcap" for number in range(12)]
     example = Example("02.pcap", 7, None, 1, "client", None, "", "", None, "01.pcap", "10.0.0.1:1234")
     assert decoding(example, "X-1", files) == (
@@ -146,7 +146,7 @@ def test_the_page_names_the_folder_the_sources_and_the_runs() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["parquet", "csv", "json"])
-def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
+def test_a_message_counts_once_wherever_it_continues(form: str, spark: Any, alone: None, tmp_path: Path) -> None:
     piped(MORNING, out=tmp_path / "out", file_format=form)
     found, more = asked(spark, tmp_path / "out")
     rows = tables(tmp_path / "out")["exchanges"] if form == "parquet" else []
@@ -167,7 +167,7 @@ def test_a_message_counts_once_wherever_it_goes_on(form: str, spark: Any, alone:
 
 
 @pytest.mark.long
-def test_nothing_goes_on_where_no_client_is_known(spark: Any) -> None:
+def test_exchanges_without_a_client_identifier_do_not_continue(spark: Any) -> None:
     columns = "client_id, connection, packet_id, outcome, resumed, first_frame"
     rows = [
         (None, "a", 1, "unfinished", False, 1), (None, "b", 1, "complete", True, 2),

@@ -92,13 +92,13 @@ def test_statements_that_are_not_shown_are_counted(more: int, words: str, capsys
 @pytest.mark.parametrize(
     ("seconds", "words"), [(100, "100 s"), (14_126, "3 h 55 min"), (2 * 86_400 + 30, "2 d"), (90_060, "1 d 1 h 1 min")]
 )
-def test_a_long_span_is_told_in_days_hours_and_minutes(seconds: int, words: str) -> None:
+def test_a_long_span_is_shown_in_days_hours_and_minutes(seconds: int, words: str) -> None:
     (kind,) = SUMMARY.kinds
     lasted = SUMMARY._replace(kinds=[{**kind, "last": kind["first"] + seconds * 1_000_000}])
     assert headline(lasted).endswith(f", {words}")
 
 
-def test_nothing_is_asked_in_a_pipe_unless_wanted(run: None, tmp_path: Path, capsys: Any) -> None:
+def test_a_pipe_gets_no_summary_by_default(run: None, tmp_path: Path, capsys: Any) -> None:
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main(words) == 0
     assert capsys.readouterr().out == f"3 packets from 1 source in 1.0 s: {tmp_path}/out\n"
@@ -130,7 +130,7 @@ def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html"]
 
 
-def test_what_spark_cannot_answer_is_one_sentence(
+def test_an_error_of_spark_is_one_sentence(
     run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(spark: Any, folder: Path) -> Summary:
@@ -156,7 +156,7 @@ def test_what_spark_cannot_answer_is_one_sentence(
         ("text", "exists and is not an HTML page"),
     ],
 )
-def test_what_a_page_must_not_replace(name: str, told: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_page_does_not_replace_other_files(name: str, told: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out" / "packets").mkdir(parents=True)
     (tmp_path / "text").write_text("mine")

@@ -94,7 +94,7 @@ def test_by_hand_where_a_module_of_others_is_broken(wheel: Path, tmp_path: Path)
         ("import mqttpub.spark.formats.capture_source", ("pyarrow", "paho", "mqttpub.live", "mqttpub.columns")),
     ],
 )
-def test_what_spark_imports_at_every_look_up_is_small(statement: str, without: tuple[str, ...]) -> None:
+def test_the_modules_that_spark_imports_at_every_look_up_are_small(statement: str, without: tuple[str, ...]) -> None:
     program = f"import sys; {statement}; print(*[name for name in {without!r} if name in sys.modules])"
     before = f"import sys; import pyspark.sql.datasource; print(*[name for name in {without!r} if name in sys.modules])"
     loaded, of_spark = (

@@ -19,7 +19,7 @@ VERSIONS = st.sampled_from(Version)
 
 @settings(max_examples=40)
 @given(st.data(), VERSIONS)
-def test_each_row_is_what_the_codec_says(data: Any, version: Version) -> None:
+def test_each_row_equals_the_result_of_the_codec(data: Any, version: Version) -> None:
     packets = data.draw(st.lists(st.none() | encoded(version) | st.binary(max_size=12), max_size=8))
     column = pa.concat_arrays([pa.array([b"in front"]), pa.array(packets, pa.binary()), pa.array([b"behind"])])
     rows = structs(column[1:-1], version).to_pylist()

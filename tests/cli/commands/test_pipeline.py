@@ -42,7 +42,7 @@ CAPTURE = QOS2
         (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),
     ],
 )
-def test_what_is_wrong_is_said_at_once(
+def test_errors_in_flags_are_reported_at_once(
     words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -52,7 +52,7 @@ def test_what_is_wrong_is_said_at_once(
     assert not list(tmp_path.iterdir())
 
 
-def test_flags_are_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[PipelineRequest] = []
 
     def run(given: PipelineRequest, tell: object = None, then: object = None) -> PipelineResult:

@@ -164,7 +164,7 @@ def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize("url", ["sc://", "sc://:15002", "sc://host:port", "sc://[::1"])
-def test_what_is_no_url(url: str) -> None:
+def test_paths_that_are_not_urls(url: str) -> None:
     with pytest.raises(
         NoSpark, match=re.escape(f"{url} is not the URL of a Spark Connect server such as sc://host:15002")
     ):

@@ -111,7 +111,7 @@ def test_a_file_is_read_once_whatever_its_names(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.long
-def test_a_folder_of_tables_among_the_captures_is_none_of_them(ring: list[Path]) -> None:
+def test_a_folder_of_tables_among_the_captures_is_skipped(ring: list[Path]) -> None:
     folder = ring[0].parent
     piped(folder, out=folder / "out", mode="resume")
     before = tables(folder / "out")
@@ -166,7 +166,7 @@ def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_what_append_left_out_resume_still_reads(data: bytes, tmp_path: Path) -> None:
+def test_resume_reads_the_rest_that_append_left_out(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     path.write_bytes(data[: len(data) // 2])
     piped(path, out=out, mode="append")
@@ -239,7 +239,7 @@ def test_nothing_replaces_good_tables(
     assert len(tables(out)["packets"]) == 1
 
 
-def test_what_another_machine_wrote_is_not_reported_as_tables(
+def test_files_that_another_machine_wrote_are_not_committed(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out"
@@ -283,7 +283,7 @@ def test_sources_among_the_tables_are_refused(ring: list[Path], tmp_path: Path) 
     assert all_files(out) == before
 
 
-def test_a_file_in_the_place_of_the_lock_keeps_what_it_holds(ring: list[Path], tmp_path: Path) -> None:
+def test_a_file_with_the_name_of_the_lock_is_not_changed(ring: list[Path], tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     os.link(ring[0], tmp_path / "out" / "_lock")
     before = ring[0].read_bytes()
@@ -291,7 +291,7 @@ def test_a_file_in_the_place_of_the_lock_keeps_what_it_holds(ring: list[Path], t
     assert ring[0].read_bytes() == before
 
 
-def test_what_is_no_file_is_named(ring: list[Path], tmp_path: Path) -> None:
+def test_a_source_that_is_not_a_file_is_reported(ring: list[Path], tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "zero").symlink_to("/dev/zero")
     result = piped(ring[0], tmp_path / "pipe", tmp_path / "zero", out=tmp_path / "out")
@@ -360,7 +360,7 @@ sys.exit(main(["pipeline", *sys.argv[2:]]))
 
 @pytest.mark.long
 @pytest.mark.parametrize("most", [0, 100, 2_000, 4_000])
-def test_a_disk_that_is_full_leaves_what_was_there(most: int, ring: list[Path], tmp_path: Path) -> None:
+def test_a_full_disk_leaves_the_old_tables(most: int, ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     piped(ring[0], out=out, mode="resume")
     before = all_files(out)
@@ -408,7 +408,7 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
 @pytest.mark.parametrize(
     ("owner", "name", "after"), [(TableWriter, "write", 3), (Path, "write_bytes", 2), (Path, "write_text", 2)]
 )
-def test_what_cannot_be_written_is_no_fault_of_a_source(
+def test_a_write_error_is_not_reported_for_a_source(
     owner: type, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -428,7 +428,7 @@ def test_what_cannot_be_written_is_no_fault_of_a_source(
     assert tables(out) == tables(tmp_path / "once")
 
 
-def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
+def test_a_read_error_is_reported_for_its_source(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces = SourceReader.batches
@@ -443,7 +443,7 @@ def test_what_cannot_be_read_to_its_end_is_a_fault_of_the_source(
 
 
 @pytest.mark.parametrize("most", [0, 1])
-def test_what_the_system_did_not_give_a_resumed_run_reads(
+def test_a_resumed_run_reads_on_after_a_system_error(
     most: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pieces, out = SourceReader.batches, tmp_path / "out"
@@ -467,7 +467,7 @@ def test_what_the_system_did_not_give_a_resumed_run_reads(
 
 
 @pytest.mark.slow
-def test_resume_leaves_what_append_added(ring: list[Path], tmp_path: Path) -> None:
+def test_resume_keeps_the_rows_that_append_added(ring: list[Path], tmp_path: Path) -> None:
     out, other = tmp_path / "out", rotated(capture(6, clients=5, messages=4), tmp_path / "other", 1)[0]
 
     def added() -> dict[str, int]:
@@ -532,7 +532,7 @@ def test_a_capture_without_packets_is_not_the_beginning_of_others(mode: str, dat
 
 
 @pytest.mark.parametrize(("length", "character"), [(255 - len("topic="), "t"), (250, "t"), (100, "\u20ac")])
-def test_a_value_that_is_too_long_for_a_folder_is_told(
+def test_a_value_that_is_too_long_for_a_folder_is_reported(
     length: int, character: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
@@ -552,13 +552,15 @@ def test_a_value_that_is_too_long_for_a_folder_is_told(
 
 
 @pytest.mark.parametrize("name", ["payload", "will_payload", "properties", "reason_codes", "subscription_options"])
-def test_bytes_and_lists_divide_no_tables(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_cannot_be_partitioned_by_bytes_or_lists(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["pipeline", "x", "-o", str(tmp_path / "out"), "--partition-by", f"type,{name}"]) == 2
     assert f"--partition-by: '{name}' holds bytes or lists, which cannot name a folder" in complaint(capsys)
 
 
 @pytest.mark.parametrize("text", ["inf", "-inf", "nan", "1e400", "1e300", "-1e300", "9223372036854.775808", "x"])
-def test_what_is_no_time_is_told(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_invalid_time_is_reported(text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", "x", "-o", str(tmp_path / "out"), f"--since={text}"]) == 2
     assert f"--since: '{text}' is " in complaint(capsys)
 
@@ -620,7 +622,7 @@ def test_names_of_sources_are_texts(tmp_path: Path) -> None:
         ({"lint": True}, "without --lint"),
     ],
 )
-def test_new_rows_are_like_those_that_are_there(mode: str, other: dict[str, Any], told: str, tmp_path: Path) -> None:
+def test_new_rows_must_match_the_tables(mode: str, other: dict[str, Any], told: str, tmp_path: Path) -> None:
     ring, out = rotated(capture(4), tmp_path / "ring", 2), tmp_path / "out"
     piped(ring[0], out=out)
     before = tables(out)

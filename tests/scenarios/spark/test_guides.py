@@ -157,7 +157,7 @@ def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_what_the_manifest_names_is_what_is_there(folder: Path) -> None:
+def test_the_manifest_lists_exactly_the_files_of_the_folder(folder: Path) -> None:
     ran("mqttpub pipeline tests/captures --out tables --partition-by type", folder)
     snippet = next(text for text in blocks(section(PIPELINE, "Read the tables"), "python") if "_manifest" in text)
     check = "print(packets.count(), spark.read.parquet('tables/packets').count(), 'type' in packets.columns)"

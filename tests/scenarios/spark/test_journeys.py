@@ -98,7 +98,7 @@ def test_the_tables_are_those_of_one_process(morning: Morning, tmp_path: Path) -
     assert morning.told["rows"] == {name: len(rows) for name, rows in tables(morning.out).items()}
 
 
-def test_the_summary_and_the_page_tell_what_is_in_the_tables(morning: Morning) -> None:
+def test_the_summary_and_the_page_agree_with_the_tables(morning: Morning) -> None:
     rows, told = tables(morning.out), morning.told["summary"]
     assert (told["packets"], told["bytes"]) == (len(rows["packets"]), sum(row["length"] for row in rows["packets"]))
     broken = Counter(row["statement"] for row in rows["findings"])
@@ -108,7 +108,7 @@ def test_the_summary_and_the_page_tell_what_is_in_the_tables(morning: Morning) -
     assert morning.page.endswith("</html>\n")
 
 
-def test_a_resumed_run_goes_on_where_the_one_before_ended(spark: Any, tmp_path: Path) -> None:
+def test_a_resumed_run_continues_where_the_previous_one_ended(spark: Any, tmp_path: Path) -> None:
     files = rotated(fleet(5, clients=6, messages=12), tmp_path / "ring", 4)
     words: list[str | Path] = ["--out", tmp_path / "out", "--resume", "--no-summary"]
     told = [printed("pipeline", *files[:count], *words) for count in (2, 4, 4)]
@@ -159,7 +159,7 @@ def test_answers_are_those_that_the_capture_was_made_for(asked: Any) -> None:
     assert {row.client_id for row in broken if row.at_fault == "server"} == {"kiosk-5"}
 
 
-def test_an_alias_saves_what_the_answer_says(asked: Any) -> None:
+def test_the_savings_of_aliases_are_right(asked: Any) -> None:
     rows = asked.sql(
         "SELECT topic, connection, payload, qos, packet_id FROM packets "
         "WHERE type = 'PUBLISH' AND version = '5.0' AND direction = 'client' ORDER BY topic, connection, pos"
@@ -225,7 +225,7 @@ def test_a_table_and_a_stream_of_spark(spark: Any, spark_broker: Restricted, tmp
 
 
 @pytest.mark.broker
-def test_a_stream_of_spark_reads_what_is_there_and_ends(spark: Any, spark_broker: Restricted, tmp_path: Path) -> None:
+def test_available_now_reads_all_files_and_ends(spark: Any, spark_broker: Restricted, tmp_path: Path) -> None:
     register(spark)
 
     def run() -> None:

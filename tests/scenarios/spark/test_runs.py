@@ -75,7 +75,7 @@ def test_a_machine_with_nothing_but_python(tmp_path: Path) -> None:
     assert len(tables(tmp_path / "out")["packets"]) == 54
 
 
-def test_bad_sources_are_told_and_the_status_is_1(ring: Path, tmp_path: Path) -> None:
+def test_bad_sources_are_reported_and_the_status_is_1(ring: Path, tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(bytes(100))
     (tmp_path / "cut.pcap").write_bytes((ring / "ring-001.pcap").read_bytes()[:-1])
     words: list[str | Path] = [

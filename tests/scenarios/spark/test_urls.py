@@ -44,7 +44,7 @@ def test_the_same_tables_come_from_urls(
     assert sorted(map(repr, found)) == sorted(map(repr, expected))
 
 
-def test_what_is_not_behind_a_url_is_told(spark: Any, mounted: Path, tmp_path: Path) -> None:
+def test_a_url_without_files_is_reported(spark: Any, mounted: Path, tmp_path: Path) -> None:
     for url, words in (
         ("viewfs://ring/data/*.none", "there is nothing at 'viewfs://ring/data/.*none'"),
         ("viewfs://elsewhere/x", "cannot list 'viewfs://elsewhere/x': "),

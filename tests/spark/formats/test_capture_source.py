@@ -98,7 +98,7 @@ def test_a_file_alone_is_divided_by_its_size(folder: Path) -> None:
     assert found(batch for part in parts for batch in made.read(part)) == whole
 
 
-def test_only_the_columns_that_are_asked_for_in_their_types(folder: Path) -> None:
+def test_only_the_requested_columns_are_read_in_their_types(folder: Path) -> None:
     schema = spark_schema(pa.schema([("qos", pa.int32()), ("topic", pa.string()), ("length", pa.int64())]))
     batches = read(folder, schema)
     assert {(*batch.schema.names, *map(str, batch.schema.types)) for batch in batches} == {
@@ -110,7 +110,7 @@ def test_only_the_columns_that_are_asked_for_in_their_types(folder: Path) -> Non
         read(folder, spark_schema(pa.schema([("properties", pa.int32())])))
 
 
-def test_what_is_broken_is_told_or_left_out(known: Truth, folder: Path) -> None:
+def test_broken_files_are_reported_or_skipped(known: Truth, folder: Path) -> None:
     last = folder / f"capture-{FILES - 1:03}.pcap"
     last.write_bytes(last.read_bytes()[:-7])
     with pytest.raises(CaptureError, match=f"'{last}': offset [0-9]+: "):
@@ -120,7 +120,7 @@ def test_what_is_broken_is_told_or_left_out(known: Truth, folder: Path) -> None:
     assert 0 < (expected(known) - rows).total() < 10
 
 
-def test_what_is_no_capture(folder: Path) -> None:
+def test_files_that_are_not_captures(folder: Path) -> None:
     path = folder / "capture-000.pcap"
     path.write_bytes(b"\0" * 100)
     with pytest.raises(CaptureError, match=str(path)):
@@ -139,15 +139,13 @@ def test_what_is_no_capture(folder: Path) -> None:
         ("x", {"partition": "2"}, OptionError, "there is no option 'partition'; did you mean 'partitions'"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
-    path: str, options: dict[str, str], error: type[Exception], sentence: str
-) -> None:
+def test_errors_are_one_sentence(path: str, options: dict[str, str], error: type[Exception], sentence: str) -> None:
     with pytest.raises(error, match=sentence):
         read(path, **options)
 
 
 @pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcapng")), ids=lambda path: path.stem)
-def test_a_real_capture_is_what_the_scalar_codec_says(path: Path) -> None:
+def test_a_real_capture_gives_the_rows_of_the_scalar_codec(path: Path) -> None:
     with path.open("rb") as file:
         wanted = list(scalar_truth(events(file)))
     got = [row for batch in read(path, partitions="1") for row in rows(batch)]
@@ -176,7 +174,9 @@ FILTERS: list[tuple[Any, Callable[[dict[str, Any]], Any]]] = [
 
 
 @pytest.mark.parametrize(("filter", "kept"), FILTERS, ids=lambda each: repr(each) if hasattr(each, "attribute") else "")
-def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable[[dict[str, Any]], Any]) -> None:
+def test_a_pushed_filter_keeps_the_rows_that_sql_keeps(
+    folder: Path, filter: Any, kept: Callable[[dict[str, Any]], Any]
+) -> None:
     made = PushedFilters(spark_schema(PACKETS))
     assert made.accept(filter)
     for batch in read(folder):
@@ -191,7 +191,7 @@ def test_a_filter_keeps_what_sql_keeps(folder: Path, filter: Any, kept: Callable
         datasource.In(("qos",), (1, None)), datasource.StringStartsWith(("qos",), "1"),
     ],
 )  # fmt: skip
-def test_what_is_not_simple_is_left_to_spark(filter: Any) -> None:
+def test_complex_filters_are_left_to_spark(filter: Any) -> None:
     assert not PushedFilters(spark_schema(PACKETS)).accept(filter)
 
 
@@ -288,7 +288,7 @@ def test_a_file_that_still_grows_waits(known: Truth, tmp_path: Path) -> None:
         ({"setle": "1"}, "there is no option 'setle'; did you mean 'settle'"),
     ],
 )
-def test_a_stream_says_what_it_lacks(known: Truth, tmp_path: Path, options: dict[str, str], sentence: str) -> None:
+def test_a_stream_reports_missing_options(known: Truth, tmp_path: Path, options: dict[str, str], sentence: str) -> None:
     rotation = Rotation(known, tmp_path, **options)
     with pytest.raises(OptionError, match=sentence):
         rotation.batch()

@@ -63,9 +63,7 @@ def test_rows_that_wait_for_the_end_come_once_the_folder_is_idle(headless: list[
 
 
 @pytest.mark.parametrize("lost", [False, True])
-def test_what_comes_after_the_end_begins_a_capture_of_its_own(
-    lost: bool, headless: list[bytes], tmp_path: Path
-) -> None:
+def test_a_file_after_the_end_begins_a_new_capture(lost: bool, headless: list[bytes], tmp_path: Path) -> None:
     rotation = Ended(headless, tmp_path, idle="0")
     parts = headless[:2], headless[2:5], headless[5:]
     put = 0
@@ -106,7 +104,7 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_end_away(headless: list[by
 
 
 @pytest.mark.parametrize("fault", [b"", b"cos\nsystem\n(S'true'\ntR.", None])
-def test_a_state_that_is_not_as_it_was_left_is_told(fault: bytes | None, known: Truth, tmp_path: Path) -> None:
+def test_a_changed_state_is_reported(fault: bytes | None, known: Truth, tmp_path: Path) -> None:
     rotation = Rotation(known, tmp_path)
     for number in range(FILES):
         rotation.put(number)
@@ -122,7 +120,7 @@ def test_a_state_that_is_not_as_it_was_left_is_told(fault: bytes | None, known: 
 
 @pytest.mark.parametrize("name", ["files.jsonl", "partitions"])
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[]"])
-def test_a_list_that_is_broken_is_told(name: str, content: bytes, known: Truth, tmp_path: Path) -> None:
+def test_a_broken_list_of_files_is_reported(name: str, content: bytes, known: Truth, tmp_path: Path) -> None:
     rotation = Rotation(known, tmp_path)
     rotation.put(0)
     rotation.batch()

@@ -49,7 +49,7 @@ def test_topic_and_payload_are_kept_apart() -> None:
     assert one.digest != other.digest
 
 
-def test_only_what_a_resumed_session_brings_again_is_known() -> None:
+def test_only_a_resumed_session_re_delivers() -> None:
     first, again = message_key(publish()), message_key(publish(dup=True, properties=(Property(2, 60),)))
     assert first
     assert again
@@ -80,7 +80,7 @@ def test_a_packet_identifier_that_was_used_anew_settles_the_one_before() -> None
 
 
 @given(st.lists(st.tuples(st.sampled_from([1, 2]), st.integers(1, 9), st.binary(max_size=2))))
-def test_what_is_packed_comes_back(taken: list[tuple[int, int, bytes]]) -> None:
+def test_packed_deliveries_are_restored(taken: list[tuple[int, int, bytes]]) -> None:
     made, other = Deliveries(WINDOW), Deliveries(WINDOW)
     for qos, id, payload in taken:
         message = message_key(publish(payload, qos=qos, id=id))

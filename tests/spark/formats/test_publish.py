@@ -138,7 +138,7 @@ def test_tls(sink: Any, spark_broker: Restricted) -> None:
         ({"payload": ["x"]}, {"topic": "t", "transport": "pigeon"}, "option 'transport' is one of tcp, websocket"),
     ],
 )
-def test_what_cannot_be_is_told_at_once(
+def test_impossible_options_are_reported_at_once(
     sink: Any, table: dict[str, Any], options: dict[str, str], sentence: str
 ) -> None:
     with pytest.raises(OptionError, match=sentence):

@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 @settings(max_examples=40)
 @given(st.lists(st.binary(max_size=30), max_size=20), st.sampled_from([1, 150, 10_000]), st.sampled_from([1, 90, 9999]))
-def test_what_was_flushed_is_read_whatever_the_segments_and_parts(
+def test_flushed_messages_are_read_whatever_the_segments_and_parts(
     payloads: list[bytes], segment: int, size: int
 ) -> None:
     with TemporaryDirectory() as name:
@@ -62,9 +62,7 @@ def test_what_was_flushed_is_read_whatever_the_segments_and_parts(
 
 @settings(max_examples=40)
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=6), st.data())
-def test_a_record_that_was_cut_short_is_taken_away_and_all_before_stays(
-    payloads: list[bytes], data: st.DataObject
-) -> None:
+def test_a_truncated_last_record_is_removed(payloads: list[bytes], data: st.DataObject) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         spool = filled(folder, payloads)
@@ -80,7 +78,7 @@ def test_a_record_that_was_cut_short_is_taken_away_and_all_before_stays(
     assert found == [packet(each) for each, end in zip(payloads, ends, strict=True) if end <= cut] + [packet(b"next")]
 
 
-def test_what_was_not_flushed_is_not_there(folder: Path) -> None:
+def test_messages_before_a_flush_are_not_readable(folder: Path) -> None:
     spool = filled(folder, [b"a"])
     end = spool.position
     spool.message(0, packet(b"b"))
@@ -102,7 +100,7 @@ def test_positions_go_on_after_a_trim(folder: Path) -> None:
     again.close()
 
 
-def test_a_broken_record_is_told_with_its_place(folder: Path) -> None:
+def test_a_broken_record_is_reported_with_its_position(folder: Path) -> None:
     spool = filled(folder, [b"first", b"second"])
     second = list(kept(folder, 0, spool.position))[1]
     spool.close()

@@ -117,7 +117,7 @@ def test_nothing_happens_before_the_first_question(reader: Callable[..., Subscri
     assert not (tmp_path / "spool").exists()
 
 
-def test_a_session_goes_on_where_it_was(reader: Callable[..., SubscribeReader], spark_broker: Restricted) -> None:
+def test_a_subscription_continues_its_session(reader: Callable[..., SubscribeReader], spark_broker: Restricted) -> None:
     first = reader(filter="session/#")
     start = first.initialOffset()
     publish(spark_broker.port, "session/a", [b"1"], 1)
@@ -130,7 +130,7 @@ def test_a_session_goes_on_where_it_was(reader: Callable[..., SubscribeReader], 
     assert after[0] == before[0]
 
 
-def test_a_filter_that_is_no_longer_wanted_is_given_up(
+def test_a_topic_filter_that_is_no_longer_wanted_is_unsubscribed(
     reader: Callable[..., SubscribeReader], spark_broker: Restricted
 ) -> None:
     first = reader(filters='["given/up", "given/kept"]')
@@ -201,7 +201,7 @@ def test_tls_with_the_right_authority_and_with_none(
         ({"filter": "a", "spool": "/proc/nowhere"}, SpoolError, "cannot use '/proc/nowhere'"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(
+def test_errors_are_one_sentence(
     reader: Callable[..., SubscribeReader], options: dict[str, str], error: type[Exception], sentence: str
 ) -> None:
     with pytest.raises(error, match=sentence):

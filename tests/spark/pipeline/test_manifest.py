@@ -57,7 +57,7 @@ def test_nothing_is_visible_before_all_is(tmp_path: Path) -> None:
     assert after.rows() == {"packets": 2}
 
 
-def test_what_no_row_tells_of_is_thrown_away(tmp_path: Path) -> None:
+def test_values_that_no_row_refers_to_are_dropped(tmp_path: Path) -> None:
     with opened(tmp_path, "1", "error") as output:
         stage(output, 7, "of a task that was killed")
         output.commit([stage(output, 0, "a")], Manifest())
@@ -87,13 +87,13 @@ def test_files_of_others_are_not_touched(name: str, tmp_path: Path) -> None:
         assert [path for path in tmp_path.rglob("*") if path.is_file()] == [tmp_path / name]
 
 
-def test_what_is_open_is_replaced(tmp_path: Path) -> None:
+def test_open_files_are_replaced(tmp_path: Path) -> None:
     put(tmp_path, "1", "resume", "a", open=True)
     put(tmp_path, "2", "resume", "b", open=True)
     assert visible(tmp_path) == ["b"]
 
 
-def test_what_no_state_knows_is_replaced_by_nobody(tmp_path: Path) -> None:
+def test_files_without_a_state_are_not_replaced(tmp_path: Path) -> None:
     put(tmp_path, "1", "resume", "a", open=True)
     with opened(tmp_path, "2", "append") as output:
         row = stage(output, 0, "b", open=True)._replace(state="")
@@ -103,7 +103,7 @@ def test_what_no_state_knows_is_replaced_by_nobody(tmp_path: Path) -> None:
     assert visible(tmp_path) == ["b", "c"]
 
 
-def test_a_disk_that_is_full_is_no_folder_that_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_not_reported_as_a_refused_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*given: object, **more: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device", "x")
 
@@ -172,7 +172,7 @@ def test_two_runs_do_not_write_at_once(tmp_path: Path) -> None:
         pass
 
 
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_write_error_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputRefused, match=r"cannot write to .*file"), opened(tmp_path / "file" / "out", "1", "error"):
         pass
@@ -198,7 +198,7 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         (json.dumps(WHOLE | {"states": ["_state/../../x"]}), "names a file outside of its folder"),
     ],
 )
-def test_a_manifest_that_is_none_is_told(tmp_path: Path, text: str, words: str) -> None:
+def test_a_broken_manifest_is_reported(tmp_path: Path, text: str, words: str) -> None:
     (tmp_path / MANIFEST).write_text(text, encoding="latin-1")
     with pytest.raises(OutputRefused, match=words):
         put(tmp_path, "1", "append", "a")
@@ -217,7 +217,7 @@ def test_a_manifest_that_is_none_is_told(tmp_path: Path, text: str, words: str) 
         (json.dumps({"manifest": WHOLE, "rename": [["a", "/b"]], "remove": []}), "names a file outside"),
     ],
 )
-def test_a_journal_that_is_none_is_told_and_does_nothing(tmp_path: Path, journal: str, words: str) -> None:
+def test_a_broken_journal_is_reported_and_not_carried_out(tmp_path: Path, journal: str, words: str) -> None:
     folder, victim = tmp_path / "out", tmp_path / "victim"
     put(folder, "1", "error", "a")
     victim.write_text("mine")
@@ -259,7 +259,7 @@ def test_a_source_without_records_is_known_by_all_of_it() -> None:
     assert known.taken(same._replace(size=90, capture=False)) == known.sources[0]
 
 
-def test_what_was_not_read_does_not_make_it_known() -> None:
+def test_an_entry_without_records_does_not_hide_a_source() -> None:
     read, left = (
         SourceRecord("a", 100, 100, "d", "1", 30, stamp=7),
         SourceRecord("a", 200, 100, "d", "2", 0, "only with --resume"),

@@ -151,7 +151,7 @@ def test_append_takes_nothing_twice(ring: Path, tmp_path: Path) -> None:
 # faults
 
 
-def test_what_is_broken_is_named_and_the_rest_is_there(ring: Path, tmp_path: Path) -> None:
+def test_broken_files_are_reported_and_the_rest_is_read(ring: Path, tmp_path: Path) -> None:
     good = sorted(ring.iterdir())
     folder = tmp_path / "in"
     folder.mkdir()
@@ -298,7 +298,7 @@ def test_texts_are_sources_too(tmp_path: Path) -> None:
     assert sorted(row["type"] for row in found if row["capture"].endswith("txt")) == ["PINGREQ", "PUBLISH"]
 
 
-def test_the_manifest_tells_of_the_run(ring: Path, tmp_path: Path) -> None:
+def test_the_manifest_describes_the_run(ring: Path, tmp_path: Path) -> None:
     before = datetime.now(UTC)
     result = run(PipelineRequest((str(ring),), tmp_path / "out", partitions=2))
     manifest = Manifest.load(tmp_path / "out" / MANIFEST)

@@ -49,7 +49,7 @@ def test_a_client_that_gets_its_name_in_the_next_file(partitions: int, resumed: 
 
 
 @pytest.mark.usefixtures("alone")
-def test_packets_that_are_told_behind_a_text_keep_their_place(tmp_path: Path) -> None:
+def test_packets_released_after_a_text_keep_their_source(tmp_path: Path) -> None:
     pings = pcap(
         [Segment(0, CLIENT, encode(Pingreq(), Version.V5)), Segment(0, SERVER, encode(Pingresp(), Version.V5))]
     )

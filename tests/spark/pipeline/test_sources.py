@@ -34,7 +34,7 @@ def test_the_first_record_gives_the_order_and_then_the_name(tmp_path: Path) -> N
     assert names(tmp_path / "a", tmp_path / "d") == ["d", "a"]
 
 
-def test_folders_are_read_to_the_bottom_without_what_is_hidden(tmp_path: Path) -> None:
+def test_folders_are_read_recursively_without_hidden_files(tmp_path: Path) -> None:
     for name in ("x/y/1", "x/2", ".hidden", "_tmp/3", "x/.4"):
         capture(tmp_path / name, 1)
     assert names(tmp_path) == ["2", "1"]
@@ -49,7 +49,7 @@ def test_globs_and_repeats(tmp_path: Path) -> None:
     assert names(tmp_path / "[x]") == ["[x]"]
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_source_is_reported(tmp_path: Path) -> None:
     with pytest.raises(NoSource, match=r"cannot read '.*missing': No such file"):
         expand([str(tmp_path / "missing")])
     with pytest.raises(NoSource, match="nothing matches"):
@@ -58,7 +58,7 @@ def test_what_is_not_there_is_told(tmp_path: Path) -> None:
         expand([str(tmp_path)])
 
 
-def test_what_cannot_be_read_is_in_the_list(tmp_path: Path) -> None:
+def test_unreadable_files_are_in_the_list(tmp_path: Path) -> None:
     capture(tmp_path / "good", 1)
     (tmp_path / "gone").symlink_to(tmp_path / "nowhere")
     good, gone = expand([str(tmp_path)])

