@@ -16,6 +16,6 @@ tests/benchmarks/decode.py:
     decode_packet    1.3 us   the values only; whatever is not well-formed goes to `decode`
     columns/decode   0.4 us   Arrow columns of a whole batch at once; needs numpy, rare packets go to `decode_packet`
 
-Bytes never raise: what is wrong becomes a finding. Spans are offsets in bytes from the first byte of the packet.
+Bytes never raise: every violation becomes a finding. Spans are offsets in bytes from the first byte of the packet.
 May import only `common`, `wire` and `spec`; no sockets, no clocks, no screen.
 """

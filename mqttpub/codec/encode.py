@@ -1,4 +1,4 @@
-"""Packets to bytes, along the same declarations; what is built is not judged."""
+"""Packets to bytes, along the same declarations, without judging them."""
 
 from collections.abc import Iterable
 from typing import Any

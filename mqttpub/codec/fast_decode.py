@@ -98,10 +98,11 @@ def _names(cls: type[Group]) -> dict[str, Any]:
 @cache
 def _property_readers() -> dict[int, _PropertyReader]:
     names = {"Property": Property, "pair": tuple.__new__}
-    return {row.id: _compiled(_property_source(row), row.label, names) for row in PROPERTIES.values()}
+    return {row.id: _compiled(property_source(row), row.label, names) for row in PROPERTIES.values()}
 
 
-def _property_source(row: PropertyRow) -> str:
+def property_source(row: PropertyRow) -> str:
+    """Return the source text of the function that reads the value of a property."""
     body = (*_value(row.type, "value"), f"found.append(pair(Property, ({row.id}, value)))", "return p")
     return _function("data, p, found", body)
 

@@ -1,10 +1,10 @@
-"""The one way that foreign text takes to a terminal, to stderr or into a line of a record."""
+"""Escaping text that a peer sent, as all such text is on its way to a terminal, stderr or a line of a record."""
 
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\\": "\\\\"}
 
 
 class _Table(dict[int, str]):
-    """A table for `str.translate` that works a character out when it first meets it."""
+    """A table for `str.translate` that computes the escape of a character on first use."""
 
     def __missing__(self, code: int) -> str:
         shown = self[code] = _escaped(chr(code))
@@ -29,25 +29,25 @@ _REMARKS = _Table({ord("\\"): "\\"})
 
 
 def escape(text: str) -> str:
-    """Return `text` with all that is not printable, and every backslash, written as an escape.
+    """Return `text` with an escape for every backslash and every character that is not printable.
 
-    `\\xNN` stands for a byte, so U+0085 is `\\u0085` and the invalid byte 85 is `\\x85`.
+    `\\xNN` stands for a byte: the character U+0085 becomes `\\u0085`, the byte 85, which is not UTF-8, `\\x85`.
     """
     return text if text.isprintable() and "\\" not in text else text.translate(_TABLE)
 
 
 def remark(text: str) -> str:
-    """Escape text that is our own or has its own escapes already, such as JSON: backslashes stay."""
+    """Escape text that is not a peer's, or is escaped already, such as JSON: backslashes stay."""
     return text if text.isprintable() else text.translate(_REMARKS)
 
 
 def escape_bytes(data: bytes) -> str:
-    """Return bytes as escaped text; those that are not UTF-8 as `\\xNN`."""
+    """Return bytes as escaped text; bytes that are not UTF-8 become `\\xNN`."""
     return escape(data.decode("utf-8", "surrogateescape"))
 
 
 def json_text(text: str) -> str | dict[str, str]:
-    """Return a string as JSON has it: one that is not Unicode, because a peer sent other bytes, as those in hex."""
+    """Return a string for JSON; one that is not Unicode, as a peer sent other bytes, becomes `{"hex": ...}`."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -59,5 +59,5 @@ _ASCII = bytes(code if 0x20 <= code < 0x7F else ord(".") for code in range(256))
 
 
 def ascii_column(data: bytes) -> str:
-    """Return a character for each byte, a dot for those that are not printable ASCII."""
+    """Return one character for each byte, a dot for every byte that is not printable ASCII."""
     return data.translate(_ASCII).decode("ascii")

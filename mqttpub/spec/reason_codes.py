@@ -37,18 +37,18 @@ REASONS = (
     _reason(0x02, "Granted QoS 2", "SUBACK", "The subscription is accepted with at most QoS 2."),
     _reason(
         0x04, "Disconnect with Will Message", "DISCONNECT",
-        "The client closes and wants its will published all the same.", "c",
+        "The client closes and wants its will published anyway.", "c",
     ),
     _reason(
         0x10, "No matching subscribers", "PUBACK PUBREC",
         "The message is accepted, but nobody subscribes to its topic at the moment.", "s",
     ),
     _reason(0x11, "No subscription existed", "UNSUBACK", "The client had no such subscription."),
-    _reason(0x18, "Continue authentication", "AUTH", "The exchange goes on with another step."),
+    _reason(0x18, "Continue authentication", "AUTH", "The exchange continues with another step."),
     _reason(0x19, "Re-authenticate", "AUTH", "The client starts authenticating again.", "c"),
     _reason(
         0x80, "Unspecified error", "CONNACK PUBACK PUBREC SUBACK UNSUBACK DISCONNECT",
-        "Refused; the reason is not told, or no other code fits.",
+        "Refused; the reason is not revealed, or no other code fits.",
     ),
     _reason(0x81, "Malformed Packet", "CONNACK DISCONNECT", "A packet could not be read by the rules."),
     _reason(0x82, "Protocol Error", "CONNACK DISCONNECT", "A packet came out of order or holds what it must not."),

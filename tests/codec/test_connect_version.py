@@ -68,5 +68,5 @@ def test_a_server_of_an_older_version_refuses_in_its_own_form() -> None:
     "answer",
     ["20020000", "20020006", "20020087", "2003000100", "20020001c0", "200100", "20820001", "21020001", "40020001", ""],
 )
-def test_what_only_resembles_such_a_refusal_has_the_form_of_the_connect(answer: str) -> None:
+def test_a_packet_like_such_a_refusal_has_the_form_of_the_connect(answer: str) -> None:
     assert answer_form(bytes.fromhex(answer), V5) == V5

@@ -61,7 +61,7 @@ def test_a_vector_has_its_fields_in_their_places(vector: Vector) -> None:
 
 
 @small
-def test_a_vector_with_bytes_behind_it_is_read_the_same(vector: Vector) -> None:
+def test_a_vector_followed_by_bytes_is_read_the_same(vector: Vector) -> None:
     if vector.packet is None or frame_length(vector.data) != len(vector.data):
         return
     decoded = decode(vector.data + b"\xc0\x00", vector.version)
@@ -73,7 +73,7 @@ def test_a_vector_with_bytes_behind_it_is_read_the_same(vector: Vector) -> None:
 
 @small
 def test_a_vector_cut_short_is_no_packet(vector: Vector) -> None:
-    # Of a CONNECT of unknown level nobody can tell by what fits how it is to be read unless all of it is there.
+    # How a CONNECT of unknown level is read depends on what fits, which only the whole packet shows.
     if vector.packet is None or vector.findings or unknown_level(vector.data) is not None:
         return
     ends = range(len(vector.data))
@@ -120,7 +120,7 @@ def test_without_a_version_packets_are_read_as_5() -> None:
     assert decode(b"").version == V5
 
 
-def test_a_version_behind_the_end_of_a_connect_is_not_its_own() -> None:
+def test_a_version_after_the_end_of_a_connect_is_ignored() -> None:
     decoded = decode(b"\x10\x00\x00\x04MQTT\x05", V311)
     assert decoded.version == V311
 
@@ -190,7 +190,7 @@ def test_an_empty_payload_and_an_empty_list_have_no_node() -> None:
     assert decode(named("5.0 UNSUBSCRIBE: no filter").data).at("unsubscribe.filters") is None
 
 
-def test_the_short_forms_of_acks_have_no_node_for_what_is_left_out() -> None:
+def test_short_acks_have_no_node_for_omitted_fields() -> None:
     decoded = decode(named("walkthrough: PUBREL").data)
     assert decoded.at("pubrel.reason_code") is not None
     assert decoded.at("pubrel.properties") is None
@@ -259,7 +259,7 @@ def test_what_belongs_to_no_field_is_a_gap(name: str, expected: list[tuple[str, 
     assert [gap[:2] for gap in gaps(vector.data, vector.version)] == expected
 
 
-def test_the_payload_is_read_though_a_property_is_broken() -> None:
+def test_the_payload_is_read_despite_a_wrong_property() -> None:
     decoded = decode(named("a property is cut in half, the payload is still read").data)
     payload = decoded.at("publish.payload")
     assert payload is not None

@@ -1,4 +1,4 @@
-"""Values to bytes: every vector, what is forbidden and built all the same, and what cannot be written."""
+"""Packets to bytes: every vector, forbidden values that are built anyway, and values that cannot be written."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def test_a_vector_is_encoded_back(vector: Vector) -> None:
     [one for one in packets() if isinstance(one.packet, Connect) and not one.packet.reserved],
     lambda vector: vector.name,
 )
-def test_a_connect_says_itself_what_its_version_and_its_fields_decide(vector: Vector) -> None:
+def test_a_connect_is_encoded_with_the_values_that_follow_from_its_fields(vector: Vector) -> None:
     packet = vector.packet
     assert isinstance(packet, Connect)
     bare = packet.replace(
@@ -73,7 +73,7 @@ _SOME: dict[str, Any] = {"topic": "t", "packet_id": 1, "filters": ("t",), "subsc
 _SOME["reason_codes"] = ()
 
 
-# what is forbidden is built
+# forbidden values are built
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_remaining_length_that_does_not_fit_is_refused(length: int) -> None:
         encode(Pingreq(), V5, remaining_length=length)
 
 
-def test_what_is_empty_may_be_given_to_a_version_without_it() -> None:
+def test_an_empty_value_may_be_given_to_a_version_without_the_field() -> None:
     assert hexed(Publish(topic="a", properties=()), V311) == "30 03 00 01 61"
     assert hexed(Puback(packet_id=1, properties=()), V311) == "40 02 00 01"
     assert hexed(Unsuback(packet_id=1, reason_codes=()), V31) == "b0 02 00 01"

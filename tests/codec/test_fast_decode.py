@@ -192,7 +192,7 @@ def test_a_property_length_far_beyond_the_packet() -> None:
     assert same(published(b"\xff\xff\xff\x7f", b"\x01\x00" * 9), V5) is None
 
 
-def test_a_property_length_does_not_lead_through_the_packets_behind() -> None:
+def test_a_property_length_does_not_reach_into_the_next_packets() -> None:
     class Watched(bytes):
         reads = 0
 
@@ -321,7 +321,7 @@ def test_source_holds_only_the_table(cls: type[Packet], version: Version) -> Non
 
 @pytest.mark.parametrize("row", PROPERTIES.values(), ids=BY_KEY)
 def test_source_of_a_property_holds_only_its_row(row: PropertyRow) -> None:
-    tree = ast.parse(module._property_source(row))
+    tree = ast.parse(module.property_source(row))
     constants = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     assert row.id in constants
     assert {each for each in constants if not isinstance(each, int)} <= {"utf-8", "surrogateescape"}

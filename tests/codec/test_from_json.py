@@ -110,7 +110,7 @@ def test_hex_counts_more_than_anything_else() -> None:
     assert encode(packet, Version.V5) == WALKTHROUGH
 
 
-def test_the_version_of_a_connect_stands_in_its_bytes() -> None:
+def test_the_version_of_a_connect_is_in_its_bytes() -> None:
     data = encode(Connect(), Version.V311)
     assert packet_of({"version": "5.0", "hex": data.hex()}) == packet_of({"version": "3.1.1", "hex": data.hex()})
 

@@ -101,20 +101,20 @@ def test_a_connect_tells_the_version_for_what_follows(version: Version) -> None:
     assert [frame.version for frame in frames] == [None, version, version]
 
 
-def test_a_version_that_was_given_holds_until_a_connect_tells_another() -> None:
+def test_a_given_version_holds_until_a_connect_announces_another() -> None:
     stream = Stream(CLIENT, V5)
     frames = list(stream.feed(PING + CONNECTS[V31]))
     assert frames == [Frame(PING, 0, CLIENT, V5), Frame(CONNECTS[V31], 2, CLIENT, V31)]
 
 
-def test_a_connect_that_tells_nothing_changes_nothing() -> None:
+def test_a_connect_without_a_known_version_changes_nothing() -> None:
     assert [frame.version for frame in Stream(version=V311).feed(b"\x10\x00")] == [V311]
 
 
 # loss of sync
 
 
-def test_a_fifth_byte_of_length_loses_sync_once_and_for_all() -> None:
+def test_a_fifth_byte_of_length_loses_sync_for_good() -> None:
     stream = Stream()
     frames = stream.feed(PING + FIVE)
     assert next(frames).data == PING
@@ -157,14 +157,14 @@ def test_the_largest_packet_of_all_is_waited_for() -> None:
     assert stream.lost is None
 
 
-def test_what_is_longer_than_need_be_is_still_a_length() -> None:
+def test_a_length_longer_than_necessary_is_still_a_length() -> None:
     assert [frame.data for frame in Stream().feed(b"\x30\x83\x80\x00\x00\x01a")] == [b"\x30\x83\x80\x00\x00\x01a"]
 
 
 # connections
 
 
-def test_both_directions_share_the_version_that_connect_told() -> None:
+def test_both_directions_share_the_version_of_the_connect() -> None:
     connection = Connection()
     (before,) = connection.feed(SERVER, PING)
     assert (before.version, connection.version) == (None, None)
@@ -183,7 +183,7 @@ def test_each_direction_has_its_own_offsets_and_bytes() -> None:
     assert (ping.version, publish.version) == (V5, V5)
 
 
-def test_only_the_first_packet_of_a_server_may_refuse_in_the_form_of_an_older_version() -> None:
+def test_only_the_first_packet_of_a_server_may_have_the_form_of_an_older_version() -> None:
     refusal = b"\x20\x02\x00\x01"
     connection = Connection(V5)
     assert [frame.version for frame in connection.feed(SERVER, refusal + refusal)] == [V311, V5]

@@ -48,7 +48,7 @@ def test_child_does_not_look_into_lists() -> None:
     assert root.child("filter") is None
 
 
-def test_walk_gives_dotted_paths_to_which_bytes_of_bits_add_nothing(walked: Decoded) -> None:
+def test_bytes_of_bits_are_not_part_of_dotted_paths(walked: Decoded) -> None:
     paths = [path for path, _ in walked.root.walk()]
     assert paths[:4] == ["connect", "connect", "connect.type", "connect.flags"]
     assert "connect.will_qos" in paths

@@ -102,7 +102,7 @@ WHOLE = {
     "filters": "topic",
 }
 LENGTHS = {"protoname": "proto"}
-"""Names of lengths that are not `_len` behind the name of the value."""
+"""Names of lengths that are not the name of the value and `_len`."""
 PROPERTY_NUMBERS = {"topic_alias": "property.topic_alias", "maximum_qos": "property.max_qos"}
 
 
@@ -337,7 +337,8 @@ def _empty_payload(field: Shown, decoded: Decoded) -> Shown | None:
 
 def _alias_topic(field: Shown, decoded: Decoded) -> Shown | None:
     if field.name == "topic" and field.size == 0 and decoded.type is Publish:
-        return field._replace(start=4)
+        topic = next(node for node in decoded.root.leaves() if node.name == "topic")
+        return field._replace(start=topic.span.stop)
     return field
 
 
@@ -391,7 +392,7 @@ def _renamed(theirs: str, ours: str) -> Callable[[Shown, Decoded], Shown | None]
 
 DIFFERENCES: dict[str, Callable[[Shown, Decoded], Shown | None]] = {
     "an empty payload is shown as a field without bytes": _empty_payload,
-    "an empty Topic Name is shown behind the properties, as what the alias stands for (W1)": _alias_topic,
+    "an empty Topic Name is shown after the properties, as what the alias stands for (W1)": _alias_topic,
     "an alias that was not set is noted in a field without a place": _alias_note,
     "an empty topic without an alias is a note without a place": _empty_topic,
     "a Property Length of more than one byte is shown as a big-endian number": _big_endian,

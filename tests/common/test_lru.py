@@ -1,4 +1,4 @@
-"""Tables forget what was used longest ago."""
+"""A cache drops the entry that was used longest ago."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from mqttpub.common.lru import WeightedLru
 
 
-def test_what_was_used_longest_ago_makes_room() -> None:
+def test_the_entry_used_longest_ago_makes_room() -> None:
     table: WeightedLru[int, str] = WeightedLru(3)
     for number in range(3):
         table.put(number, str(number))

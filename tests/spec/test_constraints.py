@@ -171,6 +171,6 @@ def test_every_law_of_the_table_is_a_statement() -> None:
 
 
 @pytest.mark.parametrize("version", Version)
-def test_what_decoding_finds_has_a_statement_in_every_version(version: Version) -> None:
+def test_every_finding_of_decoding_has_a_statement_in_every_version(version: Version) -> None:
     for law in (constraints.SHORT, constraints.TRAILING, constraints.LENGTH, constraints.SHORTEST, constraints.TYPE):
         assert statement(law.id(version)).visibility[0] == "A"

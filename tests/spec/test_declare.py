@@ -77,7 +77,7 @@ def test_who_may_send_depends_on_the_version(journey: Any) -> None:
     assert packet.may_send(Direction.CLIENT, V311)
 
 
-def test_without_sender3_the_same_ends_send_in_all_versions() -> None:
+def test_without_sender_before_5_the_same_ends_send_in_all_versions() -> None:
     publish = PACKETS[3]
     assert publish.senders == publish.senders_before_5 == set(Direction)
 
@@ -90,7 +90,7 @@ def test_fields_are_in_the_order_of_the_declaration(journey: type[Packet]) -> No
     assert [field.key for field in journey.layout] == list(journey.fields)
 
 
-def test_the_plan_joins_bits_of_a_byte_and_leaves_out_what_a_version_lacks(journey: type[Packet]) -> None:
+def test_the_plan_of_a_version_joins_bits_of_a_byte_and_has_only_its_fields(journey: type[Packet]) -> None:
     def plan(version: Version) -> list[str]:
         return [" ".join(field.key for field in step) for step in journey.plan[version]]
 

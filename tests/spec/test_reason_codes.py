@@ -31,7 +31,7 @@ SERVER_ONLY = {
     ("PUBACK", 0x10),
     ("PUBREC", 0x10),
 }
-"""The `sent by` columns of tables 3-10 and 3-11, and what tables 3-4 and 3-5 say of 0x10; the others say nothing."""
+"""The `sent by` columns of tables 3-10 and 3-11, and 0x10 in tables 3-4 and 3-5; others have no such column."""
 
 
 def row(packet: str, code: int, version: Version = V5) -> Reason:
@@ -125,7 +125,7 @@ def test_a_code_of_another_packet_keeps_its_name_but_is_not_legal() -> None:
     assert codes.legal(0x87, V5)
 
 
-def test_a_name_that_several_packets_give_a_code_is_the_first_of_the_table() -> None:
+def test_a_code_with_several_names_has_the_first_one_of_the_table() -> None:
     assert Codes("PINGRESP").name(0x00, V5) == "Success"
 
 

@@ -18,7 +18,7 @@ def test_a_cursor_begins_and_ends_where_it_is_told() -> None:
         cursor.take(1)
 
 
-def test_take_past_the_end_says_what_is_missing_and_moves_nothing() -> None:
+def test_a_read_past_the_end_reports_the_missing_bytes_and_does_not_move() -> None:
     cursor = Cursor(b"abcd", 1)
     with pytest.raises(Short) as caught:
         cursor.take(4)
@@ -27,7 +27,7 @@ def test_take_past_the_end_says_what_is_missing_and_moves_nothing() -> None:
     assert cursor.pos == 1
 
 
-def test_take_past_the_end_remembers_where_the_value_began() -> None:
+def test_a_read_past_the_end_reports_where_the_value_began() -> None:
     cursor = Cursor(b"abcd", 2)
     with pytest.raises(Short) as caught:
         cursor.take(9, 0)
@@ -88,7 +88,7 @@ def test_variable_ends_at_its_fourth_byte(data: bytes) -> None:
     assert cursor.pos == 1
 
 
-def test_a_window_ends_early_and_then_the_cursor_stands_behind_it() -> None:
+def test_after_a_window_the_cursor_is_at_its_end() -> None:
     cursor = Cursor(b"abcdef", 1)
     with cursor.window(3) as inner:
         assert inner is cursor

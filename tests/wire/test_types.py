@@ -87,12 +87,12 @@ def test_a_variable_integer_of_five_bytes() -> None:
 
 
 @pytest.mark.parametrize(("type", "value"), [(BINARY, bytes(65_536)), (STRING, "x" * 65_536), (STRING, "ü" * 32_768)])
-def test_what_is_too_long_for_two_bytes_of_length_is_refused(type: WireType, value: Any) -> None:
+def test_values_too_long_for_two_bytes_of_length_are_refused(type: WireType, value: Any) -> None:
     with pytest.raises(ValueError, match=r"^65536 bytes do not fit Binary Data \(0 to 65535 bytes\)$"):
         type.write(value)
 
 
-def test_a_declared_length_tells_where_the_value_began() -> None:
+def test_a_declared_length_reports_where_the_value_began() -> None:
     for type in (BINARY, STRING):
         with pytest.raises(Short) as caught:
             type.read(Cursor(b"..\x00\x09ab", 2))
