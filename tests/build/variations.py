@@ -1,6 +1,5 @@
 """The same frames in other containers, below other link layers, and as other networks deliver them."""
 
-import gzip
 import shutil
 import struct
 import subprocess
@@ -8,9 +7,12 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.build import containers
+from tests.build.containers import Packet
+from tests.build.frames import Link
+
 ETHERNET = 14
 """Bytes of an Ethernet header."""
-IPV4 = b"\x08\x00"
 
 
 class Frame(NamedTuple):
@@ -57,7 +59,7 @@ def frames(path: Path) -> Frames:
 
 
 def path_of(path: Path, command: Callable[[Path], list[str]]) -> bytes:
-    """Return what a program writes to the file that it is told."""
+    """Return the file that a program writes."""
     target = path.parent / f"{path.name}.made"
     subprocess.run(command(target), check=True, capture_output=True)
     made = target.read_bytes()
@@ -68,44 +70,26 @@ def path_of(path: Path, command: Callable[[Path], list[str]]) -> bytes:
 # containers
 
 
-def pcap(given: Iterable[Frame], *, order: str = "<", nano: bool = True, link: int = 1) -> bytes:
+def pcap(given: Iterable[Frame], *, order: str = "<", kind: str = "nano", link: int = 1) -> bytes:
     """Return a pcap file."""
-    magic, unit = (0xA1B23C4D, 1) if nano else (0xA1B2C3D4, 1000)
-    written = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 262_144, link)]
-    for frame in given:
-        size = len(frame.data)
-        written.append(struct.pack(order + "IIII", *divmod_time(frame.time, unit), size, size) + frame.data)
-    return b"".join(written)
-
-
-def divmod_time(time: int, unit: int) -> tuple[int, int]:
-    """Return a time as seconds and the rest in units of so many nanoseconds."""
-    return time // 10**9, time % 10**9 // unit
+    tick_ns = containers.PCAP[kind][1]
+    packets = (Packet(frame.time // tick_ns, frame.data) for frame in given)
+    return containers.pcap(packets, kind=kind, order=order, link=link).data
 
 
 def pcapng(given: Iterable[Frame], *, order: str = ">", interfaces: int = 1) -> bytes:
-    """Return a pcapng file with blocks of kinds that nobody knows, and frames from several interfaces in turn."""
-    written = [_block(order, 0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    """Return a pcapng file with blocks of unknown types, and frames from several interfaces in turn."""
+    file = containers.Pcapng()
+    file.section(order)
     for number in range(interfaces):
-        resolution = struct.pack(order + "HHB3xHH", 9, 1, 9 if number % 2 == 0 else 0x80 | 32, 0, 0)
-        written.append(_block(order, 1, struct.pack(order + "HHI", 1, 0, 262_144) + resolution))
-        written.append(_block(order, 0x0BAD + number, b"what is this"))
+        file.interface(1, 262_144, 9 if number % 2 == 0 else 0x80 | 32)
+        file.block(0x0BAD + number, b"what is this")
     for index, frame in enumerate(given):
-        written.append(_enhanced(order, index % interfaces, frame))
-    return b"".join(written)
-
-
-def _enhanced(order: str, interface: int, frame: Frame) -> bytes:
-    # An odd interface counts in 2**-32 of a second, rounded up so that it is the same nanosecond.
-    ticks = frame.time if interface % 2 == 0 else -(-frame.time * 2**32 // 10**9)
-    head = struct.pack(order + "IIIII", interface, ticks >> 32, ticks & 0xFFFFFFFF, len(frame.data), len(frame.data))
-    return _block(order, 6, head + frame.data + bytes(-len(frame.data) % 4))
-
-
-def _block(order: str, kind: int, body: bytes) -> bytes:
-    body += bytes(-len(body) % 4)
-    size = struct.pack(order + "I", len(body) + 12)
-    return struct.pack(order + "I", kind) + size + body + size
+        interface = index % interfaces
+        # An odd interface counts in 2**-32 of a second, rounded up so that it is the same nanosecond.
+        ticks = frame.time if interface % 2 == 0 else -(-frame.time * 2**32 // 10**9)
+        file.enhanced(interface, Packet(ticks, frame.data))
+    return file.written().data
 
 
 def zstd(data: bytes) -> bytes:
@@ -115,52 +99,16 @@ def zstd(data: bytes) -> bytes:
     return subprocess.run([program, "-q"], input=data, capture_output=True, check=True).stdout
 
 
-def twice_gzipped(data: bytes) -> bytes:
-    """Return gzip in two members."""
-    half = len(data) // 2
-    return gzip.compress(data[:half]) + gzip.compress(data[half:])
-
-
 # link layers
 
 
-def vlan(frame: Frame) -> Frame:
-    """Return it in an 802.1Q VLAN."""
-    return frame.wrapped(frame.data[:12] + b"\x81\x00\x00\x2a" + frame.data[12:])
-
-
-def qinq(frame: Frame) -> Frame:
-    """Return it in a VLAN in a VLAN."""
-    return frame.wrapped(frame.data[:12] + b"\x88\xa8\x00\x07\x81\x00\x00\x2a" + frame.data[12:])
-
-
-def cooked(frame: Frame) -> Frame:
-    """Return it as Linux gives it from every interface at once."""
-    return frame.wrapped(struct.pack(">HHH8s", 0, 772, 6, bytes(8)) + IPV4 + frame.ip)
-
-
-def cooked2(frame: Frame) -> Frame:
-    """Return it in the newer form of the same."""
-    return frame.wrapped(IPV4 + struct.pack(">HIHBB8s", 0, 1, 772, 0, 6, bytes(8)) + frame.ip)
-
-
-def raw(frame: Frame) -> Frame:
-    """Return the bare IP packet."""
-    return frame.wrapped(frame.ip)
-
-
-def loopback(frame: Frame) -> Frame:
-    """Return it as BSD gives it from its loopback interface."""
-    return frame.wrapped(b"\x02\x00\x00\x00" + frame.ip)
-
-
-def open_bsd(frame: Frame) -> Frame:
-    """Return it as OpenBSD does."""
-    return frame.wrapped(b"\x00\x00\x00\x02" + frame.ip)
+def on(link: Link) -> Callable[[Frame], Frame]:
+    """Return a function that puts the IP packet of a frame on another link layer."""
+    return lambda frame: frame.wrapped(link.frame(frame.ip))
 
 
 def padded(frame: Frame) -> Frame:
-    """Return it with bytes behind the IP packet, as Ethernet puts them behind short ones."""
+    """Return it with bytes after the IP packet, as Ethernet pads short frames."""
     return frame.wrapped(frame.data + b"\xc0\x00" * 9)
 
 

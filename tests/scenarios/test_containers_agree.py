@@ -12,21 +12,18 @@ import pytest
 from mqttpub.capture.reading import events
 from mqttpub.traffic.events import Closed, GapSeen, PacketSeen, Remark
 from tests.build import variations
+from tests.build.containers import zipped
+from tests.build.frames import LINKS as ALL_LINKS
+from tests.build.frames import ONE_VERSION
 from tests.build.variations import Frame, Frames, frames, pcap, pcapng
 from tests.paths import CAPTURES
 
 NAMES = ("qos2-mosquitto", "every-type-and-property")
 
 LINKS: dict[str, tuple[int, Callable[[Frame], Frame]]] = {
-    "VLAN": (1, variations.vlan),
-    "VLAN in VLAN": (1, variations.qinq),
     "padded Ethernet": (1, variations.padded),
-    "Linux cooked": (113, variations.cooked),
-    "Linux cooked v2": (276, variations.cooked2),
-    "raw IP": (101, variations.raw),
-    "raw IPv4": (228, variations.raw),
-    "loopback": (0, variations.loopback),
-    "OpenBSD loopback": (108, variations.open_bsd),
+    **{name: (link.type, variations.on(link)) for name, link in ALL_LINKS.items() if name != "Ethernet"},
+    "raw IPv4": (ONE_VERSION[4].type, variations.on(ONE_VERSION[4])),
 }
 FILES: dict[str, Callable[[Frames], bytes]] = {
     "pcap, nanoseconds": pcap,
@@ -34,7 +31,7 @@ FILES: dict[str, Callable[[Frames], bytes]] = {
     "pcapng, big-endian": pcapng,
     "pcapng, little-endian, three interfaces": lambda given: pcapng(given, order="<", interfaces=3),
     "gzip of pcap": lambda given: gzip.compress(pcap(given)),
-    "gzip in two members of pcapng": lambda given: variations.twice_gzipped(pcapng(given)),
+    "gzip in two members of pcapng": lambda given: zipped(pcapng(given), members=2),
     "zstd of pcap": lambda given: variations.zstd(pcap(given)),
     "zstd of pcapng": lambda given: variations.zstd(pcapng(given)),
     **{
@@ -44,8 +41,8 @@ FILES: dict[str, Callable[[Frames], bytes]] = {
 }
 """The same records, each with its own time."""
 MICRO: dict[str, Callable[[Frames], bytes]] = {
-    "pcap, microseconds": lambda given: pcap(given, nano=False),
-    "pcap, microseconds, big-endian": lambda given: pcap(given, nano=False, order=">"),
+    "pcap, microseconds": lambda given: pcap(given, kind="micro"),
+    "pcap, microseconds, big-endian": lambda given: pcap(given, kind="micro", order=">"),
 }
 """The same records, with times cut to microseconds."""
 NETWORKS: dict[str, Callable[[Frames], Frames]] = {
