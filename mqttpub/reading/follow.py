@@ -6,9 +6,9 @@ from itertools import islice
 from ..codec.tree import Finding
 from ..common.times import Zero
 from ..lint.judge import Judge
-from ..traffic.closings import Closings
+from ..traffic.closings import OpenConnections
 from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
-from ..traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from ..traffic.events import Closed, Event, GapSeen, PacketSeen, Remark
 from ..traffic.query import PacketFilter
 
 
@@ -69,28 +69,6 @@ class JudgedTraffic:
 def is_bad(findings: Iterable[Finding]) -> bool:
     """Whether one of the findings is an error."""
     return any(each.severity == "error" for each in findings)
-
-
-class OpenConnections:
-    """The connections that have not ended."""
-
-    def __init__(self) -> None:
-        self._open: dict[int, Endpoints] = {}
-        self._closings: Closings[int] = Closings()
-
-    def ended(self, event: Event) -> bool:
-        """Record an event; return whether it ends its connection."""
-        number = event.ends.number
-        if isinstance(event, Closed) and self._closings.over(number, event):
-            self._open.pop(number, None)
-            return True
-        if number not in self._open:
-            self._open[number] = event.ends
-        return False
-
-    def left(self) -> Iterator[Endpoints]:
-        """Yield the ends of each connection that is still open."""
-        yield from self._open.values()
 
 
 def packets_of(events: Iterable[TrafficItem]) -> Iterator[PacketInContext]:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from ..capture.text.parse import TextPiece
 from ..capture.text.transcript import is_transcript
 from ..spec.versions import Version
+from ..traffic.closings import OpenConnections
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
-from .follow import OpenConnections
 from .input import AnyInput, Argument, Input, InputOptions
 from .text import text_events_with_pieces
 from .version import guessed_remark

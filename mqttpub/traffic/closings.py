@@ -1,10 +1,10 @@
 """When a connection has ended: an end that has sent FIN still receives what the other one sends."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from typing import Generic, TypeVar
 
 from ..spec.versions import Direction
-from .events import Closed
+from .events import Closed, Endpoints, Event
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -27,3 +27,25 @@ class Closings(Generic[Name]):
     def forget(self, name: Name) -> None:
         """Forget a connection."""
         self._half.pop(name, None)
+
+
+class OpenConnections:
+    """The connections that have not ended."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, Endpoints] = {}
+        self._closings: Closings[int] = Closings()
+
+    def ended(self, event: Event) -> bool:
+        """Record an event; return whether it ends its connection."""
+        number = event.ends.number
+        if isinstance(event, Closed) and self._closings.over(number, event):
+            self._open.pop(number, None)
+            return True
+        if number not in self._open:
+            self._open[number] = event.ends
+        return False
+
+    def left(self) -> Iterator[Endpoints]:
+        """Yield the ends of each connection that is still open."""
+        yield from self._open.values()

@@ -258,7 +258,7 @@ def exchanges_of(
     events: "Iterable[TrafficItem]", each: "Callable[[TrafficItem], None]" = lambda known: None
 ) -> "Iterator[Exchange]":
     """Yield exchanges as they end, and at last those that did not; `each` is called with every event first."""
-    from ...reading.follow import OpenConnections
+    from ...traffic.closings import OpenConnections
     from ...traffic.context import PacketInContext
     from ...traffic.exchanges import Exchanges
 

@@ -9,7 +9,6 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.reading.selection import Selection
 from mqttpub.reading.version import MOST_HELD
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connect, Puback, Publish
@@ -326,13 +325,6 @@ def test_without_mqtt_it_says_so(capsys: Screen, tmp_path: Path) -> None:
 def test_statements_are_selected(capsys: Screen, wrong: str, select: str, expected: set[str]) -> None:
     assert ids(capsys, "--select", select, wrong, status=1 if expected else 0) == expected
     assert ids(capsys, "--ignore", select, wrong) == ids(capsys, wrong) - expected
-
-
-def test_an_id_is_no_beginning_of_a_longer_one() -> None:
-    chosen = Selection(["3.3.1-1"])
-    assert chosen.covers(statement("MQTT311-3.3.1-1"))
-    assert not chosen.covers(statement("MQTT5-3.3.1-10"))
-    assert not Selection(["3.1"]).covers(statement("MQTT5-3.10.1-1"))
 
 
 def test_what_is_ignored_is_no_error_and_is_not_counted(capsys: Screen) -> None:
