@@ -1,4 +1,4 @@
-"""The report: its numbers are those of the captures, its page shows them to everybody and runs nothing."""
+"""The report: its numbers are those of the captures, and its page works everywhere and runs nothing."""
 
 import json
 import math

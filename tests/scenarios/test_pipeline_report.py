@@ -1,4 +1,4 @@
-"""What `pipeline` says of its tables: on the terminal, as JSON, and where it refuses to write a page."""
+"""The summary of `pipeline` on the terminal and as JSON, and the places where a page is refused."""
 
 import json
 from contextlib import nullcontext

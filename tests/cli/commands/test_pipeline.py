@@ -1,4 +1,4 @@
-"""What `pipeline` refuses before it starts anything, and what it asks for."""
+"""The flags of `pipeline`: errors before anything starts, and the request they make."""
 
 import os
 from datetime import UTC, datetime

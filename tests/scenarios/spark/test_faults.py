@@ -1,4 +1,4 @@
-"""Good rows are all there once, what is bad is named, and nothing is lost, whatever is done to files and folders."""
+"""Good rows are in the tables exactly once, errors are reported, and nothing is lost, whatever happens to files."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""The tables hold exactly what is known to be in captures, whatever the files, tasks and runs."""
+"""The tables hold exactly the known contents of captures, whatever the files, tasks and runs."""
 
 from collections.abc import Iterator
 from pathlib import Path

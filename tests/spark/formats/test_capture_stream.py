@@ -1,4 +1,4 @@
-"""A folder that fills with captures: what only the end releases, and what becomes of a state that is broken."""
+"""A growing folder of captures: rows that only the end releases, and broken states."""
 
 from collections import Counter
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Everything of a run becomes visible, or nothing, wherever it is stopped."""
+"""A run becomes visible completely or not at all, wherever it is interrupted."""
 
 import errno
 import json

@@ -1,4 +1,4 @@
-"""TableBuilder are the same whatever the files, tasks and runs; what is broken is named, and nothing else is lost."""
+"""Tables are the same whatever the files, tasks and runs; a broken source is reported, and nothing else is lost."""
 
 import csv
 import gzip
@@ -70,7 +70,7 @@ def test_exchanges_are_those_of_decode(path: Path, tmp_path: Path) -> None:
     for row in rows:
         row |= {name: row[name].isoformat(timespec="microseconds").replace("+00:00", "Z") for name in ("begin", "end")}
     for entry in expected:
-        # TableBuilder have microseconds, what is finer is cut.
+        # Tables have microseconds; finer digits are cut.
         entry |= {name: f"{entry[name][:26]}Z".replace("ZZ", "Z") for name in ("begin", "end")}
     assert expected
     assert sorted(str([row[name] for name in SAME]) for row in rows) == sorted(

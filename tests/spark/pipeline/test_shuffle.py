@@ -1,4 +1,4 @@
-"""What spans sources and tasks comes together, however the work is divided."""
+"""Packets that span sources and tasks meet in one slot, however the work is divided."""
 
 from collections import Counter
 from pathlib import Path

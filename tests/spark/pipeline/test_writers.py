@@ -1,4 +1,4 @@
-"""What a writer is given is in its files, once, whatever they are divided by."""
+"""Rows that a writer gets are in its files exactly once, whatever the partitioning."""
 
 import tempfile
 from collections import Counter

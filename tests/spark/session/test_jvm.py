@@ -1,4 +1,4 @@
-"""Java is found where it is, and what is missing is said in one sentence."""
+"""Java is found in all places, and a missing one is reported in one sentence."""
 
 import os
 import shutil
