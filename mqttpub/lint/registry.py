@@ -1,8 +1,8 @@
 """The registry of rules: one decorator for rules of single packets and for rules of conversations.
 
 A rule of single packets names the statement that it checks (`cites`) and yields its faults. A rule of
-conversations has no `cites`: it follows the state of a connection, adds to `State.exercised` each time a
-statement is put to the test, and reports with `State.fault`. Every id is looked up in the lists of
+conversations has no `cites`: it follows the state of a connection, adds to `ConnectionState.exercised` each time a
+statement is put to the test, and reports with `ConnectionState.fault`. Every id is looked up in the lists of
 statements when the module is imported, so a rule whose statement has no row fails there.
 """
 
@@ -19,7 +19,7 @@ SEVERITIES = ("error", "warning", "note")
 """The most severe first."""
 
 Check = Callable[..., Any]
-"""Of single packets: takes a PacketView, yields Faults. Of conversations: takes State, packet and sending Peer."""
+"""Of single packets: takes a PacketView, yields Faults. Of conversations: takes state, packet and sender."""
 C = TypeVar("C", bound=Check)
 CheckTable = dict[type[Packet], tuple[Check, ...]]
 

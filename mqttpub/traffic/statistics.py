@@ -24,7 +24,7 @@ PERCENTILES = (50, 90, 99)
 _ENDS = (None, Direction.CLIENT, Direction.SERVER)
 
 
-class Kind(NamedTuple):
+class PacketKind(NamedTuple):
     """What packets that are counted together have in common."""
 
     type: str
@@ -117,9 +117,9 @@ class Statistics:
 
     # results
 
-    def kinds(self) -> Iterator[tuple[Kind, Count]]:
+    def kinds(self) -> Iterator[tuple[PacketKind, Count]]:
         """Yield the count of each kind."""
-        sums: dict[Kind, Count] = {}
+        sums: dict[PacketKind, Count] = {}
         for key, (packets, bytes) in sorted(self._kinds.items(), key=lambda entry: (entry[0] & 0xFF, entry[0])):
             kind = _kind(key)
             before = sums.get(kind, Count(0, 0))
@@ -208,11 +208,11 @@ def kind_of(exchange: Exchange) -> str:
     return exchange.packets[0].name if exchange.qos is None else f"QoS {exchange.qos}"
 
 
-def _kind(key: int) -> Kind:
+def _kind(key: int) -> PacketKind:
     code, flags = key >> 4 & 15, key & 15
     type = PACKETS[code].name if code in PACKETS else f"TYPE {code}"
     qos = flags >> 1 & 3 if type == "PUBLISH" else None
-    return Kind(type, _ENDS[key >> 16], Version(key >> 8 & 0xFF), qos)
+    return PacketKind(type, _ENDS[key >> 16], Version(key >> 8 & 0xFF), qos)
 
 
 def _merge(clients: dict[str, ClientTotals], connection: ClientTotals) -> None:

@@ -14,7 +14,7 @@ from mqttpub.capture.protocol.http_upgrade import LONGEST_HEAD
 from mqttpub.capture.types import BadCapture, Chunk, Flow
 from mqttpub.codec.encode import encode
 from mqttpub.lint.connection import Conversation
-from mqttpub.lint.connection.state import State
+from mqttpub.lint.connection.state import ConnectionState
 from mqttpub.lint.judge import Judge
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
@@ -55,11 +55,11 @@ def test_the_memory_of_a_conversation_is_free_as_soon_as_it_is_over() -> None:
     gc.collect()
     gc.disable()
     try:
-        assert any(isinstance(each, State) for each in gc.get_objects())
+        assert any(isinstance(each, ConnectionState) for each in gc.get_objects())
         for direction in Direction:
             judge.event(Closed(Endpoints(1, "c:1", "s:1883"), 2, 2, direction, "FIN"))
         judge.event(Closed(Endpoints(1, "c:1", "s:1883"), 2, 2, None, "end"))
-        assert not any(isinstance(each, State) for each in gc.get_objects())
+        assert not any(isinstance(each, ConnectionState) for each in gc.get_objects())
     finally:
         gc.enable()
 

@@ -1,6 +1,7 @@
 """The registry of rules: how they are declared, and that none is missed."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from mqttpub import lint
+from mqttpub.lint import connection
 from mqttpub.lint.connection import conversation
+from mqttpub.lint.connection.state import ConnectionState, Peer
 from mqttpub.lint.fault import Fault
 from mqttpub.lint.packet.view import PacketView
 from mqttpub.lint.registry import RULES, Rule, check_tables, cite, rule
@@ -67,3 +70,38 @@ def _with_rules() -> Iterator[str]:
         calls = (each for each in ast.walk(ast.parse(path.read_text())) if isinstance(each, ast.Call))
         if any(isinstance(each.func, ast.Name) and each.func.id == "rule" for each in calls):
             yield ".".join(path.relative_to(FOLDER).with_suffix("").parts)
+
+
+# who writes which attribute
+
+WRITES = re.findall(r"^    (\w+) {2,}(\S.*(?:\n {18}\S.*)*)", connection.__doc__ or "", re.MULTILINE)
+"""Rows of the table in the docstring of the package: module, what it writes."""
+EVERY_RULE = {"exercised", "faults"}
+"""Attributes that every rule writes."""
+
+
+def test_the_table_of_writers_has_a_row_for_each_module_with_rules() -> None:
+    modules = {module.__name__.rpartition(".")[2] for module in conversation.RULE_MODULES}
+    assert {name for name, _ in WRITES} == modules | {"conversation", "must_close"}
+
+
+@pytest.mark.parametrize(("module", "text"), WRITES)
+def test_the_table_of_writers_names_every_attribute_that_a_module_sets(module: str, text: str) -> None:
+    tree = ast.parse((FOLDER / "connection" / f"{module}.py").read_text())
+    slots = {*ConnectionState.__slots__, *Peer.__slots__}
+    written = {name for node in ast.walk(tree) for name in _set_by(node)} & slots
+    assert written - EVERY_RULE <= set(re.findall(r"\w+", text))
+
+
+def _set_by(node: ast.AST) -> Iterator[str]:
+    """Yield the attributes of `state` and of peers that a statement assigns, in whole or in part."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AugAssign) else []
+    for target in targets:
+        for each in target.elts if isinstance(target, ast.Tuple) else [target]:
+            place = each.value if isinstance(each, ast.Subscript) else each
+            if isinstance(place, ast.Attribute) and ast.unparse(place.value).split(".")[0] in OWNERS:
+                yield place.attr
+
+
+OWNERS = {"state", "peer", "client", "closer", "end"}
+"""Variables that hold the state or a peer."""

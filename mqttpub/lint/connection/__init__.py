@@ -1,8 +1,8 @@
 """Rules of a conversation: the packets of both peers in order, with their times, and how the connection ended.
 
-Nouns: a `Conversation` feeds packets to the rules of one connection. `State` is what the rules know of it, with
-two `Peer` objects; an `IdentifierInUse` is a request or a message that is not finished. A rule counts a
-`TestPoint` in `State.exercised` each time its statements are put to the test, and calls `State.fault` when one is
+Nouns: a `Conversation` feeds packets to the rules of one connection. `ConnectionState` is what the rules know of it,
+with two `Peer` objects; an `IdentifierInUse` is a request or a message that is not finished. A rule counts a
+`TestPoint` in `state.exercised` each time its statements are put to the test, and calls `state.fault` when one is
 violated. Times are nanoseconds of any clock (`_ns`), packets are counted from 1 over both directions (`number`).
 
 A new rule: a function with `@rule` in the module of its subject, its statement as a row of
@@ -10,33 +10,34 @@ A new rule: a function with `@rule` in the module of its subject, its statement 
 takes its place in `conversation.RULE_MODULES`, whose order is the order in which the rules see a packet: a Packet
 Identifier is taken before messages in flight are counted, and an alias is resolved before its topic is used.
 
-Who writes which attribute (readers are everywhere; `state.forget` resets what unseen bytes may have changed):
+Who writes which attribute of the ConnectionState and of the Peer that sent the packet; all may read. `forget` of both
+resets what unseen bytes may have changed.
 
-    conversation  State: number, time_ns, size_bytes, data, version, faults; topic = None at the end;
+    conversation  state: number, time_ns, size_bytes, data, version, faults; topic = None at the end;
                   of an unreadable CONNECT or CONNACK: connect_number, connect_error, version_announced, connack_number
-                  Peer: packets, last_ns
-    connect       State: connect, connect_number, connect_error, connack, connack_number, connack_time_ns,
+                  peer: packets, last_ns
+    connect       state: connect, connect_number, connect_error, connack, connack_number, connack_time_ns,
                   version_announced, new_session, auth_method, problem_information, early_packets, pending_limits,
                   only_auth_sent, check_order; complete = False if the first packet is not CONNECT
-                  Peer: limits, constrained, refused_number, reason_code, closing_since_ns;
+                  peer: limits, constrained, refused_number, reason_code, closing_since_ns;
                   disconnect_number = 0 once a packet after DISCONNECT is reported
-    auth          State: reauthenticating
-    keepalive     State: server_keep_alive
-                  Peer: keep_alive_s, silence_ns, silence_reported, pings
-    publish       State: held_bytes
-                  Peer: in_use, in_flight, qos0_count, ids_reused_early, refused_ids, repeats_due
-    acks          Peer, and the other Peer: in_use, finished, in_flight, refused_ids, repeats_due, ids_reused_early,
+    auth          state: reauthenticating
+    keepalive     state: server_keep_alive
+                  peer: keep_alive_s, silence_ns, silence_reported, pings
+    publish       state: held_bytes
+                  peer: in_use, in_flight, qos0_count, ids_reused_early, refused_ids, repeats_due
+    acks          peer, and the other peer: in_use, finished, in_flight, refused_ids, repeats_due, ids_reused_early,
                   last_acked, last_released
-    aliases       State: topic, aliases
-                  Peer: aliases_valid
+    aliases       state: topic, aliases
+                  peer: aliases_valid
     limits        nothing
-    subscribe     State: subscriptions, held_bytes
-                  the other Peer: in_use, answered_requests, answered_multiple, repeats_due
-    deliver       State: retained
-    loopback      State: published
-    close         State: first_disconnect_ns, end_reported, check_order
-                  Peer: disconnect_number, reason_code, closing_since_ns, closed
-    must_close    State: must_close (its functions are called by connect, publish, acks, keepalive, subscribe)
+    subscribe     state: subscriptions, held_bytes
+                  the other peer: in_use, answered_requests, answered_multiple, repeats_due
+    deliver       state: retained
+    loopback      state: published
+    close         state: first_disconnect_ns, end_reported, check_order
+                  peer: disconnect_number, reason_code, closing_since_ns, closed
+    must_close    state: must_close (its functions are called by connect, publish, acks, keepalive, subscribe)
 
 `traffic.exchanges` pairs the same packets for another purpose. It reports each exchange once, when it is over, and
 forgives what it can (a resumed session, a superseded identifier); the rules here judge each packet when it comes,

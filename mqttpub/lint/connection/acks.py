@@ -5,7 +5,7 @@ from ...spec.versions import Version
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
 from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, check_retry_interval
-from .state import CLIENT, IdentifierInUse, Peer, State
+from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
 
 Ack = Puback | Pubrec | Pubrel | Pubcomp
 NOT_FOUND = 0x92
@@ -52,7 +52,7 @@ _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOM
 
 
 @rule(Puback)
-def puback(state: State, packet: Puback, peer: Peer) -> None:
+def puback(state: ConnectionState, packet: Puback, peer: Peer) -> None:
     """PUBACK ends a QoS 1 exchange."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBACK]] += 1
@@ -66,7 +66,7 @@ def puback(state: State, packet: Puback, peer: Peer) -> None:
 
 
 @rule(Pubrec)
-def pubrec(state: State, packet: Pubrec, peer: Peer) -> None:
+def pubrec(state: ConnectionState, packet: Pubrec, peer: Peer) -> None:
     """PUBREC is the first answer to a QoS 2 PUBLISH, and the last one if it refuses."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREC]] += 1
@@ -86,7 +86,7 @@ def pubrec(state: State, packet: Pubrec, peer: Peer) -> None:
     _in_order(state, packet, peer, exchange)
 
 
-def _repeated_pubrec(state: State, packet: Pubrec, peer: Peer, exchange: IdentifierInUse) -> None:
+def _repeated_pubrec(state: ConnectionState, packet: Pubrec, peer: Peer, exchange: IdentifierInUse) -> None:
     if not exchange.pubrec_number:
         # PUBREL came too early, which was reported; this is the PUBREC that it should have waited for.
         exchange.pubrec_number = state.number
@@ -101,7 +101,7 @@ def _repeated_pubrec(state: State, packet: Pubrec, peer: Peer, exchange: Identif
 
 
 @rule(Pubrel)
-def pubrel(state: State, packet: Pubrel, peer: Peer) -> None:
+def pubrel(state: ConnectionState, packet: Pubrel, peer: Peer) -> None:
     """PUBREL answers PUBREC; in a resumed session it may come first."""
     exchange = peer.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBREL]] += 1
@@ -123,14 +123,14 @@ def pubrel(state: State, packet: Pubrel, peer: Peer) -> None:
         _unawaited(state, packet, peer, exchange)
 
 
-def _first_pubrel(state: State, packet: Pubrel, exchange: IdentifierInUse) -> None:
+def _first_pubrel(state: ConnectionState, packet: Pubrel, exchange: IdentifierInUse) -> None:
     if state.version == Version.V31 and packet.dup:
         message = f"pubrel.dup is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
         state.fault(_DUP, "dup", message)
     exchange.interval_ns = 0
 
 
-def _repeated_pubrel(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
+def _repeated_pubrel(state: ConnectionState, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
     """Check a second PUBREL, which answers a second PUBREC or is a repeat."""
     id = packet.packet_id
     if exchange.pubrec_repeats:
@@ -147,7 +147,7 @@ def _repeated_pubrel(state: State, packet: Pubrel, peer: Peer, exchange: Identif
     peer.ids_reused_early.add(id)
 
 
-def _pubrel_without_exchange(state: State, packet: Pubrel, peer: Peer) -> None:
+def _pubrel_without_exchange(state: ConnectionState, packet: Pubrel, peer: Peer) -> None:
     """Check a PUBREL whose exchange is complete or unknown; in a resumed session it may come first."""
     id = packet.packet_id
     if id in peer.refused_ids:
@@ -161,7 +161,7 @@ def _pubrel_without_exchange(state: State, packet: Pubrel, peer: Peer) -> None:
 
 
 @rule(Pubcomp)
-def pubcomp(state: State, packet: Pubcomp, peer: Peer) -> None:
+def pubcomp(state: ConnectionState, packet: Pubcomp, peer: Peer) -> None:
     """PUBCOMP ends a QoS 2 exchange."""
     exchange = peer.other.in_use.get(packet.packet_id)
     state.exercised[ACKED[PUBCOMP]] += 1
@@ -173,7 +173,7 @@ def pubcomp(state: State, packet: Pubcomp, peer: Peer) -> None:
     _finished(state, packet, peer.other, exchange)
 
 
-def _finished(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
+def _finished(state: ConnectionState, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
     sender.finish(packet.packet_id, exchange)
     state.exercised[NOT_REPEATED] += 1
     if state.must_close and sender.side == CLIENT:
@@ -186,7 +186,7 @@ def _finished(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse
 # the order of acks
 
 
-def _in_order(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse) -> None:
+def _in_order(state: ConnectionState, packet: Ack, peer: Peer, exchange: IdentifierInUse) -> None:
     """Check that a client acknowledges messages in the order in which they came (5.0: 4.6)."""
     if peer.side != CLIENT:
         return
@@ -203,7 +203,7 @@ def _in_order(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse) 
         peer.last_acked[code] = exchange.number
 
 
-def _pubrel_in_order(state: State, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
+def _pubrel_in_order(state: ConnectionState, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
     if (peer.side != CLIENT and state.version != Version.V31) or packet.packet_id in peer.ids_reused_early:
         return
     state.exercised[ORDERED[PUBREL]] += 1
@@ -217,7 +217,7 @@ def _pubrel_in_order(state: State, packet: Pubrel, peer: Peer, exchange: Identif
 # acks without an exchange
 
 
-def _unawaited(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse | None) -> None:
+def _unawaited(state: ConnectionState, packet: Ack, peer: Peer, exchange: IdentifierInUse | None) -> None:
     """Check an ack that no exchange awaits."""
     sender = peer if packet.code == PUBREL else peer.other
     id = packet.packet_id
@@ -233,7 +233,7 @@ def _unawaited(state: State, packet: Ack, peer: Peer, exchange: IdentifierInUse 
         _unknown_id(state, packet, sender, exchange)
 
 
-def _unknown_id(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
+def _unknown_id(state: ConnectionState, packet: Ack, sender: Peer, exchange: IdentifierInUse | None) -> None:
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
     # The text says what follows an ack that nothing awaits only for PUBREL and PUBCOMP, and only since 5.0.
     stray = not any(each.awaits == packet.code for each in sender.in_use.values())
@@ -249,7 +249,7 @@ def _unknown_id(state: State, packet: Ack, sender: Peer, exchange: IdentifierInU
         state.fault(law, "packet_id", f"{what}, but no PUBLISH with it is in flight")
 
 
-def _wrong_type(state: State, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
+def _wrong_type(state: ConnectionState, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
     awaited = _NAMES[exchange.awaits]
     message = f"{packet.name} for Packet Identifier {packet.packet_id}, but {exchange} awaits {awaited}"
     also = _ANSWERS.get(exchange.awaits)

@@ -5,7 +5,7 @@ from ...spec.packets import Publish
 from ...spec.properties import TOPIC_ALIAS, value_of
 from ...traffic.aliases import Aliases
 from ..registry import TestPoint, cite, rule
-from .state import Peer, State
+from .state import ConnectionState, Peer
 
 MEMORY = 2 << 20
 """Characters of Topic Names that are remembered for one connection; when some were dropped, no alias is reported."""
@@ -21,7 +21,7 @@ ALIASED = tuple(TestPoint(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _AC
 
 
 @rule(Publish)
-def aliased(state: State, packet: Publish, peer: Peer) -> None:
+def aliased(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A Topic Alias is in range, and was set before it is used without a Topic Name."""
     state.topic = packet.topic or None
     if not packet.properties or not value_of(packet.properties, TOPIC_ALIAS):
@@ -42,7 +42,7 @@ def aliased(state: State, packet: Publish, peer: Peer) -> None:
         peer.aliases_valid = False
 
 
-def _in_range(state: State, alias: int, peer: Peer) -> None:
+def _in_range(state: ConnectionState, alias: int, peer: Peer) -> None:
     state.exercised[ALIASED[peer.side]] += 1
     maximum, announced = peer.limits.alias_maximum, f"(packet {peer.limits.number})"
     if alias <= maximum:

@@ -3,7 +3,7 @@
 from ...spec.packets import Auth
 from ...spec.properties import AUTHENTICATION_METHOD, value_of
 from ..registry import TestPoint, cite, rule
-from .state import CLIENT, SERVER, Peer, State
+from .state import CLIENT, SERVER, ConnectionState, Peer
 
 CONTINUE, REAUTHENTICATE = 0x18, 0x19
 
@@ -23,7 +23,7 @@ REAUTHENTICATION_ANSWERED = TestPoint(_UNASKED)
 
 
 @rule(Auth)
-def auth(state: State, packet: Auth, peer: Peer) -> None:
+def auth(state: ConnectionState, packet: Auth, peer: Peer) -> None:
     """AUTH continues the exchange that CONNECT began, or a re-authentication that the client began."""
     if state.connect is None:
         return
@@ -49,7 +49,7 @@ def auth(state: State, packet: Auth, peer: Peer) -> None:
     _check_method(state, packet)
 
 
-def _begin(state: State, packet: Auth, code: int) -> None:
+def _begin(state: ConnectionState, packet: Auth, code: int) -> None:
     state.exercised[REAUTHENTICATION_BEGUN] += 1
     state.reauthenticating = True
     method = value_of(packet.properties, AUTHENTICATION_METHOD)
@@ -61,7 +61,7 @@ def _begin(state: State, packet: Auth, code: int) -> None:
         state.fault(_REAUTHENTICATE, "properties.authentication_method", message, _SAME_METHOD)
 
 
-def _check_method(state: State, packet: Auth) -> None:
+def _check_method(state: ConnectionState, packet: Auth) -> None:
     method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if method is None:
         return

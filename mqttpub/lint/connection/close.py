@@ -8,7 +8,7 @@ from ...spec.versions import Direction, Version
 from ..registry import TestPoint, cite, rule
 from . import acks, connect, keepalive, loopback, subscribe
 from .publish import PUBACK, PUBCOMP, PUBREC, PUBREL
-from .state import CLIENT, PATIENCE_NS, IdentifierInUse, Peer, State
+from .state import CLIENT, PATIENCE_NS, ConnectionState, IdentifierInUse, Peer
 
 ALIAS_INVALID = 0x94
 TAKEN_OVER = 0x8E
@@ -33,7 +33,7 @@ SILENT_AFTER_DISCONNECT = tuple(TestPoint(cite("3.14.4-1", "3.14.4-2")) for _ in
 
 
 @rule(Disconnect)
-def disconnected(state: State, packet: Disconnect, peer: Peer) -> None:
+def disconnected(state: ConnectionState, packet: Disconnect, peer: Peer) -> None:
     """DISCONNECT is the last packet of its sender."""
     code = packet.reason_code or 0
     if peer.closing_since_ns is None:
@@ -48,7 +48,7 @@ def disconnected(state: State, packet: Disconnect, peer: Peer) -> None:
         _check_alias_refused(state, peer)
 
 
-def _check_expiry(state: State, packet: Disconnect, connected: Connect) -> None:
+def _check_expiry(state: ConnectionState, packet: Disconnect, connected: Connect) -> None:
     given = value_of(packet.properties, SESSION_EXPIRY_INTERVAL)
     if given is None:
         return
@@ -58,7 +58,7 @@ def _check_expiry(state: State, packet: Disconnect, connected: Connect) -> None:
         state.fault(_EXPIRY, "properties.session_expiry_interval", message)
 
 
-def _check_alias_refused(state: State, peer: Peer) -> None:
+def _check_alias_refused(state: ConnectionState, peer: Peer) -> None:
     if not state.complete or not peer.other.limits.known:
         return
     state.exercised[ALIAS_REFUSED[peer.side]] += 1
@@ -67,7 +67,7 @@ def _check_alias_refused(state: State, peer: Peer) -> None:
         state.fault(_ALIASES[peer.side], "reason_code", message)
 
 
-def closed(state: State, closer: Peer | None, how: str) -> None:
+def closed(state: ConnectionState, closer: Peer | None, how: str) -> None:
     """Report what was left undone when a peer closed the connection, or when the capture ended (`closer` None)."""
     for each in state.peers:
         _check_closing(state, each, closer)
@@ -85,7 +85,7 @@ def closed(state: State, closer: Peer | None, how: str) -> None:
 # who must close
 
 
-def _check_closing(state: State, peer: Peer, closer: Peer | None) -> None:
+def _check_closing(state: ConnectionState, peer: Peer, closer: Peer | None) -> None:
     if peer.closed or not (peer.disconnect_number or peer.refused_number) or peer.closing_since_ns is None:
         return
     if peer is closer:
@@ -109,7 +109,7 @@ def _check_closing(state: State, peer: Peer, closer: Peer | None) -> None:
         state.fault(_SERVER_CLOSES, "", f"{waited} the server has not closed after the client's DISCONNECT either")
 
 
-def _exercise_closing(state: State, peer: Peer) -> None:
+def _exercise_closing(state: ConnectionState, peer: Peer) -> None:
     """Count the statements that oblige a peer to close."""
     if peer.refused_number and not peer.disconnect_number:
         state.exercised[CLOSED_AFTER_REFUSAL] += 1
@@ -127,7 +127,7 @@ def _exercise_closing(state: State, peer: Peer) -> None:
 # unanswered packets
 
 
-def _report_undone(state: State, peer: Peer) -> None:
+def _report_undone(state: ConnectionState, peer: Peer) -> None:
     """Report everything that a peer should have answered."""
     if peer.side != CLIENT and state.complete and state.connect_number and not state.connack_number and peer.packets:
         state.exercised[connect.CONNECT_ANSWERED] += 1
@@ -161,7 +161,7 @@ _BY_CLIENT = cite("4.5.0-2", "4.5.0-2")
 _AGAIN = {1: cite("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: cite("4.3.3-10", "4.3.3-2")}
 
 
-def _old_pings(state: State, peer: Peer) -> Iterator[int]:
+def _old_pings(state: ConnectionState, peer: Peer) -> Iterator[int]:
     """Yield the PINGREQ packets of the other peer that this one had time to answer."""
     last_ns = _last_ns(state, peer)
     for number, time_ns in peer.other.pings:
@@ -169,14 +169,14 @@ def _old_pings(state: State, peer: Peer) -> Iterator[int]:
             yield number
 
 
-def _last_ns(state: State, peer: Peer) -> int | None:
+def _last_ns(state: ConnectionState, peer: Peer) -> int | None:
     """Return when a peer sent its last packet before the first DISCONNECT."""
     if peer.last_ns is None or state.first_disconnect_ns is None:
         return peer.last_ns
     return min(peer.last_ns, state.first_disconnect_ns)
 
 
-def _is_neglected(state: State, peer: Peer, exchange: IdentifierInUse) -> bool:
+def _is_neglected(state: ConnectionState, peer: Peer, exchange: IdentifierInUse) -> bool:
     """Whether a peer sent something long after it was asked, or answered later packets that it had to keep in order."""
     if _is_overtaken(peer, exchange):
         return True
@@ -190,7 +190,7 @@ def _is_overtaken(peer: Peer, exchange: IdentifierInUse) -> bool:
     return exchange.number < peer.last_acked[exchange.awaits]
 
 
-def _unanswered(state: State, peer: Peer, id: int, exchange: IdentifierInUse) -> None:
+def _unanswered(state: ConnectionState, peer: Peer, id: int, exchange: IdentifierInUse) -> None:
     code = exchange.awaits
     message = f"no {PACKETS[code].name} for Packet Identifier {id} came, but {exchange} awaited it"
     if code not in _LAWS:
@@ -208,7 +208,7 @@ def _unanswered(state: State, peer: Peer, id: int, exchange: IdentifierInUse) ->
     state.fault(law, "", message, *also, severity=severity)
 
 
-def _repeat_unanswered(state: State, id: int, exchange: IdentifierInUse) -> None:
+def _repeat_unanswered(state: ConnectionState, id: int, exchange: IdentifierInUse) -> None:
     state.exercised[acks.PUBREC_REPEATED] += 1
     message = f"{exchange} with Packet Identifier {id} was sent again, but answered only once"
     state.fault(_AGAIN[exchange.qos], "", message, severity="warning")

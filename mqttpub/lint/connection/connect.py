@@ -15,7 +15,7 @@ from ...spec.versions import Direction, Version
 from ..packet.check import lint
 from ..registry import TestPoint, cite, rule
 from .must_close import SECOND_CONNECT, note_server_must_close
-from .state import CLIENT, ENDLESS, SECOND, Peer, SendLimits, State
+from .state import CLIENT, ENDLESS, SECOND, ConnectionState, Peer, SendLimits
 
 _RESPONSE = REQUEST_RESPONSE_INFORMATION.id
 _EXPIRY = SESSION_EXPIRY_INTERVAL.id
@@ -75,7 +75,7 @@ HEARD_CONNACK_NS = 5 * SECOND
 # the order of packets
 
 
-def check_packet_order(state: State, packet: Packet | None, kind: type[Packet] | None, peer: Peer) -> None:
+def check_packet_order(state: ConnectionState, packet: Packet | None, kind: type[Packet] | None, peer: Peer) -> None:
     """Check whether a packet may come before CONNACK, after a refusal, or after DISCONNECT.
 
     Called only while `state.check_order` is set. `packet` is None if it could not be read, `kind` if it has no type.
@@ -88,7 +88,7 @@ def check_packet_order(state: State, packet: Packet | None, kind: type[Packet] |
         _after_disconnect(state, kind, peer)
 
 
-def _from_client(state: State, kind: type[Packet] | None, peer: Peer) -> None:
+def _from_client(state: ConnectionState, kind: type[Packet] | None, peer: Peer) -> None:
     if peer.packets == 1 and state.complete:
         state.exercised[CLIENT_STARTED] += 1
         if kind is not Connect:
@@ -105,7 +105,7 @@ def _from_client(state: State, kind: type[Packet] | None, peer: Peer) -> None:
         state.check_order[CLIENT] = False
 
 
-def _before_connack(state: State, kind: type[Packet] | None) -> None:
+def _before_connack(state: ConnectionState, kind: type[Packet] | None) -> None:
     if kind is Connect:
         return
     must_wait = state.auth_method is not None and state.complete
@@ -119,7 +119,7 @@ def _before_connack(state: State, kind: type[Packet] | None) -> None:
         state.fault(_METHOD_FIRST, "", f"{message}, so only AUTH and DISCONNECT may")
 
 
-def _apply_limits_once_heard(state: State, kind: type[Packet] | None, limits: SendLimits) -> None:
+def _apply_limits_once_heard(state: ConnectionState, kind: type[Packet] | None, limits: SendLimits) -> None:
     """Hold a client that did not wait for CONNACK to its limits once it is certain that it has read it."""
     acknowledges = kind is not None and kind.code in (4, 5, 6, 7)
     waited = state.connack_time_ns is not None and (state.time_ns or 0) - state.connack_time_ns > HEARD_CONNACK_NS
@@ -127,7 +127,7 @@ def _apply_limits_once_heard(state: State, kind: type[Packet] | None, limits: Se
         _set_limits(state, limits)
 
 
-def _after_clean_start(state: State, kind: type[Packet] | None, connack: Connack) -> None:
+def _after_clean_start(state: ConnectionState, kind: type[Packet] | None, connack: Connack) -> None:
     if not state.connect or not state.connect.clean_start:
         return
     state.exercised[AFTER_CLEAN_START] += 1
@@ -136,7 +136,7 @@ def _after_clean_start(state: State, kind: type[Packet] | None, connack: Connack
         state.fault(_UNWANTED, "", f"{message}, and a client that sent clean_start 1 has no session: it must close")
 
 
-def _from_server(state: State, kind: type[Packet] | None, peer: Peer) -> None:
+def _from_server(state: ConnectionState, kind: type[Packet] | None, peer: Peer) -> None:
     if state.only_auth_sent and state.complete:
         state.exercised[SERVER_STARTED] += 1
         if kind not in (None, Connack, Auth, Disconnect):
@@ -154,7 +154,7 @@ def _from_server(state: State, kind: type[Packet] | None, peer: Peer) -> None:
         state.check_order[peer.side] = False
 
 
-def _after_disconnect(state: State, kind: type[Packet] | None, peer: Peer) -> None:
+def _after_disconnect(state: ConnectionState, kind: type[Packet] | None, peer: Peer) -> None:
     state.exercised[AFTER_DISCONNECT] += 1
     message = f"{_word(kind)} comes after DISCONNECT (packet {peer.disconnect_number}), but nothing may"
     also = (_CLOSES,) if peer.reason_code >= 0x80 else ()
@@ -171,7 +171,7 @@ def _word(kind: type[Packet] | None) -> str:
 
 
 @rule(Connect, sender=Direction.CLIENT)
-def connected(state: State, packet: Connect, peer: Peer) -> None:
+def connected(state: ConnectionState, packet: Connect, peer: Peer) -> None:
     """CONNECT comes once, and sets what the server may send."""
     state.exercised[CONNECT_SENT] += 1
     if state.connect_number:
@@ -213,7 +213,7 @@ def is_ordinary(packet: Connect, version: Version, size_bytes: int) -> bool:
     return size_bytes == expected < 130
 
 
-def _first_error(state: State) -> str:
+def _first_error(state: ConnectionState) -> str:
     """Return the first error of a CONNECT by itself."""
     found = lint(decode(state.data, state.version), Direction.CLIENT)
     return next((each.message for each in found if each.severity == "error"), "")
@@ -231,7 +231,7 @@ def _compared_later(packet: Connect) -> Connect:
 
 
 @rule(Connack, sender=Direction.SERVER)
-def acknowledged(state: State, packet: Connack, peer: Peer) -> None:
+def acknowledged(state: ConnectionState, packet: Connack, peer: Peer) -> None:
     """CONNACK comes once, fits CONNECT, and sets what the client may send."""
     state.exercised[CONNACK_SENT] += 1
     if state.connack_number:
@@ -259,12 +259,12 @@ def acknowledged(state: State, packet: Connack, peer: Peer) -> None:
         _accepted_invalid(state)
 
 
-def _set_limits(state: State, limits: SendLimits) -> None:
+def _set_limits(state: ConnectionState, limits: SendLimits) -> None:
     state.client.limits, state.pending_limits = limits, None
     state.client.constrained = limits.packet_size_bytes != ENDLESS
 
 
-def _refused(state: State, packet: Connack, peer: Peer) -> None:
+def _refused(state: ConnectionState, packet: Connack, peer: Peer) -> None:
     peer.refused_number = state.number
     peer.closing_since_ns, peer.reason_code = state.time_ns, packet.reason_code
     state.check_order[peer.side] = True
@@ -282,13 +282,13 @@ def _refused(state: State, packet: Connack, peer: Peer) -> None:
         state.exercised[NAMELESS_SESSION] += 1
 
 
-def _is_nameless_session(state: State) -> bool:
+def _is_nameless_session(state: ConnectionState) -> bool:
     """Whether CONNECT wants a session that outlives the connection, but has no Client Identifier (3.1.1)."""
     connect = state.connect
     return connect is not None and state.version == Version.V311 and not connect.client_id and not connect.clean_start
 
 
-def _accepted(state: State, packet: Connack, connect: Connect) -> None:
+def _accepted(state: ConnectionState, packet: Connack, connect: Connect) -> None:
     if connect.clean_start:
         state.exercised[CLEAN_START_ACCEPTED] += 1
         if packet.session_present:
@@ -301,7 +301,7 @@ def _accepted(state: State, packet: Connack, connect: Connect) -> None:
         _check_method(state, packet, connect)
 
 
-def _accepted_invalid(state: State) -> None:
+def _accepted_invalid(state: ConnectionState) -> None:
     nameless = _is_nameless_session(state)
     state.exercised[NAMELESS_SESSION if nameless else VALID_OR_INVALID_ACCEPTED] += 1
     if nameless:
@@ -312,7 +312,7 @@ def _accepted_invalid(state: State) -> None:
         state.fault(_INVALID, "reason_code", message)
 
 
-def _check_assigned_id(state: State, packet: Connack, connect: Connect) -> None:
+def _check_assigned_id(state: ConnectionState, packet: Connack, connect: Connect) -> None:
     if connect.client_id:
         return
     state.exercised[WITHOUT_CLIENT_ID] += 1
@@ -321,7 +321,7 @@ def _check_assigned_id(state: State, packet: Connack, connect: Connect) -> None:
         state.fault(_ASSIGN, "properties", message, *_ASSIGN_ALSO)
 
 
-def _check_will(state: State, packet: Connack, connect: Connect) -> None:
+def _check_will(state: ConnectionState, packet: Connack, connect: Connect) -> None:
     if connect.will is None:
         return
     limits = SendLimits(packet.properties, state.number)
@@ -335,7 +335,7 @@ def _check_will(state: State, packet: Connack, connect: Connect) -> None:
         state.fault(_WILL_RETAIN, "properties.retain_available", message)
 
 
-def _check_method(state: State, packet: Connack, connect: Connect) -> None:
+def _check_method(state: ConnectionState, packet: Connack, connect: Connect) -> None:
     """Check Response Information and the Authentication Method of a CONNACK (5.0)."""
     if state.version != Version.V5:
         return

@@ -12,7 +12,7 @@ from ..packet.view import PacketView
 from ..registry import SEVERITIES, Check, Tally, check_tables
 from . import acks, aliases, auth, close, connect, deliver, keepalive, limits, loopback, publish, subscribe
 from .must_close import MALFORMED, note_server_must_close
-from .state import CLIENT, Peer, State
+from .state import CLIENT, ConnectionState, Peer
 
 RULE_MODULES = (
     connect, auth, keepalive, publish, acks, limits, aliases, subscribe, deliver, loopback, close,
@@ -35,7 +35,7 @@ class Conversation:
     __slots__ = ("_broken", "_state")
 
     def __init__(self, version: Version | None = None, *, complete: bool = True) -> None:
-        self._state = State(version or Version.V5, complete=complete)
+        self._state = ConnectionState(version or Version.V5, complete=complete)
         self._broken: dict[str, int] = {}
 
     @property
@@ -183,5 +183,5 @@ def _only_sender(decoded: Decoded) -> Direction | None:
     return next(iter(ends)) if len(ends) == 1 else None
 
 
-def _peer(state: State, direction: Direction) -> Peer:
+def _peer(state: ConnectionState, direction: Direction) -> Peer:
     return state.client if direction is Direction.CLIENT else state.server

@@ -4,7 +4,7 @@ from ...spec.packets import Publish
 from ...spec.properties import SUBSCRIPTION_IDENTIFIER
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
-from .state import Peer, State
+from .state import ConnectionState, Peer
 from .subscriptions import LONGEST, MOST, Match, SubscribedFilter
 
 _IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
@@ -28,7 +28,7 @@ IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
 
 
 @rule(Publish, sender=Direction.SERVER)
-def delivered(state: State, packet: Publish, peer: Peer) -> None:
+def delivered(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A message matches a subscription of this connection, with the QoS, RETAIN and identifiers that this demands."""
     topic = state.topic
     if not state.new_session or topic is None or state.subscriptions.full:
@@ -50,7 +50,7 @@ def delivered(state: State, packet: Publish, peer: Peer) -> None:
         _check_identifiers(state, packet, match)
 
 
-def _no_subscription(state: State, topic: str) -> None:
+def _no_subscription(state: ConnectionState, topic: str) -> None:
     shown = ascii(topic if len(topic) <= 60 else f"{topic[:60]}...")
     if state.subscriptions.only_hidden(topic):
         message = f"Topic Name {shown} begins with $, but the client's filters that match begin with a wildcard"
@@ -60,13 +60,13 @@ def _no_subscription(state: State, topic: str) -> None:
         state.fault(_MATCHES, "topic", f"Topic Name {shown} matches no Topic Filter of this client")
 
 
-def _qos_too_high(state: State, packet: Publish, match: Match) -> None:
+def _qos_too_high(state: ConnectionState, packet: Publish, match: Match) -> None:
     law, also = (_SHARED_QOS, [_QOS]) if match.shared and _SHARED_QOS.id(state.version) else (_QOS, [])
     message = f"publish.qos is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
     state.fault(law, "qos", message, *also)
 
 
-def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) -> None:
+def _retained(state: ConnectionState, topic: str, matching: tuple[SubscribedFilter, ...]) -> None:
     """Check that RETAIN 1 does not come more often than subscriptions asked for retained messages."""
     if any(each.keeps_retain for each in matching) or len(topic) > LONGEST:
         return
@@ -90,7 +90,7 @@ def _retained(state: State, topic: str, matching: tuple[SubscribedFilter, ...]) 
         state.fault(_LIVE, "retain", f"{message}the retained message of this topic was sent for each subscription")
 
 
-def _check_identifiers(state: State, packet: Publish, match: Match) -> None:
+def _check_identifiers(state: ConnectionState, packet: Publish, match: Match) -> None:
     state.exercised[IDENTIFIED] += 1
     known = match.identifiers
     given = {value for id, value in packet.properties if id == _IDENTIFIER}

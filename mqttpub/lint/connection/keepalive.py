@@ -5,7 +5,7 @@ from ...spec.properties import SERVER_KEEP_ALIVE, value_of
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
-from .state import ENDLESS, PATIENCE_NS, SECOND, Peer, State
+from .state import ENDLESS, PATIENCE_NS, SECOND, ConnectionState, Peer
 
 _ALIVE = cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
 _SERVERS = cite("3.2.2-21")
@@ -25,14 +25,14 @@ MOST_PINGS = 1000
 
 
 @rule(Connect, sender=Direction.CLIENT)
-def keep_alive(state: State, packet: Connect, peer: Peer) -> None:
+def keep_alive(state: ConnectionState, packet: Connect, peer: Peer) -> None:
     """CONNECT says how long the client may be silent."""
     if state.connect_number == state.number:
         _set_keep_alive(peer, packet.keep_alive)
 
 
 @rule(Connack, sender=Direction.SERVER)
-def server_keep_alive(state: State, packet: Connack, peer: Peer) -> None:
+def server_keep_alive(state: ConnectionState, packet: Connack, peer: Peer) -> None:
     """The server may set another time."""
     seconds = value_of(packet.properties, SERVER_KEEP_ALIVE)
     if seconds is not None and state.connack_number == state.number:
@@ -45,7 +45,7 @@ def _set_keep_alive(client: Peer, seconds: int) -> None:
     client.silence_ns = seconds * SECOND * 3 // 2 if seconds else ENDLESS
 
 
-def check_silence(state: State, packet: Packet | None, peer: Peer) -> None:
+def check_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> None:
     """Report that a client was silent for more than 1.5 times its Keep Alive."""
     peer.silence_reported = False
     assert state.time_ns is not None
@@ -57,7 +57,7 @@ def check_silence(state: State, packet: Packet | None, peer: Peer) -> None:
     state.fault(law, "", f"{silent}, but {whose} is {peer.keep_alive_s} s", *also)
 
 
-def check_server_tolerates_silence(state: State, packet: Packet | None, peer: Peer) -> None:
+def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> None:
     """Report a server that continues with a client that was silent for far more than 1.5 times its Keep Alive."""
     client = peer.other
     assert state.time_ns is not None
@@ -72,12 +72,12 @@ def check_server_tolerates_silence(state: State, packet: Packet | None, peer: Pe
         state.fault(_CLOSE, "", f"{silent}, but the server continues; it must close after 1.5 times Keep Alive")
 
 
-def _point(state: State) -> TestPoint:
+def _point(state: ConnectionState) -> TestPoint:
     return KEEP_ALIVE_BY_SERVER if state.server_keep_alive else KEEP_ALIVE
 
 
 @rule(Pingreq, sender=Direction.CLIENT)
-def pingreq(state: State, packet: Pingreq, peer: Peer) -> None:
+def pingreq(state: ConnectionState, packet: Pingreq, peer: Peer) -> None:
     """PINGREQ keeps the connection alive; it is remembered until its PINGRESP comes."""
     if peer.silence_ns != ENDLESS:
         state.exercised[_point(state)] += 1
@@ -86,7 +86,7 @@ def pingreq(state: State, packet: Pingreq, peer: Peer) -> None:
 
 
 @rule(Pingresp, sender=Direction.SERVER)
-def pingresp(state: State, packet: Pingresp, peer: Peer) -> None:
+def pingresp(state: ConnectionState, packet: Pingresp, peer: Peer) -> None:
     """PINGRESP answers the oldest PINGREQ."""
     state.exercised[PINGRESP_SENT] += 1
     if peer.other.pings:

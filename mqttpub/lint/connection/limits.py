@@ -4,7 +4,7 @@ from ...spec.packets import Packet, Publish
 from ...spec.properties import REASON_STRING, USER_PROPERTY
 from ...spec.versions import Version
 from ..registry import TestPoint, cite, rule
-from .state import CLIENT, ENDLESS, SERVER, Peer, State
+from .state import CLIENT, ENDLESS, SERVER, ConnectionState, Peer
 
 _EXPLANATIONS = (REASON_STRING, USER_PROPERTY)
 """Properties that explain a problem."""
@@ -39,7 +39,7 @@ _MAY_EXPLAIN = (2, 3, 14)
 """CONNACK, PUBLISH and DISCONNECT may always have them (5.0: 3.1.2.11.7)."""
 
 
-def check_constrained(state: State, packet: Packet, peer: Peer) -> None:
+def check_constrained(state: ConnectionState, packet: Packet, peer: Peer) -> None:
     """Check a packet of a peer whose `constrained` is set."""
     if peer.limits.packet_size_bytes != ENDLESS:
         _check_size(state, packet, peer)
@@ -47,7 +47,7 @@ def check_constrained(state: State, packet: Packet, peer: Peer) -> None:
         _check_problem_information(state, packet)
 
 
-def _check_size(state: State, packet: Packet, peer: Peer) -> None:
+def _check_size(state: ConnectionState, packet: Packet, peer: Peer) -> None:
     """Check a packet against the Maximum Packet Size of its receiver."""
     state.exercised[SIZED[peer.side]] += 1
     laws = []
@@ -64,7 +64,7 @@ def _check_size(state: State, packet: Packet, peer: Peer) -> None:
     state.fault(law, path, f"{message} {maximum} (packet {peer.limits.number})", *(other for other, _ in also))
 
 
-def _check_problem_information(state: State, packet: Packet) -> None:
+def _check_problem_information(state: ConnectionState, packet: Packet) -> None:
     state.exercised[PROBLEM] += 1
     given = {id for id, _ in getattr(packet, "properties", None) or ()}
     for row in _EXPLANATIONS:
@@ -75,7 +75,7 @@ def _check_problem_information(state: State, packet: Packet) -> None:
 
 
 @rule(Publish)
-def publish_limits(state: State, packet: Publish, peer: Peer) -> None:
+def publish_limits(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """PUBLISH keeps to the receiver's limits on QoS, RETAIN and messages in flight."""
     limits = peer.limits
     if not limits.known or state.version != Version.V5:
@@ -89,7 +89,7 @@ def publish_limits(state: State, packet: Publish, peer: Peer) -> None:
         _check_qos(state, packet, peer)
 
 
-def _check_qos(state: State, packet: Publish, peer: Peer) -> None:
+def _check_qos(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     limits = peer.limits
     if peer.side == CLIENT:
         state.exercised[QOS] += 1

@@ -19,7 +19,7 @@ from ...spec.properties import (
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .published import MOST, PublishHistory, SentMessage, message_key
-from .state import Peer, State
+from .state import ConnectionState, Peer
 from .subscriptions import Match, SubscribedFilter
 
 _USER = USER_PROPERTY.id
@@ -63,7 +63,7 @@ LARGEST = 4096
 
 
 @rule(Publish, sender=Direction.CLIENT)
-def sent(state: State, packet: Publish, peer: Peer) -> None:
+def sent(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """Remember a message that the client may receive itself."""
     topic = state.topic
     if topic is None or not state.new_session or packet.dup:
@@ -75,7 +75,7 @@ def sent(state: State, packet: Publish, peer: Peer) -> None:
 
 
 @rule(Publish, sender=Direction.SERVER)
-def received(state: State, packet: Publish, peer: Peer) -> None:
+def received(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """Compare a message with the one that the client sent."""
     topic, history = state.topic, state.published
     if topic is None or not state.new_session or packet.dup or state.subscriptions.full:
@@ -99,11 +99,11 @@ def received(state: State, packet: Publish, peer: Peer) -> None:
         _check_single(state, packet, found, match.filters[0], topic, history)
 
 
-def _warn(state: State, law: StatementRef, path: str, message: str, *also: StatementRef) -> None:
+def _warn(state: ConnectionState, law: StatementRef, path: str, message: str, *also: StatementRef) -> None:
     state.fault(law, path, message, *also, severity="warning")
 
 
-def _check_empty_retained(state: State, packet: Publish, match: Match) -> None:
+def _check_empty_retained(state: ConnectionState, packet: Publish, match: Match) -> None:
     state.exercised[RETAINED_SENT] += 1
     if not packet.payload and not any(each.keeps_retain for each in match.filters):
         _warn(state, _EMPTY, "retain", "publish.retain is 1 with an empty payload, but such a message is not kept")
@@ -112,7 +112,7 @@ def _check_empty_retained(state: State, packet: Publish, match: Match) -> None:
 # properties
 
 
-def _check_properties(state: State, packet: Publish, found: SentMessage) -> None:
+def _check_properties(state: ConnectionState, packet: Publish, found: SentMessage) -> None:
     for row, law in _UNCHANGED:
         given, was = value_of(packet.properties, row), value_of(found.properties, row)
         if given != was:
@@ -130,7 +130,7 @@ def _check_properties(state: State, packet: Publish, found: SentMessage) -> None
             _warn(state, _AGED, path, message)
 
 
-def _check_user_properties(state: State, packet: Publish, found: SentMessage) -> None:
+def _check_user_properties(state: ConnectionState, packet: Publish, found: SentMessage) -> None:
     given = [value for id, value in packet.properties or () if id == _USER]
     was = [value for id, value in found.properties if id == _USER]
     if given == was:
@@ -152,7 +152,7 @@ def _shown(value: Any) -> str:
 # subscriptions
 
 
-def _check_subscriptions(state: State, packet: Publish, found: SentMessage, match: Match) -> None:
+def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
         message = f"publish.qos is {packet.qos}, but was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
@@ -175,7 +175,12 @@ def _check_subscriptions(state: State, packet: Publish, found: SentMessage, matc
 
 
 def _check_single(
-    state: State, packet: Publish, found: SentMessage, filter: SubscribedFilter, topic: str, history: PublishHistory
+    state: ConnectionState,
+    packet: Publish,
+    found: SentMessage,
+    filter: SubscribedFilter,
+    topic: str,
+    history: PublishHistory,
 ) -> None:
     """Compare a copy when only one subscription matches: its QoS and its order."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):
@@ -190,7 +195,9 @@ def _check_single(
         history.last[key] = found.number
 
 
-def _check_retained(state: State, found: SentMessage, topic: str, match: Match, history: PublishHistory) -> None:
+def _check_retained(
+    state: ConnectionState, found: SentMessage, topic: str, match: Match, history: PublishHistory
+) -> None:
     """Compare a retained message with the last one that the client published for the topic."""
     if topic not in history.retained:
         return
@@ -209,7 +216,7 @@ def _check_retained(state: State, found: SentMessage, topic: str, match: Match, 
         _warn(state, _REPLACED, "retain", f"{older}, but packet {number} replaced it", _REPLACED_ALSO)
 
 
-def check_highest_qos(state: State) -> None:
+def check_highest_qos(state: ConnectionState) -> None:
     """Check, when the connection ends, at which QoS the copies for overlapping subscriptions came (5.0: 3.3.4-2)."""
     if state.published is None or not state.new_session:
         return

@@ -5,7 +5,7 @@ Only an answer to what the client sent later proves that a server stayed; anythi
 
 from ...spec.constraints import StatementRef
 from ..registry import TestPoint, cite
-from .state import MustClose, State
+from .state import ConnectionState, MustClose
 
 MALFORMED = cite("4.13.1-1", "4.8.0-1")
 FLAGS = cite("4.13.1-1", "2.2.2-2")
@@ -20,14 +20,14 @@ _WORDS = {
 STAYED_OPEN = {law: TestPoint(law, _ALSO) for law in _WORDS}
 
 
-def note_server_must_close(state: State, law: StatementRef) -> None:
+def note_server_must_close(state: ConnectionState, law: StatementRef) -> None:
     """Note that the server must close because of the current packet of the client."""
     if state.must_close is None and law.id(state.version):
         state.must_close = MustClose(law, state.number)
         state.exercised[STAYED_OPEN[law]] += 1
 
 
-def check_server_closed(state: State, name: str, number: int) -> None:
+def check_server_closed(state: ConnectionState, name: str, number: int) -> None:
     """Report an answer of the server (`name`) to packet `number` if it came after a packet that obliged it to close."""
     cause = state.must_close
     if cause is not None and number >= cause.number + (cause.law != FLAGS):

@@ -4,7 +4,7 @@ from ...spec.packets import Publish, Subscribe, Unsubscribe
 from ...spec.versions import Version
 from ..registry import TestPoint, cite, rule
 from .must_close import FLAGS, note_server_must_close
-from .state import CLIENT, IdentifierInUse, Peer, State
+from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
 
 PUBACK, PUBREC, PUBREL, PUBCOMP = 4, 5, 6, 7
 SUBACK, UNSUBACK = 9, 11
@@ -42,7 +42,7 @@ AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
 
 @rule(Publish)
-def published(state: State, packet: Publish, peer: Peer) -> None:
+def published(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """A message of QoS 1 or 2 begins an exchange, or repeats the beginning of one."""
     qos, id = packet.qos, packet.packet_id
     if qos == 0 or qos > 2 or not id:
@@ -81,7 +81,7 @@ def _repeats(packet: Publish, exchange: IdentifierInUse) -> bool:
     return packet.dup or (exchange.content_hash != 0 and exchange.content_hash == hash((packet.topic, packet.payload)))
 
 
-def _repeated(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
+def _repeated(state: ConnectionState, packet: Publish, exchange: IdentifierInUse) -> None:
     state.exercised[REPEATED] += 1
     what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
     if exchange.awaits == PUBCOMP:
@@ -97,7 +97,7 @@ def _repeated(state: State, packet: Publish, exchange: IdentifierInUse) -> None:
     exchange.unanswered_repeats += 1
 
 
-def check_retry_interval(state: State, exchange: IdentifierInUse) -> None:
+def check_retry_interval(state: ConnectionState, exchange: IdentifierInUse) -> None:
     """Report a repeat that waited less than the one before it (3.1: 4.2); keeps the interval.
 
     The waiting time may be 10 % shorter: captures and clocks are not exact.
@@ -111,7 +111,7 @@ def check_retry_interval(state: State, exchange: IdentifierInUse) -> None:
     exchange.interval_ns, exchange.sent_ns = waited, state.time_ns
 
 
-def _reused(state: State, packet: Publish, peer: Peer, exchange: IdentifierInUse) -> None:
+def _reused(state: ConnectionState, packet: Publish, peer: Peer, exchange: IdentifierInUse) -> None:
     if packet.packet_id in peer.ids_reused_early:
         return
     law = _NEW[packet.qos]
@@ -127,7 +127,7 @@ def _in_use(id: int | None, exchange: IdentifierInUse) -> str:
     return f"Packet Identifier {id} is in use by {exchange}, but a new request must have another"
 
 
-def _dup_without_original(state: State, packet: Publish, peer: Peer) -> None:
+def _dup_without_original(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """Check a PUBLISH with DUP 1 whose identifier is not in use."""
     id = packet.packet_id
     assert id
@@ -147,7 +147,7 @@ def _dup_without_original(state: State, packet: Publish, peer: Peer) -> None:
 
 
 @rule(Subscribe, Unsubscribe)
-def requested(state: State, packet: Subscribe | Unsubscribe, peer: Peer) -> None:
+def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Peer) -> None:
     """A request uses a free identifier, or is sent again (3.1 only)."""
     id, name = packet.packet_id, packet.name
     if not id:
@@ -183,7 +183,7 @@ MOST_BYTES = 1 << 20
 """Bytes of requests whose filters are remembered until the answer; of more, only the number of filters is."""
 
 
-def _repeated_request(state: State, packet: Subscribe | Unsubscribe, exchange: IdentifierInUse) -> None:
+def _repeated_request(state: ConnectionState, packet: Subscribe | Unsubscribe, exchange: IdentifierInUse) -> None:
     state.exercised[REPEATED] += 1
     if not packet.dup:
         message = f"{packet.name.lower()}.dup is 0, but this repeats packet {exchange.number}"

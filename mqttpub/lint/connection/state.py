@@ -229,7 +229,7 @@ class MustClose(NamedTuple):
     number: int
 
 
-class State:
+class ConnectionState:
     """One connection as its rules see it."""
 
     __slots__ = (

@@ -11,7 +11,7 @@ from ...traffic.topics import has_wildcard
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
 from .publish import SUBACK, UNSUBACK
-from .state import IdentifierInUse, Peer, State
+from .state import ConnectionState, IdentifierInUse, Peer
 
 _BELONGS = cite("2.2.1-6", "2.3.1-7", "3.11/id")
 _SAME_ID = {SUBACK: cite("3.8.4-2", "3.8.4-2", "3.9/id"), UNSUBACK: cite("3.10.4-5", "3.10.4-4", "3.11/id")}
@@ -39,7 +39,7 @@ _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 
 
 @rule(Subscribe, sender=Direction.CLIENT)
-def subscribed(state: State, packet: Subscribe, peer: Peer) -> None:
+def subscribed(state: ConnectionState, packet: Subscribe, peer: Peer) -> None:
     """SUBSCRIBE asks only for what the server supports."""
     identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
     if peer.limits.known and state.version == Version.V5:
@@ -48,7 +48,7 @@ def subscribed(state: State, packet: Subscribe, peer: Peer) -> None:
         state.subscriptions.ask(each, identifier, state.number)
 
 
-def _check_supported(state: State, packet: Subscribe, peer: Peer, identifier: int | None) -> None:
+def _check_supported(state: ConnectionState, packet: Subscribe, peer: Peer, identifier: int | None) -> None:
     limits = peer.limits
     announced = f"(packet {limits.number})"
     if identifier is not None:
@@ -71,14 +71,14 @@ def _check_supported(state: State, packet: Subscribe, peer: Peer, identifier: in
 
 
 @rule(Unsubscribe, sender=Direction.CLIENT)
-def unsubscribed(state: State, packet: Unsubscribe, peer: Peer) -> None:
+def unsubscribed(state: ConnectionState, packet: Unsubscribe, peer: Peer) -> None:
     """UNSUBSCRIBE ends subscriptions; its answer says from when on."""
     for filter in packet.filters:
         state.subscriptions.end(filter)
 
 
 @rule(Suback, sender=Direction.SERVER)
-def suback(state: State, packet: Suback, peer: Peer) -> None:
+def suback(state: ConnectionState, packet: Suback, peer: Peer) -> None:
     """SUBACK belongs to a SUBSCRIBE and has a code for each of its filters."""
     exchange = _request(state, packet, peer)
     if exchange is None:
@@ -93,7 +93,7 @@ def suback(state: State, packet: Suback, peer: Peer) -> None:
 
 
 @rule(Unsuback, sender=Direction.SERVER)
-def unsuback(state: State, packet: Unsuback, peer: Peer) -> None:
+def unsuback(state: ConnectionState, packet: Unsuback, peer: Peer) -> None:
     """UNSUBACK belongs to an UNSUBSCRIBE and, since 5.0, has a code for each of its filters."""
     exchange = _request(state, packet, peer)
     if exchange is None:
@@ -105,7 +105,7 @@ def unsuback(state: State, packet: Unsuback, peer: Peer) -> None:
 
 
 def _check_count(
-    state: State, packet: Suback | Unsuback, exchange: IdentifierInUse, law: StatementRef, *also: StatementRef
+    state: ConnectionState, packet: Suback | Unsuback, exchange: IdentifierInUse, law: StatementRef, *also: StatementRef
 ) -> None:
     codes = len(packet.reason_codes)
     if codes != exchange.filter_count:
@@ -113,7 +113,7 @@ def _check_count(
         state.fault(law, "reason_codes", f"{message} {counted(exchange.filter_count, 'Topic Filter')}", *also)
 
 
-def _request(state: State, packet: Any, peer: Peer) -> IdentifierInUse | None:
+def _request(state: ConnectionState, packet: Any, peer: Peer) -> IdentifierInUse | None:
     """Return the request that a SUBACK or UNSUBACK belongs to, which is now answered; report one without a request."""
     id, code = packet.packet_id, packet.code
     exchange = peer.other.in_use.get(id)
@@ -135,14 +135,14 @@ def _request(state: State, packet: Any, peer: Peer) -> IdentifierInUse | None:
     return None
 
 
-def _answered_twice(state: State, packet: Any, peer: Peer) -> None:
+def _answered_twice(state: ConnectionState, packet: Any, peer: Peer) -> None:
     one_answer = _ONE_ANSWER[packet.code]
     several = packet.packet_id in peer.other.answered_multiple and one_answer.id(state.version)
     message = f"{packet.name} for Packet Identifier {packet.packet_id} comes again, but its request was answered"
     state.fault(one_answer if several else _UNASKED, "packet_id", message)
 
 
-def _unrequested(state: State, packet: Any, peer: Peer, exchange: IdentifierInUse | None) -> None:
+def _unrequested(state: ConnectionState, packet: Any, peer: Peer, exchange: IdentifierInUse | None) -> None:
     code = packet.code
     message = f"{packet.name} for Packet Identifier {packet.packet_id}"
     if exchange is not None:
@@ -157,7 +157,7 @@ def _unrequested(state: State, packet: Any, peer: Peer, exchange: IdentifierInUs
         state.fault(law, "packet_id", f"{message}, but no {_REQUESTS[code]} awaits it", severity=severity)
 
 
-def law_of_missing_answer(state: State, exchange: IdentifierInUse) -> StatementRef:
+def law_of_missing_answer(state: ConnectionState, exchange: IdentifierInUse) -> StatementRef:
     """Return the statement that a request without an answer violates."""
     if exchange.awaits == UNSUBACK and not any(state.subscriptions.existed(each) for each in exchange.filters):
         return _NOTHING_DELETED if state.version != Version.V31 else _ANSWER[UNSUBACK]

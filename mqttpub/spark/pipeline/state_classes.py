@@ -105,7 +105,7 @@ def _table() -> dict[str, StateClass]:
             "lint/must-close": lint_state.MustClose,
             "lint/peer": lint_state.Peer,
             "lint/send-limits": lint_state.SendLimits,
-            "lint/state": lint_state.State,
+            "lint/state": lint_state.ConnectionState,
             "lint/conversation": conversation.Conversation,
             "spec/law": constraints.StatementRef,
             "spec/property": declare.Property,
