@@ -25,7 +25,7 @@ modules import one another in a circle. Nothing up to `reading` imports anything
 
 Three journeys, by the names to read in order:
 
-    pub        cli.pub.request.publish_request, cli.pub.run.publish, live.publish.publisher.Publisher,
+    pub        cli.commands.pub.publish_request, cli.pub.run.publish, live.publish.publisher.Publisher,
                live.publish.sender.Sender, cli.pub.outcome.OutcomeReport
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, codec.decode.decode,
                reading.judged.EventJudge, view.packet.dump.annotate
