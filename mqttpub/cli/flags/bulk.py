@@ -1,7 +1,6 @@
 """The flags for publishing many messages, and the request they make."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -12,8 +11,7 @@ NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
 DELIMITERS = {"lf": b"\n", "crlf": b"\r\n", "nul": b"\0", "tab": b"\t"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BulkRequest:
+class BulkRequest(NamedTuple):
     """How many messages to publish, from where, and how fast."""
 
     kind: str = ""

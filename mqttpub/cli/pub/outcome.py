@@ -1,8 +1,7 @@
 """How each message ended: for people, as JSON Lines, and as the exit status of the run."""
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
@@ -23,8 +22,7 @@ NO_SUBSCRIBERS = 0x10
 CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a run that was not broken off came to, in numbers of messages."""
 
     accepted: int = 0

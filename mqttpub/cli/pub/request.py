@@ -1,15 +1,18 @@
-"""What `pub` is asked to do, as one value that the command makes of its flags."""
+"""What `pub` is asked to do, as one value that the command makes of its flags.
+
+Requests are built by name. They are NamedTuples because `pub` is started often, and a dataclass with as many
+fields takes a millisecond more to define.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ...live.net.target import Target
 from ...spec.packets import Publish
 from ..flags.bulk import BulkRequest
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PublishRequest:
+class PublishRequest(NamedTuple):
     """What to publish, where it goes, and how it is shown."""
 
     packets: tuple[Publish, ...]

@@ -5,7 +5,6 @@ Publisher sends it, the OutcomeReport takes each outcome, and the Outcome become
 """
 
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ...live.failures import Failure, Interrupted
@@ -35,7 +34,7 @@ def publish(request: PublishRequest) -> int:
         watch = _watch(request, stack)
         inspector = _inspector(request, watch, stack)
         outcome = _run(request, target, inspector, watch, stack)
-    return replace(outcome, broker_errors=watch.peer_errors if watch else 0).status
+    return outcome._replace(broker_errors=watch.peer_errors if watch else 0).status
 
 
 def _run(
