@@ -60,7 +60,7 @@ def test_the_flags_are_those_of_the_program() -> None:
     command = program.get_command(None, "pipeline")  # type: ignore[arg-type]
     assert command
     options = [each for each in command.params if isinstance(each, click.Option) and each.name != "help"]
-    of_all_commands = {name for option in screen_flags() for name in option.opts}
+    of_all_commands = {name for option in screen_flags() for name in option.opts} | {"--help-all"}
     assert flags == {name for option in options for name in option.opts if name.startswith("--")} - of_all_commands - {
         "--help-all"
     }
