@@ -32,7 +32,7 @@ class Protobuf:
         for file in files:
             pool.Add(file)
         self._descriptor = pool.FindMessageTypeByName(_chosen(name, files, path))
-        self._class: Any = _google("message_factory").GetMessageClass(self._descriptor)
+        self.message_class: Any = _google("message_factory").GetMessageClass(self._descriptor)
         self._faults = (self._json.Error, _google("message").Error, TypeError, AttributeError)
 
     def convert(self, data: bytes) -> bytes:
@@ -40,7 +40,7 @@ class Protobuf:
         value = parse_json(data)
         _check(self._descriptor, value, "$")
         try:
-            message = self._json.ParseDict(value, self._class())
+            message = self._json.ParseDict(value, self.message_class())
             return bytes(message.SerializeToString(deterministic=True))
         except self._faults as error:
             raise ValueError(_sentence(str(error))) from None

@@ -219,7 +219,7 @@ def _reading() -> tuple[Callable[[bytes], bytes], Callable[[bytes], Any]]:
         path = Path(folder, "reading.proto")
         path.write_text(PROTO.replace('import "parts/inner.proto";', "message Inner {}").replace("parts.", ""))
         made = Protobuf(str(path), "Reading")
-    return made.convert, made._class.FromString
+    return made.convert, made.message_class.FromString
 
 
 @pytest.mark.slow

@@ -241,7 +241,7 @@ class TextDump:
         from ...reading.version import guessed_remark
 
         if self.both:
-            self.show.remark("no CONNECT tells the version, so both readings are shown; --mqtt-version chooses one")
+            self.show.remark("no CONNECT gives the version: both readings are shown; use --mqtt-version to choose one")
         for version in sorted(self.guessed):
             self.show.remark(guessed_remark(version))
 

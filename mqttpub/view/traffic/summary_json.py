@@ -65,7 +65,7 @@ from ...traffic.exchanges import filters_of
 from ..packet.verdict import finding_record, verdict, worst
 from .facts import name_of, reason_name
 
-MOST_REMEMBERED = 10_000
+MOST_KEPT = 10_000
 """Topics and connections whose JSON text is kept."""
 LONGEST_REMEMBERED = 256
 """Characters of the longest topic or Client Identifier whose JSON text is kept."""
@@ -77,11 +77,14 @@ _Heads = tuple[str, Version, bool, str, str, str]
 
 
 class JsonLines:
-    """Writes the lines, without line ends."""
+    """Writes the lines, without line ends; keeps the JSON text of at most `most_kept` connections and topics."""
 
-    def __init__(self) -> None:
-        self._heads: dict[int, _Heads] = {}
-        self._topics: dict[str, str] = {}
+    def __init__(self, most_kept: int = MOST_KEPT) -> None:
+        self.most_kept = most_kept
+        self.heads: dict[int, _Heads] = {}
+        """The start of the lines of each connection."""
+        self.topics: dict[str, str] = {}
+        """Topics in JSON."""
         self._reasons: dict[int, str] = {}
         self._start = _NEVER
         self._stamp = ""
@@ -96,7 +99,7 @@ class JsonLines:
     ) -> str:  # fmt: skip
         """Return the line of a packet; the arguments are the parts of a PacketInContext."""
         ends, time, record, data, _, direction, version, guessed = event
-        head = self._heads.get(ends.number)
+        head = self.heads.get(ends.number)
         if head is None or head[0] is not client or head[1] is not version or head[2] is not guessed:
             head = self._head(ends, client, version, guessed)
         begun = head[3] if direction is _CLIENT else head[4] if direction is _SERVER else head[5]
@@ -119,7 +122,7 @@ class JsonLines:
         also = ""
         if topic and topic.alias is not None:
             name, also = topic.name, f',"alias":{topic.alias}'  # type: ignore[assignment]
-        text = self._topics.get(name) or self._quoted(name)
+        text = self.topics.get(name) or self._quoted(name)
         if packet.packet_id is not None:
             kind = f'{kind},"packet_id":{packet.packet_id}'
         return (
@@ -139,9 +142,9 @@ class JsonLines:
             return "null"
         text = string(name)
         if len(name) <= LONGEST_REMEMBERED:
-            if len(self._topics) >= MOST_REMEMBERED:
-                self._topics.clear()
-            self._topics[name] = text
+            if len(self.topics) >= self.most_kept:
+                self.topics.clear()
+            self.topics[name] = text
         return text
 
     def _head(self, ends: Endpoints, client: str, version: Version, guessed: bool) -> _Heads:
@@ -150,16 +153,16 @@ class JsonLines:
         about = _ends(ends, client)
         begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
         head = (client, version, guessed, begun[0], begun[1], begun[2])
-        if len(self._heads) >= MOST_REMEMBERED:
-            self._heads.clear()
+        if len(self.heads) >= self.most_kept:
+            self.heads.clear()
         if len(client) <= LONGEST_REMEMBERED:
-            self._heads[ends.number] = head
+            self.heads[ends.number] = head
         return head
 
     def _event(self, event: GapSeen | Closed | Remark) -> str:
         direction = event.direction.value if event.direction else None
         begun = f'{{"record":{event.record},"time":{dumps(None if event.time is None else iso(event.time))}'
-        head = self._heads.get(event.ends.number)
+        head = self.heads.get(event.ends.number)
         about = f'{_ends(event.ends, head[0] if head else "")},"direction":{dumps(direction)}'
         return f"{begun},{about},{_event_facts(event)}}}"
 

@@ -4,12 +4,13 @@ import io
 import re
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.view.terminal.progress import PublishProgress, fitting
+from mqttpub.view.terminal.progress import PublishProgress, ReadingProgress, StageProgress, fitting
 
 
 class Terminal(io.StringIO):
@@ -198,3 +199,51 @@ def test_100_percent_is_the_end(total: int, draw: st.DataObject) -> None:
     clock.now += 1
     progress.update(sent=1, read_bytes=done)
     assert ("100%" in shown(terminal)) == (done == total)
+
+
+class Source(NamedTuple):
+    """An input of which some bytes were read."""
+
+    size: int
+    position: int
+
+
+def test_reading_is_drawn_on_standard_error_and_disappears(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, first, second = Terminal(), Source(1000, 1000), Source(3000, 1000)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = ReadingProgress([first, second], elsewhere=True)
+    assert progress
+    progress.at(second)
+    progress.close()
+    assert not progress
+    assert "2.0/4.0 kB" in terminal.getvalue()
+    assert terminal.getvalue().endswith("\x1b[2K")
+
+
+@pytest.mark.parametrize("size", [0, 1000])
+def test_reading_is_not_drawn_for_a_pipe_or_an_unknown_size(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.StringIO() if size else Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    progress = ReadingProgress([Source(size, 0)], elsewhere=True)
+    progress.at(Source(size, 0))
+    progress.close()
+    assert (bool(progress), stream.getvalue()) == (False, "")
+
+
+def test_reading_is_not_drawn_beside_output_on_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    assert not ReadingProgress([Source(1000, 0)])
+    assert terminal.getvalue() == ""
+
+
+def test_a_stage_shows_its_name_and_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    progress = StageProgress()
+    progress.show("starting", 0, 0)
+    progress.show("reading", 1500, 64_000_000)
+    progress.close()
+    assert "reading" in terminal.getvalue()
+    assert "1.5 kB of 64 MB" in terminal.getvalue()

@@ -26,7 +26,6 @@ from mqttpub.spec.packets import (
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event, GapSeen, PacketSeen
-from mqttpub.view.traffic import summary_json
 from mqttpub.view.traffic.facts import name_of
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.cursor import Span
@@ -192,20 +191,19 @@ def test_times_are_those_of_iso(offset: int) -> None:
     assert json.loads(summary.line(silent))["time"] is None
 
 
-def test_memory_of_texts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(summary_json, "MOST_REMEMBERED", 3)
-    summary = JsonLines()
+def test_memory_of_texts_is_bounded() -> None:
+    summary = JsonLines(most_kept=3)
     for number in range(1, 10):
         talk = Dialog(number).client(Publish(topic=f"t{number}"), Publish(topic="x" * 2000))
         for each in known(talk.events):
             found = json.loads(summary.line(each))
             assert (found["connection"], found["topic"][0]) == (number, found["topic"][0])
-    assert len(summary._heads) <= 3
-    assert len(summary._topics) <= 3
-    assert max(map(len, summary._topics)) < 1000
+    assert len(summary.heads) <= 3
+    assert len(summary.topics) <= 3
+    assert max(map(len, summary.topics)) < 1000
     for each in known(Dialog().client(Connect(client_id="x" * 2000)).events):
         assert json.loads(summary.line(each))["client"] == "x" * 2000
-    assert all(len(head[0]) < 1000 for head in summary._heads.values())
+    assert all(len(head[0]) < 1000 for head in summary.heads.values())
 
 
 @settings(max_examples=15)
