@@ -20,7 +20,7 @@ class ShownPacket(NamedTuple):
     """A packet as a transcript shows it."""
 
     line: int
-    time: int | None
+    time_ns: int | None
     """Nanoseconds since 1970."""
     direction: Direction | None
     version: Version

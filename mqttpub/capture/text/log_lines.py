@@ -53,7 +53,7 @@ class LogEntry(NamedTuple):
     line: TextSpan
     data: bytes
     mark: str
-    time: int | None
+    time_ns: int | None
 
 
 class Log:
@@ -104,9 +104,9 @@ class Log:
             self.first = self.first or lines[0].source.line(lines[0].start)
             self.passed += len(lines)
 
-    def _piece(self, line: TextSpan, data: bytes, mark: str, time: int | None) -> TextPiece:
+    def _piece(self, line: TextSpan, data: bytes, mark: str, time_ns: int | None) -> TextPiece:
         mark = _OTHER[mark] if self.swapped else mark
-        return TextPiece(data, line.source.line(line.start), "log", mark, time=time)
+        return TextPiece(data, line.source.line(line.start), "log", mark, time_ns=time_ns)
 
     def remarks(self) -> Iterator[str]:
         """Yield sentences about the lines with and without bytes."""
@@ -182,7 +182,7 @@ def _calls(lines: Sequence[TextSpan], used: set[int]) -> list[LogEntry]:
         if entries and entries[-1].mark == mark and not whole_packets(entries[-1].data):
             entries[-1] = entries[-1]._replace(data=entries[-1].data + data)
         elif data:
-            entries.append(LogEntry(line, data, mark, _time(line.text)))
+            entries.append(LogEntry(line, data, mark, _time_ns(line.text)))
     return entries
 
 
@@ -217,14 +217,14 @@ def _longest(lines: Sequence[TextSpan], at: int, rows: "_Rows") -> tuple[LogEntr
     worded = "u8" in text or _WORD.search(_without_bytes(text)) is not None
     # A line of nothing but bytes belongs to the words above it.
     above = _bare(lines[at - 1].text) if at and not worded else ""
-    mark, time = line.mark or _mark(text) or _mark(above), _time(line.text) or _time(above)
+    mark, time_ns = line.mark or _mark(text) or _mark(above), _time_ns(line.text) or _time_ns(above)
     for data in _readings(text, worded):
         if whole_packets(data):
-            return LogEntry(line, data, mark, time), 1
+            return LogEntry(line, data, mark, time_ns), 1
     data, count = rows.packets(at) if worded or line.text[:1].isspace() else (b"", 0)
     if not data and not rows.continues(at):
         data, count = _unfinished(text, worded), 1
-    return (LogEntry(line, data, mark, time), count) if data else None
+    return (LogEntry(line, data, mark, time_ns), count) if data else None
 
 
 class _Block(NamedTuple):
@@ -356,7 +356,7 @@ def _mark(text: str) -> str:
     return ">" if (found["sent"] is not None) != server_first else "<"
 
 
-def _time(text: str) -> int | None:
+def _time_ns(text: str) -> int | None:
     """Return a time with its date and zone, in nanoseconds since 1970."""
     found = _WHEN.search(text)
     if not found:

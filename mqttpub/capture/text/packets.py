@@ -44,20 +44,20 @@ def packets_from_text(
                 elif asked and version and (sender or only_sender(code)) is Direction.SERVER:
                     form, asked = answer_form(frame.data, version), False
                 seen = True
-                yield _packet(ends, frame.data, frame.offset, sender, form, piece.time)
+                yield _packet(ends, frame.data, frame.offset, sender, form, piece.time_ns)
             left, message, malformed = stream.pending, "the packet is cut short", False
         except LostSync as lost:
             left, message, malformed = piece.data[lost.offset - piece.start :], lost.message, True
         if left and cut:
-            yield _packet(ends, left, stream.offset, sender, version, piece.time)
+            yield _packet(ends, left, stream.offset, sender, version, piece.time_ns)
         elif left:
             held = left[:MOST_OF_A_GAP]
-            yield GapSeen(ends, piece.time, 0, stream.offset, sender, len(left), held, message, malformed)
+            yield GapSeen(ends, piece.time_ns, 0, stream.offset, sender, len(left), held, message, malformed)
 
 
 def _packet(
-    ends: Endpoints, data: bytes, offset: int, sender: Direction | None, version: Version | None, time: int | None
+    ends: Endpoints, data: bytes, offset: int, sender: Direction | None, version: Version | None, time_ns: int | None
 ) -> PacketSeen:
     announced = connect_version(data) if data[0] >> 4 == Connect.code else version
     known = announced or connect_layout(data) or Version.V5
-    return PacketSeen(ends, time, 0, data, offset, sender, known, announced is None)
+    return PacketSeen(ends, time_ns, 0, data, offset, sender, known, announced is None)

@@ -31,7 +31,7 @@ class TextPiece(NamedTuple):
     """`>` or `<` if a direction mark is before it."""
     start: int = 0
     """Bytes in earlier pieces of the same run: a long run is split into pieces of whole packets."""
-    time: int | None = None
+    time_ns: int | None = None
     """Nanoseconds since 1970, where a log has a time with its date and zone."""
 
 

@@ -214,15 +214,15 @@ class _Events:
             malformed = shown.length == len(shown.data) and not shown.masked
             data = shown.data[:MOST_OF_A_GAP]
             yield GapSeen(
-                self.ends, shown.time, shown.record, offset, shown.direction, shown.length, data, message, malformed
+                self.ends, shown.time_ns, shown.record, offset, shown.direction, shown.length, data, message, malformed
             )
             return
         if shown.masked:
             masked = counted(len(shown.masked), "byte is", "bytes are")
             message = f"{masked} masked in the transcript and read as asterisks"
-            yield Remark(self.ends, shown.time, shown.record, shown.direction, message)
+            yield Remark(self.ends, shown.time_ns, shown.record, shown.direction, message)
         yield PacketSeen(
-            self.ends, shown.time, shown.record, shown.data, offset, shown.direction, shown.version, shown.guessed
+            self.ends, shown.time_ns, shown.record, shown.data, offset, shown.direction, shown.version, shown.guessed
         )
 
 

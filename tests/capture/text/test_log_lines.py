@@ -94,9 +94,9 @@ def test_a_packet_that_is_cut_short_is_taken_as_it_is(text: str) -> None:
 
 def test_a_time_is_kept_when_its_date_and_zone_are_there() -> None:
     (piece,) = read_text(f"2024-05-01T12:00:00.25+02:00 TX {HEX}", Log())
-    assert piece.time == 1_714_557_600 * NS + NS // 4
+    assert piece.time_ns == 1_714_557_600 * NS + NS // 4
     for text in (f"2024-05-01 12:00:00 TX {HEX}", f"12:00:00.25 TX {HEX}", f"2024-99-01T12:00:00Z TX {HEX}"):
-        assert next(read_text(text, Log())).time is None
+        assert next(read_text(text, Log())).time_ns is None
 
 
 def test_what_was_passed_over_is_said() -> None:
