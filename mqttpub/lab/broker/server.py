@@ -24,7 +24,7 @@ READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 def loopback(host: str, port: int) -> tuple[socket.AddressFamily, tuple[str, int]]:
     """Return family and address for a socket of `host`; raises ValueError unless it is a loopback address."""
     if not 0 <= port <= 0xFFFF:
-        raise ValueError(f"{port} is no port (0 to 65535)")
+        raise ValueError(f"{port} is not a port (0 to 65535)")
     try:  # as bytes, because a name as text loads the tables of international names
         found = socket.getaddrinfo(host.encode("ascii") or b"0.0.0.0", port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
@@ -56,7 +56,7 @@ class ClientSocket:
             self.read()
 
     def read(self) -> None:
-        """Take what came; after the end it is thrown away."""
+        """Read from the socket; bytes received after the end are discarded."""
         try:
             data = self.sock.recv(CHUNK)
         except BlockingIOError:
@@ -70,14 +70,14 @@ class ClientSocket:
             self.take(data)
 
     def take(self, data: bytes) -> None:
-        """Hand over what came; a fault of ours ends one connection and not the broker."""
+        """Pass on received bytes; a defect of the broker ends one connection, not the broker."""
         try:
             receive(self.connection, data)
         except Exception as error:
             self.connection.refuse(UNSPECIFIED, f"the broker failed: {error!r}")
 
     def flush(self) -> None:
-        """Write what waits; when all is written and the connection is over, say so to the client."""
+        """Write pending output; once all is written and the connection has ended, shut it down."""
         output = self.connection.output
         try:
             while output:
@@ -92,7 +92,7 @@ class ClientSocket:
         self.listen(READ | WRITE if output else READ)
 
     def finish(self) -> None:
-        """End the session's connection; what was written gets a moment to arrive."""
+        """Detach the session; the client gets `linger` seconds to read the last packets."""
         if not self.ending:
             self.connection.lost("closed")
             self.ending = True
@@ -102,7 +102,7 @@ class ClientSocket:
             self.half_close()
 
     def half_close(self) -> None:
-        """Say that no more comes; a full close now could destroy what the client has not read yet."""
+        """Shut down the sending side; a full close now could discard data that the client has not read."""
         try:
             self.sock.shutdown(socket.SHUT_WR)
         except OSError:

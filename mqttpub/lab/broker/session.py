@@ -14,9 +14,9 @@ FOREVER = 0xFFFFFFFF
 
 PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
 AWAITED = {1: PUBACK, 2: PUBREC}
-"""What answers a PUBLISH, by its QoS."""
+"""Packet type that answers a PUBLISH, by its QoS."""
 NEXT = {(PUBACK, PUBACK): 0, (PUBREC, PUBREC): PUBCOMP, (PUBCOMP, PUBREC): PUBCOMP, (PUBCOMP, PUBCOMP): 0}
-"""What is awaited after (what was awaited, what came); 0 when the exchange is complete."""
+"""Packet type awaited next, by (type awaited, type received); 0 when the handshake is complete."""
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
 
 
@@ -42,11 +42,11 @@ class Link(Protocol):
 
 
 class Flight(NamedTuple):
-    """A message that was sent and is not acknowledged."""
+    """A message that was sent and is not yet acknowledged."""
 
     delivery: Delivery
     awaits: int
-    """Type of the packet that comes next."""
+    """Type of the packet that is awaited."""
 
 
 class Session:
@@ -83,7 +83,7 @@ class Session:
         return len(self._queue)
 
     def resume(self, link: Link) -> None:
-        """Go on with a new connection: first what was under way, then what waits (5.0: 4.4)."""
+        """Continue on a new connection: first the unacknowledged messages, then the queue (5.0: 4.4)."""
         self.link = link
         self._repeats = deque(self.outgoing)
         self._pump()

@@ -92,7 +92,7 @@ class Retained:
     def keep(self, message: Message) -> bool:
         """Put a message in place of its topic's last one, or an empty one in place of nothing.
 
-        Returns False, and keeps what was there, when there is no room for it.
+        Returns False, and keeps the existing message, if there is no room for it.
         """
         older = self._messages.get(message.topic)
         size = self.size - (older.size if older else 0) + message.size
@@ -105,7 +105,7 @@ class Retained:
         return True
 
     def matching(self, pattern: str, now: float) -> list[Message]:
-        """Return what a new subscription gets, in the order of arrival; forget what has expired."""
+        """Return the messages for a new subscription in the order of arrival; drop expired ones."""
         if has_wildcard(pattern):
             levels = pattern.split("/")
             found = [each for each in self._messages.values() if topic_matches(levels, each.topic.split("/"))]

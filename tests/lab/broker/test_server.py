@@ -73,7 +73,7 @@ def test_a_host_must_be_known(host: str) -> None:
 
 @pytest.mark.parametrize("port", [-1, 65536])
 def test_a_port_has_a_range(port: int) -> None:
-    with pytest.raises(ValueError, match=rf"^{port} is no port \(0 to 65535\)$"):
+    with pytest.raises(ValueError, match=rf"^{port} is not a port \(0 to 65535\)$"):
         Broker(port=port)
 
 
