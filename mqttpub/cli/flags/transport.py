@@ -5,15 +5,13 @@ from typing import Any
 import click
 
 from ...live.failures import Unusable
-from ...live.net.transport import Tls, Transport
+from ...live.net.transport import TLS_PORT, Tls, Transport
 from ...live.net.urls import TOKEN, check_header, check_path
 from .base import Flag, flag, origin, together
 from .types import ADDRESS, PATH, WORD, PathWord, SecretType
 
 FILE = PathWord(exists=True, dir_okay=False)
 FOLDER = PathWord(exists=True, file_okay=False)
-TLS_PORT = 8883
-PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
 """Ports by kind of transport and whether there is TLS."""
 IMPLY_TLS = (
     "cafile", "capath", "cert", "key", "key_password", "key_password_file", "tls_version", "tls_max_version", "ciphers",
@@ -259,4 +257,4 @@ def check(transport: Transport) -> None:
 def port_of(given: dict[str, Any], transport: Transport) -> int:
     """Return the port that was given, otherwise the default port of the transport."""
     port: int | None = given["port"]
-    return port or PORTS.get((transport.kind, transport.tls is not None), 1883)
+    return port or transport.default_port

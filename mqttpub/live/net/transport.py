@@ -4,6 +4,10 @@ from typing import NamedTuple
 
 from .urls import shown_path
 
+TLS_PORT = 8883
+"""The registered port of MQTT over TLS."""
+_PORTS = {("tcp", False): 1883, ("tcp", True): TLS_PORT, ("websocket", False): 80, ("websocket", True): 443}
+
 
 class Tls(NamedTuple):
     """What TLS uses and trusts; without a CA file or folder it trusts the CAs of the system."""
@@ -52,6 +56,11 @@ class Transport(NamedTuple):
     """URL of a proxy: socks5, socks5h, socks4 or http."""
     bind: str | None = None
     """Local address to connect from."""
+
+    @property
+    def default_port(self) -> int:
+        """The port of a broker if none is given."""
+        return _PORTS.get((self.kind, self.tls is not None), 1883)
 
     def place(self, host: str, port: int) -> str:
         """Return where a connection goes, as people write it."""

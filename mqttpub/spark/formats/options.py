@@ -26,7 +26,6 @@ CONNECTION = TLS_OPTIONS | {
 """Options of both sink and subscription."""
 SPARKS = frozenset(("path", "paths", "checkpoint_location", "query_name", "output_mode", "trigger"))
 """Options that Spark adds."""
-PORTS = {("tcp", False): 1883, ("tcp", True): 8883, ("websocket", False): 80, ("websocket", True): 443}
 _YES_NO = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
@@ -196,7 +195,7 @@ def target(options: Options, *more: Property, **connect: Any) -> Target:
     password = options.maybe("password")
     return Target(
         options.text("host", "localhost"),
-        options.number("port", PORTS.get((transport.kind, transport.tls is not None), 0), 0, 65535),
+        options.number("port", transport.default_port, 0, 65535),
         version,
         Connect(
             client_id=connect.pop("client_id", options.text("client_id")), username=options.maybe("username"),
