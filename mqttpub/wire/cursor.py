@@ -49,18 +49,17 @@ def variable_integer(data: bytes | bytearray, pos: int, end: int) -> tuple[int, 
 
     Raises Overlong if its fourth byte is not its last (5.0: 1.5.5).
     """
-    # One byte first: most lengths and all known Property Identifiers have only one (tests/benchmarks/decode.py).
-    if pos < end and data[pos] < 0x80:
-        return data[pos], pos + 1
     value = shift = 0
-    for at in range(pos, min(pos + 4, end)):
+    at = pos
+    while at < end:
         byte = data[at]
+        at += 1
         if byte < 0x80:
-            return value | byte << shift, at + 1
+            return value | byte << shift, at
+        if shift == 21:
+            raise Overlong(pos)
         value |= (byte & 0x7F) << shift
         shift += 7
-    if pos + 4 <= end:
-        raise Overlong(pos)
     return None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from ssl import SSLCertVerificationError as CertificateError
 from typing import Any, NamedTuple
 
+from ...common.words import counted
 from ...spec.versions import Version
 from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
 from ..net.target import Target
@@ -180,7 +181,7 @@ class Publisher:
             )
         if count := resumed.unacknowledged:
             how = "with DUP, the session is there" if session_present else "from the beginning: the session is gone"
-            self._remark(f"sending {count} unacknowledged message{'s' if count != 1 else ''} again {how}")
+            self._remark(f"sending {counted(count, 'unacknowledged message')} again {how}")
         session.send_output()
 
     def _report_strays(self) -> None:
