@@ -100,13 +100,13 @@ def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
 
 def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
     """Return a column of texts as indices, -1 for null, and the texts, some of which may not occur."""
-    told = column.dictionary_encode()
-    return indices(told), told.dictionary.to_pylist()
+    coded = column.dictionary_encode()
+    return indices(coded), coded.dictionary.to_pylist()
 
 
-def indices(told: pa.DictionaryArray) -> NDArray[Any]:
+def indices(column: pa.DictionaryArray) -> NDArray[Any]:
     """Return the index of each element in its dictionary; -1 for null."""
-    return values(pc.fill_null(told.indices, -1) if told.null_count else told.indices)
+    return values(pc.fill_null(column.indices, -1) if column.null_count else column.indices)
 
 
 def values(column: pa.Array) -> NDArray[Any]:
@@ -144,8 +144,8 @@ def replaced(array: pa.Array, rows: Rows, values: Iterable[Any]) -> pa.Array:
     return pa.concat_arrays([array, pa.array(values, array.type)]).take(numbers(where))
 
 
-def latest(keys: NDArray[Any], told: Mask) -> tuple[Rows, Rows]:
-    """Return for each row the last row up to it with the same key where `told` is true, and the order by keys.
+def latest(keys: NDArray[Any], valid: Mask) -> tuple[Rows, Rows]:
+    """Return for each row the last row up to it with the same key where `valid` is true, and the order by keys.
 
     Both are int64 with one element for each row; -1 if there is no such row. The order is a stable sort by key.
     """
@@ -156,7 +156,7 @@ def latest(keys: NDArray[Any], told: Mask) -> tuple[Rows, Rows]:
     fresh = np.concatenate(([True], ranked[1:] != ranked[:-1]))
     places = np.arange(len(order))
     group = np.maximum.accumulate(np.where(fresh, places, 0))
-    last = np.maximum.accumulate(np.where(told[order], places, -1))
+    last = np.maximum.accumulate(np.where(valid[order], places, -1))
     found = np.empty(len(order), np.int64)
     found[order] = np.where(last >= group, order[last], -1)
     return found, order

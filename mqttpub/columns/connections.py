@@ -81,16 +81,16 @@ class Connections:
     def _tell(self, packets: pa.RecordBatch) -> None:
         """Read CONNECT, CONNACK and DISCONNECT."""
         rows = np.flatnonzero(np.isin(integers(packets["type_code"]), [Connect.code, Connack.code, Disconnect.code]))
-        for told in packets.select(_READ).take(numbers(rows)).to_pylist():
-            row = self._rows[told["connection"]]
+        for packet in packets.select(_READ).take(numbers(rows)).to_pylist():
+            row = self._rows[packet["connection"]]
             for each in _TOLD:
                 if row[each] is None:
-                    row[each] = told[each]
-            if told["type_code"] == Connack.code and row["connack_reason_code"] is None:
-                row["connack_reason_code"] = told["reason_code"]
-            if told["type_code"] == Disconnect.code and row["disconnected_by"] is None:
-                row["disconnected_by"] = told["direction"]
-                row["disconnect_reason_code"] = told["reason_code"]
+                    row[each] = packet[each]
+            if packet["type_code"] == Connack.code and row["connack_reason_code"] is None:
+                row["connack_reason_code"] = packet["reason_code"]
+            if packet["type_code"] == Disconnect.code and row["disconnected_by"] is None:
+                row["disconnected_by"] = packet["direction"]
+                row["disconnect_reason_code"] = packet["reason_code"]
 
     # others
 

@@ -84,7 +84,7 @@ def packets_of(frames: Frames) -> Iterator[PacketSeen]:
 def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:
     """Return gaps and closes with the number of packets that come before each.
 
-    A close is behind all packets of its record; a gap is in front of the packets that follow it in its direction.
+    A close comes after all packets of its record; a gap comes before the packets that follow it in its direction.
     """
     others = [each for each in frames.others if not isinstance(each, Remark)]
     last = LastRows(frames)

@@ -1,4 +1,4 @@
-"""The four tables: their columns, types and meaning; what the specification declares is taken from its table."""
+"""The four tables: columns, types and meaning; columns of declared fields come from the tables of `spec`."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ PROPERTY = pa.struct([("id", pa.int32()), ("name", pa.string()), ("key", pa.stri
 TYPES: dict[WireType, Any] = {
     BYTE: pa.int16(), U16: pa.int32(), U32: pa.int64(), STRING: pa.string(), BINARY: pa.binary(), REST: pa.binary(),
 }  # fmt: skip
-"""Arrow types wide enough for what a data type can hold."""
+"""Arrow types wide enough for all values of a data type."""
 
 
 def type_of(field: Field) -> Any:
@@ -41,7 +41,7 @@ def type_of(field: Field) -> Any:
 OPTIONS = pa.struct(
     [(key, type_of(field)) for key, field in Subscription.fields.items() if field.mask and field.label != "Reserved"]
 )
-"""How one Topic Filter is to be served; what the version does not have is null."""
+"""The Subscription Options of one Topic Filter; null if the version does not have them."""
 
 
 def _declared(cls: type[Group], key: str, doc: str = "", *, prefix: str = "") -> Column:
@@ -56,7 +56,7 @@ _ENDINGS = (
     "refused (Reason Code 0x80 or above); superseded (Packet Identifier used again before the last ack); "
     "orphan (acks without their request)"
 )
-_ADDRESS = "Address and port of the {}; null when nothing tells it"
+_ADDRESS = "Address and port of the {}; null if unknown"
 
 _SOURCE = (
     Column("capture", pa.string(), "File or URL that it was read from"),
@@ -72,12 +72,12 @@ PACKETS_COLUMNS = (
     _SOURCE[0],
     Column("frame", pa.int64(), "The record of the capture (a frame in Wireshark) with its last byte, from 1"),
     Column("pos", pa.int64(), "Offset of its first byte in all that its sender sent on the connection"),
-    Column("time", TIME, "When that record was captured; null when nothing tells it"),
+    Column("time", TIME, "When that record was captured; null if unknown"),
     *_SOURCE[1:],
     *_ENDS,
-    Column("direction", pa.string(), "Which end sent it: client or server; null when nothing tells it"),
+    Column("direction", pa.string(), "Which end sent it: client or server; null if unknown"),
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
-    Column("version_guessed", pa.bool_(), "Whether no CONNECT told the version: other packets did"),
+    Column("version_guessed", pa.bool_(), "Whether the version was guessed from other packets than CONNECT"),
     Column("type", pa.string(), "Packet type: PUBLISH and so on; TYPE 0 where the version has no such type"),
     Column("type_code", pa.int8(), "Packet type as a number, 0 to 15"),
     Column("length", pa.int32(), "Bytes of the packet, fixed header included"),
@@ -116,7 +116,7 @@ EXCHANGES_COLUMNS = (
     *_SOURCE,
     *_ENDS,
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
-    Column("sender", pa.string(), "Which end sent the request: client or server; null when nothing tells it"),
+    Column("sender", pa.string(), "Which end sent the request: client or server; null if unknown"),
     Column("kind", pa.string(), "QoS 1, QoS 2, SUBSCRIBE or UNSUBSCRIBE; SUBACK or UNSUBACK where only that was seen"),
     _declared(Publish, "qos", "QoS; of acks without their PUBLISH the one that they belong to; null for subscriptions"),
     _declared(Publish, "packet_id", "Packet Identifier, by which acks find their packet"),
@@ -125,7 +125,7 @@ EXCHANGES_COLUMNS = (
     Column("payload_length", pa.int32(), "Bytes of the payload; null when no PUBLISH was seen"),
     Column("outcome", pa.string(), f"complete; unfinished; {_ENDINGS}"),
     Column("reason_code", TYPES[BYTE], "Reason Code of the last packet; of several in one SUBACK, the highest"),
-    Column("resumed", pa.bool_(), "Whether it goes on with what an earlier connection of the client left unfinished"),
+    Column("resumed", pa.bool_(), "Whether it continues a message that an earlier connection left unfinished"),
     Column("packets", pa.int32(), "Packets that belong to it"),
     Column("dups", pa.int32(), "Packets that had DUP: re-deliveries"),
     Column("first_type", pa.string(), "Packet type of its first packet"),
@@ -147,13 +147,13 @@ CONNECTIONS_COLUMNS = (
     *_SOURCE,
     *_ENDS,
     Column("version", pa.string(), "3.1, 3.1.1 or 5.0"),
-    Column("version_guessed", pa.bool_(), "Whether no CONNECT told the version: other packets did"),
+    Column("version_guessed", pa.bool_(), "Whether the version was guessed from other packets than CONNECT"),
     Column("begin", TIME, "Time of its first packet"),
     Column("end", TIME, "Time of its last packet, or of its close where that is later"),
     Column("first_frame", pa.int64(), "The record of its first packet"),
     Column("last_frame", pa.int64(), "The record of its last packet"),
-    Column("closed_by", pa.string(), "Which end closed first: client or server; null when nothing tells it"),
-    Column("closed_how", pa.string(), "FIN or RST; end where the capture ended before; null when nothing tells it"),
+    Column("closed_by", pa.string(), "Which end closed first: client or server; null if unknown"),
+    Column("closed_how", pa.string(), "FIN or RST; end where the capture ended before; null if unknown"),
     Column("client_packets", pa.int64(), "Packets from the client"),
     Column("client_bytes", pa.int64(), "Bytes of the packets from the client"),
     Column("server_packets", pa.int64(), "Packets from the server"),
@@ -172,17 +172,17 @@ CONNECTIONS_COLUMNS = (
     ),
     Column("disconnected_by", pa.string(), "Which end sent DISCONNECT first: client or server"),
     Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of the first DISCONNECT; null where it has none"),
-    Column("gaps", pa.int64(), "Places where bytes are missing from the capture, or are no packet"),
+    Column("gaps", pa.int64(), "Places where bytes are missing from the capture, or are not a packet"),
 )
 
 FINDINGS_COLUMNS = (
     _SOURCE[0],
     Column("frame", pa.int64(), "The record of the capture (a frame in Wireshark) that shows it, from 1"),
-    Column("pos", pa.int64(), "Offset of the packet in all that its sender sent; null for what is no packet"),
-    Column("time", TIME, "When that record was captured; null when nothing tells it"),
+    Column("pos", pa.int64(), "Offset of the packet in all that its sender sent; null for anything else"),
+    Column("time", TIME, "When that record was captured; null if unknown"),
     *_SOURCE[1:],
     Column("direction", pa.string(), "Which end is at fault, or sent the packet: client or server"),
-    Column("type", pa.string(), "Packet type; null where the finding is about what is no packet"),
+    Column("type", pa.string(), "Packet type; null if the finding is not about a packet"),
     Column("severity", pa.string(), "error, warning or note"),
     Column("statement", pa.string(), "The statement that is broken, such as MQTT5-3.3.1-2; null when none is"),
     Column("path", pa.string(), "The field at fault, such as publish.dup"),
@@ -204,7 +204,7 @@ CODED = frozenset((
     "capture", "connection", "client_id", "client", "server", "direction", "version", "type", "topic", "resolved_topic",
     "sender", "kind", "outcome", "first_type", "last_type",
 ))  # fmt: skip
-"""Columns with few texts many times; on the way from step to step they are dictionaries of Arrow."""
+"""Columns in which few texts repeat; between the steps they are Arrow dictionaries."""
 WORD = pa.dictionary(pa.int32(), pa.string())
 
 
@@ -213,7 +213,7 @@ def _schema(columns: tuple[Column, ...]) -> pa.Schema:
 
 
 def coded(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with dictionaries in place of texts that come many times."""
+    """Return a schema with dictionaries for the texts that repeat."""
     return pa.schema([field.with_type(WORD) if field.name in CODED else field for field in schema])
 
 
@@ -254,7 +254,7 @@ def _documented(name: str) -> Iterator[str]:
 
 
 def type_name(type: Any) -> str:
-    """Return an Arrow type as short as people write it."""
+    """Return a short name of an Arrow type."""
     if pa.types.is_list(type):
         return f"list<{type_name(type.value_type)}>"
     if pa.types.is_struct(type):

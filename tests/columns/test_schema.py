@@ -77,7 +77,7 @@ def test_documentation_has_a_line_for_each_column() -> None:
         assert f"## {name}\n\n{ABOUT[name]}\n" in text
         for column in columns:
             assert f"| {column.name} | " in text
-    assert "| time | timestamp (us, UTC) | When that record was captured; null when nothing tells it |" in text
+    assert "| time | timestamp (us, UTC) | When that record was captured; null if unknown |" in text
     assert "| dup | bool | DUP: this is a re-delivery |" in text
     assert f"list<{schema.type_name(PROPERTY)}>" in text
     assert "struct<id: int32, name: string, key: string, value: string>" in text

@@ -33,21 +33,21 @@ class Memory:
         """Return the Client Identifier of a connection, empty if no packet had it."""
         return self._clients.get(key)
 
-    def clients(self, keys: Sequence[str], connection: NDArray[Any], told: Sequence[tuple[int, str]]) -> pa.Array:
-        """Return the Client Identifier of each row; `told` maps the rows that have one, which holds from there on."""
+    def clients(self, keys: Sequence[str], connection: NDArray[Any], named: Sequence[tuple[int, str]]) -> pa.Array:
+        """Return the Client Identifier of each row; `named` maps the rows that have one, which holds from there on."""
         present = np.flatnonzero(np.bincount(connection)).tolist()
         places = np.zeros(len(keys), np.int64)
         places[present] = np.arange(len(present))
         words = [self._clients.get(keys[number]) for number in present]
         numbers = places[connection]
-        if told:
+        if named:
             says, names = np.zeros(len(connection), np.bool_), np.zeros(len(connection), np.int64)
-            rows = [row for row, _ in told]
+            rows = [row for row, _ in named]
             says[rows], names[rows] = True, len(words) + np.arange(len(rows))
             last, _ = latest(connection, says)
             numbers = np.where(last >= 0, names[last], numbers)
-            words += [name for _, name in told]
-            for row, name in told:
+            words += [name for _, name in named]
+            for row, name in named:
                 self._clients.put(keys[connection[row]], name, len(name) + _ENTRY)
         return coded(words, numbers)
 
@@ -81,9 +81,9 @@ class Memory:
 
     def _keep(self, places: list[tuple[str, int]], last: Rows, rows: Rows, sent: pa.Array) -> None:
         """Remember the aliases that rows of the batch set, as they are at its end."""
-        told = np.flatnonzero(last >= 0)
-        names = sent.take(numbers(rows[last[told]])).cast(pa.string()).to_pylist()
-        for at, name in zip(told.tolist(), names, strict=True):
+        found = np.flatnonzero(last >= 0)
+        names = sent.take(numbers(rows[last[found]])).cast(pa.string()).to_pylist()
+        for at, name in zip(found.tolist(), names, strict=True):
             self._topics.put(places[at], name, len(name) + _ENTRY)
 
 

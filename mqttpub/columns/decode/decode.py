@@ -155,8 +155,8 @@ class _Batch:
         own["connection"] = self.of_connection(self.keys)
         own["client"] = self.of_connection([each.client or None for each in ends])
         own["server"] = self.of_connection([each.server or None for each in ends])
-        told = [(row, each.client) for row, each in zip(rows.tolist(), scalar, strict=True) if each.client]
-        own["client_id"] = self.memory.clients(self.keys, self.frames.connection, told)
+        named = [(row, each.client) for row, each in zip(rows.tolist(), scalar, strict=True) if each.client]
+        own["client_id"] = self.memory.clients(self.keys, self.frames.connection, named)
         having, aliases = self.aliases(rows, scalar)
         own["topic_alias"] = sparse(having, aliases, self.count, PACKETS.field("topic_alias").type)
         connection, direction = self.frames.connection[having], self.frames.direction[having]

@@ -40,7 +40,7 @@ class HandshakePackets:
     """Packets of exchanges; all arrays have one element for each packet."""
 
     numbers: dict[str, NDArray[np.int64]]
-    """`code`, `qos`, `dup`, `packet_id`, `sender` (index into SENDERS), `reason`, `told`, `size` (of the payload),
+    """`code`, `qos`, `dup`, `packet_id`, `sender` (index into SENDERS), `reason`, `variant`, `size` (of the payload),
     `time` (microseconds), `frame`, `pos`; `packets` and `dups`: how many packets, and with DUP, it stands for."""
     texts: dict[str, pa.Array]
 
@@ -96,7 +96,7 @@ def _numbers_and_texts(packets: pa.RecordBatch, known: dict[str, NDArray[np.int6
         "dup": dup,
         "sender": np.where(_ANSWER[code], _OTHER[direction], direction),
         "reason": reason,
-        "told": np.where(code == Pubrec.code, reason >= 0x80, filters > 0).astype(np.int64),
+        "variant": np.where(code == Pubrec.code, reason >= 0x80, filters > 0).astype(np.int64),
         "size": integers(packets["payload_length"]),
         "time": integers(time.cast(pa.int64()), NO_TIME),
         "frame": integers(packets["frame"]),
@@ -134,8 +134,8 @@ def resuming(legs: HandshakePackets, found: dict[int, UnfinishedMessage]) -> Han
 def forgetting(packets: pa.RecordBatch) -> list[SessionEvent]:
     """Return each CONNACK that says that the server has no session of the client (Session Present 0)."""
     code, codes = integers(packets["type_code"]), integers(packets["reason_code"])
-    told = (code == Connack.code) & (codes != NONE) & (integers(packets["session_present"]) != 1)
-    rows = packets.select(["frame", "pos", "client_id"]).take(numbers(np.flatnonzero(told)))
+    refused = (code == Connack.code) & (codes != NONE) & (integers(packets["session_present"]) != 1)
+    rows = packets.select(["frame", "pos", "client_id"]).take(numbers(np.flatnonzero(refused)))
     return [SessionEvent(frame, False, pos, client, -1, 0, Connack.code)
             for frame, pos, client in zip(*(column.to_pylist() for column in rows), strict=True) if client]  # fmt: skip
 

@@ -164,13 +164,13 @@ class Pairing:
 
 
 def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
-    """Return a number for each leg that tells its connection, up to and after a close, and the frame of the next close.
+    """Return a number for the connection of each packet, another one after a close, and the frame of its next close.
 
-    What comes behind a close is paired anew. Where none comes, the frame is NONE. The first
-    legs, `carried` from an earlier batch, are in front of all closes.
+    Packets after a close are paired anew. The frame is NONE if no close follows. The first `carried` packets are from
+    an earlier batch, and come before all closes.
     """
-    told, words = encoded(legs.texts["connection"])
-    connection, frame = told.astype(np.int64), legs["frame"].copy()
+    index, words = encoded(legs.texts["connection"])
+    connection, frame = index.astype(np.int64), legs["frame"].copy()
     frame[:carried] = 0
     names = {name: number for number, name in enumerate(words)}
     known = [(names[each.connection], each.frame) for each in closed if each.connection in names]
@@ -194,7 +194,7 @@ class _Exchanges:
         identifier = identifier[order]
         first = np.concatenate(([True], identifier[1:] != identifier[:-1]))[: len(order)]
         again = np.where(_REQUEST[legs["code"]], legs["dup"], legs["resumed"])
-        symbol = symbols(legs["code"], legs["qos"], legs["told"], again)[order]
+        symbol = symbols(legs["code"], legs["qos"], legs["variant"], again)[order]
         before = states(symbol, first)
         act = DOES[symbol, before]
         self.start = np.flatnonzero((act != Act.JOIN) & (act != Act.CLOSE))
@@ -251,8 +251,8 @@ class _Exchanges:
     def left(self) -> HandshakePackets:
         """Return the packets that open exchanges are kept as, in the order of the capture.
 
-        `begins` tells which of them begin one, and `exchange` which belong together. What a leg
-        that is not kept counts for, the first one counts for.
+        `begins` is 1 for those that begin an exchange, `exchange` is equal for those of one exchange. The first packet
+        of an exchange also counts for the packets of it that are not kept.
         """
         rows = np.flatnonzero(self.outcome[self.number] == OPEN)
         exchange, index = self.number[rows], self.order[rows]

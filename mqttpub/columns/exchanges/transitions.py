@@ -58,17 +58,17 @@ class Act(IntEnum):
 
 ORPHANS = (Open.NOTHING, Open.NO_SUBSCRIBE, Open.NO_UNSUBSCRIBE, Open.ACKS)
 """States without PUBLISH and without Topic Filters."""
-_TOLD = 2
+_VARIANT = 2
 _AGAIN = 1
 
 
-def symbols(code: Numbers, qos: Numbers, told: Numbers, again: Numbers) -> Numbers:
-    """Return the symbol of each packet, an int64 below 64: packet type, then one bit each for `told` and `again`.
+def symbols(code: Numbers, qos: Numbers, variant: Numbers, again: Numbers) -> Numbers:
+    """Return the symbol of each packet, an int64 below 64: packet type, then one bit each for `variant` and `again`.
 
-    `told` is 1 for PUBLISH of QoS 2, for subscriptions with Topic Filters, and for PUBREC with a Reason Code of 0x80 or
-    above; `again` is DUP of requests, and 1 for acks that resume a message.
+    `variant` is 1 for PUBLISH of QoS 2, for subscriptions with Topic Filters, and for PUBREC with a Reason Code of 0x80
+    or above; `again` is DUP of requests, and 1 for acks that resume a message.
     """
-    found: Numbers = code << 2 | np.where(code == Publish.code, qos >> 1, told) * _TOLD | again * _AGAIN
+    found: Numbers = code << 2 | np.where(code == Publish.code, qos >> 1, variant) * _VARIANT | again * _AGAIN
     return found
 
 
@@ -76,13 +76,13 @@ def _tables() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     does = np.full((CODES << 2, len(Open)), Act.ALONE, np.int8)
     then = np.tile(np.arange(len(Open), dtype=np.int8), (CODES << 2, 1))
     for symbol in range(CODES << 2):
-        code, told, again = symbol >> 2, bool(symbol & _TOLD), bool(symbol & _AGAIN)
+        code, variant, again = symbol >> 2, bool(symbol & _VARIANT), bool(symbol & _AGAIN)
         if code in _REQUESTS:
-            begun, joined = _REQUESTS[code][told], _JOINED[code] if again else ()
+            begun, joined = _REQUESTS[code][variant], _JOINED[code] if again else ()
             for state in Open:
                 does[symbol, state], then[symbol, state] = (Act.JOIN, state) if state in joined else (Act.BEGIN, begun)
         elif code in _ANSWERED:
-            last = code in _LAST or (code == Pubrec.code and told)
+            last = code in _LAST or (code == Pubrec.code and variant)
             for state in _ANSWERED[code]:
                 does[symbol, state] = Act.CLOSE if last else Act.JOIN
                 then[symbol, state] = Open.NOTHING if last else state

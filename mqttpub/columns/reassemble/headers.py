@@ -195,14 +195,14 @@ class _Headers:
         if ip.all():
             return which, at
         other = ~ip
-        more, behind = self._untyped(which[other], at[other], found[other])
-        return np.concatenate([which[ip], more]), np.concatenate([at[ip], behind])
+        more, after = self._untyped(which[other], at[other], found[other])
+        return np.concatenate([which[ip], more]), np.concatenate([at[ip], after])
 
     def _untyped(self, which: Integers, at: Integers, found: NDArray[Any]) -> tuple[Integers, Integers]:
         """Skip them for records whose link header does not announce IP."""
         for _ in range(MOST_TAGS):
-            which, at, found = self._behind(which, at, found, np.isin(found, TAGS), 4, 2)
-        which, at, found = self._behind(which, at, found, found == PPPOE, 8, 6, _OF_PPP)
+            which, at, found = self._skip_tag(which, at, found, np.isin(found, TAGS), 4, 2)
+        which, at, found = self._skip_tag(which, at, found, found == PPPOE, 8, 6, _OF_PPP)
         ip = np.isin(found, IP)
         snap = (self.records.end[which] - at >= 4) & (self.u32[np.minimum(at, len(self.u32) - 1)] == SNAP)
         other = ~np.isin(found, TAGS) & ~snap
@@ -210,7 +210,7 @@ class _Headers:
         self.alone[which[~(other | ip)]] = True
         return which[ip], at[ip]
 
-    def _behind(
+    def _skip_tag(
         self, which: Integers, at: Integers, found: NDArray[Any], tagged: Flags, size: int, kind: int,
         types: NDArray[np.uint16] = _SAME,
     ) -> tuple[Integers, Integers, NDArray[Any]]:  # fmt: skip

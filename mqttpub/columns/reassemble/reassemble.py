@@ -212,12 +212,12 @@ class _Turns:
         parts = (
             map(_Part, *(column.tolist() for column in self._of_end(end, numbers, cursor, stop))) for end in (0, 1)
         )
-        for one, first, second, number, at, behind, last, tried in zip(self.sides, *parts, *columns, strict=True):
+        for one, first, second, number, at, after, last, tried in zip(self.sides, *parts, *columns, strict=True):
             if not tried:
                 yield _Flow(number, at, last)
             elif self._try(one, first, second):
-                if behind < last:
-                    yield _Flow(number, behind, last)
+                if after < last:
+                    yield _Flow(number, after, last)
             else:
                 flow = _Flow(number, at, last)
                 flow.failed()
