@@ -196,7 +196,11 @@ def test_tls_with_the_right_authority_and_with_none(
         ({"filter": "a", "version": "3.1.1"}, OptionError, "a subscription needs MQTT 5.0"),
         ({"filter": "a", "spool": ""}, OptionError, "option 'spool' is missing"),
         ({"filter": "a", "port": "1"}, BrokerError, "cannot connect to 127.0.0.1:1"),
-        ({"filter": "a", "connect_properties": '{"topic_alias_maximum": 5}'}, OptionError, "Topic Aliases cannot be stored"),
+        (
+            {"filter": "a", "connect_properties": '{"topic_alias_maximum": 5}'},
+            OptionError,
+            "Topic Aliases cannot be stored",
+        ),
         ({"filter": "a", "connect_properties": '{"receive_maximum": "x"}'}, OptionError, "Receive Maximum cannot be"),
         ({"filter": "a", "spool": "/proc/nowhere"}, SpoolError, "cannot use '/proc/nowhere'"),
     ],
