@@ -24,6 +24,9 @@ SESSIONS_MEMORY = 8 << 20
 ENTRY_BYTES, PACKET_BYTES = 800, 160
 """About how much memory an exchange takes without its texts, and each packet of it."""
 
+# Every ack passes here. With the constructors pairing takes 3.6 us a packet, with the bare tuple 2.6 (process time).
+_new = tuple.__new__
+
 
 class HandshakePacket(NamedTuple):
     """One packet of an exchange."""
@@ -121,7 +124,7 @@ class _Open:
             self.more += 1
         else:
             self.weight += PACKET_BYTES
-        self.packets.append(HandshakePacket(packet.name, event.time, event.record, reason, dup))
+        self.packets.append(_new(HandshakePacket, (packet.name, event.time, event.record, reason, dup)))
         return reason
 
     def ended(self, outcome: str) -> Exchange:
@@ -129,12 +132,11 @@ class _Open:
         reason = self.packets[-1].reason
         if self.topic is None and not self.filters and not self.resumed and outcome != "sent":
             outcome = "orphan"
-        return Exchange(
-            ends=self.ends, sender=self.sender, packet_id=self.packet_id, qos=self.qos, topic=self.topic,
-            filters=self.filters, size_bytes=self.size_bytes, packets=tuple(self.packets), more=self.more,
-            dups=self.dups, outcome=outcome, reason=reason, resumed=self.resumed, client=self.client,
-            version=self.version,
+        values = (
+            self.ends, self.sender, self.packet_id, self.qos, self.topic, self.filters, self.size_bytes,
+            tuple(self.packets), self.more, self.dups, outcome, reason, self.resumed, self.client, self.version,
         )  # fmt: skip
+        return _new(Exchange, values)
 
 
 _CODES = (Puback, Pubrec, Pubrel, Pubcomp)
@@ -231,12 +233,12 @@ class Exchanges:
         begun.wants = _QOS1 if packet.qos == 1 else _QOS2
 
     def _sent(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange:
-        only = HandshakePacket("PUBLISH", event.time, event.record, dup=packet.dup)
-        return Exchange(
-            ends=event.ends, sender=event.direction, packet_id=None, qos=0, topic=topic or Topic(packet.topic),
-            filters=(), size_bytes=len(packet.payload), packets=(only,), more=0, dups=int(packet.dup), outcome="sent",
-            reason=None, resumed=False, client=client, version=event.version,
+        only = _new(HandshakePacket, ("PUBLISH", event.time, event.record, None, packet.dup))
+        values = (
+            event.ends, event.direction, None, 0, topic or Topic(packet.topic), (), len(packet.payload),
+            (only,), 0, int(packet.dup), "sent", None, False, client, event.version,
         )  # fmt: skip
+        return _new(Exchange, values)
 
     def _request(
         self, event: PacketSeen, packet: Subscribe | Unsubscribe, topic: Topic | None, client: str
