@@ -48,7 +48,7 @@ def settle_placed(placed: Iterable[tuple[Event, Place]]) -> Iterator[tuple[Event
 def guessed_remark(version: Version) -> str:
     """Return a sentence about packets whose version no CONNECT announces."""
     how = f"packets were read as MQTT {version.label}"
-    return f"no CONNECT announces a version that is known; {how}; --mqtt-version chooses another"
+    return f"no CONNECT announces a known version; {how}; use --mqtt-version to choose another"
 
 
 class _Settling:

@@ -145,7 +145,7 @@ class Blocks:
         kind, total = unpack_from(order + "II", buffer.data, buffer.at)
         fixed, most, reader = _READERS.get(kind, _OTHER)
         if total & 3 or not _FRAMING + fixed <= total <= most:
-            raise self._bad(f"{total} bytes are no possible length of a block of type {kind}")
+            raise self._bad(f"{total} bytes are not a possible length of a block of type {kind}")
         if most > LARGEST and total > _HELD:
             self._long(kind, total, order)
             return None

@@ -178,7 +178,7 @@ def test_what_is_said_of_broken_lengths() -> None:
     at = len(file.data)
     file.enhanced(0, Packet(1, b"four"))
     for length in (37, 28, 2**32 - 4):
-        wrong = f"{length} bytes are no possible length of a block of type 6 (36 bytes skipped)"
+        wrong = f"{length} bytes are not a possible length of a block of type 6 (36 bytes skipped)"
         assert broken(file, at + 4, length) == f"offset {at}: {wrong}"
     assert broken(file, at + 4, 40) == f"offset {at}: a block needs 40 bytes, but the file ends after 36"
     assert (
@@ -204,7 +204,7 @@ def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice
     file.enhanced(0, Packet(2, b"four"))
     found, error = read(bytes(file.data))
     assert found == file.records
-    assert str(error) == f"offset {at}: 37 bytes are no possible length of a block of type 6 (37 bytes skipped)"
+    assert str(error) == f"offset {at}: 37 bytes are not a possible length of a block of type 6 (37 bytes skipped)"
 
 
 def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
@@ -241,7 +241,7 @@ def test_what_is_said_of_broken_sections() -> None:
     file.section()
     assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not say its byte order (28 bytes skipped)"
     assert broken(file, 12, 2) == "offset 0: version 2.0 of pcapng is unknown (28 bytes skipped)"
-    wrong = "24 bytes are no possible length of a block of type 168627466 (28 bytes skipped)"
+    wrong = "24 bytes are not a possible length of a block of type 168627466 (28 bytes skipped)"
     assert broken(file, 4, 24) == f"offset 0: {wrong}"
     file.block(SIMPLE, struct.pack("<I", 1) + b"x")
     assert broken(file) == "offset 28: a packet names interface 0, but the section has 0 so far (20 bytes skipped)"
@@ -256,7 +256,8 @@ def test_what_is_said_of_broken_interfaces() -> None:
     file = begun()
     file.block(INTERFACE, bytes(2 << 20))
     assert (
-        broken(file) == "offset 48: 2097164 bytes are no possible length of a block of type 1 (2,097,164 bytes skipped)"
+        broken(file)
+        == "offset 48: 2097164 bytes are not a possible length of a block of type 1 (2,097,164 bytes skipped)"
     )
 
 

@@ -153,7 +153,7 @@ def test_a_transcript_is_judged_like_the_capture_that_it_shows(capsys: Screen, w
 def test_the_version_is_that_in_which_less_is_wrong_with_all(capsys: Screen) -> None:
     older, newer = (encode(Publish(topic="a", payload=b"\x07x"), version).hex() for version in (4, 5))  # type: ignore[arg-type]
     _, err = said(capsys, "c000", older, status=0)
-    assert "packets were read as MQTT 3.1.1; --mqtt-version chooses another" in err
+    assert "packets were read as MQTT 3.1.1; use --mqtt-version to choose another" in err
     _, err = said(capsys, "c000", newer, status=0)
     assert "packets were read as MQTT 5.0" in err
     _, err = said(capsys, encode(Connect(client_id="a"), Version.V311).hex(), newer, status=0)
