@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -50,8 +49,7 @@ output_flags = together(
 )
 
 
-@dataclass(frozen=True)
-class DecodeRequest:
+class DecodeRequest(NamedTuple):
     """What `decode` is to do."""
 
     input: InputRequest

@@ -3,8 +3,7 @@
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import click
 
@@ -27,8 +26,7 @@ _JSON_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?')
 """A string of JSON, or the part of it on one line."""
 
 
-@dataclass(frozen=True)
-class EncodeOutput:
+class EncodeOutput(NamedTuple):
     """How the bytes of a packet are printed."""
 
     form: str
@@ -38,8 +36,7 @@ class EncodeOutput:
     full: bool
 
 
-@dataclass(frozen=True)
-class EncodeRequest:
+class EncodeRequest(NamedTuple):
     """The packet that the flags of a subcommand describe."""
 
     packet: Packet

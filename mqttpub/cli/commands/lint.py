@@ -3,8 +3,7 @@
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -59,8 +58,7 @@ output_flags = together(
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class LintRequest:
+class LintRequest(NamedTuple):
     """What `lint` is to do."""
 
     input: InputRequest

@@ -1,8 +1,7 @@
 """The flags that `decode` and `lint` share: what is read, and how."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -18,8 +17,7 @@ _OF_CAPTURES = ("--port", "--key-log", "--max-connections")
 """Flags that have no meaning for text."""
 
 
-@dataclass(frozen=True)
-class InputRequest:
+class InputRequest(NamedTuple):
     """The inputs that the user named, and how to read them."""
 
     words: tuple[str, ...]

@@ -1,13 +1,13 @@
 """The views of `decode`: one object per view, from which flags, help and conflicts follow.
 
 A view is a function that draws events, and its row in VIEWS. Modules that draw are imported when a
-view is used, because `decode` reads VIEWS at every start.
+view is used, because `decode` reads VIEWS at every start; for the same reason these are no dataclasses,
+of which four take 5 ms to define (`python -X importtime`).
 """
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -35,10 +35,11 @@ WRITE_SIZE = 1 << 16
 """Characters written at once."""
 
 
-@dataclass(frozen=True)
-class ViewOptions:
+class ViewOptions(NamedTuple):
     """How a view draws."""
 
+    zero: Zero
+    """The time of the first packet of all inputs, also if a filter leaves it out."""
     json: bool = False
     secrets: bool = False
     """Whether to show passwords and authentication data."""
@@ -52,23 +53,25 @@ class ViewOptions:
     """Names of the inputs."""
     path: str = ""
     """File to write, for a view that writes one."""
-    zero: Zero = field(default_factory=Zero)
     file_of: Callable[[int], str] | None = None
     """Name of the input that a connection is from, if there are several inputs."""
 
 
-@dataclass(frozen=True)
 class View:
     """One way to show inputs, with the flag that selects it. Views exclude one another."""
 
-    flag: str
-    help: str
-    json: bool = field(default=False, kw_only=True)
-    """Whether --json has a meaning for it."""
-    path: click.Path | None = field(default=None, kw_only=True)
-    """Type of the flag's value, for a view that writes a file."""
-    conflicts: tuple[str, ...] = field(default=(), kw_only=True)
-    """Flags of `decode` that it cannot honour."""
+    def __init__(
+        self, flag: str, help: str, *, json: bool = False, path: click.Path | None = None,
+        conflicts: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        self.flag = flag
+        self.help = help
+        self.json = json
+        """Whether --json has a meaning for it."""
+        self.path = path
+        """Type of the flag's value, for a view that writes a file."""
+        self.conflicts = conflicts
+        """Flags of `decode` that it cannot honour."""
 
     @property
     def name(self) -> str:
@@ -76,19 +79,27 @@ class View:
         return parameter(self.flag)
 
 
-@dataclass(frozen=True)
 class EventView(View):
     """A view of events: packets in context, gaps, ends of connections."""
 
-    draw: "Callable[[Iterable[TrafficItem], ViewOptions], None]"
+    def __init__(
+        self, flag: str, help: str, draw: "Callable[[Iterable[TrafficItem], ViewOptions], None]", *,
+        json: bool = False, path: click.Path | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(flag, help, json=json, path=path)
+        self.draw = draw
 
 
-@dataclass(frozen=True)
 class TableView(View):
     """A file of rows, which the columnar reader makes from captures."""
 
-    format: "Callable[[], tuple[TableFile, Kind]]"
-    """Imports what writes the file; returns it with the kind of file it writes."""
+    def __init__(
+        self, flag: str, help: str, format: "Callable[[], tuple[TableFile, Kind]]", *,
+        path: click.Path, conflicts: tuple[str, ...],
+    ) -> None:  # fmt: skip
+        super().__init__(flag, help, path=path, conflicts=conflicts)
+        self.format = format
+        """Imports what writes the file; returns it with the kind of file it writes."""
 
 
 def chosen_view(given: dict[str, Any]) -> View | None:

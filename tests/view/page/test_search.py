@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mqttpub.cli.inspect import views
+from mqttpub.common.times import Zero
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (
     Connack,
@@ -183,7 +184,7 @@ def test_the_filter_picks_these_rows() -> None:
 def tab(browser: "Browser", tmp_path_factory: pytest.TempPathFactory) -> Iterator["Tab"]:
     """Open the page of the events, in a window that shows all rows."""
     path = tmp_path_factory.mktemp("page") / "searched.html"
-    views.page(KNOWN, views.ViewOptions(title="searched", path=str(path)))
+    views.page(KNOWN, views.ViewOptions(Zero(), title="searched", path=str(path)))
     context = browser.new_context(viewport={"width": 1400, "height": 1400})
     made = context.new_page()
     complaints: list[str] = []
