@@ -21,8 +21,8 @@ CONCEPTS = (
         "How sure the sender can be that a message arrives. 0, at most once: sent, and never acknowledged. 1, at "
         "least once: kept until PUBACK comes and sent again after a reconnection, so it may arrive twice. 2, "
         "exactly once: PUBREC, PUBREL and PUBCOMP let both ends forget it safely. Publisher to server and server "
-        "to subscriber are two deliveries: a subscriber gets the lower QoS of the message's and of its own "
-        "subscription's.",
+        "to subscriber are two deliveries: a subscriber gets the lower of the QoS of "
+        "the message and of its own subscription.",
         ("quality of service", "qos 0", "qos 1", "qos 2", "at most once", "at least once", "exactly once"),
         ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP", "Maximum QoS"),
     ),
@@ -42,15 +42,15 @@ CONCEPTS = (
     Concept(
         "Will", "3.1.2.5",
         "A message that CONNECT leaves with the server, to be published when the connection ends without a "
-        "DISCONNECT of Reason Code 0x00: the network broke, nothing came for 1.5 times the Keep Alive, or a "
-        "packet was wrong. Since 5.0 a Will Delay Interval postpones it, and DISCONNECT 0x04 asks for it.",
+        "DISCONNECT of Reason Code 0x00: the network failed, no packet came for 1.5 times the Keep Alive, or a "
+        "packet was faulty. Since 5.0 a Will Delay Interval postpones it, and DISCONNECT 0x04 asks for it.",
         ("last will", "will message", "lwt", "last will and testament", "testament"),
         ("CONNECT", "DISCONNECT", "Will Delay Interval"),
     ),
     Concept(
         "Keep Alive", "3.1.2.10",
         "The longest time, in seconds, that a client lets pass between two packets; it sends PINGREQ when it has "
-        "nothing else to send. A server closes the connection when nothing came for 1.5 times as long. 0 turns it "
+        "nothing else to send. A server closes the connection when no packet comes for 1.5 times as long. 0 turns it "
         "off.",
         ("heartbeat",), ("CONNECT", "PINGREQ", "PINGRESP", "Server Keep Alive"),
     ),
@@ -75,9 +75,9 @@ CONCEPTS = (
     Concept(
         "Session", "4.1",
         "What both ends keep for a Client Identifier beyond one connection: subscriptions, and messages of QoS 1 "
-        "and 2 whose handshake is not complete. Clean Start begins a new one; the Session Expiry Interval says "
-        "how long it is kept after the connection. Before 5.0 Clean Session 1 means neither to use an old one nor "
-        "to keep it.",
+        "and 2 whose handshake is not complete. Clean Start begins a new session; the Session Expiry Interval says "
+        "how long it is kept after the connection. Before 5.0, Clean Session 1 uses no earlier session "
+        "and keeps none.",
         ("session state", "persistent session"),
         ("CONNECT", "CONNACK", "Session Expiry Interval", "Assigned Client Identifier"),
     ),
@@ -115,8 +115,8 @@ CONCEPTS = (
     ),
     Concept(
         "Request and response", "4.10",
-        "A request names in its Response Topic where the answer is to go, and the answer carries the same "
-        "Correlation Data, so that the requester knows what it answers. Since 5.0.",
+        "A request names in its Response Topic where the answer should go, and the answer carries the same "
+        "Correlation Data, so the requester knows which request it answers. Since 5.0.",
         ("request", "response", "request response"), ("Response Topic", "Correlation Data", "Response Information"),
     ),
     Concept(

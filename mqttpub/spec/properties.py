@@ -131,7 +131,7 @@ RECEIVE_MAXIMUM = _row(
 )
 TOPIC_ALIAS_MAXIMUM = _row(
     0x22, "Topic Alias Maximum", U16, "CONNECT CONNACK", "3.1.2.11.5",
-    "highest Topic Alias that the sender of this accepts",
+    "highest Topic Alias that the sender accepts",
 )
 TOPIC_ALIAS = _row(
     0x23, "Topic Alias", U16, "PUBLISH", "3.3.2.3.4",
@@ -140,7 +140,7 @@ TOPIC_ALIAS = _row(
 )
 MAXIMUM_QOS = _row(
     0x24, "Maximum QoS", BYTE, "CONNACK", "3.2.2.3.4",
-    "highest QoS the server takes; QoS 2 when absent", limits=_FLAG,
+    "highest QoS that the server accepts; QoS 2 when absent", limits=_FLAG,
     names={0: "at most once", 1: "at least once"},
 )
 RETAIN_AVAILABLE = _row(
@@ -153,7 +153,7 @@ USER_PROPERTY = _row(
 )
 MAXIMUM_PACKET_SIZE = _row(
     0x27, "Maximum Packet Size", U32, "CONNECT CONNACK", "3.1.2.11.4",
-    "largest packet that the sender of this accepts", limits=_COUNT, unit="bytes",
+    "largest packet that the sender accepts", limits=_COUNT, unit="bytes",
 )
 WILDCARD_SUBSCRIPTION_AVAILABLE = _row(
     0x28, "Wildcard Subscription Available", BYTE, "CONNACK", "3.2.2.3.11",

@@ -50,29 +50,29 @@ REASONS = (
         0x80, "Unspecified error", "CONNACK PUBACK PUBREC SUBACK UNSUBACK DISCONNECT",
         "Refused; the reason is not revealed, or no other code fits.",
     ),
-    _reason(0x81, "Malformed Packet", "CONNACK DISCONNECT", "A packet could not be read by the rules."),
-    _reason(0x82, "Protocol Error", "CONNACK DISCONNECT", "A packet came out of order or holds what it must not."),
+    _reason(0x81, "Malformed Packet", "CONNACK DISCONNECT", "A packet could not be parsed as specified."),
+    _reason(0x82, "Protocol Error", "CONNACK DISCONNECT", "A packet came out of order, or is not allowed."),
     _reason(
         0x83, "Implementation specific error", "CONNACK PUBACK PUBREC SUBACK UNSUBACK DISCONNECT",
         "The packet is valid, but this receiver does not accept it.",
     ),
     _reason(0x84, "Unsupported Protocol Version", "CONNACK", "The server does not speak this version."),
-    _reason(0x85, "Client Identifier not valid", "CONNACK", "The Client Identifier is not an allowed one."),
+    _reason(0x85, "Client Identifier not valid", "CONNACK", "The Client Identifier is not allowed."),
     _reason(0x86, "Bad User Name or Password", "CONNACK", "The server does not accept these credentials."),
     _reason(
         0x87, "Not authorized", "CONNACK SUBACK UNSUBACK DISCONNECT",
         "The permission check failed: this client may not do this.", "s",
     ),
     _reason(0x87, "Not authorized", "PUBACK PUBREC", "The permission check failed: the message is not accepted."),
-    _reason(0x88, "Server unavailable", "CONNACK", "The server cannot take the connection."),
+    _reason(0x88, "Server unavailable", "CONNACK", "The server cannot accept the connection."),
     _reason(0x89, "Server busy", "CONNACK DISCONNECT", "The server has too much to do; try later.", "s"),
-    _reason(0x8A, "Banned", "CONNACK", "An administrator has shut this client out."),
+    _reason(0x8A, "Banned", "CONNACK", "An administrator has banned this client."),
     _reason(0x8B, "Server shutting down", "DISCONNECT", "The server is going down.", "s"),
     _reason(
         0x8C, "Bad authentication method", "CONNACK DISCONNECT",
         "The method is not supported, or is not the one in use.", "s",
     ),
-    _reason(0x8D, "Keep Alive timeout", "DISCONNECT", "Nothing came for 1.5 Keep Alive periods.", "s"),
+    _reason(0x8D, "Keep Alive timeout", "DISCONNECT", "No packet came for 1.5 Keep Alive periods.", "s"),
     _reason(0x8E, "Session taken over", "DISCONNECT", "Another connection uses the same Client Identifier.", "s"),
     _reason(0x8F, "Topic Filter invalid", "SUBACK UNSUBACK DISCONNECT", "The filter is valid, but not accepted.", "s"),
     _reason(
@@ -81,7 +81,7 @@ REASONS = (
     ),
     _reason(
         0x91, "Packet Identifier in use", "PUBACK PUBREC SUBACK UNSUBACK",
-        "The Packet Identifier is taken: the two ends disagree about the session, or one of them is faulty.",
+        "The Packet Identifier is in use: the two ends disagree about the session, or one of them is faulty.",
     ),
     _reason(
         0x92, "Packet Identifier not found", "PUBREL PUBCOMP",
@@ -90,10 +90,10 @@ REASONS = (
     _reason(0x93, "Receive Maximum exceeded", "DISCONNECT", "More messages came unacknowledged than were allowed."),
     _reason(0x94, "Topic Alias invalid", "DISCONNECT", "The Topic Alias is 0 or above the allowed maximum."),
     _reason(0x95, "Packet too large", "CONNACK DISCONNECT", "A packet was larger than the receiver allows."),
-    _reason(0x96, "Message rate too high", "DISCONNECT", "Messages come too fast."),
+    _reason(0x96, "Message rate too high", "DISCONNECT", "Messages arrive too fast."),
     _reason(
         0x97, "Quota exceeded", "CONNACK PUBACK PUBREC SUBACK DISCONNECT",
-        "A limit set for this client, such as messages a day, is used up.",
+        "A limit set for this client, such as messages per day, is used up.",
     ),
     _reason(0x98, "Administrative action", "DISCONNECT", "An administrator closed the connection."),
     _reason(
@@ -125,7 +125,7 @@ CONNECT_RETURN_CODES = (
     _reason(0, "Connection Accepted", "CONNACK", "The connection is accepted."),
     _reason(1, "unacceptable protocol version", "CONNACK", "The server does not speak this version."),
     _reason(2, "identifier rejected", "CONNACK", "The Client Identifier is not allowed."),
-    _reason(3, "Server unavailable", "CONNACK", "The connection stands, but the service is not available."),
+    _reason(3, "Server unavailable", "CONNACK", "The connection is made, but the service is not available."),
     _reason(4, "bad user name or password", "CONNACK", "The user name or the password is malformed or wrong."),
     _reason(5, "not authorized", "CONNACK", "This client may not connect."),
 )

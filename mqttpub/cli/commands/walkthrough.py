@@ -40,8 +40,8 @@ class Step(NamedTuple):
 STEPS = (
     Step(
         "QoS 0: at most once", 0, None, False,
-        "The simplest message: the client sends one PUBLISH and that is all. Its properties say that it is worth "
-        "nothing after 300 seconds and where an answer should go.",
+        "The simplest message: the client sends one PUBLISH and that is all. Its properties say that it expires "
+        "after 300 seconds and where an answer should go.",
         "The first byte is 0x30. Its upper four bits, 0011, are the packet type 3: PUBLISH. The lower four are DUP, "
         "QoS (two bits) and RETAIN, all 0 here. Then comes the Remaining Length: how many bytes follow. No answer "
         "comes, so the sender cannot know whether the message arrived.",
@@ -50,7 +50,7 @@ STEPS = (
         "QoS 1: at least once, and nobody listens", 1, 0x644A, False,
         "The same message with QoS 1. Now a Packet Identifier follows the Topic Name, so that the answer can "
         "say which message it is for.",
-        "The first byte became 0x32: QoS is 01. The broker answers with PUBACK, which repeats the Packet Identifier "
+        "The first byte is now 0x32: QoS is 01. The broker answers with PUBACK, which repeats the Packet Identifier "
         "and carries a Reason Code. 0x10 says: accepted, but nobody subscribes to this topic.",
     ),
     Step(
