@@ -16,8 +16,6 @@ from tests.build.brokers import Broker
 from tests.fakes import Peer, Script, scripted
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
 
-pytestmark = pytest.mark.slow
-
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -170,6 +168,7 @@ def test_packets_may_lie_across_frames_and_behind_pings() -> None:
     assert answered[3] == (PONG, b"")
 
 
+@pytest.mark.slow
 def test_pings_do_not_cut_a_large_message(brokers: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     """PONG waits until the frame under way is sent, over TLS too."""
     payload = bytes(5_000_000)
@@ -283,6 +282,7 @@ def test_a_refused_upgrade_says_why(name: str) -> None:
     assert "\n" not in said
 
 
+@pytest.mark.slow
 def test_a_missing_subprotocol_is_told() -> None:
     def script(peer: Peer) -> None:
         framed = Framed(peer, Sec_WebSocket_Protocol="")
