@@ -19,7 +19,7 @@ SHORT = [name for name in COMMANDS if has_short_help(load(name))]
 
 def shown(*arguments: str) -> str:
     """Return what the program prints on a terminal with 80 columns."""
-    result = CliRunner().invoke(program, arguments, prog_name="mqttpub", terminal_width=80)
+    result = CliRunner().invoke(program, arguments, prog_name="mqttpub", env={"COLUMNS": "80"})
     assert result.exit_code == 0
     return result.output
 
