@@ -304,7 +304,7 @@ class _Reader:
         node = Node("properties", Span(cursor.pos, cursor.pos), kind="properties", label=field.label)
         if cursor.pos >= cursor.end:
             if not self.clipped:
-                message = "no Property Length, but it is 0 where there are none"
+                message = "no Property Length, but it must be 0 without properties"
                 self.found(constraints.NO_PROPERTIES, path, node.span, message)
             raise _CutError
         parent.children.append(node)
@@ -347,7 +347,7 @@ class _Reader:
         row = PROPERTIES.get(id)
         if row is None:
             node.name, node.label = f"property_{id}", f"Property 0x{id:02x}"
-            message = f"property 0x{id:02x} is not known, so its length is not either"
+            message = f"property 0x{id:02x} is not known, and neither is its length"
             if not self.clipped:
                 self.found(constraints.PROPERTY_UNKNOWN, f"{path}.{node.name}", node.children[0].span, message)
             self.gap(node, "value", node.label)

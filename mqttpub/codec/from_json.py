@@ -52,7 +52,7 @@ def plain_keys(given: Mapping[str, Any], known: Container[str], path: str) -> di
     for key, value in given.items():
         name = key if key in known or plain_key(key) not in known else plain_key(key)
         if name in plain:
-            raise _Fault(path, f"'{name}' is there twice, in two writings")
+            raise _Fault(path, f"'{name}' occurs twice, in two spellings")
         plain[name] = value
     return plain
 
@@ -91,7 +91,7 @@ def _recorded(shown: Any, version: Version) -> tuple[Packet, Version]:
     except ValueError as error:
         raise _Fault("$.hex", str(error)) from None
     if decoded.packet is None:
-        raise _Fault("$.hex", decoded.findings[0].message if decoded.findings else "not a whole packet")
+        raise _Fault("$.hex", decoded.findings[0].message if decoded.findings else "not a complete packet")
     return decoded.packet, decoded.version
 
 
@@ -245,7 +245,7 @@ def _hex(text: str) -> bytes:
     except ValueError:
         at = next((at for at, each in enumerate(text) if each not in hexdigits + whitespace), None)
     if at is None:
-        raise ValueError("a digit stands alone, where a byte has two")
+        raise ValueError("a lone digit, but a byte has two")
     raise ValueError(f"column {at + 1}: '{text[at]}' is not a hex digit")
 
 

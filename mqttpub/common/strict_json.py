@@ -14,11 +14,11 @@ PORTABLE_DEPTH = 64
 _CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
 _MESSAGES = {
     "Unterminated string starting at": "the string that begins here has no end",
-    "Invalid control character at": "a control character stands in a string",
+    "Invalid control character at": "a string contains a control character",
     "Invalid \\escape": "there is no such escape",
     "Invalid \\uXXXX escape": "\\u has four hex digits",
     "Extra data": "unexpected data after the value",
-    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "a byte order mark stands in front",
+    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "the text begins with a byte order mark",
 }
 """Plainer words for some messages of Python's parser."""
 
@@ -121,5 +121,5 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         [(name, _)] = Counter(name for name, _ in pairs).most_common(1)
-        raise _Lossy(f"'{name}' is there twice in one object")
+        raise _Lossy(f"'{name}' occurs twice in one object")
     return members

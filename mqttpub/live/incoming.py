@@ -151,7 +151,7 @@ class Incoming:
         self.guard.auth(packet, data)
         if self.connack is not None:
             raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
-        raise NotConnected("the broker asks for another step of authentication (AUTH), which is not supported")
+        raise NotConnected("the broker asks for another authentication step (AUTH), which is not supported")
 
     def _take_pingresp(self, packet: Any, data: bytes, tap: Tap) -> None:
         self.pinged = True

@@ -25,7 +25,7 @@ LINGER_S = 2.0
 """How long to wait for the broker to close after DISCONNECT."""
 CLOSED = "the broker closed the connection before {}"
 """Used for a close and for a reset: which of the two is seen is a matter of timing."""
-ALL_SENT = "all was sent"
+ALL_SENT = "everything was sent"
 """What is awaited where no packet is."""
 QUIET_S = 0.02
 """How long the connection must be quiet before an observer shows what it has gathered."""
@@ -241,7 +241,7 @@ class Session:
             awaited = self.awaited
         left_s = self._progress_s + self.timeout_s - time.monotonic() if awaited else most_s
         if awaited and left_s <= 0:
-            missing = "not all was sent" if awaited == ALL_SENT else f"no {awaited}"
+            missing = "not everything was sent" if awaited == ALL_SENT else f"no {awaited}"
             raise Unanswered(f"{missing} within {self.timeout_s:g} s")
         ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
         if self._tap.fileno() in ready:

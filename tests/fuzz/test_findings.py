@@ -122,7 +122,7 @@ def test_a_record_is_not_larger_than_any_frame(size: int) -> None:
     tracemalloc.start()
     try:
         buffer = pcap_buffer(given)
-        with pytest.raises(BadCapture, match=f"claims {size} bytes, where {pcap.LARGEST} are possible"):
+        with pytest.raises(BadCapture, match=f"claims {size} bytes, but at most {pcap.LARGEST} are possible"):
             list(pcap.records(buffer))
         assert tracemalloc.get_traced_memory()[1] < 4 * MB
     finally:

@@ -83,7 +83,7 @@ def test_a_page_on_nothing_says_so_in_each_section() -> None:
     text = page("nothing", NOTHING, EMPTY)
     for words in (
         "There are no packets.", "No exchange was answered", "No PUBLISH of QoS 1 or 2 was seen",
-        "There are no exchanges", "No packet has a Reason Code that refuses.", "nothing was found",
+        "There are no exchanges", "No packet has a Reason Code that means a refusal.", "nothing was found",
     ):  # fmt: skip
         assert words in text
     unjudged = page("x", NOTHING._replace(faults=None), Details(None, [], [], [], [], None, [], [], [], {}, []))
@@ -123,7 +123,7 @@ def test_a_cell_without_dup_is_paler_than_others_and_still_seen() -> None:
         for attributes, dups in re.findall(r"<path ([^>]*)><title>[^<]* (\d) of 3 with DUP", text)
     }
     assert 0.15 <= shown[0] < shown[1] < shown[2]
-    assert "the palest is 0" in text
+    assert "the lightest is 0" in text
 
 
 def test_labels_that_are_cut_stay_different_where_they_can() -> None:

@@ -77,7 +77,7 @@ def test_json_that_never_ends_is_refused(line: str, tmp_path: Path, capsys: pyte
     endless = tmp_path / "endless.json"
     endless.write_text("\n[" + line * (1 << 17))
     output = EncodeOutput("hex", inspect=False, secrets=False, full=False)
-    with pytest.raises(click.UsageError, match=r"^line 2: what begins here has more than 65,536 bytes$"):
+    with pytest.raises(click.UsageError, match=r"^line 2: the value that begins here has more than 65,536 bytes$"):
         encode_json(str(endless), output, most_bytes=1 << 16)
     assert capsys.readouterr().out == ""
 
@@ -89,9 +89,12 @@ ENDLESS = {
     "one line": ("yes x | tr -d '\\n'", "line 1, column 1: the line has more than 67,108,864 characters"),
     "an array": (
         "echo {; yes 0x30,0x31,0x32,0x33,0x34,0x35,0x36,0x37,0x38,",
-        "line 1, column 1: what begins here",
+        "line 1, column 1: the value that begins here",
     ),
-    "base64": ("yes MAMAAWE=MAMAAWE=MAMAAWE=MAMAAWE=MAMAAWE=", "line 1, column 1: what begins here has more than"),
+    "base64": (
+        "yes MAMAAWE=MAMAAWE=MAMAAWE=MAMAAWE=MAMAAWE=",
+        "line 1, column 1: the value that begins here has more than",
+    ),
 }
 
 

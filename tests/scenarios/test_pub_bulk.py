@@ -213,7 +213,7 @@ def test_require_subscribers_is_refused_where_nobody_can_know(mosquitto: int, tm
     outbox = ("--outbox", str(tmp_path / "outbox"))
     pub("-t", "kept", "-m", "x", *outbox, port=1, data=b"", status=3)
     said = pub("--require-subscribers", *outbox, port=mosquitto, data=b"", status=6)[1]
-    assert said == "mqttpub: nobody can know whether 'kept' has subscribers: the QoS is 0\n"
+    assert said == "mqttpub: it is unknown whether 'kept' has subscribers: the QoS is 0\n"
 
 
 def test_aliases_are_chosen_where_the_broker_allows_them(mosquitto: int) -> None:

@@ -29,7 +29,7 @@ class FileGap(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """Such as `record 7 claims 4294967295 bytes, where 262144 are possible (486 bytes skipped)`."""
+        """Such as `record 7 claims 4294967295 bytes, but at most 262144 are possible (486 bytes skipped)`."""
         return f"{self.message} ({counted(self.length, 'byte')} skipped)" if self.skipped else self.message
 
 

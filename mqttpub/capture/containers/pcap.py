@@ -127,10 +127,10 @@ class PcapFile:
             return self._over(_Search(self, kept))
         seconds, fraction, captured, length = self.unpack(buffer.data, buffer.at)
         if captured > self.limit:
-            wrong = f"record {number} claims {captured} bytes, where {self.limit} are possible"
+            wrong = f"record {number} claims {captured} bytes, but at most {self.limit} are possible"
             return self._resume(number, wrong, kept)
         if not (length or captured or fraction or seconds):
-            return self._resume(number, f"the header of record {number} is nothing but zeros", kept)
+            return self._resume(number, f"the header of record {number} consists of zeros", kept)
         if buffer.need(header + captured, kept):
             return True
         there = buffer.left - header

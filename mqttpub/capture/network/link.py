@@ -16,7 +16,7 @@ def ip_start(link: int, data: bytes) -> int:
     """Return the offset of the IP header in a frame of a LINKTYPE_ value; raises NotTcp."""
     find = _FINDERS.get(link)
     if find is None:
-        raise NotTcp(f"of link type {link}, which is not read")
+        raise NotTcp(f"of link type {link}, which is not supported")
     try:
         return find(data)
     except error:

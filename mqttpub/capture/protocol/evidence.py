@@ -206,10 +206,10 @@ class Guess:
         """The reason for the version, as a sentence."""
         chosen = self.version.label
         if not self.different:
-            return f"nothing shows the version so far, {chosen} is assumed"
+            return f"nothing shows the version so far: {chosen} is assumed"
         counts = ", ".join(f"{self.right[version]} in {version.label}" for version in self.versions)
         packets = f"{self.packets} {plural(self.packets, 'packet')}"
-        return f"version {chosen} guessed from {packets}; without an error are {counts}"
+        return f"version {chosen} guessed from {packets}; without errors: {counts}"
 
 
 def _whole(data: bytes) -> bool:

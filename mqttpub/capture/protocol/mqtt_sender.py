@@ -205,7 +205,7 @@ class MqttSender:
             return [cut]
         if mode == SKIPPING and gap:
             return [
-                self._gap_seen(gap, self.offset, f"{gap.cause}{gap.then}, but the stream ends before", time_ns, record)
+                self._gap_seen(gap, self.offset, f"{gap.cause}{gap.then}, but the stream ends first", time_ns, record)
             ]
         if mode != SEEKING or not gap or not search:
             return []
@@ -214,7 +214,7 @@ class MqttSender:
             return [*self._found(found, time_ns, record), *self.finish(time_ns, record, how)]
         if search.seen == self.offset:
             return [self._gap_seen(gap, self.offset, gap.cause, time_ns, record)] if gap.cause != WITHIN else []
-        text = f"{gap.cause}, and no packet is certain to begin after that"
+        text = f"{gap.cause}, and no certain start of a packet follows"
         return [self._gap_seen(gap, None, text, time_ns, record)]
 
     def lost(self, lost: Lost) -> list[Event]:
@@ -285,7 +285,7 @@ class MqttSender:
         if not self.finder.tired:
             return []
         self._mode = STOPPED
-        text = f"{self._gap.cause}, and where packets begin after that cannot be found out"
+        text = f"{self._gap.cause}, and where packets begin after that cannot be determined"
         return [self._gap_seen(self._gap, None, text, time_ns, record)]
 
     def _ignore(self, data: bytes, time_ns: int | None, record: int) -> list[Event]:

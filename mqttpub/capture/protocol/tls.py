@@ -43,7 +43,7 @@ def decrypted(capture: Path, keylog: Path | None = None) -> Generator[Decrypted,
     """
     program = shutil.which(PROGRAM)
     if not program:
-        raise NoKeys(f"to read TLS the program {PROGRAM} (of Wireshark) is needed, and it is not installed")
+        raise NoKeys(f"reading TLS needs the program {PROGRAM} (part of Wireshark), which is not installed")
     if keylog is not None:
         _look_at(keylog)
     return _run(command(program, capture, keylog))
@@ -116,4 +116,4 @@ def _nanoseconds(text: str) -> int | None:
 def _last_line(said: IO[bytes]) -> str:
     said.seek(0)
     lines = said.read(1 << 16).decode("utf-8", "replace").strip().splitlines()
-    return lines[-1] if lines else "it gave no reason"
+    return lines[-1] if lines else "no reason was given"

@@ -215,7 +215,7 @@ class WebSocketFrames:
         """Raise WebSocketError for a frame that must not be here (RFC 6455, section 5)."""
         first, opcode = header[0], header[0] & OPCODE
         if first & RESERVED or (first & COMPRESSED and not self._may_compress(opcode)):
-            raise WebSocketError(f"WebSocket frame with reserved bits set, 0x{first:02x}, that nothing negotiated")
+            raise WebSocketError(f"WebSocket frame with reserved bits set, 0x{first:02x}, which were not negotiated")
         if opcode not in (CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG):
             raise WebSocketError(f"WebSocket frame with reserved opcode {opcode}")
         if opcode & CONTROL:

@@ -55,7 +55,7 @@ def bad_digit(run: TextSpan, pos: int) -> BadText:
         return run.error(pos, f"{text[pos]!a} is a lone digit, where a byte has two")
     pos = reach(_ONE, text, pos)
     if pos == len(text):
-        return run.error(pos, "the text ends where a hex digit should stand")
+        return run.error(pos, "the text ends where a hex digit is expected")
     return run.error(pos, f"{text[pos]!a} is not a hex digit")
 
 

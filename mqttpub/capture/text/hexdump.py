@@ -100,7 +100,7 @@ def _head(line: TextSpan) -> re.Match[str] | None:
     if not found or found[4] or len(found[5]) == 2:
         return found
     if found[3] == "0000000":
-        raise line.error(found.start(5), f"words of {len(found[5])} digits stand where single bytes should stand")
+        raise line.error(found.start(5), f"words of {len(found[5])} digits stand where single bytes are expected")
     return None
 
 
@@ -148,7 +148,7 @@ def _row_bytes(line: TextSpan, pos: int) -> bytes:
     if not _AFTER.match(text, end):
         raise bad_digit(line, end + text.startswith(" ", end))
     if _MORE.match(text, end) and not _shows(text[end:], data):
-        raise line.error(end, "more bytes stand where the text column should stand")
+        raise line.error(end, "more bytes follow where the text column is expected")
     return data
 
 

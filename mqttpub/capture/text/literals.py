@@ -50,7 +50,7 @@ def statements(run: TextSpan, text_prefix: str) -> Iterator[TextPiece | TextSpan
     while pos < end:
         found = _OPEN.match(run.text, pos)
         if not found:
-            raise run.error(pos, f"{run.text[pos]!a} stands where an array or a string should begin")
+            raise run.error(pos, f"{run.text[pos]!a} is not the start of an array or a string")
         if found["open"]:
             value, pos = _READERS[found["open"]](run, found)
         else:
@@ -89,7 +89,7 @@ def _item(run: TextSpan, pos: int) -> tuple[int, int]:
     """Return one byte of an array and where it ends."""
     found = _ITEM.match(run.text, pos)
     if not found:
-        raise run.error(pos, f"{run.text[pos]!a} stands where a number or a character should stand")
+        raise run.error(pos, f"{run.text[pos]!a} is not a number or a character")
     if not found[0]:
         return _character(run, pos)
     end, kind = found.end(), found.lastgroup or ""
@@ -100,7 +100,7 @@ def _item(run: TextSpan, pos: int) -> tuple[int, int]:
 
 def _hexadecimal(run: TextSpan, pos: int, number: str) -> int:
     if len(number.lstrip("0")) > 2:
-        raise run.error(pos, "a number above 0xff stands where a byte should stand")
+        raise run.error(pos, "a number above 0xff does not fit a byte")
     return int(number[-2:], 16)
 
 
@@ -109,7 +109,7 @@ def _decimal(run: TextSpan, pos: int, number: str) -> int:
     if len(number.lstrip("-")) > 1 and number.lstrip("-")[0] == "0":
         raise run.error(pos, "a number with a leading 0 may be octal or decimal")
     if len(number) > 4 or not -128 <= int(number) <= 255:
-        raise run.error(pos, "a number outside -128 to 255 stands where a byte should stand")
+        raise run.error(pos, "a number outside -128 to 255 does not fit a byte")
     return int(number) & 0xFF
 
 
@@ -120,7 +120,7 @@ def _character(run: TextSpan, pos: int) -> tuple[int, int]:
     found = _string(run, pos)
     data = unescape(run, *found.span(found.lastindex or 0))
     if len(data) != 1:
-        raise run.error(pos, f"a text of {len(data)} bytes stands where one character should stand")
+        raise run.error(pos, f"a text of {len(data)} bytes stands where one character is expected")
     return data[0], found.end()
 
 
@@ -191,14 +191,14 @@ def _unescaped(run: TextSpan, found: re.Match[str]) -> bytes:
         return bytes([_CONTROLS[control]])
     value = int(digits, 16) if digits else int(octal, 8)
     if value > 0xFF:
-        raise run.error(found.start(), "an octal number above 377 stands where a byte should stand")
+        raise run.error(found.start(), "an octal number above 377 does not fit a byte")
     return bytes([value])
 
 
 def _bad_escape(run: TextSpan, pos: int) -> BadText:
     sign, name = run.text[pos], run.text[pos + 1 : pos + 2]
     if sign != "\\":
-        return run.error(pos, f"{sign!a} has no bytes in UTF-8")
+        return run.error(pos, f"{sign!a} cannot be encoded as UTF-8")
     if name == "x":
         return bad_digit(run, pos + 2)
     if not name:

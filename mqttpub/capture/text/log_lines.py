@@ -115,12 +115,12 @@ class Log:
             yield f"{frames}, of which the TCP payload is read; what spans several needs the capture itself"
         if not self.taken:
             return
-        lines = f"bytes were taken from {counted(self.taken, 'line')} of a log"
-        passed = f", {counted(self.passed, 'line')} passed over (the first is line {self.first})"
+        lines = f"bytes were read from {counted(self.taken, 'line')} of a log"
+        passed = f", {counted(self.passed, 'line')} skipped (the first is line {self.first})"
         yield lines + (passed if self.passed else "")
         if self.marked:
             end = "server" if self.swapped else "client"
-            yield f"the log is read as that of a {end}: what it sent (TX, send, write, ->) came from the {end}"
+            yield f"the log is read as one written by a {end}: TX, send, write and -> mean sent by the {end}"
 
     def _turn(self, entries: Sequence[LogEntry]) -> None:
         """Find out whose log it is, from packets that only one end sends."""

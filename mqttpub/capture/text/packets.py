@@ -26,7 +26,7 @@ def packets_from_text(
 
     `version` is that of packets before a CONNECT, `direction` the sender of pieces without a mark. Packets without a
     version have the newest one until `reading.version` settles it. With `cut`, bytes at the end of a piece that are
-    not a whole packet become a packet too; otherwise a gap.
+    not a complete packet become a packet too; otherwise a gap.
     """
     ends, seen, given, asked = Endpoints(1, "", ""), False, version, False
     for piece in pieces:

@@ -103,7 +103,7 @@ class Passage:
                 return True
             self._indivisible = self._part is None
         if self.size > LARGEST and not self._part:
-            message = f"what begins here has more than {LARGEST:,} characters and cannot be read in parts"
+            message = f"the value that begins here has more than {LARGEST:,} characters and cannot be read in parts"
             raise self.first.error(0, message)
         return self._part is not None
 

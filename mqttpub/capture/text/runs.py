@@ -56,7 +56,9 @@ class _Run:
             raise BadText(f"there is no MQTT packet in {self.size:,} bytes", self.piece.line)
         if self.rest is not None and len(self.rest) > MOST_LOST:
             yield from self.end()
-            message = f"no packet can begin at offset {self.stream.offset:,}, and only {MOST_LOST:,} bytes are read on"
+            message = (
+                f"no packet can begin at offset {self.stream.offset:,}, and only {MOST_LOST:,} bytes after it are read"
+            )
             raise BadText(message, piece.line)
         if self.size >= LARGE:
             yield self._made(b"".join(self.packets))

@@ -111,7 +111,7 @@ class _Record:
         except json.JSONDecodeError as error:
             raise self._bad(error.msg, error.colno) from None
         except (ValueError, RecursionError) as error:
-            raise self._bad(f"no JSON that can be read ({error})") from None
+            raise self._bad(f"not readable JSON ({error})") from None
 
     def _bad(self, message: str, column: int = 1) -> BadText:
         return BadText(message, self.number, column, self.line)
@@ -177,7 +177,7 @@ class _Record:
         try:
             return Version.named(str(self.members.get("version")))
         except ValueError:
-            raise self._bad("`version` is none of 3.1, 3.1.1 and 5.0") from None
+            raise self._bad("`version` is not 3.1, 3.1.1 or 5.0") from None
 
     def _time(self) -> int | None:
         text = self.members.get("time")

@@ -65,7 +65,7 @@ def payload_flags() -> list[Flag]:
     common=True,
     type=NumberType(1, MOST),
     metavar="N",
-    help="Messages of each connection. [default: 10000]",
+    help="Number of messages per connection. [default: 10000]",
 )
 @flag(
     "--duration",
@@ -101,7 +101,7 @@ def payload_flags() -> list[Flag]:
     metavar="N",
     help="Maximum number of unacknowledged messages, 1 to 65535; the broker may allow fewer.",
 )
-@flag("--histogram", common=True, is_flag=True, help="Draw a histogram of acknowledgement latency.")
+@flag("--histogram", common=True, is_flag=True, help="Draw a histogram of acknowledgement latencies.")
 @flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record instead of the table.")
 @connection_flags
 @transport_flags

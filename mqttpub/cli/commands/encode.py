@@ -151,7 +151,7 @@ def packet_command(cls: type[Packet]) -> click.Command:
         *packet_flags(cls),
         Flag(["-V", "--mqtt-version"], aliases=("--protocol-version",), type=VERSION, default="5",
              show_default=True, metavar="VERSION", help="MQTT version: 3.1, 3.1.1 (also 3 or 4) or 5."),
-        Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, right or wrong."),
+        Flag(["--remaining-length"], type=NumberType(0, 268_435_455), help="Remaining Length, even a wrong one."),
         *output_options(),
     ]  # fmt: skip
     for flag in own:
@@ -238,7 +238,7 @@ def json_documents(lines: Iterable[bytes], most_bytes: int) -> Iterator[tuple[in
             first = number
         held += line
         if len(held) > most_bytes:
-            raise click.UsageError(f"line {first}: what begins here has more than {most_bytes:,} bytes")
+            raise click.UsageError(f"line {first}: the value that begins here has more than {most_bytes:,} bytes")
         outside = _JSON_STRING.sub(b"", line)
         depth += sum(map(outside.count, (b"{", b"["))) - sum(map(outside.count, (b"}", b"]")))
         if depth <= 0:

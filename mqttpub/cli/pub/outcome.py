@@ -107,7 +107,7 @@ class OutcomeReport:
         if self.request.bulk.require_subscribers and not outgoing.qos:
             # An outbox of an earlier run may hold messages that nothing answers.
             self._unanswerable += 1
-            self._complain(f"nobody can know whether '{outgoing.writer.packet.topic}' has subscribers: the QoS is 0")
+            self._complain(f"it is unknown whether '{outgoing.writer.packet.topic}' has subscribers: the QoS is 0")
         if self.request.json:
             self._print(record(outgoing, outcome, self.version))
         if outgoing.reason_code == NO_SUBSCRIBERS:

@@ -73,7 +73,7 @@ class Watch:
         show(summary(self._judge.packets, self._judge.connections, self._selection, fared, width), sys.stderr)
         if self.peer_errors:
             errors = f"{self.peer_errors} {plural(self.peer_errors, 'error')}"
-            note(f"the broker broke the protocol: {errors} in what it sent or left undone")
+            note(f"the broker broke the protocol: {errors} in its packets or omissions")
         if self._manner.json:
             self._record(fared)
 

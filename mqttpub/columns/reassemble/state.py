@@ -13,7 +13,7 @@ from ...spec.versions import Version
 from ...traffic.events import Event
 from ..scan.buckets import Bucket
 
-UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: what TLS carries is not in them"
+UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: data sent over TLS is not in them"
 MAX_FLOWS = 1 << 16
 """TCP connections that are remembered; more than a command remembers, as a task has more memory."""
 FORGET_AT = 1024

@@ -137,9 +137,9 @@ def _check_user_properties(state: ConnectionState, packet: Publish, found: SentM
         return
     path = "properties.user_property" if given else "properties"
     if sorted(given) == sorted(was):
-        _warn(state, _USERS_ORDER, path, f"the User Properties have another order than in packet {found.number}")
+        _warn(state, _USERS_ORDER, path, f"the User Properties are in a different order than in packet {found.number}")
     else:
-        _warn(state, _USERS, path, f"the User Properties are not those of packet {found.number}")
+        _warn(state, _USERS, path, f"the User Properties differ from those of packet {found.number}")
 
 
 def _shown(value: Any) -> str:

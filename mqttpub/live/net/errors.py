@@ -31,7 +31,7 @@ def no_mqtt(tap: Tap, target: Target, timeout_s: float) -> str | None:
         )
         return f"{target.place} {predicate}{hint}"
     if len(tap.first) >= DECISIVE_BYTES and (text := _text(tap.first)):
-        return f"{target.place} does not speak MQTT: what it sends begins with '{text}'"
+        return f"{target.place} does not speak MQTT: its first bytes are '{text}'"
     if not target.transport.tls or tap.failed is None:
         return None
     from .tls import late_cause
@@ -60,7 +60,7 @@ def no_connack(tap: Tap, target: Target, timeout_s: float) -> str:
     if not (tap.ended or tap.failed):
         return f"no CONNACK from {target.place} within {timeout_s:g} s"
     plain = target.transport.kind == "tcp" and not target.transport.tls and not tap.first
-    hint = ", as a port with TLS does where --tls is not given" if plain else ""
+    hint = ", as a TLS port does without --tls" if plain else ""
     return f"{target.place} closed the connection before CONNACK{hint}"
 
 

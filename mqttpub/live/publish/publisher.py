@@ -106,7 +106,7 @@ class Publisher:
 
     @property
     def unknown(self) -> list[OutgoingMessage]:
-        """The messages of which nobody can know whether they arrived."""
+        """The messages of which it is unknown whether they arrived."""
         return [*self.sender.doubtful, *self.sender.open.values()]
 
     def unfinished(self) -> str:

@@ -192,7 +192,7 @@ class Store:
             raise self._damaged(f"message {number} was changed")
         ((count,),) = base.execute("SELECT count(*) FROM message").fetchall()
         if count != head.messages:
-            raise self._damaged(f"it holds {count} messages, but {head.messages} were kept")
+            raise self._damaged(f"it holds {count} messages, but {head.messages} were stored")
         return head
 
     # failures
@@ -213,7 +213,7 @@ class Store:
     def _failure(self, error: sqlite3.Error, opening: bool) -> Failure:
         code = _code(error)
         if code == sqlite3.SQLITE_NOTADB:
-            return OutboxError(f"'{self.path}' is not an outbox, or not a whole one: {error}; name another file")
+            return OutboxError(f"'{self.path}' is not an outbox, or is incomplete: {error}; name another file")
         if getattr(error, "sqlite_errorcode", None) in UNREADABLE or (opening and code in UNUSABLE):
             return OutboxError(f"'{self.path}' cannot be used as an outbox: {error}")
         if code in UNWRITABLE or code in UNUSABLE:

@@ -25,7 +25,7 @@ def latency(context: ReportContext) -> Section:
     """Return percentiles of latency by kind, over time, and of the slowest topics and clients."""
     rows = [row for row in context.summary.exchanges if row["count"]]
     if not rows:
-        return [about("No exchange was answered, so there are no latencies: QoS 0 has no acks.")]
+        return [about("No exchange was answered, so there are no latencies (QoS 0 has no acks).")]
     content: Section = [about(
         "From the PUBLISH, SUBSCRIBE or UNSUBSCRIBE to the last packet that answers it, as seen at the point of "
         "capture; for a message that continued on another connection, from its re-delivery there. Servers answer "
@@ -114,7 +114,7 @@ def links(context: ReportContext) -> Section:
         return [about(f"None of {number(everything['publishes'])} PUBLISH of QoS 1 and 2 was re-delivered.")]
     content: Section = [about(
         "A PUBLISH with DUP is a re-delivery: an ack did not arrive, so the rate of DUP shows the quality of a link. "
-        "Clients are ordered by the rate that their numbers support, so that one of one is not the worst."
+        "The order allows for small numbers: one re-delivery in one message does not count as the worst link."
     )]  # fmt: skip
     names = [name_text(row["who"], NOBODY) for row in rows]
     content += _rates_over_time(
@@ -143,7 +143,7 @@ def _rates_over_time(context: ReportContext, labels: dict[str, str]) -> Section:
                   f"{number(row['publishes'])} with DUP, {share(row['dups'], row['publishes'])}"}
         for row in order
     ]  # fmt: skip
-    scale = f"the palest is 0, the darkest {100 * worst:.1f} %, and empty means no PUBLISH"
+    scale = f"the lightest is 0, the darkest {100 * worst:.1f} %, and empty means no PUBLISH"
     title = f"Rate of DUP per {step(bins.width)}: {scale}"
     columns = [("client", NAME), ("from", TEXT), ("PUBLISH", NUMBER), ("with DUP", NUMBER), ("rate", NUMBER)]
     numbers = [

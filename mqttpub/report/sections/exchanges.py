@@ -72,7 +72,7 @@ def refused(context: ReportContext) -> Section:
     """Return refusals by Reason Code."""
     rows = context.details.refused
     if not rows:
-        return [about("No packet has a Reason Code that refuses.")]
+        return [about("No packet has a Reason Code that means a refusal.")]
     names = [f"{row['type']} {reason(row['type'], row['code'], row['version'])} ({row['version']})" for row in rows]
     values = [
         {"row": name, "low": 0, "high": row["count"], "hue": "refused", "about": f"{name}: {number(row['count'])}"}

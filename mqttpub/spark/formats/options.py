@@ -106,13 +106,13 @@ class Options:
             raise OptionError(f"option '{name}' is not JSON: {error}") from None
 
     def texts(self, name: str) -> list[str]:
-        """Return an option that is a text or a JSON list of texts; raises OptionError."""
+        """Return an option that is a string or a JSON list of strings; raises OptionError."""
         given = self._given.get(name, "")
         if not given.startswith("["):
             return [given] if given else []
         listed = self.json(name)
         if not isinstance(listed, list) or not all(isinstance(each, str) for each in listed):
-            raise OptionError(f"option '{name}' is a text or a JSON list of texts")
+            raise OptionError(f"option '{name}' is a string or a JSON list of strings")
         return listed
 
     def paths(self) -> list[str]:
@@ -146,7 +146,7 @@ def _properties(option: str, packet: str, key: str, value: Any) -> list[Property
     if row.type is PAIR:
         pairs = list(value.items()) if isinstance(value, dict) else value
         if not isinstance(pairs, list) or not all(_is_pair(each) for each in pairs):
-            raise OptionError(f"option '{option}': {row.label} is an object, or a list of pairs of texts")
+            raise OptionError(f"option '{option}': {row.label} is an object, or a list of pairs of strings")
         return [Property(row.id, (str(left), str(right))) for left, right in pairs]
     return [Property(row.id, property_value(row, value, option))]
 

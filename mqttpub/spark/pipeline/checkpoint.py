@@ -52,7 +52,7 @@ def load(path: Path, *kinds: type) -> Any:
         value = loads(_read(path))
         values = value if len(kinds) > 1 else (value,)
         if type(values) is not tuple or [type(each) for each in values] != list(kinds):
-            raise StateError("it is the state of something else")
+            raise StateError("it is a state of another kind")
     except StateError as bad:
         raise StateError(f"cannot resume from '{path}': {bad}") from bad.__cause__
     return value

@@ -24,7 +24,7 @@ from .sources import Source, same_beginning
 
 MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"
 STAGING = "_staging-"
-SHARED = "the folder of --out has to be one that this machine and all tasks share"
+SHARED = "the folder of --out must be shared by this machine and all tasks"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
 LAYOUT = 1
 """Changes when runs can no longer add to folders of earlier versions."""

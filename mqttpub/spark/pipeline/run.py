@@ -207,7 +207,7 @@ class _Run:
                 _cancel(spark)
                 raise
             except failures() as error:
-                raise Failed(f"Spark could not do the work: {sentence(error)}") from None
+                raise Failed(f"Spark failed: {sentence(error)}") from None
 
     def _job(self, spark: Any, output: Output, sources: list[Source]) -> Job:
         request, before = self.request, output.before

@@ -132,7 +132,7 @@ def examine(name: str, path: str) -> Source:
 def unseen(source: Source, error: OSError) -> str:
     """Return the message for a source that the driver could read and a task cannot open."""
     reason = error.strerror or error
-    return f"{source.name} was there at the start, but the task on {socket.gethostname()} cannot open it: {reason}"
+    return f"{source.name} existed at the start, but the task on {socket.gethostname()} cannot open it: {reason}"
 
 
 def same_beginning(source: Source, head: int, digest: str) -> bool:

@@ -213,7 +213,7 @@ def _connection(process: "subprocess.Popen[bytes]", path: Path, log: IO[bytes] |
     until = time.monotonic() + START_TIMEOUT_S
     while not path.is_file():
         if process.poll() is not None:
-            raise NoSpark(f"Spark's JVM ended at once: {reason(log) or 'it gave no reason'}")
+            raise NoSpark(f"Spark's JVM ended at once: {reason(log) or 'no reason was given'}")
         if time.monotonic() > until:
             raise NoSpark(f"Spark's JVM did not start within {START_TIMEOUT_S:.0f} s")
         time.sleep(0.01)

@@ -55,7 +55,7 @@ def _overview(statistics: Statistics, width: int) -> Iterator[Line]:
         yield [(f"  {counted(count, 'connection')} {'open to the end' if how == 'end' else by}", "")]
     if statistics.unreadable:
         yield [(f"  {counted(statistics.unreadable, 'unreadable packet')}", "error")]
-    for malformed, what in ((False, "the capture lacks bytes"), (True, "what came is no packet")):
+    for malformed, what in ((False, "the capture lacks bytes"), (True, "the bytes are not a packet")):
         if count := statistics.gaps[malformed]:
             yield [(f"  {counted(count, 'gap')} where {what}", "error" if malformed else "warning")]
     if statistics.missing:
@@ -190,7 +190,7 @@ def _clients(statistics: Statistics, width: int) -> Iterator[Line]:
     yield from table(columns, rows, width=width, left=2)
     if len(clients) > MOST_ROWS:
         yield [(f"  ... {counted(len(clients) - MOST_ROWS, 'more client')}", "dim")]
-    yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the part of them that is re-delivery", "dim")]
+    yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the share of them that was re-delivered", "dim")]
 
 
 def _client(each: ClientTotals) -> list[Segment]:

@@ -77,7 +77,7 @@ def test_the_gap_is_told_with_its_place_and_its_bytes() -> None:
     assert contents(found) == contents(file.records[:20] + file.records[21:])
     assert [record.number for record in found] == [*range(1, 50)]
     assert wrong == (
-        f"offset {ends[20]}: record 21 claims 4294967295 bytes, where 262144 are possible "
+        f"offset {ends[20]}: record 21 claims 4294967295 bytes, but at most 262144 are possible "
         f"({ends[21] - ends[20]} bytes skipped)"
     )
 

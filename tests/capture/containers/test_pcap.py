@@ -126,17 +126,17 @@ def test_what_is_said_of_a_broken_file() -> None:
     assert broken(file.data[:-3]) == "offset 59: record 3 has 5 bytes, but the file ends after 2"
     assert broken(file.data[:-6]) == "offset 59: the file ends within the header of record 3"
     assert broken(patched(file, 4, "<HH", 543, 0)) == "offset 4: version 543.0 of pcap is unknown"
-    wrong = "record 2 claims 4294967295 bytes, where 262144 are possible"
+    wrong = "record 2 claims 4294967295 bytes, but at most 262144 are possible"
     assert broken(patched(file, 24 + 19 + 8, "<I", 2**32 - 1)) == f"offset 43: {wrong} (37 bytes skipped)"
     zeros = patched(file, 43, "<4I", 0, 0, 0, 0)
-    assert broken(zeros) == "offset 43: the header of record 2 is nothing but zeros (37 bytes skipped)"
+    assert broken(zeros) == "offset 43: the header of record 2 consists of zeros (37 bytes skipped)"
 
 
 def test_a_record_may_be_as_large_as_the_snap_length_says() -> None:
     file = write([Packet(1, bytes(300_000))], snaplen=300_000)
     assert read(file.data) == (file.records, None)
-    assert "claims 300001 bytes, where 300000" in broken(patched(file, 24 + 8, "<I", 300_001))
-    assert "where 16777216 are possible" in broken(patched(write(SOME, snaplen=2**32 - 1), 24 + 8, "<I", 2**31))
+    assert "claims 300001 bytes, but at most 300000" in broken(patched(file, 24 + 8, "<I", 300_001))
+    assert "but at most 16777216 are possible" in broken(patched(write(SOME, snaplen=2**32 - 1), 24 + 8, "<I", 2**31))
 
 
 def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
@@ -144,7 +144,7 @@ def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
     given = [file.data]
     reader = pcap.records(Buffer(lambda _: given.pop() if given else b""))
     assert [next(reader), next(reader)] == [file.records[0], file.records[2]._replace(number=2)]
-    with pytest.raises(BadCapture, match="record 2 claims 262145 bytes, where 262144 are possible"):
+    with pytest.raises(BadCapture, match="record 2 claims 262145 bytes, but at most 262144 are possible"):
         next(reader)
 
 

@@ -53,7 +53,7 @@ def test_a_tag_may_follow_a_cooked_header() -> None:
         (113, bytes(14) + b"\x08\x06" + bytes(28), "not IP"),
         (276, b"\x08\x06" + bytes(50), "not IP"),
         (0, b"\x07\0\0\0" + PACKETS[4], "not IP"),
-        (147, PACKETS[4], "of link type 147, which is not read"),
+        (147, PACKETS[4], "of link type 147, which is not supported"),
     ],
 )
 def test_what_is_no_ip_packet(link: int, frame: bytes, reason: str) -> None:

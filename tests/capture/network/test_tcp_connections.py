@@ -246,7 +246,7 @@ def test_other_records_are_counted() -> None:
     arp = Record(9, None, 1, bytes(12) + b"\x08\x06" + bytes(46), 60)
     radio = Record(10, None, 127, bytes(60), 60)
     assert [shown(piece) for piece in read([*given, arp, radio], reassembler)] == ["0 abc", "0 def", END]
-    assert reassembler.skipped == {"not TCP": 2, "not IP": 1, "of link type 127, which is not read": 1}
+    assert reassembler.skipped == {"not TCP": 2, "not IP": 1, "of link type 127, which is not supported": 1}
 
 
 def test_a_header_of_tcp_that_cannot_be() -> None:

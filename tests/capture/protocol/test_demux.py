@@ -395,7 +395,7 @@ def test_many_gaps_within_a_packet_are_one() -> None:
 def test_a_gap_within_the_last_packet() -> None:
     (gap,) = gaps(opened().send(CLIENT, publish(bytes(100))[:50]).miss(CLIENT, 20).events())
     assert (gap.length, gap.malformed) == (70, False)
-    assert gap.message.endswith("but the stream ends before")
+    assert gap.message.endswith("but the stream ends first")
 
 
 def test_after_a_gap_that_hides_a_header_three_packets_have_to_follow_one_another() -> None:
@@ -415,7 +415,7 @@ def test_two_packets_are_not_enough_within_a_segment() -> None:
     script = opened().miss(CLIENT, 100).send(CLIENT, b"end of something" + publish(b"x") * 2 + b"\x30")
     (gap,) = gaps(script.events())
     assert gap.length is None
-    assert gap.message == "100 bytes are missing from the capture, and no packet is certain to begin after that"
+    assert gap.message == "100 bytes are missing from the capture, and no certain start of a packet follows"
 
 
 def test_one_packet_is_enough_that_fills_a_segment() -> None:
@@ -502,7 +502,7 @@ def test_packets_that_follow_one_another_are_mqtt_on_any_port() -> None:
     assert seen(found, CLIENT) == [publish(), subscribe(), publish()]
     assert remarks(found) == [
         (
-            "no CONNECT was captured: version 5.0 guessed from 3 packets; without an error are 3 in 5.0, 2 in 3.1.1, "
+            "no CONNECT was captured: version 5.0 guessed from 3 packets; without errors: 3 in 5.0, 2 in 3.1.1, "
             "2 in 3.1; the client is the end that sends SUBSCRIBE"
         )
     ]
@@ -533,7 +533,7 @@ def test_noise_on_a_port_of_mqtt_is_said() -> None:
     found = Script(flow(1883, opened=False)).send(CLIENT, noise).end().events()
     (gap,) = gaps(found)
     assert gap.length is None
-    assert gap.message == "the capture begins within the connection, and no packet is certain to begin after that"
+    assert gap.message == "the capture begins within the connection, and no certain start of a packet follows"
 
 
 @pytest.mark.parametrize(
@@ -586,7 +586,7 @@ def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     pings = [PINGREQ] * 20
     script = Script(flow(1883, opened=False)).send(CLIENT, b"".join(pings)).send(CLIENT, publish(version=V311))
     found = script.events()
-    assert "nothing shows the version so far, 5.0 is assumed" in remarks(found)[0]
+    assert "nothing shows the version so far: 5.0 is assumed" in remarks(found)[0]
     assert "version 3.1.1 guessed from 21 packets" in remarks(found)[1]
     assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5] * 20 + [V311]
 
@@ -724,7 +724,7 @@ def test_a_search_that_is_tired_gives_the_direction_up(monkeypatch: pytest.Monke
     (gap,) = gaps(script.events())
     assert (gap.length, gap.malformed) == (None, False)
     assert gap.message == (
-        "100 bytes are missing from the capture, and where packets begin after that cannot be found out"
+        "100 bytes are missing from the capture, and where packets begin after that cannot be determined"
     )
 
 

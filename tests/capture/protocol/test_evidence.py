@@ -110,9 +110,9 @@ def test_the_version_with_the_fewest_errors_wins(packets: list[bytes], version: 
 
 
 def test_how_it_came_about_is_said() -> None:
-    assert guessed(PINGREQ).why == "nothing shows the version so far, 5.0 is assumed"
+    assert guessed(PINGREQ).why == "nothing shows the version so far: 5.0 is assumed"
     assert guessed(publish(version=V311)).why == (
-        "version 3.1.1 guessed from 1 packet; without an error are 0 in 5.0, 1 in 3.1.1, 1 in 3.1"
+        "version 3.1.1 guessed from 1 packet; without errors: 0 in 5.0, 1 in 3.1.1, 1 in 3.1"
     )
 
 

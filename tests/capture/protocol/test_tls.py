@@ -100,7 +100,7 @@ def test_a_file_that_tshark_cannot_read(tmp_path: Path) -> None:
 
 def test_without_tshark_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(NoKeys, match=r"the program tshark .* is needed, and it is not installed"):
+    with pytest.raises(NoKeys, match=r"the program tshark .*, which is not installed"):
         decrypted(tmp_path / "a.pcap")
 
 

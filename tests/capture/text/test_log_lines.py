@@ -103,8 +103,8 @@ def test_what_was_passed_over_is_said() -> None:
     log = Log()
     list(read_text(f"started\nTX {HEX}\nidle\nRX d0 00\n", log))
     assert [*log.remarks()] == [
-        "bytes were taken from 2 lines of a log, 2 lines passed over (the first is line 1)",
-        "the log is read as that of a client: what it sent (TX, send, write, ->) came from the client",
+        "bytes were read from 2 lines of a log, 2 lines skipped (the first is line 1)",
+        "the log is read as one written by a client: TX, send, write and -> mean sent by the client",
     ]
     assert [*Log().remarks()] == []
 

@@ -25,7 +25,7 @@ def test_a_document_ends_where_its_brackets_close(lines: list[bytes], documents:
 
 
 def test_a_document_that_is_too_long_is_refused_with_its_first_line() -> None:
-    with pytest.raises(click.UsageError, match="line 2: what begins here has more than 10 bytes"):
+    with pytest.raises(click.UsageError, match="line 2: the value that begins here has more than 10 bytes"):
         list(json_documents([b"\n", b"[1,\n", b"2,\n", b"3, 4]\n"], 10))
 
 

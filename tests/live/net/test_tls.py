@@ -82,8 +82,7 @@ def test_a_port_with_tls_is_named_where_none_was_asked_for(kind: str, brokers: B
         publish(to(brokers, kind))
     place = f"localhost:{brokers.ports[kind]}"
     assert str(caught.value) == (
-        f"{place} closed the connection before CONNACK, as a port with TLS does where --tls is not given"
-        "; no message was sent"
+        f"{place} closed the connection before CONNACK, as a TLS port does without --tls; no message was sent"
     )
 
 

@@ -143,7 +143,7 @@ def of_another_version(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (letter, "'{}' is not an outbox, or not a whole one: file is not a database; name another file"),
+        (letter, "'{}' is not an outbox, or is incomplete: file is not a database; name another file"),
         (another_database, "'{}' is a database, but not an outbox of this program; name another file"),
         (of_another_version, "'{}' was written by another version of the program"),
         (Path.mkdir, "'{}' cannot be used as an outbox: it is not a regular file"),
@@ -287,7 +287,7 @@ def test_damage_between_the_messages_is_found(damage: Any, said: str, tmp_path: 
 def test_a_message_more_or_less_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "outbox"
     for statement, said in (
-        ("DELETE FROM message WHERE number = 2", "it holds 2 messages, but 3 were kept"),
+        ("DELETE FROM message WHERE number = 2", "it holds 2 messages, but 3 were stored"),
         ("UPDATE message SET state = 0 WHERE number = 3", "message 3 was changed"),
         ("UPDATE message SET packet = replace(packet, 'c', 'd')", "message 1 was changed"),
         ("UPDATE head SET client_id = CAST('you' AS BLOB)", "its head was changed"),

@@ -239,7 +239,7 @@ def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doub
         peer.accept("20 03 00 87 00")
 
     ends: dict[str, Script] = {
-        "before CONNACK, as a port with TLS does where --tls is not given": lambda peer: None,
+        "before CONNACK, as a TLS port does without --tls": lambda peer: None,
         "0x87 Not authorized": refuse,
     }
     for said, end in ends.items():

@@ -112,7 +112,7 @@ def test_a_task_that_fails_is_one_sentence(server: str, tmp_path: Path) -> None:
     process = scripted(FAILING, _capture(tmp_path), "--master", server, "--out", tmp_path / "out")
     _, told = process.communicate(timeout=LONGEST)
     assert process.returncode == 2
-    assert told == "mqttpub: Spark could not do the work: RuntimeError: the disk is on fire\n"
+    assert told == "mqttpub: Spark failed: RuntimeError: the disk is on fire\n"
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 

@@ -196,7 +196,7 @@ def test_a_source_that_a_task_does_not_see_stops_the_run(
     after: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], after))
-    seen = rf"{ring[1]} was there at the start, but the task on \S+ cannot open it: No such file or directory"
+    seen = rf"{ring[1]} existed at the start, but the task on \S+ cannot open it: No such file or directory"
     with pytest.raises(Failed, match=seen):
         piped(*ring, out=tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["_lock"]
@@ -338,7 +338,7 @@ def test_states_of_two_tasks_cannot_change_places(ring: list[Path], tmp_path: Pa
     piped(*ring[:2], out=out, mode="resume")
     first, *_, last = (out / name for name in Manifest.load(out / MANIFEST).states)
     last.write_bytes(first.read_bytes())
-    with pytest.raises(ValueError, match="it is the state of something else"):
+    with pytest.raises(ValueError, match="it is a state of another kind"):
         piped(*ring, out=out, mode="resume")
     with pytest.raises(OutputRefused, match="already holds tables"):
         piped(*ring, out=out)

@@ -244,7 +244,7 @@ pipeline.read_bucket = failing
 """
     done = scripted(failing, ring, "--master", "local[1]", "--out", tmp_path / "out", home=tmp_path)
     assert done.returncode == 2
-    assert done.stderr == "mqttpub: Spark could not do the work: RuntimeError: the disk is on fire\n"
+    assert done.stderr == "mqttpub: Spark failed: RuntimeError: the disk is on fire\n"
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 

@@ -190,7 +190,7 @@ def test_tls_with_the_right_authority_and_with_none(
     [
         ({}, OptionError, "option 'filter' is missing"),
         ({"filter": "a/#/b"}, OptionError, r"would refuse the subscription: .*MQTT5-4\.7\.1-1"),
-        ({"filters": "[1]"}, OptionError, "'filters' is a text or a JSON list of texts"),
+        ({"filters": "[1]"}, OptionError, "'filters' is a string or a JSON list of strings"),
         ({"filter": "a", "qos": "3"}, OptionError, "option 'qos' is a number from 0 to 2, not '3'"),
         ({"filter": "a", "hots": "b"}, OptionError, "there is no option 'hots'; did you mean 'host'"),
         ({"filter": "a", "version": "3.1.1"}, OptionError, "a subscription needs MQTT 5.0"),

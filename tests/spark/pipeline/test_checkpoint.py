@@ -254,11 +254,11 @@ def test_a_file_must_hold_the_expected_classes(tmp_path: Path) -> None:
     path, _ = _written(tmp_path)
     assert [type(each) for each in load(path, Memory, Pairing)] == [Memory, Pairing]
     for kinds in ((Memory,), (Pairing, Memory), (Memory, Pairing, Pairing)):
-        with pytest.raises(StateError, match="it is the state of something else"):
+        with pytest.raises(StateError, match="it is a state of another kind"):
             load(path, *kinds)
     path.write_bytes(dumps(Pairing()))
     assert type(load(path, Pairing)) is Pairing
-    with pytest.raises(StateError, match=f"cannot resume from '{path}': it is the state of something else"):
+    with pytest.raises(StateError, match=f"cannot resume from '{path}': it is a state of another kind"):
         load(path, Memory)
 
 

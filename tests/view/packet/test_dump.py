@@ -105,7 +105,7 @@ def test_a_value_that_is_missing_at_the_end() -> None:
     assert rows[-3:] == [
         '0002  00 01 61                 ..a       Topic Name        "a"  1 byte',
         "               ^^",
-        "error  no Property Length, but it is 0 where there are none        MQTT5-2.2.2-1",
+        "error  no Property Length, but it must be 0 without properties     MQTT5-2.2.2-1",
     ]
 
 

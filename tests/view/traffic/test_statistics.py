@@ -55,7 +55,7 @@ def test_faults_are_shown() -> None:
     talk.closes(None, "RST")
     shown = plain(screen(counted(talk.events)))
     for line in (
-        "  1 unreadable packet", "  1 gap where the capture lacks bytes", "  1 gap where what came is no packet",
+        "  1 unreadable packet", "  1 gap where the capture lacks bytes", "  1 gap where the bytes are not a packet",
         "  5 bytes in gaps", "  1 packet of unknown direction", "  1 connection closed (RST)",
     ):  # fmt: skip
         assert line in shown.splitlines()
