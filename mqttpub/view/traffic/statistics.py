@@ -190,7 +190,7 @@ def _clients(statistics: Statistics, width: int) -> Iterator[Line]:
     yield from table(columns, rows, width=width, left=2)
     if len(clients) > MOST_ROWS:
         yield [(f"  ... {counted(len(clients) - MOST_ROWS, 'more client')}", "dim")]
-    yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the share of them that was re-delivered", "dim")]
+    yield [("  sent, got: PUBLISH of QoS 1 and 2; DUP: the share that was re-delivered", "dim")]
 
 
 def _client(each: ClientTotals) -> list[Segment]:
