@@ -251,7 +251,7 @@ def test_files_that_another_machine_wrote_are_not_committed(
         return done
 
     monkeypatch.setattr(pipeline, "distribute", elsewhere)
-    with pytest.raises(OutputRefused, match="is not here as a task wrote it; the folder of --out has to be one that"):
+    with pytest.raises(OutputRefused, match="is not here as a task wrote it; the folder of --out must be shared"):
         piped(*ring, out=out)
     assert os.listdir(out) == ["_lock"]
 
