@@ -203,7 +203,7 @@ class Blocks:
         """Return the byte order of a Section Header Block and all that follows."""
         mark = self.buffer.data[self.buffer.at + 8 : self.buffer.at + 12]
         if mark not in _ORDERS:
-            raise self._bad("a section does not say its byte order")
+            raise self._bad("a section does not give its byte order")
         return _ORDERS[mark]
 
     def _have(self, count: int) -> None:

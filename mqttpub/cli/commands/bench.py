@@ -82,7 +82,7 @@ def payload_flags() -> list[Flag]:
     help="Messages per second per connection. [default: unlimited]",
 )
 @flag("-q", "--qos", common=True, type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
-@flag("-r", "--retain", common=True, is_flag=True, help="Have the broker keep the last message for new subscribers.")
+@flag("-r", "--retain", common=True, is_flag=True, help="Ask the broker to keep the last message for new subscribers.")
 @ready(payload_flags())
 @converter_flags
 @flag(

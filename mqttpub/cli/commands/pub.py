@@ -27,7 +27,7 @@ message_flags = together(
     flag(
         "-q", "--qos", common=True, type=NumberType(0, 3), default=0, show_default=True, metavar="0|1|2", help="QoS.",
     ),
-    flag("-r", "--retain", common=True, is_flag=True, help="Have the broker keep the message for new subscribers."),
+    flag("-r", "--retain", common=True, is_flag=True, help="Ask the broker to keep the message for new subscribers."),
     flag("--dup", is_flag=True, help="Set DUP: this is a re-delivery."),
     flag(
         "--packet-id", type=U16_NUMBER, metavar="ID",

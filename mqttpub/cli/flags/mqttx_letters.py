@@ -43,7 +43,7 @@ def too_many(ctx: click.Context, rest: Sequence[str]) -> str:
         return f"{many} too many; repeat {several} for each pair: {several} 'a: b' {several} 'c: d'"
     if rest[0].isdigit() and not ctx.params.get("clean", True) and ctx.command.name == "bench":
         return "-c keeps the session; MQTTX's -c is --connections here"
-    return f"{many} too many; quote a value that contains blanks"
+    return f"{many} too many; quote values that contain blanks"
 
 
 def meant(error: click.UsageError, args: Sequence[str]) -> str | None:

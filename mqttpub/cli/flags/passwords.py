@@ -93,6 +93,8 @@ def _asked() -> bytes:
         try:
             return getpass.getpass("Password: ").encode("utf-8", "surrogateescape")
         except getpass.GetPassWarning:
-            raise click.BadParameter("there is no terminal to ask on", param_hint="--ask-password") from None
+            raise click.BadParameter(
+                "there is no terminal to ask for a password on", param_hint="--ask-password"
+            ) from None
         except (EOFError, KeyboardInterrupt):
             raise click.Abort from None

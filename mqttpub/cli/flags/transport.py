@@ -70,7 +70,9 @@ class HeaderType(click.ParamType[tuple[str, str]]):
         """Return the name and the value."""
         pair = tuple(map(str, value)) if isinstance(value, (tuple, list)) else header_parts(value)
         if len(pair) != 2:
-            self.fail("a header is written 'name: value' (what was given is not shown, it may be a secret)", param, ctx)
+            self.fail(
+                "a header has the form 'name: value' (this value is not shown because it may be a secret)", param, ctx
+            )
         try:
             return check_header(*pair)
         except ValueError as error:

@@ -48,7 +48,7 @@ class TextType(click.ParamType[bytes]):
 
 
 class OctetsType(click.ParamType[bytes]):
-    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; what follows `text:` is taken literally."""
+    """Bytes: UTF-8 text, or `hex:`, `base64:`, `@path`; what follows `text:` is used literally."""
 
     name = "bytes"
 
@@ -61,7 +61,7 @@ class OctetsType(click.ParamType[bytes]):
         try:
             return octets(value)
         except (ValueError, OSError) as error:
-            self.fail(f"{error}; text:{value} is taken literally", param, ctx)
+            self.fail(f"{error}; text:{value} is used literally", param, ctx)
 
 
 class SecretType(OctetsType):
@@ -84,8 +84,8 @@ class SecretType(OctetsType):
         except click.BadParameter:
             prefix = "@" if value.startswith("@") else value.partition(":")[0] + ":"
             self.fail(
-                f"what follows {prefix} cannot be read (it is not shown, it may be a secret); "
-                "text:... is taken literally", param, ctx,
+                f"what follows {prefix} cannot be read (it is not shown because it may be a secret); "
+                "text:... is used literally", param, ctx,
             )  # fmt: skip
 
 

@@ -193,7 +193,7 @@ class Publisher:
             which = f"Packet Identifier {packet_id}{times}"
             self._remark(f"the broker sent {NAMES[code]} for {which}, which is not in flight")
         if (more := len(strays) - MOST_STRAYS) > 0:
-            self._remark(f"the broker sent {more} more acknowledgements of what is not in flight")
+            self._remark(f"the broker sent {more} more acknowledgements of messages that are not in flight")
 
     # messages
 

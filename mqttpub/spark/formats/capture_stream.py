@@ -281,4 +281,4 @@ def _loaded(path: Path) -> Any:
     try:
         return load(path, CaptureDecoder)
     except StateError as error:
-        raise CaptureError(f"{error}; remove this file to read the captures before it again") from None
+        raise CaptureError(f"{error}; remove this file to read the captures from before it again") from None

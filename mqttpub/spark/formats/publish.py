@@ -41,7 +41,7 @@ SHOWN = 5
 CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
 """Local properties of a task with the batch and the query of a stream."""
-DOUBTFUL = "it is unknown whether it arrived: the broker has lost the session"
+DOUBTFUL = "it is unknown whether it arrived: the broker lost the session"
 log = logging.getLogger("mqttpub.spark")
 
 

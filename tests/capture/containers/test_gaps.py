@@ -139,7 +139,7 @@ def test_a_section_whose_beginning_is_damaged() -> None:
     found, wrong = read(one.data + patched(other.data, 8, b"\0\0\0\0"))
     assert contents(found) == contents(one.records)
     assert wrong == (
-        f"offset {len(one.data)}: a section does not say its byte order ({len(other.data):,} bytes skipped)"
+        f"offset {len(one.data)}: a section does not give its byte order ({len(other.data):,} bytes skipped)"
     )
     found, wrong = read(patched(one.data, 12, b"\0\0\0\0") + other.data)
     assert contents(found) == contents(one.records + other.records)

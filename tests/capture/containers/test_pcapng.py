@@ -239,7 +239,7 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
 def test_what_is_said_of_broken_sections() -> None:
     file = Pcapng()
     file.section()
-    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not say its byte order (28 bytes skipped)"
+    assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not give its byte order (28 bytes skipped)"
     assert broken(file, 12, 2) == "offset 0: version 2.0 of pcapng is unknown (28 bytes skipped)"
     wrong = "24 bytes are not a possible length of a block of type 168627466 (28 bytes skipped)"
     assert broken(file, 4, 24) == f"offset 0: {wrong}"

@@ -229,7 +229,7 @@ def test_no_mistake_around_a_secret_shows_it(
 
 def test_a_password_of_two_words_without_quotes_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
     said = refused(capsys, *PLAIN, "-P", "two", "words")
-    assert said == "1 argument too many; quote a value that contains blanks"
+    assert said == "1 argument too many; quote values that contain blanks"
 
 
 def test_a_profile_without_a_file_is_an_error(config: Path, capsys: pytest.CaptureFixture[str]) -> None:

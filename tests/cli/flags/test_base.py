@@ -399,7 +399,10 @@ def test_where_there_is_no_terminal_nothing_is_asked() -> None:
         [*PROGRAM, "pub", *PLAIN, "--ask-password"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         start_new_session=True, check=False, timeout=30,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "mqttpub pub: --ask-password: there is no terminal to ask on\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "mqttpub pub: --ask-password: there is no terminal to ask for a password on\n",
+    )
 
 
 # help and quiet

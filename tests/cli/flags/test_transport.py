@@ -119,7 +119,7 @@ def test_the_environment_names_a_way(monkeypatch: pytest.MonkeyPatch) -> None:
     assert way() == ("localhost", 8884, ws(Tls(alpn=("a", "b")), "/x"))
 
 
-NO_HEADER = "a header is written 'name: value' (what was given is not shown, it may be a secret)"
+NO_HEADER = "a header has the form 'name: value' (this value is not shown because it may be a secret)"
 NO_HEADER_NAME = "the name of a header has only letters, digits and !#$%&'*+-.^_`|~"
 NO_PATH = "a path cannot have blanks or control characters"
 REFUSED = {
