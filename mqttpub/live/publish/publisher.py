@@ -115,7 +115,7 @@ class Publisher:
             return NOTHING_SENT
         missing = [f"{NAMES[each.awaits]} came for Packet Identifier {id}" for id, each in self.sender.open.items()]
         if not missing:
-            return "nothing was awaited"
+            return "no message is in doubt"
         more = f", nor for {len(missing) - 1} more" if missing[1:] else ""
         return f"no {missing[0]}{more}"
 
@@ -180,7 +180,11 @@ class Publisher:
                 f"in case it lost {them}"
             )
         if count := resumed.unacknowledged:
-            how = "with DUP, the session is there" if session_present else "from the beginning: the session is gone"
+            how = (
+                "with DUP, because the broker kept the session"
+                if session_present
+                else "from the beginning, because the broker lost the session"
+            )
             self._remark(f"sending {counted(count, 'unacknowledged message')} again {how}")
         session.send_output()
 

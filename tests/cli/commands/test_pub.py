@@ -232,9 +232,9 @@ WAITS = {
     "PUBCOMP": (
         Awaited(ACCEPTED, "50 02 00 01", ""), ("-m", "x", "-q", "2"), "no PUBCOMP came for Packet Identifier 1",
     ),
-    "lines": (Awaited(ACCEPTED, ""), ("-l",), "nothing was awaited"),
+    "lines": (Awaited(ACCEPTED, ""), ("-l",), "no message is in doubt"),
     "the next round": (
-        Awaited(ACCEPTED, ""), ("-m", "x", "--repeat", "2", "--repeat-delay", "99"), "nothing was awaited",
+        Awaited(ACCEPTED, ""), ("-m", "x", "--repeat", "2", "--repeat-delay", "99"), "no message is in doubt",
     ),
 }  # fmt: skip
 
