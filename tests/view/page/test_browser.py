@@ -585,7 +585,7 @@ def test_times_are_those_of_the_terminal(browser: "Browser") -> None:
     edges = [digits * 10**power + more for digits in (1, 9995, 12_345) for power in range(9) for more in (-1, 0, 499)]
     drawn = [chance.randrange(10 ** chance.randrange(1, 15)) for _ in range(500)]
     values = [*edges, *(-each for each in edges), *drawn]
-    script = Path(page.__file__).with_name("pages").joinpath("text.js").read_text()
+    script = Path(page.__file__).with_name("assets").joinpath("text.js").read_text()
     code = f"(values) => {{ {script}\nreturn values.map((each) => [seconds(each), lasting(each)]); }}"
     with closing(browser.new_page()) as tab:
         shown = tab.evaluate(code, values)
