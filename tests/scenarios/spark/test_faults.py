@@ -266,7 +266,7 @@ def test_a_task_without_the_folder_of_the_tables_stops_the_run(
         return [task(number) for number in range(count)]
 
     monkeypatch.setattr(pipeline, "distribute", elsewhere)
-    with pytest.raises(Failed, match=rf"the task on \S+ does not find the folder {out}; the folder of --out has to be"):
+    with pytest.raises(Failed, match=rf"the task on \S+ does not find the folder {out}; the folder of --out must be"):
         piped(*ring, out=out)
     assert not list(tmp_path.glob("staging/*"))
 
