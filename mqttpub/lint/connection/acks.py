@@ -54,15 +54,8 @@ _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOM
 @rule(Puback)
 def puback(state: ConnectionState, packet: Puback, peer: Peer) -> None:
     """PUBACK ends a QoS 1 exchange."""
-    exchange = peer.other.in_use.get(packet.packet_id)
-    state.exercised[ACKED[PUBACK]] += 1
-    if peer.other.in_flight:
-        peer.other.in_flight -= 1
-    if exchange is None or exchange.awaits != PUBACK:
-        _unawaited(state, packet, peer, exchange)
-        return
-    _finished(state, packet, peer.other, exchange)
-    _in_order(state, packet, peer, exchange)
+    if exchange := _last_ack(state, packet, peer):
+        _in_order(state, packet, peer, exchange)
 
 
 @rule(Pubrec)
@@ -163,14 +156,20 @@ def _pubrel_without_exchange(state: ConnectionState, packet: Pubrel, peer: Peer)
 @rule(Pubcomp)
 def pubcomp(state: ConnectionState, packet: Pubcomp, peer: Peer) -> None:
     """PUBCOMP ends a QoS 2 exchange."""
+    _last_ack(state, packet, peer)
+
+
+def _last_ack(state: ConnectionState, packet: Puback | Pubcomp, peer: Peer) -> IdentifierInUse | None:
+    """End the exchange that a packet completes and return it; None, with a finding, if nothing awaits the packet."""
     exchange = peer.other.in_use.get(packet.packet_id)
-    state.exercised[ACKED[PUBCOMP]] += 1
+    state.exercised[ACKED[packet.code]] += 1
     if peer.other.in_flight:
         peer.other.in_flight -= 1
-    if exchange is None or exchange.awaits != PUBCOMP:
+    if exchange is None or exchange.awaits != packet.code:
         _unawaited(state, packet, peer, exchange)
-        return
+        return None
     _finished(state, packet, peer.other, exchange)
+    return exchange
 
 
 def _finished(state: ConnectionState, packet: Ack, sender: Peer, exchange: IdentifierInUse) -> None:
