@@ -10,6 +10,7 @@ from math import gcd
 from struct import Struct, calcsize, pack, unpack_from
 from typing import NamedTuple
 
+from ...common.times import SECOND_NS
 from ..types import BadCapture, Record
 from .buffer import Buffer
 from .container import Container
@@ -40,7 +41,6 @@ _HELD = 1 << 16
 _PROOF = 3
 """Blocks that prove a place."""
 _TSRESOL, _TSOFFSET = 9, 14
-_SECOND = 1_000_000_000
 _SECRETS = {
     0x544C534B: "TLS key log",
     0x5353484B: "SSH key log",
@@ -350,8 +350,8 @@ class _Interface(NamedTuple):
     def of(cls, link: int, snaplen: int, resolution: int, seconds: int) -> "_Interface":
         """Return an interface; bit 7 of the resolution means a power of 2 instead of 10 (if_tsresol)."""
         ticks: int = (2 if resolution & 0x80 else 10) ** (resolution & 0x7F)
-        common = gcd(ticks, _SECOND)
-        multiplier, divisor, offset = _SECOND // common, ticks // common, seconds * _SECOND
+        common = gcd(ticks, SECOND_NS)
+        multiplier, divisor, offset = SECOND_NS // common, ticks // common, seconds * SECOND_NS
         sure = (LATEST - offset) // multiplier if divisor == 1 and 0 <= offset <= LATEST else 0
         return cls(link, (sure >> 32) - 1, multiplier, divisor, offset, snaplen)
 

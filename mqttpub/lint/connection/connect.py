@@ -1,6 +1,7 @@
 """The beginning of a connection: CONNECT, CONNACK, and which packets may come before and between them."""
 
 from ...codec.decode import decode
+from ...common.times import SECOND_NS
 from ...spec.packets import Auth, Connack, Connect, Disconnect, Packet, Will
 from ...spec.properties import (
     ASSIGNED_CLIENT_IDENTIFIER,
@@ -15,7 +16,7 @@ from ...spec.versions import Direction, Version
 from ..packet.check import lint
 from ..registry import TestPoint, cite, rule
 from .must_close import SECOND_CONNECT, note_server_must_close
-from .state import CLIENT, ENDLESS, SECOND, ConnectionState, Peer, SendLimits
+from .state import CLIENT, ENDLESS, ConnectionState, Peer, SendLimits
 
 _RESPONSE = REQUEST_RESPONSE_INFORMATION.id
 _EXPIRY = SESSION_EXPIRY_INTERVAL.id
@@ -68,7 +69,7 @@ AFTER_DISCONNECT = TestPoint(_AFTER_DISCONNECT)
 LONGEST_ID = 23
 """Characters of a Client Identifier that every server must accept (5.0: 3.1.3.1)."""
 _ANY_WILL = Will(topic="")
-HEARD_CONNACK_NS = 5 * SECOND
+HEARD_CONNACK_NS = 5 * SECOND_NS
 """After this time a client has read CONNACK, even if it did not wait for it."""
 
 

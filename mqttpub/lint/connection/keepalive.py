@@ -1,11 +1,12 @@
 """Keep Alive, PINGREQ and PINGRESP (5.0: 3.1.2.10, 3.12, 3.13)."""
 
+from ...common.times import SECOND_NS
 from ...spec.packets import Connack, Connect, Disconnect, Packet, Pingreq, Pingresp
 from ...spec.properties import SERVER_KEEP_ALIVE, value_of
 from ...spec.versions import Direction
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
-from .state import ENDLESS, PATIENCE_NS, SECOND, ConnectionState, Peer
+from .state import ENDLESS, PATIENCE_NS, ConnectionState, Peer
 
 _ALIVE = cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
 _SERVERS = cite("3.2.2-21")
@@ -42,7 +43,7 @@ def server_keep_alive(state: ConnectionState, packet: Connack, peer: Peer) -> No
 
 def _set_keep_alive(client: Peer, seconds: int) -> None:
     client.keep_alive_s = seconds
-    client.silence_ns = seconds * SECOND * 3 // 2 if seconds else ENDLESS
+    client.silence_ns = seconds * SECOND_NS * 3 // 2 if seconds else ENDLESS
 
 
 def check_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> None:
@@ -53,7 +54,7 @@ def check_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> 
     law, also = (_SERVERS, (_SERVERS_ALSO, _ALIVE)) if state.server_keep_alive else (_ALIVE, ())
     state.exercised[_point(state)] += 1
     whose = "Server Keep Alive" if state.server_keep_alive else "Keep Alive"
-    silent = f"the client was silent for {(state.time_ns - peer.last_ns) / SECOND:.1f} s"
+    silent = f"the client was silent for {(state.time_ns - peer.last_ns) / SECOND_NS:.1f} s"
     state.fault(law, "", f"{silent}, but {whose} is {peer.keep_alive_s} s", *also)
 
 
@@ -68,7 +69,7 @@ def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None
     # The server may have been busy, and the limit itself is 1.5 times Keep Alive.
     if waited_ns > client.silence_ns * 4 // 3 + PATIENCE_NS:
         client.silence_reported = True
-        silent = f"the client is silent for {waited_ns / SECOND:.1f} s with Keep Alive {client.keep_alive_s} s"
+        silent = f"the client is silent for {waited_ns / SECOND_NS:.1f} s with Keep Alive {client.keep_alive_s} s"
         state.fault(_CLOSE, "", f"{silent}, but the server continues; it must close after 1.5 times Keep Alive")
 
 

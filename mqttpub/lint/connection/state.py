@@ -7,6 +7,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ...common.times import SECOND_NS
 from ...spec.constraints import StatementRef
 from ...spec.packets import Connack, Connect
 from ...spec.properties import (
@@ -29,9 +30,7 @@ from .subscriptions import Subscriptions
 
 CLIENT, SERVER = 0, 1
 """The two sides, as indexes."""
-SECOND = 1_000_000_000
-"""Nanoseconds."""
-PATIENCE_NS = 10 * SECOND
+PATIENCE_NS = 10 * SECOND_NS
 """Silence after which a missing answer is reported; the specification sets no time."""
 
 RETAIN = RETAIN_AVAILABLE.id
