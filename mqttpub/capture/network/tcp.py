@@ -161,6 +161,14 @@ class Reassembler:
             return
         if packet.plain is not None:
             self._learn(record, packet.plain)
+        yield from self._follow(key, segment)
+
+    def follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
+        """Yield the pieces that a segment completes whose headers were read elsewhere."""
+        self._last = Record(segment.record, segment.time_ns, 0, b"", 0)
+        return self._follow(key, segment)
+
+    def _follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
         side = yield from self._side(key, segment)
         if side is not None:
             yield from self._take(side, segment)

@@ -41,6 +41,7 @@ class Assembly:
     def __init__(self, records: Records, state: State) -> None:
         self._records = records
         self._state = state
+        self._numbers = records.numbers(state.records)
         self._kinds: dict[_Kind, int] = {}
         self._others: list[GapSeen | Closed | Remark] = []
         self._data = bytearray()
@@ -70,7 +71,7 @@ class Assembly:
             self._others.append(event)
             return
         ends, time, record, data, offset, direction, version, guessed = event
-        if record != self._state.records + index + 1:
+        if record != self._numbers[index]:
             self._late.append((len(self._rows), record, NO_TIME if time is None else time))
         kind = self._kind((ends, direction, version, guessed))
         self._rows.append((index, len(self._data), len(data), offset, kind))
@@ -149,7 +150,7 @@ class Assembly:
                    for both in zip(leapt, single, strict=True)]  # fmt: skip
         place, index = _places(columns[0], len(self._records))
         start, length, offset, kind = (_put(column, place) for column in columns[1:])
-        time, record = self._records.time[index], index + (self._state.records + 1)
+        time, record = self._records.time[index], self._numbers[index]
         for row, number, when in self._late:
             at = place[len(leapt[0]) + row]
             record[at], time[at] = number, when

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...capture.network.link import NotTcp, ip_start
-from ...capture.network.tcp_side import MASK, TcpSide
+from ...capture.network.tcp_side import ACK, MASK, Segment, TcpSide
 from ...capture.protocol.mqtt_connection import MqttConnection
 from ...capture.types import Record
 from ..arrow import NO_TIME
@@ -25,6 +25,7 @@ from .frames import NONE
 from .framing import Framed, Framing
 from .headers import CARRIES_TCP, Flags, Segments, opposite, segments
 from .state import State
+from .stretches import Stretches
 
 FEWEST = 4
 """Records for which a leap pays, at least."""
@@ -36,12 +37,13 @@ FAR, LONG = 1 << 16, 4
 
 def reassemble(records: Records, state: State) -> Batch:
     """Return the packets that a block of records completes; updates `state`."""
-    batch = _Batch(records, state)
+    divided = isinstance(records, Stretches)
+    batch = _Divided(records, state) if divided else _Batch(records, state)
     if len(records) < FEWEST_IN_COLUMNS:
         for index in range(len(records)):
             batch.feed(index)
     else:
-        _Turns(batch, segments(records, state.bucket)).take()
+        _Turns(batch, records.segments if divided else segments(records, state.bucket)).take()
     return batch.finish()
 
 
@@ -78,6 +80,41 @@ class _Batch:
         found = self.assembly.finish()
         state.records += count
         state.forget()
+        return found
+
+
+class _Divided(_Batch):
+    """The same for records of which only what TCP needs is left."""
+
+    records: Stretches
+
+    @cached_property
+    def _segments(self) -> list[list[Any]]:
+        each = self.records
+        found = each.segments
+        return [column.tolist() for column in (found.sender, found.plain, found.seq, found.ack, each.number)]
+
+    def record(self, index: int) -> Record:
+        """Return one record that is there as a whole."""
+        return super().record(index)._replace(number=self._segments[-1][index])
+
+    def feed(self, index: int) -> None:
+        """Read one record with the scalar code."""
+        sender, plain, seq, ack, number = (column[index] for column in self._segments)
+        if not plain:
+            super().feed(index)
+            return
+        start, end, _, time, _ = (column[index] for column in self._rows)
+        key = self.records.segments.flows[sender >> 1]
+        payload = self.records.data[start:end]
+        segment = Segment(seq, ack, ACK, payload, end - start, None if time == NO_TIME else time, number)
+        for event in self.state.follow(opposite(key) if sender & 1 else key, segment):
+            self.assembly.add(event, index)
+
+    def finish(self) -> Batch:
+        """Return all packets."""
+        found = self.assembly.finish()
+        self.state.forget()
         return found
 
 

@@ -1,7 +1,8 @@
 """What is known of all connections between two blocks of a capture; it can be pickled."""
 
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from typing import Any
 
 from ...capture.network.tcp import Reassembler
 from ...capture.network.tcp_side import Segment, TcpSide
@@ -16,6 +17,8 @@ from ..scan.buckets import Bucket
 UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: data sent over TLS is not in them"
 MAX_FLOWS = 1 << 16
 """TCP connections that are remembered; more than a command remembers, as a task has more memory."""
+SOURCE_BITS = 32
+"""Bits of a record number that count within a source, where those above say which source it is."""
 FORGET_AT = 1024
 """Names of ended connections that may remain before they are looked for and forgotten."""
 
@@ -61,6 +64,11 @@ class State:
         for piece in self.reassembler.feed(record):
             yield from self.streams.feed(piece)
 
+    def follow(self, key: bytes, segment: Segment) -> Iterator[Event]:
+        """Read one segment and yield the events that it completes; `key` has addresses and ports of its sender."""
+        for piece in self.reassembler.follow(key, segment):
+            yield from self.streams.feed(piece)
+
     def finish(self) -> Iterator[Event]:
         """Yield the events of the end of the last capture."""
         for piece in self.reassembler.finish():
@@ -89,6 +97,11 @@ class _Part(Reassembler):
         super().__init__(max_flows=MAX_FLOWS)
         self.bucket = bucket
         self.names: dict[int, str] = {}
+        self.before: Mapping[int, int] = {}
+        """Number of records before those of a source, by the upper 32 bits of their numbers."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "before": {}}
 
     def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
         if not self.bucket.holds(key):
@@ -99,5 +112,6 @@ class _Part(Reassembler):
         side = super()._begin(key, segment)
         if side:
             when = "" if segment.time_ns is None else f"@{segment.time_ns}"
-            self.names[side.flow.number] = f"{'-'.join(side.flow.ends)}#{segment.record}{when}"
+            number = self.before.get(segment.record >> SOURCE_BITS, 0) + (segment.record & (1 << SOURCE_BITS) - 1)
+            self.names[side.flow.number] = f"{'-'.join(side.flow.ends)}#{number}{when}"
         return side

@@ -51,6 +51,10 @@ class Records:
     def __len__(self) -> int:
         return len(self.start)
 
+    def numbers(self, before: int) -> Integers:
+        """Return the number of each, counted on from `before`."""
+        return np.arange(before + 1, before + 1 + len(self))
+
 
 _ZERO = np.zeros(1, np.int64)
 END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
