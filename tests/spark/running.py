@@ -1,6 +1,6 @@
 """What the tests of the pipeline have in common: tasks without Spark, and tables as sorted rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.job import TaskResult
+from mqttpub.spark.pipeline.flow import here
+from mqttpub.spark.pipeline.job import Job, TaskResult
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 
@@ -28,9 +29,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "distribute", one_by_one)
 
 
-def one_by_one(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
-    """Do all tasks, the last one first, as their order must not matter."""
-    return [task(number) for number in reversed(range(count))]
+def one_by_one(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
+    """Do all tasks in this process."""
+    return here(job, tasks)
 
 
 def piped(*sources: Path, out: Path, **more: Any) -> PipelineResult:

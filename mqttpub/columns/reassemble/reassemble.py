@@ -37,13 +37,12 @@ FAR, LONG = 1 << 16, 4
 
 def reassemble(records: Records, state: State) -> Batch:
     """Return the packets that a block of records completes; updates `state`."""
-    divided = isinstance(records, Stretches)
-    batch = _Divided(records, state) if divided else _Batch(records, state)
+    batch = _Divided(records, state) if isinstance(records, Stretches) else _Batch(records, state)
     if len(records) < FEWEST_IN_COLUMNS:
         for index in range(len(records)):
             batch.feed(index)
     else:
-        _Turns(batch, records.segments if divided else segments(records, state.bucket)).take()
+        _Turns(batch, records.segments if isinstance(records, Stretches) else segments(records, state.bucket)).take()
     return batch.finish()
 
 

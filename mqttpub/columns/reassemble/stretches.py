@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ...capture.network.ip import IpPayload, IpReassembler
 from ...capture.network.link import NotTcp
 from ...capture.types import Record
-from ..arrow import NO_TIME, slices
+from ..arrow import slices
 from ..scan.buckets import slot
 from ..scan.records import Integers, Records
 from .headers import CARRIES_TCP, NOWHERE, Segments, segments
@@ -142,8 +141,8 @@ def joined(blobs: Sequence[tuple[int, memoryview]]) -> Stretches:
     return Stretches(data, start, end, np.where(plain, size, seq), time, np.where(plain, 0, ack), number, found)
 
 
-def _parsed(base: int, blob: memoryview, flows: dict[bytes, int]) -> tuple[NDArray[Any], ...]:
-    count, connections, size = _HEAD.unpack_from(blob)
+def _parsed(base: int, blob: memoryview, flows: dict[bytes, int]) -> tuple[Any, ...]:
+    count, connections, _ = _HEAD.unpack_from(blob)
     at = _HEAD.size
     senders = np.empty(2 * connections, np.int64)
     for index in range(connections):

@@ -16,7 +16,7 @@ from .plain_values import StateError
 
 __all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "load", "loads"]
 
-FORMAT = 7
+FORMAT = 8
 """Changes whenever a class of the state keeps something else than before."""
 MAGIC = b"mqttpub-state"
 _HEAD = re.compile(MAGIC + rb" ([0-9]{1,9}) ([0-9A-Za-z.+-]{1,40}) ([0-9]{1,18}) ([0-9a-f]{64})\n")
@@ -62,6 +62,14 @@ def check(path: Path) -> None:
     """Raise StateError for a file that is not as it was written, without reading its values."""
     try:
         _body(_read(path))
+    except StateError as bad:
+        raise StateError(f"cannot resume from '{path}': {bad}") from None
+
+
+def check_bytes(data: bytes, path: Path) -> None:
+    """Raise StateError for a state from a file that is not as it was written."""
+    try:
+        _body(data)
     except StateError as bad:
         raise StateError(f"cannot resume from '{path}': {bad}") from None
 

@@ -5,8 +5,37 @@ from typing import Any, NamedTuple
 from .row_filter import RowFilter
 from .sources import Source
 
-MOST_SLOTS = 16
-"""Tasks that pair exchanges, at most: each task that reads writes a file for each of them."""
+BUCKETS = 256
+"""Parts that all connections are divided into, by a hash of their addresses and ports; tasks take several each."""
+SLOTS = 32
+"""Parts that all clients are divided into for pairing exchanges, by a hash of the Client Identifier."""
+
+
+class Unit(NamedTuple):
+    """Something that one task reads in one go: a source, or a part of a large capture."""
+
+    source: int
+    """Index into `Job.sources`."""
+    start: int = 0
+    """Where its records begin in the file."""
+    stop: int | None = None
+    """Where they end; None for the end of the file."""
+    first: int = 1
+    """Number of the first of them, counted from 1."""
+    head: bytes = b""
+    """The bytes to read before them."""
+    size: int = 0
+    """Bytes to read, about."""
+
+
+class BlobRow(NamedTuple):
+    """What is moved between tasks: a blob for one bucket or slot, and its place in the order of that."""
+
+    key: int
+    major: int
+    minor: int
+    blob: Any
+    """Bytes, or a view or Arrow buffer of them."""
 
 
 class Job(NamedTuple):
@@ -14,8 +43,6 @@ class Job(NamedTuple):
 
     sources: tuple[Source, ...]
     """In the order in which they were captured."""
-    buckets: int
-    """The number of buckets that the connections are divided into; each is read by one task."""
     staging: str
     """The folder to write to, which all tasks and the driver reach."""
     file_format: str = "parquet"
@@ -23,15 +50,21 @@ class Job(NamedTuple):
     row_filter: RowFilter = RowFilter()
     lint: bool = False
     ports: tuple[int, ...] = ()
-    balance: bytes = b""
-    """Which hash slot of connections is in which bucket; empty in a resumed run, whose states say it."""
+    before: tuple[str, ...] = ()
+    """The names of the sources of earlier runs, in the order in which they were read."""
+    records: int = 0
+    """Number of records in these."""
     states: tuple[str, ...] = ()
-    """State files of an earlier run: one for each bucket, then one for each slot; empty for a new run."""
+    """State files of an earlier run; empty for a new run."""
+
+    def number(self, index: int) -> int:
+        """Return the number of one of `sources`, which counts on over all runs."""
+        return len(self.before) + index
 
     @property
-    def slots(self) -> int:
-        """The number of tasks that pair exchanges, each for a hash slot of the clients."""
-        return min(self.buckets, MOST_SLOTS)
+    def names(self) -> list[str]:
+        """The names of all sources by their numbers."""
+        return [*self.before, *(source.name for source in self.sources)]
 
 
 class TableFile(NamedTuple):
@@ -47,7 +80,7 @@ class TableFile(NamedTuple):
 
 
 class SourceResult(NamedTuple):
-    """What a task found in one source."""
+    """What tasks found in one source, or in a part of it."""
 
     records: int
     """Records of the capture, whichever connection they belong to; packets of a text."""
@@ -55,23 +88,23 @@ class SourceResult(NamedTuple):
     """Why not all of it was read, as a sentence."""
     unread: bool = False
     """Whether an error of the system hid the rest, so that a later run tries again."""
+    last_ns: int | None = None
+    """Time of the last record."""
+    keys: int = 0
+    """Key lines for TLS that it holds."""
 
 
 class TaskResult(NamedTuple):
-    """What a task returns: the files it wrote, and what it read for them. Sorts by bucket."""
+    """What a task returns: the files it wrote, and what was read for them."""
 
-    bucket: int
-    """The bucket of a task that reads; `Job.buckets` + the slot of a task that pairs."""
-    parts: tuple[TableFile, ...]
-    reads: tuple[SourceResult | None, ...]
-    """For each source, in their order; None for those that another task reads."""
+    tag: str
+    """A name that is unique to this attempt at the task."""
+    parts: tuple[TableFile, ...] = ()
+    reads: tuple[tuple[int, SourceResult], ...] = ()
+    """Results of sources by their indices, which one task gives for all others."""
     state: str = ""
-    """File below the staging folder with the state for a later run."""
+    """File below the staging folder with the states for a later run."""
     seconds: float = 0.0
-    tag: str = ""
-    """The part of a file's name by which tasks that pair find this task's files."""
-    places: Any = None
-    """The `SourceOffsets` after reading, for tasks that pair."""
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""
     status: int = 0
@@ -79,8 +112,8 @@ class TaskResult(NamedTuple):
 
     def plain(self) -> tuple[Any, ...]:
         """Return it as nested tuples without classes of this module."""
-        parts, reads = map(tuple, self.parts), (each and tuple(each) for each in self.reads)
-        return tuple({**self._asdict(), "parts": tuple(parts), "reads": tuple(reads)}.values())
+        reads = tuple((index, tuple(each)) for index, each in self.reads)
+        return tuple({**self._asdict(), "parts": tuple(map(tuple, self.parts)), "reads": reads}.values())
 
     @classmethod
     def of(cls, values: Any) -> "TaskResult":
@@ -88,5 +121,5 @@ class TaskResult(NamedTuple):
         result = cls(*values)
         return result._replace(
             parts=tuple(TableFile(*each) for each in result.parts),
-            reads=tuple(each and SourceResult(*each) for each in result.reads),
+            reads=tuple((index, SourceResult(*each)) for index, each in result.reads),
         )

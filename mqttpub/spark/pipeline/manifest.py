@@ -18,15 +18,16 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from ...common.files import replace_whole
-from .checkpoint import StateError, check
+from .checkpoint import StateError
 from .job import TableFile, TaskResult
 from .sources import Source, same_beginning
+from .states import check
 
 MANIFEST, JOURNAL, LOCK, STATE = "_manifest.json", "_commit.json", "_lock", "_state"
 STAGING = "_staging-"
 SHARED = "the folder of --out must be shared by this machine and all tasks"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
-LAYOUT = 1
+LAYOUT = 2
 """Changes when runs can no longer add to folders of earlier versions."""
 
 
@@ -58,10 +59,8 @@ class Manifest:
     runs: tuple[dict[str, Any], ...] = ()
     sources: tuple[SourceRecord, ...] = ()
     parts: tuple[TableFile, ...] = ()
-    buckets: int = 0
-    """The number of buckets that the state is divided into; 0 without a state."""
     states: tuple[str, ...] = ()
-    """The state files of the buckets, then those of the slots."""
+    """The files of the state, which `states` describes."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings that must be the same in all runs."""
 
@@ -140,9 +139,9 @@ class Output:
 
         `after` is the manifest without the files of this run, whose states and parts come from `rows`.
         """
-        rows = sorted(rows)
-        renames = [(part, self._committed(row, part)) for row in rows for part in row.parts]
-        states = [(row.state, f"{STATE}/{self.run}-{row.bucket}") for row in rows if row.state]
+        rows = list(rows)
+        renames = [(part, self._committed(row, number, part)) for number, row in enumerate(rows) for part in row.parts]
+        states = [(row.state, f"{STATE}/{self.run}-{number}") for number, row in enumerate(rows) if row.state]
         gone = {part.path for part in replaced}
         self._check_staged(rows)
         after = replace(
@@ -170,16 +169,16 @@ class Output:
                 if not path.is_file() or size not in (None, path.stat().st_size):
                     raise OutputRefused(f"{path} is not here as a task wrote it; {SHARED}")
 
-    def _committed(self, row: TaskResult, part: TableFile) -> TableFile:
+    def _committed(self, row: TaskResult, task: int, part: TableFile) -> TableFile:
         """Return a file with its final name; without a state, no later run replaces it."""
-        return part._replace(path=self._visible(row.bucket, part), open=part.open and bool(row.state))
+        return part._replace(path=self._visible(task, part), open=part.open and bool(row.state))
 
-    def _visible(self, bucket: int, part: TableFile) -> str:
+    def _visible(self, task: int, part: TableFile) -> str:
         """Return the final name of a file, without the tag of the task's attempt."""
         path = Path(part.path)
         kind = "open" if part.open else "part"
         number = path.stem.rsplit("-", 1)[-1]
-        return (path.parent / f"{kind}-{self.run}-{bucket:05}-{number}{path.suffix}").as_posix()
+        return (path.parent / f"{kind}-{self.run}-{task:05}-{number}{path.suffix}").as_posix()
 
 
 @contextmanager

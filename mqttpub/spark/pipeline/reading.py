@@ -20,7 +20,7 @@ from ...columns.scan.records import Records, reader, records
 from ...reading.input import LOOK
 from ...reading.text import check_is_text, file_events
 from ...traffic.events import Closed, Endpoints, GapSeen, Remark
-from .shuffle import LAST, Step, hash_slot
+from .shuffle import hash_slot
 from .sources import Source
 from .state_classes import keeps
 
@@ -28,6 +28,12 @@ EVENTS = 20_000
 """Events of a text that are put into columns together."""
 MOST_OF_A_TEXT = 1 << 26
 """Record numbers that are reserved for each text; records beyond share the last one."""
+
+
+Step = tuple[int, int]
+"""Number of a source, and of a part of it; all tasks divide the sources into the same parts."""
+LAST: Step = (1 << 62, 0)
+"""The step after all sources."""
 
 
 class SourceFrames(NamedTuple):

@@ -2,26 +2,25 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ...columns.reassemble.balance import shares
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
-from . import checkpoint
+from .flow import distribute
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
 from .row_filter import RowFilter
 from .sources import Source, as_path, expand, fetched, is_url, ordered
-from .task import pair_slot, progress_of, read_bucket
 
-MOST_TASKS = 16
-"""Default maximum of tasks. Each scans all captures for its bucket of connections, which costs less than moving
-packets between tasks as long as there are few tasks."""
+TASKS = 2
+"""Tasks for each core, so that one core does not wait long for another."""
+MOST_CORES = 256
+"""Cores that a Spark Connect server is believed to have, at most."""
 POLL_S = 0.3
 """Seconds between two looks at the progress of the tasks."""
 
@@ -49,7 +48,7 @@ class PipelineRequest(NamedTuple):
     lint: bool = False
     ports: tuple[int, ...] = ()
     partitions: int | None = None
-    """Number of tasks; None for one per core."""
+    """Number of tasks of each kind, about; None for some for each core."""
 
 
 class RunStage(NamedTuple):
@@ -154,18 +153,13 @@ class _Run:
             if found != wanted:
                 how = f"{'with' if found else 'without'} {flag}{'' if found in (True, False, '') else f' {found}'}"
                 raise OutputRefused(f"the tables in {request.out} were made {how}, and new rows must match them")
-        if request.mode != "resume" or not before.buckets:
+        if request.mode != "resume" or not before.states:
             return
         begun = before.settings.get("ports", [])
         if request.ports and sorted(set(request.ports)) != begun:
             flags = " ".join(f"--port {port}" for port in begun) or "no --port"
             raise OutputRefused(
                 f"{request.out} was begun with {flags}, and --resume continues with that; leave --port out"
-            )
-        if request.partitions not in (None, before.buckets):
-            raise OutputRefused(
-                f"{request.out} was begun with --partitions {before.buckets}, and --resume continues with that; "
-                "leave --partitions out"
             )
 
     def _new(self, before: Manifest, found: list[Source]) -> list[Source]:
@@ -193,33 +187,32 @@ class _Run:
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job = self._job(spark, output, sources)
+        job, tasks = self._job(output, sources), self.request.partitions or TASKS * _cores(spark)
         total = sum(source.size for source in sources)
         # Spark is called in a thread of its own, so that an interrupt never hits the middle of a call.
         with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(_both, spark, job)
+            done = pool.submit(distribute, spark, job, tasks)
             try:
                 while not wait((done,), POLL_S).done:
-                    read = sum(progress_of(job, bucket) for bucket in range(job.buckets)) // job.buckets
-                    self.on_progress(RunStage("reading captures", min(read, total), total))
-                return done.result()
+                    self.on_progress(RunStage("reading captures", int(_progress(spark) * total), total))
+                return _written(done.result())
             except KeyboardInterrupt:
                 _cancel(spark)
                 raise
             except failures() as error:
                 raise Failed(f"Spark failed: {sentence(error)}") from None
 
-    def _job(self, spark: Any, output: Output, sources: list[Source]) -> Job:
+    def _job(self, output: Output, sources: list[Source]) -> Job:
         request, before = self.request, output.before
-        resumed = request.mode == "resume" and before.buckets
-        buckets = before.buckets if resumed else request.partitions or min(_cores(spark), MOST_TASKS)
-        states = tuple(str((output.folder / name).absolute()) for name in before.states if resumed)
-        captures = [source.path for source in sources if source.capture and not source.problem]
-        return Job(
-            sources=tuple(sources), buckets=buckets, staging=str(output.staging.absolute()),
-            file_format=request.file_format, partition_by=request.partition_by, row_filter=request.row_filter,
-            lint=request.lint, ports=request.ports, balance=b"" if states else shares(captures, buckets),
-            states=states,
+        job = Job(
+            sources=tuple(sources), staging=str(output.staging.absolute()), file_format=request.file_format,
+            partition_by=request.partition_by, row_filter=request.row_filter, lint=request.lint, ports=request.ports,
+        )  # fmt: skip
+        if request.mode != "resume" or not before.states:
+            return job
+        return job._replace(
+            before=tuple(source.name for source in before.sources), records=before.settings["records"],
+            states=tuple(str((output.folder / name).absolute()) for name in before.states),
         )  # fmt: skip
 
     # after
@@ -251,12 +244,18 @@ class _Run:
             )
             for source, read in zip(sources, reads, strict=True)
         ]  # fmt: skip
+        settings: dict[str, Any] = {"ports": sorted(set(self.request.ports)), "records": 0}
+        if keeps and before.states:
+            settings = before.settings
         if self.request.mode == "append" and before.states:
             rows = [row._replace(state="") for row in rows]
+        else:
+            captures = (pair for pair in zip(sources, reads, strict=True) if pair[0].capture)
+            added = sum(read.records - source.skip for source, read in captures)
+            settings = {**settings, "records": settings["records"] + added}
         after = replace(
             old, runs=(*old.runs, self._about(rows)), sources=(*old.sources, *taken), parts=before.parts,
-            buckets=old.buckets or sum(bool(row.reads) for row in rows),
-            settings=old.settings if old.buckets else {"ports": sorted(set(self.request.ports))},
+            settings=settings,
         )  # fmt: skip
         return output.commit(rows, after, replaced=replaced)
 
@@ -268,7 +267,7 @@ class _Run:
             "run": self.name, "begun": self.begun.isoformat(), "ended": datetime.now(UTC).isoformat(),
             "mqttpub": __version__, "mode": request.mode, "format": request.file_format,
             "divided": list(request.partition_by), "tasks": len(rows),
-            "seconds": [round(row.seconds, 3) for row in sorted(rows)],
+            "seconds": [round(row.seconds, 3) for row in rows],
             **request.row_filter._asdict(), "lint": request.lint,
         }  # fmt: skip
 
@@ -280,48 +279,22 @@ class _Run:
         return PipelineResult(self.name, self.request.out / MANIFEST, rows, len(sources), known, problems, seconds)
 
 
-def _both(spark: Any, job: Job) -> list[TaskResult]:
-    """Run the tasks that read, then those that pair, and return all results; raises Failed."""
-    rows = _written(distribute(spark, job.buckets, lambda bucket: read_bucket(job, bucket)))
-    light = [row._replace(parts=(), reads=()) for row in rows]
-    return rows + _written(distribute(spark, job.slots, lambda slot: pair_slot(job, slot, light)))
-
-
 def _written(rows: list[TaskResult]) -> list[TaskResult]:
-    """Return results in the order of their tasks; raises Failed where a task could not write."""
-    for row in sorted(rows):
+    """Return results; raises Failed where a task could not write."""
+    for row in rows:
         if row.failure:
             raise Failed(row.failure, row.status)
-    return sorted(rows)
+    return rows
 
 
-def distribute(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
-    """Run `count` tasks on Spark, which repeats lost ones, and return their results."""
-    if hasattr(spark, "_jsparkSession"):
-        return list(spark.sparkContext.parallelize(range(count), count).map(task).collect())
-    return _through_connect(spark, count, task)
-
-
-def _through_connect(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
-    """Do the same on a Spark Connect server, which offers data frames only; raises Failed."""
-    import pyarrow as pa
-
-    def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            try:
-                done = [checkpoint.dumps(task(number).plain()) for number in batch.column(0).to_pylist()]
-            except Exception as error:
-                # A server passes on only the beginning of a long trace, and the message is at its end.
-                raise error.with_traceback(None) from None
-            yield pa.record_batch([pa.array(done, pa.binary())], names=["row"])
-
-    frame = spark.range(0, count, 1, count).mapInArrow(rows, "row binary")
-    sent = [row.row for row in frame.collect()]
-    try:
-        # A plain pickle from a server could run anything here.
-        return [TaskResult.of(checkpoint.loads(each)) for each in sent]
-    except (checkpoint.StateError, TypeError) as error:
-        raise Failed(f"the server sent something other than task results: {error}") from None
+def _progress(spark: Any) -> float:
+    """Return the share of Spark's tasks that are done, 0 to 1."""
+    if not hasattr(spark, "_jsparkSession"):
+        return 0.0
+    tracker = spark.sparkContext.statusTracker()
+    stages = [stage for each in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(each))]
+    done, count = (sum(int(getattr(stage, name)) for stage in stages) for name in ("numCompletedTasks", "numTasks"))
+    return done / max(count, 1)
 
 
 def _cancel(spark: Any) -> None:
@@ -332,15 +305,16 @@ def _cancel(spark: Any) -> None:
 
 
 def _cores(spark: Any) -> int:
-    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_TASKS)
+    if spark is None:
+        return 1
+    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_CORES)
 
 
 def _reads(sources: list[Source], rows: list[TaskResult]) -> list[SourceResult]:
-    """Return what the tasks found in each source, on which they must agree; raises Failed."""
-    reads = []
+    """Return what the tasks found in each source; raises Failed where that is missing."""
+    found = dict(read for row in rows for read in row.reads)
     for position, source in enumerate(sources):
-        found = {row.reads[position] for row in rows if row.reads} - {None}
-        if len(found) != 1:
-            raise Failed(f"{source.name} changed while it was read")
-        reads += [read for read in found if read]
-    return reads
+        if position not in found:
+            raise Failed(f"{source.name} was not read")
+    # A source that has grown is counted from its beginning.
+    return [found[position] for position in range(len(sources))]

@@ -151,8 +151,8 @@ def _table() -> dict[str, StateClass]:
             ("columns/sessions", sessions.Sessions, "_table"),
             ("columns/state", reassembly.State, "_keys before bucket max_packet reassembler records secrets streams"),
             ("columns/bucket-reassembler", reassembly._Part, (
-                "_flows _held _internet _last _recent _shapes _together bucket counts max_held max_together names "
-                "skipped"
+                "_flows _held _internet _last _recent _shapes _together before bucket counts max_held max_together "
+                "names skipped"
             )),
             ("traffic/closings", closings.Closings, "_half"),
             ("lint/subscriptions", subscriptions.Subscriptions, "_exact _filters _matches _room _wild full"),

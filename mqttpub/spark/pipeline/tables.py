@@ -1,31 +1,35 @@
 """From frames to the rows of tables, with state that carries over from batch to batch, source to source, run to run."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from ...columns.arrow import numbers, values
+from ...columns.arrow import coded, numbers, values
 from ...columns.connections import Connections
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode_coded
 from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
+from ...columns.reassemble.assembly import Batch
+from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
+from ...traffic.events import Endpoints
 from .job import Job, TableFile
-from .reading import SourceFrames, SourceOffsets
 from .row_filter import RowSelector
-from .shuffle import LAST, ShuffleWriter
+from .shuffle import Ints, Outgoing
 from .state_classes import keeps
 from .writers import TableWriter
 
 SCHEMAS = {"packets": PACKETS, "exchanges": EXCHANGES, "connections": CONNECTIONS, "findings": FINDINGS}
 _RECORDS = {
-    "exchanges": ("first_frame", "last_frame"), "connections": ("first_frame", "last_frame"), "findings": ("frame",),
+    "packets": ("frame",), "exchanges": ("first_frame", "last_frame"), "connections": ("first_frame", "last_frame"),
+    "findings": ("frame",),
 }  # fmt: skip
 """Columns that hold record numbers, first the one that the column `capture` refers to."""
+_WITHIN = (1 << SOURCE_BITS) - 1
 
 
 class TableFiles:
@@ -34,15 +38,15 @@ class TableFiles:
     Rows that are final and rows that a later run may still change go to different files.
     """
 
-    def __init__(self, job: Job, offsets: SourceOffsets, tag: str) -> None:
+    def __init__(self, job: Job, tag: str) -> None:
         self._job = job
-        self._offsets = offsets
+        self._names = job.names
         self._tag = tag
         self._selector = RowSelector(job.row_filter)
         self._writers: dict[tuple[str, bool], TableWriter] = {}
 
     def put(self, table: str, rows: pa.RecordBatch, *, final: bool) -> None:
-        """Write rows whose record numbers count from the beginning of their source."""
+        """Write rows whose record numbers have the number of their source in the upper bits."""
         if not rows.num_rows:
             return
         if (table, final) not in self._writers:
@@ -51,12 +55,20 @@ class TableFiles:
                 partition_by=self._job.partition_by, tag=f"{self._tag}-{'over' if final else 'open'}",
                 open_rows=not final,
             )  # fmt: skip
-        self._writers[table, final].write(self._selector.rows(table, rows))
+        self._writers[table, final].write(self._selector.rows(table, self._localized(table, rows)))
 
-    def put_continuous(self, table: str, rows: pa.RecordBatch, *, final: bool) -> None:
-        """Write rows whose record numbers count on from source to source."""
-        if rows.num_rows:
-            self.put(table, self._offsets.localized(rows, _RECORDS[table]), final=final)
+    def _localized(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return rows whose record numbers count from the beginning of their source, which `capture` names."""
+        for index, name in enumerate(_RECORDS[table]):
+            column = rows[name]
+            counted = values(column.fill_null(0)) if column.null_count else values(column)
+            if not index:
+                source = counted >> SOURCE_BITS
+                low = int(source.min())
+                rows = _replaced(rows, "capture", coded(self._names[low : int(source.max()) + 1], source - low))
+            valid = values(column.is_valid().cast(pa.uint8())) > 0 if column.null_count else None
+            rows = _replaced(rows, name, numbers(counted & _WITHIN, valid))
+        return rows
 
     def close(self) -> Iterator[TableFile]:
         """Finish all files and yield them."""
@@ -78,34 +90,31 @@ class TableBuilder:
     def __getstate__(self) -> dict[str, Any]:
         return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_slots")}
 
-    def begin(self, files: TableFiles, shuffle: ShuffleWriter, *, lint: bool) -> None:
-        """Set where rows are written; comes before the first `add`."""
-        self._files, self._shuffle, self._lint = files, shuffle, lint
-        shuffle.slots_of = self._slots
+    def begin(self, files: TableFiles, outgoing: Outgoing, before: Callable[[Ints], Ints], *, lint: bool) -> None:
+        """Set where rows go; comes before the first `add`. `before` is that of Outgoing."""
+        self._files, self._outgoing, self._lint = files, outgoing, lint
+        outgoing.begin(self._slots, before)
 
-    def add(self, batch: SourceFrames) -> None:
-        """Write the rows of some frames."""
-        final = batch.step != LAST
-        packets = decode_coded(batch.frames, capture=batch.capture, keys=batch.keys, memory=self._memory)
-        self._files.put("packets", packets, final=final)
-        frames, packets = batch.continuous(), _continuous(packets, batch.before)
-        self._shuffle.put(batch.step, packets, closes(frames, self._closings, batch.name))
-        connections = self._connections.add(packets, frames, name=batch.name)
-        self._files.put_continuous("connections", connections, final=final)
+    def add(self, frames: Batch, *, last: bool = False) -> None:
+        """Write the rows of some frames; `last` is whether the end of all sources released them."""
+        packets = decode_coded(frames, keys=frames.keys, memory=self._memory)
+        self._files.put("packets", packets, final=not last)
+
+        def name(ends: Endpoints) -> str:
+            return frames.names[ends.number]
+
+        self._outgoing.put(packets, closes(frames, self._closings, name), self._memory.client, last=last)
+        self._files.put("connections", self._connections.add(packets, frames, name=name), final=not last)
         if self._lint:
-            found = self._judging.add(
-                frames, packets, capture=batch.capture, name=batch.name, client=self._memory.client
-            )
-            self._files.put_continuous("findings", found, final=final)
+            found = self._judging.add(frames, packets, name=name, client=self._memory.client)
+            self._files.put("findings", found, final=not last)
 
     def finish(self) -> None:
         """Write the connections that are still open after the last source."""
-        self._files.put_continuous("connections", self._connections.finish(), final=False)
+        self._files.put("connections", self._connections.finish(), final=False)
 
 
-def _continuous(packets: pa.RecordBatch, before: int) -> pa.RecordBatch:
-    """Return packets with record numbers that count on from all sources before."""
-    index = packets.schema.get_field_index("frame")
-    if not before:
-        return packets
-    return packets.set_column(index, packets.schema.field(index), numbers(values(packets["frame"]) + before))
+def _replaced(rows: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
+    index = rows.schema.get_field_index(name)
+    field = rows.schema.field(index)
+    return rows.set_column(index, field, column if column.type == field.type else column.cast(field.type))

@@ -1,175 +1,264 @@
-"""What tasks do: those that read go through all sources, each for its bucket of connections; the others pair exchanges.
+"""The tasks after the first: each makes the tables of some buckets of connections, or pairs exchanges of some slots.
 
-Each reading task scans every capture, which costs less than moving packets between tasks as long as
-there are few tasks. Only packets that take part in exchanges are moved, since all connections of a
-client have to meet.
+A task gets its rows sorted by bucket or slot, and by their order in it. It writes files of its own, whose names no
+other attempt has, and the driver makes those of the attempts visible whose results it got.
 """
 
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
+
+import numpy as np
 
 from ...capture.text.parse import BadText
-from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
-from . import checkpoint
-from .job import Job, SourceResult, TaskResult
+from ...columns.read import finish
+from ...columns.reassemble.assembly import Batch
+from ...columns.reassemble.frames import of_events
+from ...columns.reassemble.reassemble import reassemble
+from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
+from ...columns.reassemble.stretches import joined
+from ...reading.input import LOOK
+from ...reading.text import check_is_text, file_events
+from . import checkpoint, states
+from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
-from .reading import SourceFrames, SourceReader
-from .shuffle import LAST, ShuffleWriter, merged, shuffle_files
-from .sources import Source, unseen
+from .route import COUNTS, STATE, Counts, opened
+from .shuffle import LAST, Ints, Outgoing, received
+from .sources import Source
 from .tables import TableBuilder, TableFiles
 
 UNWRITTEN = 74
 """Exit status when the output cannot be written: EX_IOERR of sysexits.h."""
-PROGRESS_INTERVAL_S = 0.25
-"""Seconds between two updates of the file that says how far a task has come."""
+RESULT = -1
+"""The slot of rows that hold the results of tasks."""
+JOINED = 8 << 20
+"""Bytes of blobs that are read together."""
+EVENTS = 20_000
+"""Events of a text that are put into columns together."""
 
 
-def read_bucket(job: Job, bucket: int) -> TaskResult:
-    """Write the rows of one bucket of connections. May run again after a failure, even twice at a time."""
+def read_buckets(job: Job, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
+    """Write the tables of some buckets; yields rows for slots, and the result."""
+    task = _ReadTask(job)
+    yield from _caught(job, task.tag, task.run(rows))
+
+
+def pair_slots(job: Job, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
+    """Write the exchanges of some slots; yields the result, and those of other tasks that are among the rows."""
+    task = _PairTask(job)
+    yield from _caught(job, task.tag, task.run(rows))
+
+
+def _caught(job: Job, tag: str, rows: Iterator[BlobRow]) -> Iterator[BlobRow]:
+    """Yield the rows of a task; a failure to write is a result as well, as Spark would only show a trace."""
     import pyarrow as pa
 
     # Spark gives each task one core.
     pa.set_cpu_count(1)
-    return _caught(job, bucket, lambda: _ReadTask(job, bucket).run())
-
-
-def pair_slot(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
-    """Write the exchanges of one slot of clients, from what all reading tasks left for it. May run again."""
-    return _caught(job, job.buckets + slot, lambda: _pair(job, slot, read))
-
-
-def _caught(job: Job, bucket: int, task: Callable[[], TaskResult]) -> TaskResult:
-    """Return the result of a task; a failure to write is returned as well, as Spark would only show a trace."""
-    if not os.path.isdir(job.staging):
-        folder = os.path.dirname(job.staging)
-        reason = f"the task on {socket.gethostname()} does not find the folder {folder}; {SHARED}"
-        return TaskResult(bucket, (), (), failure=reason, status=OutputRefused.status)
     try:
-        return task()
+        yield from rows
     except OutputRefused as error:
-        return TaskResult(bucket, (), (), failure=str(error), status=error.status)
+        yield result_row(TaskResult(tag, failure=str(error), status=error.status))
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        name = error.filename or os.path.dirname(job.staging)
-        return TaskResult(
-            bucket, (), (), failure=f"the output cannot be written: {reason}: {name}", status=UNWRITTEN
-        )  # fmt: skip
-
-
-def _pair(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
-    begun, tag, folder = time.monotonic(), _tag(slot), Path(job.staging)
-    pairing = checkpoint.load(Path(job.states[job.buckets + slot]), Pairing) if job.states else Pairing()
-    files, state = TableFiles(job, read[0].places, tag), f"pairing-{tag}"
-    for step, packets, closed in merged([shuffle_files(folder, each.tag, job.slots)[slot] for each in read]):
-        if step == LAST:
-            (folder / state).write_bytes(checkpoint.dumps(pairing))
-        files.put_continuous("exchanges", pairing.add(packets, closed), final=step != LAST)
-    files.put_continuous("exchanges", pairing.finish(), final=False)
-    return TaskResult(job.buckets + slot, tuple(files.close()), (), state, time.monotonic() - begun)
-
-
-def _tag(bucket: int) -> str:
-    """Return a name that is unique to this attempt, so that two attempts at a time do not write to one file."""
-    return f"{bucket:05}-{os.getpid()}-{os.urandom(4).hex()}"
-
-
-def progress_of(job: Job, bucket: int) -> int:
-    """Return how many bytes of the sources a task has read."""
-    try:
-        return int(_progress(job, bucket).read_bytes() or 0)
-    except (OSError, ValueError):
-        return 0
-
-
-def _progress(job: Job, bucket: int) -> Path:
-    return Path(job.staging, f"progress-{bucket}")
-
-
-class _ReadTask:
-    def __init__(self, job: Job, bucket: int) -> None:
-        self.job = job
-        self.bucket = bucket
-        self.begun = time.monotonic()
-        self.tag = _tag(bucket)
-        self.read_bytes = 0
-        """Size of the sources before the current one."""
-        self.problem = ""
-        """Why the current source ended early."""
-        self.unread = False
-        """Whether an error of the system hid the rest of the current source."""
-        self.noted_at = self.begun
-        """When the progress was last written."""
-        if job.states:
-            self.reader, self.tables = checkpoint.load(Path(job.states[bucket]), SourceReader, TableBuilder)
+        if not os.path.isdir(job.staging):
+            reason, status = _unshared(job), OutputRefused.status
         else:
-            self.reader = SourceReader(bucket, job.buckets, job.ports, job.balance)
-            self.tables = TableBuilder()
-        self.files = TableFiles(job, self.reader.offsets, self.tag)
-        self.shuffle = ShuffleWriter(Path(job.staging), self.tag, job.slots)
-        self.tables.begin(self.files, self.shuffle, lint=job.lint)
+            cause = os.strerror(error.errno) if error.errno else str(error)
+            name = error.filename or os.path.dirname(job.staging)
+            reason, status = f"the output cannot be written: {cause}: {name}", UNWRITTEN
+        yield result_row(TaskResult(tag, failure=reason, status=status))
 
-    def run(self) -> TaskResult:
-        """Read all sources and return the result."""
-        reads = tuple(self._source(source) for source in self.job.sources)
-        # The state is that before the end of all sources, which a later run moves.
-        state = f"state-{self.tag}"
-        Path(self.job.staging, state).write_bytes(checkpoint.dumps((self.reader, self.tables)))
-        for batch in self.reader.finish():
-            self.tables.add(batch)
-        self.tables.finish()
-        self.shuffle.close()
-        parts, seconds = tuple(self.files.close()), time.monotonic() - self.begun
-        return TaskResult(self.bucket, parts, reads, state, seconds, self.tag, self.reader.offsets)
 
-    def _source(self, source: Source) -> SourceResult | None:
-        """Read one source; an error in it ends this source only."""
-        if source.problem:
-            return SourceResult(0, source.problem, unread=True)
-        self.reader.begin(source)
-        if not self.reader.reads(source):
-            return None
-        packets = 0
-        with self._opened(source) as file:
-            for batch, at in self._batches(source, file):
-                self.tables.add(batch)
-                packets += len(batch.frames)
-                self._note(at)
-        problem = self.problem or self.reader.left_out()
-        self.read_bytes += source.size
-        return SourceResult(self.reader.records() if source.capture else packets, problem, self.unread)
+def _unshared(job: Job) -> str:
+    return f"the task on {socket.gethostname()} does not find the folder {os.path.dirname(job.staging)}; {SHARED}"
 
-    @staticmethod
-    def _opened(source: Source) -> BinaryIO:
-        """Open a source that the driver has seen; raises OutputRefused where it differs or is missing here."""
+
+def result_row(result: TaskResult) -> BlobRow:
+    """Return the row of a result, which all later tasks pass on."""
+    return BlobRow(RESULT, 0, 0, checkpoint.dumps(result.plain()))
+
+
+def _tag() -> str:
+    """Return a name that is unique to this attempt, so that two attempts at a time do not write to one file."""
+    return f"{os.getpid()}-{os.urandom(6).hex()}"
+
+
+class _Task:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.begun = time.monotonic()
+        self.tag = _tag()
+        self.files = TableFiles(job, self.tag)
+        self.states: dict[int, bytes] = {}
+        self.reads: list[tuple[int, SourceResult]] = []
+
+    def result(self) -> BlobRow:
+        """Finish all files and return the result."""
+        name = f"state-{self.tag}" if self.states else ""
+        if name:
+            states.write(Path(self.job.staging, name), self.states)
+        parts = tuple(self.files.close())
+        return result_row(TaskResult(self.tag, parts, tuple(self.reads), name, time.monotonic() - self.begun))
+
+
+class _ReadTask(_Task):
+    def __init__(self, job: Job) -> None:
+        super().__init__(job)
+        self.outgoing = Outgoing()
+
+    def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
+        """Read the rows of buckets, one bucket after another."""
+        if not os.path.isdir(self.job.staging):
+            raise OutputRefused(_unshared(self.job))
+        for bucket, own in groupby(rows, key=attrgetter("key")):
+            if bucket >= BUCKETS:
+                # States of slots, which came with those of buckets.
+                yield from (row._replace(key=bucket - BUCKETS, major=STATE) for row in own)
+            else:
+                yield from self._bucket(bucket, own)
+        yield from self.outgoing.flush(above=-1)
+        yield self.result()
+
+    def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
+        counts = Counts(self.job)
+        own: _Bucket | None = None
+        for row in rows:
+            if row.major == COUNTS:
+                counts.add(bytes(row.blob))
+                continue
+            if row.major == STATE:
+                own = _Bucket(self, bucket, counts, row.blob)
+                continue
+            own = own or _Bucket(self, bucket, counts)
+            if len(row.blob):
+                own.add(row)
+            else:
+                self.reads.append((row.major - len(self.job.before), own.text(row.major)))
+            yield from self.outgoing.flush()
+        if not bucket:
+            self.reads += (
+                (source, each._replace(problem=each.problem or (UNUSED_KEYS if each.keys else "")))
+                for source, each in counts.results()
+            )
+        if own:
+            self.states[bucket] = own.finish()
+            yield from self.outgoing.flush()
+
+
+class _Bucket:
+    """One bucket of connections."""
+
+    def __init__(self, task: _ReadTask, bucket: int, counts: Counts, state: Any = None) -> None:
+        self.task = task
+        self.counts = counts
+        if state is None:
+            self.state, self.tables = State(ports=task.job.ports, bucket=(bucket, BUCKETS)), TableBuilder()
+        else:
+            self.state, self.tables = checkpoint.loads(bytes(state))
+        self._held: list[tuple[int, memoryview]] = []
+        self._size = 0
+        self._begun = False
+
+    def _begin(self) -> None:
+        """Take over what was found in all sources, which is known by now."""
+        if self._begun:
+            return
+        self._begun = True
+        before = self.counts.before()
+        self.state.reassembler.before = before
+        first = len(self.task.job.before)
+        table = np.array([before.get(first + index, 0) for index in range(len(self.task.job.sources))], np.int64)
+
+        def continuous(source: Ints) -> Ints:
+            return np.where(source >= first, table[np.maximum(source - first, 0)], 0)
+
+        self.tables.begin(self.task.files, self.task.outgoing, continuous, lint=self.task.job.lint)
+
+    def add(self, row: BlobRow) -> None:
+        """Read the records of a row, sooner or later."""
+        self._held.append((row.major << SOURCE_BITS, memoryview(row.blob)))
+        self._size += len(row.blob)
+        if self._size >= JOINED:
+            self._read()
+
+    def _read(self) -> None:
+        self._begin()
+        if self._held:
+            self.tables.add(reassemble(joined(self._held), self.state))
+        self._held, self._size = [], 0
+
+    def text(self, number: int) -> SourceResult:
+        """Read a text, and return what was found in it."""
+        self._read()
+        packets, problem, unread = 0, "", False
+        source = self.task.job.sources[number - len(self.task.job.before)]
         try:
-            file = open(source.path, "rb")  # noqa: SIM115
-        except OSError as error:
-            raise OutputRefused(unseen(source, error)) from None
-        if os.fstat(file.fileno()).st_size < source.size:
-            file.close()
-            raise OutputRefused(f"{source.name} changed while it was read")
-        return file
-
-    def _batches(self, source: Source, file: BinaryIO) -> Iterator[tuple[SourceFrames, int]]:
-        """Yield the frames of a source, and how many bytes were read for them; errors in it end up in `problem`."""
-        self.problem, self.unread = "", False
-        try:
-            for batch in self.reader.batches(source, file):
-                yield batch, file.tell()
-        except BadCapture as error:
-            self.problem = f"offset {error.offset}: {error.message}"
+            for frames in _text_frames(source, number):
+                self.tables.add(frames)
+                packets += len(frames)
         except BadText as error:
-            self.problem = f"line {error.line}, column {error.column}: {error.message}"
+            problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
-            self.problem, self.unread = error.strerror or str(error), True
+            problem, unread = error.strerror or str(error), True
+        return SourceResult(packets, problem, unread)
 
-    def _note(self, at: int) -> None:
-        """Write now and then how many bytes were read."""
-        if (now := time.monotonic()) > self.noted_at + PROGRESS_INTERVAL_S:
-            _progress(self.job, self.bucket).write_text(str(self.read_bytes + at))
-            self.noted_at = now
+    def finish(self) -> bytes:
+        """Write the rest of the rows, and return the state, which is that before the end of all sources."""
+        self._read()
+        last = [(index, read) for index, read in self.counts.results() if read.records]
+        if last:
+            index, read = last[-1]
+            self.state.reassembler.passed(self.task.job.number(index) << SOURCE_BITS | read.records, read.last_ns)
+        saved = checkpoint.dumps((self.state, self.tables))
+        self.tables.add(finish(self.state), last=True)
+        self.tables.finish()
+        return saved
+
+
+def _text_frames(source: Source, number: int) -> Iterator[Batch]:
+    with opened(source) as file:
+        first = file.read(LOOK)
+        file.seek(0)
+        check_is_text(first)
+        found = file_events(file, first)
+        while some := list(islice(found, EVENTS)):
+            ends = {event.ends.number: event.ends for event in some}
+            names = {each: f"{one.client}-{one.server}#{each}@{source.digest[:8]}" for each, one in ends.items()}
+            most = (1 << SOURCE_BITS) - 1
+            some = [event._replace(record=number << SOURCE_BITS | min(event.record, most)) for event in some]
+            yield Batch(**vars(of_events(some)), names=names)
+
+
+class _PairTask(_Task):
+    def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
+        """Read the rows of slots, one slot after another."""
+        some = False
+        for slot, own in groupby(rows, key=attrgetter("key")):
+            if slot == RESULT:
+                yield from own
+            else:
+                self._pair(slot, own)
+                some = True
+        if some:
+            yield self.result()
+
+    def _pair(self, slot: int, rows: Iterable[BlobRow]) -> None:
+        pairing, number = Pairing(), BUCKETS + slot
+        for window, own in groupby(rows, key=itemgetter(1)):
+            if window == STATE:
+                (row,) = own
+                pairing = checkpoint.loads(bytes(row.blob))
+                continue
+            if window == LAST:
+                self.states[number] = checkpoint.dumps(pairing)
+            packets, closed = received(row.blob for row in own)
+            self.files.put("exchanges", pairing.add(packets, closed), final=window != LAST)
+        if number not in self.states:
+            self.states[number] = checkpoint.dumps(pairing)
+        self.files.put("exchanges", pairing.finish(), final=False)

@@ -1,0 +1,191 @@
+"""The dataflow: sources are read in parts, their records meet by connection, their packets by client.
+
+Three kinds of tasks follow one another, with a shuffle of Spark before the second and the third: `route.route` reads
+parts of sources, `task.read_buckets` makes the tables of connections, `task.pair_slots` those of exchanges. Few rows
+are moved, each with a large blob. There are far more buckets than tasks, and Spark joins them by their size.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from operator import itemgetter
+from pathlib import Path
+from typing import Any
+
+from . import checkpoint, states
+from .job import BUCKETS, BlobRow, Job, TaskResult, Unit
+from .route import STATE, is_large, parts, route, units
+from .task import RESULT, pair_slots, read_buckets
+
+SCHEMA = "key int, major long, minor long, blob binary"
+MOST_BYTES = 8 << 20
+"""Bytes of blobs that are handed to Spark together."""
+
+Step = Callable[[Job, Iterable[BlobRow]], Iterator[BlobRow]]
+
+
+def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
+    """Do the work on Spark, in about `tasks` tasks at a time, and return the results of all tasks."""
+    with _settings(spark, tasks):
+        given = _indexed(spark, job, units(job, tasks))
+        rows = _mapped(spark, job, given, _Route(job, given))
+        if job.states:
+            rows = rows.union(_mapped(spark, job, job.states, _States(job.states)))
+        rows = _stage(rows, _Stage(job, read_buckets))
+        rows = _stage(rows, _Stage(job, pair_slots))
+        sent = [row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect()]
+    # A plain pickle from a server could run anything here.
+    return results(sent)
+
+
+def here(job: Job, tasks: int) -> list[TaskResult]:
+    """Do the same work in this process."""
+    given = [list(chain.from_iterable(_parts(job, each))) for each in units(job, tasks)]
+    rows: Iterator[BlobRow] = chain(
+        *(route(job, each) for each in given), _States(job.states).rows(range(len(job.states)))
+    )
+    for step in (read_buckets, pair_slots):
+        groups: list[list[BlobRow]] = [[] for _ in range(tasks)]
+        for row in rows:
+            groups[row.key % tasks].append(row)
+        rows = iter([row for each in groups if each for row in step(job, sorted(each, key=itemgetter(0, 1, 2)))])
+    return results([row.blob for row in rows])
+
+
+def results(blobs: Iterable[bytes]) -> list[TaskResult]:
+    """Return the results in rows, in the order of their tasks' names."""
+    return sorted(TaskResult.of(checkpoint.loads(bytes(blob))) for blob in blobs)
+
+
+def _parts(job: Job, given: list[Unit]) -> Iterator[list[Unit]]:
+    """Yield the parts of a large capture each alone, and other units together."""
+    if is_large(job, given):
+        yield from ([each] for each in parts(job, given[0]))
+    else:
+        yield given
+
+
+def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:
+    """Divide large captures into parts, several captures at a time."""
+    large = [each for each in given if is_large(job, each)]
+    if not large:
+        return given
+    rows = _mapped(spark, job, large, _Parts(job, large)).collect()
+    found = [Unit(*each) for row in rows for each in checkpoint.loads(bytes(row.blob))]
+    rest = [each for each in given if not is_large(job, each)]
+    return sorted([*rest, *([each] for each in found)])
+
+
+class _Given:
+    """Makes rows from batches that hold numbers."""
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        """Yield batches of rows."""
+        yield from batched(self.rows(number for batch in batches for number in batch.column(0).to_pylist()))
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
+        """Yield the rows for numbers."""
+        raise NotImplementedError
+
+
+class _Route(_Given):
+    def __init__(self, job: Job, given: list[list[Unit]]) -> None:
+        self.job, self.given = job, given
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
+        for number in numbers:
+            yield from route(self.job, self.given[number])
+
+
+class _Parts(_Given):
+    def __init__(self, job: Job, given: list[list[Unit]]) -> None:
+        self.job, self.given = job, given
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
+        for number in numbers:
+            (unit,) = self.given[number]
+            yield BlobRow(number, 0, 0, checkpoint.dumps([tuple(each) for each in parts(self.job, unit)]))
+
+
+class _States(_Given):
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+    def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
+        for number in numbers:
+            for bucket, state in states.read(Path(self.names[number])):
+                yield BlobRow(bucket, STATE, 0, state)
+
+
+class _Stage:
+    def __init__(self, job: Job, step: Step) -> None:
+        self.job, self.step = job, step
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        try:
+            yield from batched(self.step(self.job, _rows(batches)))
+        except Exception as error:
+            # A server passes on only the beginning of a long trace, and the message is at its end.
+            raise error.with_traceback(None) from None
+
+
+def _mapped(spark: Any, job: Job, given: Any, step: _Given) -> Any:
+    """Return a frame of the rows that a step makes of each of these, each in a task."""
+    return spark.range(0, len(given), 1, max(len(given), 1)).mapInArrow(step, SCHEMA)
+
+
+def _stage(rows: Any, step: _Stage) -> Any:
+    return rows.repartition("key").sortWithinPartitions("key", "major", "minor").mapInArrow(step, SCHEMA)
+
+
+def _rows(batches: Iterable[Any]) -> Iterator[BlobRow]:
+    for batch in batches:
+        keys, majors, minors, blobs = batch.columns
+        for key, major, minor, blob in zip(
+            keys.to_pylist(), majors.to_pylist(), minors.to_pylist(), blobs, strict=True
+        ):
+            yield BlobRow(key, major, minor, memoryview(blob.as_buffer()))
+
+
+def batched(rows: Iterable[BlobRow]) -> Iterator[Any]:
+    """Yield rows as Arrow batches of a few MB."""
+    import pyarrow as pa
+
+    kinds = (pa.int32(), pa.int64(), pa.int64(), pa.binary())
+    names = ["key", "major", "minor", "blob"]
+
+    def batch(held: list[BlobRow]) -> Any:
+        columns = [pa.array(column, kind) for column, kind in zip(zip(*held, strict=True), kinds, strict=True)]
+        return pa.record_batch(columns, names=names)
+
+    held: list[BlobRow] = []
+    size = 0
+    for row in rows:
+        held.append(row)
+        size += len(row.blob)
+        if size >= MOST_BYTES:
+            yield batch(held)
+            held, size = [], 0
+    if held:
+        yield batch(held)
+
+
+@contextmanager
+def _settings(spark: Any, tasks: int) -> Iterator[None]:
+    """Set what the dataflow needs of a session, and put back what was set before."""
+    wanted = {
+        "spark.sql.shuffle.partitions": str(BUCKETS),
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.coalescePartitions.enabled": "true",
+        "spark.sql.adaptive.coalescePartitions.minPartitionNum": str(tasks),
+        "spark.sql.adaptive.coalescePartitions.minPartitionSize": "64k",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "64",
+    }
+    before = {name: spark.conf.get(name, None) for name in wanted}
+    try:
+        for name, value in wanted.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, old in before.items():
+            spark.conf.unset(name) if old is None else spark.conf.set(name, old)

@@ -1,0 +1,180 @@
+"""The first tasks: each reads some parts of the sources, and sends what it finds to the buckets of the connections."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from typing import BinaryIO
+
+from ...capture.types import BadCapture
+from ...columns.arrow import NO_TIME
+from ...columns.reassemble.stretches import divided
+from ...columns.scan.records import Records, reader, records
+from ...columns.scan.splits import SIZE, Split, index
+from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
+from .manifest import OutputRefused
+from .shuffle import hash_slot
+from .sources import Source, unseen
+
+STATE, COUNTS = -2, -1
+"""What rows that come first in their bucket hold instead of records: a state, or results of sources."""
+SMALLEST = 4 << 20
+"""Bytes that a task reads at least, if there are so many."""
+BLOCK = 16 << 20
+"""Bytes of a capture that are divided by bucket at a time."""
+
+
+def units(job: Job, tasks: int) -> list[list[Unit]]:
+    """Return about `tasks` lists of what tasks are to read, of about equal size; large captures are in parts.
+
+    These are not known yet: of a large capture there is one unit, whose `size` is that of its parts.
+    """
+    total = sum(source.size for source in job.sources)
+    size = min(max(total // tasks + 1, SMALLEST), SIZE)
+    found: list[list[Unit]] = []
+    held = size
+    for number, source in enumerate(job.sources):
+        if source.capture and not source.problem and source.size > size + size // 2:
+            found.append([Unit(number, size=size)])
+            held = size
+            continue
+        if held >= size:
+            found.append([])
+            held = 0
+        found[-1].append(Unit(number, size=source.size))
+        held += source.size
+    return found
+
+
+def is_large(job: Job, given: Sequence[Unit]) -> bool:
+    """Return whether this is a unit that has to be divided into parts."""
+    return len(given) == 1 and given[0].size < job.sources[given[0].source].size
+
+
+def parts(job: Job, unit: Unit) -> list[Unit]:
+    """Return the parts of a large capture."""
+    source = job.sources[unit.source]
+    try:
+        found = index(source.path, size=unit.size)
+    except OSError:
+        # Whoever reads it reports why that is not possible.
+        return [unit]
+    made = [Unit(unit.source, each.start, each.stop, each.first, each.head, each.stop - each.start) for each in found]
+    return [*made[:-1], made[-1]._replace(stop=None)]
+
+
+def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
+    """Read units, and yield the rows of all buckets."""
+    reads: list[tuple[int, int, SourceResult]] = []
+    failure = ""
+    try:
+        for unit in given:
+            source = job.sources[unit.source]
+            if source.capture and not source.problem:
+                reads.append((unit.source, unit.first, (yield from _Capture(job, unit).rows())))
+            elif source.problem:
+                reads.append((unit.source, 0, SourceResult(0, source.problem, unread=True)))
+            else:
+                bucket = hash_slot(source.digest.encode(), BUCKETS)
+                yield BlobRow(bucket, job.number(unit.source), 0, b"")
+    except OutputRefused as error:
+        failure = str(error)
+    blob = json.dumps([failure, reads]).encode()
+    first = reads[0][:2] if reads else (0, 0)
+    for bucket in range(BUCKETS):
+        yield BlobRow(bucket, COUNTS, first[0] << 32 | first[1], blob)
+
+
+class Counts:
+    """What the first tasks found in all sources."""
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._parts: dict[int, list[tuple[int, SourceResult]]] = {}
+
+    def add(self, blob: bytes) -> None:
+        """Add what one task found; raises OutputRefused where it could not read a source."""
+        failure, reads = json.loads(blob)
+        if failure:
+            raise OutputRefused(failure)
+        for source, first, result in reads:
+            self._parts.setdefault(source, []).append((first, SourceResult(*result)))
+
+    def results(self) -> Iterator[tuple[int, SourceResult]]:
+        """Yield the results of sources by their indices, in order."""
+        for source in sorted(self._parts):
+            found = [result for _, result in sorted(self._parts[source], key=lambda part: part[0])]
+            times = [each.last_ns for each in found if each.last_ns is not None]
+            yield source, SourceResult(
+                sum(each.records for each in found), next((each.problem for each in found if each.problem), ""),
+                any(each.unread for each in found), times[-1] if times else None, sum(each.keys for each in found),
+            )  # fmt: skip
+
+    def before(self) -> dict[int, int]:
+        """Return what to add to the record numbers of each source, so that they count on over all sources."""
+        total, found = self._job.records, {}
+        for source, result in self.results():
+            skip = self._job.sources[source].skip
+            found[self._job.number(source)] = total - skip
+            total += result.records - skip if result.records else 0
+        return found
+
+
+class _Capture:
+    """Reads one capture, or a part of it."""
+
+    def __init__(self, job: Job, unit: Unit) -> None:
+        self.number = job.number(unit.source)
+        self.source = job.sources[unit.source]
+        self.unit = unit
+        self.count = unit.first - 1
+        """Number of the last record that was read."""
+        self.time = NO_TIME
+        self.secrets: Counter[str] = Counter()
+
+    def rows(self) -> Generator[BlobRow, None, SourceResult]:
+        """Yield the rows of its records; returns what was found."""
+        problem, unread = "", False
+        try:
+            with opened(self.source) as file:
+                for found in self._records(file):
+                    yield from self._divided(found)
+        except BadCapture as error:
+            problem = f"offset {error.offset + self.unit.start - len(self.unit.head)}: {error.message}"
+        except OSError as error:
+            problem, unread = error.strerror or str(error), True
+        keys = self.secrets["TLS key log"]
+        last = None if self.time == NO_TIME else int(self.time)
+        return SourceResult(self.count - self.unit.first + 1, problem, unread, last, keys)
+
+    def _records(self, file: BinaryIO) -> Iterator[Records]:
+        unit = self.unit
+        if unit.stop is None and not unit.start:
+            return records(reader(file), self.secrets, block=BLOCK)
+        stop = self.source.size if unit.stop is None else unit.stop
+        return Split(self.source.path, unit.start, stop, unit.first, unit.head).records(block=BLOCK)
+
+    def _divided(self, found: Records) -> Iterator[BlobRow]:
+        before = self.count
+        self.count += len(found)
+        if len(found):
+            self.time = found.time[-1]
+        skip = min(max(self.source.skip - before, 0), len(found))
+        if skip:
+            columns = (found.start, found.end, found.length, found.time, found.link)
+            found = Records(found.data, *(column[skip:] for column in columns))
+        if len(found):
+            for bucket, blob in divided(found, before + skip, BUCKETS):
+                yield BlobRow(bucket, self.number, before + skip, blob)
+
+
+def opened(source: Source) -> BinaryIO:
+    """Open a source that the driver has seen; raises OutputRefused where it differs or is missing here."""
+    try:
+        file = open(source.path, "rb")  # noqa: SIM115
+    except OSError as error:
+        raise OutputRefused(unseen(source, error)) from None
+    if os.fstat(file.fileno()).st_size < source.size:
+        file.close()
+        raise OutputRefused(f"{source.name} changed while it was read")
+    return file
