@@ -129,7 +129,7 @@ class Outgoing:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, _SCHEMA) as stream:
             stream.write_batch(batch, custom_metadata={"closes": json.dumps(closes)})
-        return BlobRow(place % SLOTS, place // SLOTS, self._flushes, sink.getvalue())
+        return BlobRow(place % SLOTS, place // SLOTS, self._flushes, sink.getvalue().to_pybytes())
 
     def _divided(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the packets of each window and slot, in their order."""

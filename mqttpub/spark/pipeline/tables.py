@@ -14,7 +14,7 @@ from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
 from ...columns.reassemble.assembly import Batch
 from ...columns.reassemble.state import SOURCE_BITS
-from ...columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
+from ...columns.schema import CODED_PACKETS, CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
 from ...traffic.events import Endpoints
 from .job import Job, TableFile
@@ -29,6 +29,8 @@ _RECORDS = {
     "findings": ("frame",),
 }  # fmt: skip
 """Columns that hold record numbers, first the one that the column `capture` refers to."""
+NOTHING = pa.RecordBatch.from_pylist([], CODED_PACKETS)
+"""No packets."""
 _WITHIN = (1 << SOURCE_BITS) - 1
 
 
@@ -97,7 +99,9 @@ class TableBuilder:
 
     def add(self, frames: Batch, *, last: bool = False) -> None:
         """Write the rows of some frames; `last` is whether the end of all sources released them."""
-        packets = decode_coded(frames, keys=frames.keys, memory=self._memory)
+        if not len(frames) and not frames.others:
+            return
+        packets = decode_coded(frames, keys=frames.keys, memory=self._memory) if len(frames) else NOTHING
         self._files.put("packets", packets, final=not last)
 
         def name(ends: Endpoints) -> str:

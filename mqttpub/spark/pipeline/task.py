@@ -258,6 +258,9 @@ class _PairTask(_Task):
             if window == LAST:
                 self.states[number] = checkpoint.dumps(pairing)
             packets, closed = received(row.blob for row in own)
+            if window == LAST and not len(packets):
+                # What is still open ends below, whether or not its connection does.
+                continue
             self.files.put("exchanges", pairing.add(packets, closed), final=window != LAST)
         if number not in self.states:
             self.states[number] = checkpoint.dumps(pairing)
