@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...capture.text.parse import BadText
+from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
 from ...columns.read import finish
 from ...columns.reassemble.assembly import Batch
@@ -202,6 +203,8 @@ class _Bucket:
             for frames in _text_frames(source, number):
                 self.tables.add(frames)
                 packets += len(frames)
+        except BadCapture as error:
+            problem = f"offset {error.offset}: {error.message}"
         except BadText as error:
             problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
@@ -228,11 +231,25 @@ def _text_frames(source: Source, number: int) -> Iterator[Batch]:
         check_is_text(first)
         found = file_events(file, first)
         while some := list(islice(found, EVENTS)):
-            ends = {event.ends.number: event.ends for event in some}
-            names = {each: f"{one.client}-{one.server}#{each}@{source.digest[:8]}" for each, one in ends.items()}
-            most = (1 << SOURCE_BITS) - 1
-            some = [event._replace(record=number << SOURCE_BITS | min(event.record, most)) for event in some]
+            names = {
+                _of_text(number, event.ends.number): (
+                    f"{event.ends.client}-{event.ends.server}#{event.ends.number}@{source.digest[:8]}"
+                )
+                for event in some
+            }
+            some = [
+                event._replace(
+                    record=number << SOURCE_BITS | min(event.record, (1 << SOURCE_BITS) - 1),
+                    ends=event.ends._replace(number=_of_text(number, event.ends.number)),
+                )
+                for event in some
+            ]
             yield Batch(**vars(of_events(some)), names=names)
+
+
+def _of_text(source: int, connection: int) -> int:
+    """Return a number for a connection of a text that no connection of a capture has."""
+    return -(source << SOURCE_BITS | connection) - 1
 
 
 class _PairTask(_Task):
