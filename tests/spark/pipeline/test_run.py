@@ -4,7 +4,6 @@ import csv
 import gzip
 import json
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +13,7 @@ from click.testing import CliRunner
 
 from mqttpub.cli.main import program
 from mqttpub.columns.schema import TABLES
-from mqttpub.spark.pipeline.job import TaskResult
+from mqttpub.spark.pipeline.job import Job
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
 from mqttpub.spark.pipeline.run import PipelineRequest, run
@@ -188,8 +187,8 @@ def test_broken_files_are_reported_and_the_rest_is_read(ring: Path, tmp_path: Pa
 def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(spark: object, count: int, task: Callable[[int], TaskResult]) -> None:
-        one_by_one(spark, count, task)
+    def killed(spark: object, job: Job, tasks: int) -> None:
+        one_by_one(spark, job, tasks)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
