@@ -29,8 +29,8 @@ Three journeys, by the names to read in order:
                live.publish.outgoing.OutgoingMessage, cli.pub.outcome.OutcomeReport
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                codec.decode.decode, view.packet.dump.annotate
-    pipeline   spark.pipeline.run.run, spark.pipeline.task.read_bucket, columns.reassemble.reassemble.reassemble,
-               columns.decode.decode.decode, spark.pipeline.task.pair_slot
+    pipeline   spark.pipeline.run.run, spark.pipeline.task.read_buckets, columns.reassemble.reassemble.reassemble,
+               columns.decode.decode.decode, spark.pipeline.task.pair_slots
 """
 
 __version__ = "0.1.0"
