@@ -13,9 +13,9 @@ from typing import Self
 from ..codec.encode import encode
 from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
 from ..spec.versions import Version
-from .failures import MALFORMED, Lost, NoConnack, NotConnected, PeerFault, Unanswered
+from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
 from .incoming import AckHandler, Incoming
-from .net.client import Client
+from .net.client import PahoConnection
 from .net.dial import half_close
 from .net.target import Target
 from .receive import Receiver
@@ -50,7 +50,7 @@ class Session:
         self.receiver = receiver or Receiver(target.version)
         self._buffering = buffering(observer)
         self._incoming = Incoming(target, sender, self.receiver)
-        self._client = Client(target, observer, timeout_s, self._incoming.guard.packet_limit)
+        self._client = PahoConnection(target, observer, timeout_s, self._incoming.guard.packet_limit)
         self._tap: Tap
         self._selector = selectors.DefaultSelector()
         self._wants = selectors.EVENT_READ
@@ -104,7 +104,7 @@ class Session:
             if self.connack:
                 return self.connack
             if self._tap.ended:
-                raise Lost(CLOSED.format("CONNACK"))
+                raise ConnectionLost(CLOSED.format("CONNACK"))
             if self._tap.first:
                 self._check_first_bytes()
 
@@ -223,11 +223,11 @@ class Session:
         return self._tap.unsent
 
     def check_open(self, awaited: str = "") -> None:
-        """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
+        """Raise ConnectionLost when the broker has closed its side, Refused when it gave a reason."""
         if self._incoming.farewell:
             raise self._incoming.farewell
         if self._tap.ended:
-            raise Lost(CLOSED.format(awaited or self.awaited or ALL_SENT))
+            raise ConnectionLost(CLOSED.format(awaited or self.awaited or ALL_SENT))
 
     # the loop
 
@@ -309,7 +309,7 @@ class Session:
         self._kept_s = now_s
         self._client.loop_misc()
         if self._tap.released:
-            raise Lost("the broker did not answer PINGREQ")
+            raise ConnectionLost("the broker did not answer PINGREQ")
 
     def _flush(self, awaited: str) -> None:
         before = self._tap.unsent
@@ -332,14 +332,14 @@ class Session:
         self._read()
 
     def _lose(self, error: OSError, awaited: str) -> None:
-        """Handle the loss of the connection; raises Lost unless what came before it has settled everything."""
+        """Handle the loss of the connection; raises ConnectionLost unless everything is settled by what came before."""
         self._mute = True
         with suppress(OSError):
             # The loss is known; what came before it can still be read.
             self._tap.pump()
         self._read()
         if not self.settled:
-            raise Lost(CLOSED.format(awaited)) from error
+            raise ConnectionLost(CLOSED.format(awaited)) from error
         self._tap.give_up()
 
     # what came

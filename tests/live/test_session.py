@@ -6,11 +6,11 @@ import time
 import pytest
 
 from mqttpub.live.failures import (
+    ConnectionLost,
     ConnectionRefused,
     Exit,
     Failure,
     Interrupted,
-    Lost,
     NotConnected,
     PeerFault,
     Refused,
@@ -18,7 +18,7 @@ from mqttpub.live.failures import (
     Unusable,
 )
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Message, OutgoingMessage
+from mqttpub.live.publish.outgoing import OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.declare import PACKETS, Property
 from mqttpub.spec.packets import Connect, Publish
@@ -26,12 +26,12 @@ from mqttpub.spec.versions import Version
 from tests.fakes import Peer, Script, scripted
 
 TIMEOUT = 0.4
-QOS_1 = Message.of(Publish(topic="a", qos=1), Version.V5)
+QOS_1 = Publication.of(Publish(topic="a", qos=1), Version.V5)
 
 
 def publish(port: int, qos: int, version: Version = Version.V5, count: int = 1) -> list[OutgoingMessage]:
     target = Target("127.0.0.1", port, version, Connect(client_id="test"))
-    messages = [Message.of(Publish(topic="a", qos=qos, payload=b"x"), version) for _ in range(count)]
+    messages = [Publication.of(Publish(topic="a", qos=qos, payload=b"x"), version) for _ in range(count)]
     return publish_all(target, messages, timeout_s=TIMEOUT)
 
 
@@ -244,7 +244,7 @@ def ending(connect: Connect, version: Version, connack: str, answer: str) -> tup
             last.append(packet.hex(" "))
 
     target = Target("127.0.0.1", version=version, connect=connect)
-    message = Message.of(Publish(topic="a", qos=2), version)
+    message = Publication.of(Publish(topic="a", qos=2), version)
     with scripted(script) as port, pytest.raises(Failure) as caught:
         publish_all(target._replace(port=port), [message], timeout_s=TIMEOUT)
     return caught.value, last
@@ -370,7 +370,7 @@ def test_a_reset_with_a_qos_0_message_under_way_leaves_it_in_doubt() -> None:
         peer.packet()
         peer.reset()
 
-    with scripted(script) as port, pytest.raises(Lost, match="before everything was sent"):
+    with scripted(script) as port, pytest.raises(ConnectionLost, match="before everything was sent"):
         publish(port, 0)
 
 
@@ -428,7 +428,7 @@ def test_answers_to_pingreq_are_no_progress() -> None:
 @pytest.mark.slow
 def test_a_broker_that_leaves_pingreq_unanswered_is_lost() -> None:
     target = Target("127.0.0.1", connect=Connect(client_id="test", keep_alive=1))
-    with scripted(sends("")) as port, pytest.raises(Lost, match="did not answer PINGREQ"):
+    with scripted(sends("")) as port, pytest.raises(ConnectionLost, match="did not answer PINGREQ"):
         publish_all(target._replace(port=port), [QOS_1], timeout_s=10)
 
 
@@ -456,7 +456,7 @@ def test_pingreq_goes_where_nothing_else_shows_that_the_last_message_was_taken(
             if answer := ANSWERS.get(packet[0]):
                 peer.send(answer)
 
-    messages = [Message.of(Publish(topic="a", qos=each), version) for each in qos]
+    messages = [Publication.of(Publish(topic="a", qos=each), version) for each in qos]
     with scripted(script) as port:
         publish_all(Target("127.0.0.1", port, version, Connect(client_id="test")), messages, timeout_s=TIMEOUT)
     assert seen == expected
@@ -553,8 +553,8 @@ def test_an_unknown_host_is_not_connected() -> None:
 
 def test_every_failure_has_its_status() -> None:
     statuses: dict[type[Failure], int] = {
-        NotConnected: 3, ConnectionRefused: 4, Refused: 5, Unanswered: 6, Lost: 6, PeerFault: 7, Interrupted: 130,
-        Unusable: 2,
+        NotConnected: 3, ConnectionRefused: 4, Refused: 5, Unanswered: 6, ConnectionLost: 6, PeerFault: 7,
+        Interrupted: 130, Unusable: 2,
     }  # fmt: skip
     assert {kind: int(kind.status) for kind in statuses} == statuses
-    assert issubclass(Lost, Failure)
+    assert issubclass(ConnectionLost, Failure)

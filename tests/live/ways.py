@@ -7,7 +7,7 @@ from typing import Any
 
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message, OutgoingMessage
+from mqttpub.live.publish.outgoing import OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.packets import Publish
 from tests.build.brokers import Broker
@@ -40,7 +40,7 @@ def publish(
 ) -> OutgoingMessage:
     """Publish one retained message and return its exchange."""
     target = target.changed(client_id="test")
-    message = Message.of(Publish(topic="way", qos=qos, retain=bool(payload), payload=payload), target.version)
+    message = Publication.of(Publish(topic="way", qos=qos, retain=bool(payload), payload=payload), target.version)
     (exchange,) = publish_all(target, [message], timeout_s=timeout, **more)
     return exchange
 

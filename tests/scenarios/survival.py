@@ -16,7 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import PUBCOMP, Message
+from mqttpub.live.publish.outgoing import PUBCOMP, Publication
 from mqttpub.live.publish.sender import Sender
 from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
@@ -252,7 +252,7 @@ def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
         client_id="sender", clean_start=False, properties=(Property(SESSION_EXPIRY, 3600),)
     ))  # fmt: skip
     sender = Withholding(target.version)
-    sender.publish(Message.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
+    sender.publish(Publication.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
     for awaited in ("PUBREC", "PUBCOMP"):
         with Session(target, sender) as session:
             session.open()

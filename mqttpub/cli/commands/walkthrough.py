@@ -169,7 +169,7 @@ def message(step: Step) -> str:
 
 def exchange(step: Step, target: "Target") -> "Iterator[Frame]":
     """Publish the message of a step and yield the packets of its handshake."""
-    from ...live.publish.outgoing import Message
+    from ...live.publish.outgoing import Publication
     from ...live.publish.publisher import publish_all
     from ...live.session import Session
 
@@ -182,7 +182,7 @@ def exchange(step: Step, target: "Target") -> "Iterator[Frame]":
         packet = Publish(
             topic=TOPIC, qos=step.qos, packet_id=step.packet_id, properties=PROPERTIES, payload=message(step).encode()
         )
-        publish_all(target, [Message.of(packet, target.version)], observer=lambda _, frame: frames.append(frame))
+        publish_all(target, [Publication.of(packet, target.version)], observer=lambda _, frame: frames.append(frame))
     return (frame for frame in frames if frame.data[0] >> 4 in FLOW_CODES)
 
 

@@ -9,7 +9,7 @@ import click
 
 from ...common.standard_input import standard_input
 from ...live.net.target import Target
-from ...live.publish.outgoing import Message
+from ...live.publish.outgoing import Publication
 from ...live.publish.publisher import BATCH
 from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
 from ...spec.declare import Property
@@ -58,7 +58,7 @@ def _limited(source: MessageSource, rate: float | None) -> MessageSource:
 
 def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> MessageSource:
     bulk = request.bulk
-    messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
+    messages = [Publication.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
         every = chain.from_iterable(repeat(messages, bulk.repeat))
         while some := list(islice(every, BATCH)):
@@ -108,10 +108,10 @@ def _template(target: Target) -> "Callable[[str | bytes], Template]":
     return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
 
 
-def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
+def _earlier(outbox: "Outbox", version: Version) -> Iterator[Publication]:
     """Return the messages that an outbox keeps and that no run has begun to send."""
     kept = outbox.kept(version, begun=False)
-    return (Message.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
+    return (Publication.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
 
 
 def _outbox(

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...wire.types import MAX_VARIABLE
 
 
-class Record(NamedTuple):
+class InputRecord(NamedTuple):
     """One message as it stood in the stream."""
 
     data: bytes
@@ -53,7 +53,7 @@ class LineReader:
         self._overlap = b""
         self._fault: RecordTooLong | None = None
 
-    def feed(self, chunk: bytes) -> list[Record]:
+    def feed(self, chunk: bytes) -> list[InputRecord]:
         """Return the records that a chunk completes."""
         return self._records(self.split(chunk), len(self._delimiter))
 
@@ -72,7 +72,7 @@ class LineReader:
             raise self._fault
         return whole
 
-    def finish(self) -> list[Record]:
+    def finish(self) -> list[InputRecord]:
         """Return what follows the last delimiter as a record."""
         if self._fault:
             raise self._fault
@@ -84,10 +84,10 @@ class LineReader:
             raise self._fault
         return records
 
-    def _records(self, parts: list[bytes], gap: int) -> list[Record]:
+    def _records(self, parts: list[bytes], gap: int) -> list[InputRecord]:
         # Loops in C throughout, because this bounds the messages per second (tests/benchmarks/publish.py).
         ends = map(add, accumulate(map(len, parts)), count(self.offset + gap, gap))
-        records = list(map(_new, repeat(Record), zip(parts, count(self.number + 1), ends, strict=False)))
+        records = list(map(_new, repeat(InputRecord), zip(parts, count(self.number + 1), ends, strict=False)))
         if records:
             self.number, self.offset = records[-1].number, records[-1].end
         return records
@@ -114,7 +114,7 @@ class LineReader:
         self._fault = RecordTooLong(f"message {number} has more than {self._limit} bytes, but no packet can")
 
 
-_new: Callable[[type[Record], Any], Record] = tuple.__new__
+_new: Callable[[type[InputRecord], Any], InputRecord] = tuple.__new__
 
 
 class Template:

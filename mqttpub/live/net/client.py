@@ -13,7 +13,7 @@ from .target import Target
 from .transport import Transport
 
 
-class Client(PahoClient):
+class PahoConnection(PahoClient):
     """paho's client; every byte of its socket passes the tap.
 
     paho makes the socket and keeps the connection alive. Its CONNECT is replaced by that of the target,

@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Connack
 from ...spec.properties import BY_KEY, TOPIC_ALIAS, value_of
-from .outgoing import Message
+from .outgoing import Publication
 
 MOST_WRITERS = 1000
 """Writers with a Topic Alias that are remembered."""
@@ -26,7 +26,7 @@ class ServerLimits(NamedTuple):
         given = dict(connack.properties)
         return cls(**{key: given[BY_KEY[key].id] for key in cls._fields if BY_KEY[key].id in given})
 
-    def violation(self, message: Message) -> str:
+    def violation(self, message: Publication) -> str:
         """Return a sentence about the limit that a message exceeds; empty for none."""
         writer = message.writer
         if writer.qos > self.maximum_qos:
@@ -39,7 +39,7 @@ class ServerLimits(NamedTuple):
             return f"PUBLISH has {size_bytes} bytes, but the broker's Maximum Packet Size is {most} (MQTT5-3.2.2-15)"
         return self._alias_violation(message) if writer.packet.properties else ""
 
-    def _alias_violation(self, message: Message) -> str:
+    def _alias_violation(self, message: Publication) -> str:
         alias = value_of(message.writer.packet.properties, TOPIC_ALIAS, 0)
         if alias <= self.topic_alias_maximum:
             return ""

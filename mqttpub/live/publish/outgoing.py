@@ -16,7 +16,7 @@ REFUSAL = 0x80
 """The lowest Reason Code that refuses a message."""
 
 
-class Message(NamedTuple):
+class Publication(NamedTuple):
     """A message to publish."""
 
     writer: PublishWriter
@@ -27,7 +27,7 @@ class Message(NamedTuple):
     """Anything by which the caller recognizes the message."""
 
     @classmethod
-    def of(cls, packet: Publish, version: Version, token: Any = None) -> "Message":
+    def of(cls, packet: Publish, version: Version, token: Any = None) -> "Publication":
         """Return the message that a PUBLISH carries."""
         return cls(PublishWriter(packet, version), packet.payload, packet.packet_id, token)
 
@@ -35,7 +35,7 @@ class Message(NamedTuple):
 class NotSent(NamedTuple):
     """A message that goes beyond a limit of the broker, and was therefore not sent."""
 
-    message: Message
+    message: Publication
     reason: str
 
 
@@ -50,8 +50,8 @@ class OutgoingMessage:
         "reason_string", "recovered", "reported", "sendings", "sent_at_s", "sent_in", "token", "writer",
     )  # fmt: skip
 
-    def __init__(self, message: Message, packet_id: int | None, time_s: float) -> None:
-        self.message: Message | None = message
+    def __init__(self, message: Publication, packet_id: int | None, time_s: float) -> None:
+        self.message: Publication | None = message
         """The message to send again; None once it must not be sent again."""
         self.writer = message.writer
         self.payload_bytes = len(message.payload)

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 from ...common.words import counted
 from ...spec.versions import Version
-from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
+from ..failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, NotConnected, Refused
 from ..net.target import Target
 from ..session import ALL_SENT, Session
 from ..tap import Observer, buffering
 from .limits import AliasAssigner, ServerLimits
-from .outgoing import NAMES, Message, NotSent, OutgoingMessage
+from .outgoing import NAMES, NotSent, OutgoingMessage, Publication
 from .sender import Journal, Sender
 from .sources import Listed, MessageSource, PayloadBatch
 
@@ -93,7 +93,7 @@ class Publisher:
                 try:
                     yield from self._connection()
                     return
-                except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
+                except (ConnectionLost, NotConnected, ConnectionRefused, Refused) as failure:
                     self._pause_or_give_up(failure)
         finally:
             self.outcomes.extend(self.sender.take_ended())
@@ -226,7 +226,7 @@ class Publisher:
         if nothing_awaited and sender.open:
             session.restart_clock()
 
-    def _publish(self, message: Message, now_s: float) -> None:
+    def _publish(self, message: Publication, now_s: float) -> None:
         reason = "" if self.options.force else self._limits.violation(message)
         if reason:
             self.outcomes.append(NotSent(message, reason))
@@ -237,14 +237,18 @@ class Publisher:
     def _send_batches(self, session: Session, batch: Callable[[], PayloadBatch | None]) -> None:
         while self._has_room(session) and (taken := batch()):
             writer, payloads = taken
-            if payloads and not self.options.force and self._limits.violation(Message(writer, max(payloads, key=len))):
-                payloads = [payload for payload in payloads if self._is_allowed(Message(writer, payload))]
+            if (
+                payloads
+                and not self.options.force
+                and self._limits.violation(Publication(writer, max(payloads, key=len)))
+            ):
+                payloads = [payload for payload in payloads if self._is_allowed(Publication(writer, payload))]
             self.in_batches += len(payloads)
             if payloads:
                 self.sender.unconfirmed = True
                 session.send(writer.join(payloads), ALL_SENT)
 
-    def _is_allowed(self, message: Message) -> bool:
+    def _is_allowed(self, message: Publication) -> bool:
         reason = self._limits.violation(message)
         if reason:
             self.outcomes.append(NotSent(message, reason))
@@ -252,7 +256,7 @@ class Publisher:
 
     # between connections
 
-    def _pause_or_give_up(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> None:
+    def _pause_or_give_up(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> None:
         """Wait before the next attempt, or raise the failure when there is to be none."""
         code = getattr(failure, "code", None)
         limit = self.options.reconnects
@@ -268,12 +272,12 @@ class Publisher:
         time.sleep(pause_s)
         self.target = self.target.changed(clean_start=False)
 
-    def _final(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> Failure:
+    def _final(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> Failure:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""
         if not isinstance(failure, (NotConnected, ConnectionRefused)):
             return failure
         if any(each.sent_in for each in self.sender.open.values()):
-            return Lost(f"{failure}; {self.unfinished()}")
+            return ConnectionLost(f"{failure}; {self.unfinished()}")
         if isinstance(failure, NoConnack) and not (self.sender.writes or self.in_batches):
             return NoConnack(f"{failure}; {NOTHING_SENT}")
         return failure
@@ -283,7 +287,7 @@ def _is_permanent(failure: Failure) -> bool:
     """Whether another attempt must fail in the same way: a wrong certificate, something that is not installed."""
     cause = failure.__cause__
     if isinstance(failure, NoConnack):
-        return not isinstance(cause, Lost)
+        return not isinstance(cause, ConnectionLost)
     return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
 
 
@@ -293,7 +297,7 @@ def pause_before(attempt: int) -> float:
 
 
 def publish_all(
-    target: Target, messages: Iterable[Message], *, observer: Observer | None = None, **options: Any
+    target: Target, messages: Iterable[Publication], *, observer: Observer | None = None, **options: Any
 ) -> list[OutgoingMessage]:
     """Publish a few messages and return them as they ended; `options` are those of PublishOptions."""
     return Publisher(target, Listed(messages), PublishOptions(**options), observer=observer).run_all()

@@ -15,7 +15,7 @@ from ...spec.versions import Version
 from ..failures import OutOfOrder
 from ..receive import PACKET_NOT_FOUND
 from .durability import AckedUntilSafe
-from .outgoing import NAMES, PUBACK, PUBCOMP, PUBREC, REFUSAL, TRANSITIONS, Message, OutgoingMessage
+from .outgoing import NAMES, PUBACK, PUBCOMP, PUBREC, REFUSAL, TRANSITIONS, OutgoingMessage, Publication
 
 MOST_STRAYS = 1000
 """Stray acknowledgements that are remembered."""
@@ -104,7 +104,9 @@ class Sender:
 
     # what goes out
 
-    def publish(self, message: Message, time_s: float = 0.0, *, writer: PublishWriter | None = None) -> OutgoingMessage:
+    def publish(
+        self, message: Publication, time_s: float = 0.0, *, writer: PublishWriter | None = None
+    ) -> OutgoingMessage:
         """Put a PUBLISH into the output; `writer` writes it instead of the message's own, as with a Topic Alias."""
         packet_id = message.packet_id
         if packet_id is None and message.writer.qos:

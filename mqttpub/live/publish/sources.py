@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
-from .outgoing import Message
+from .outgoing import Publication
 
 if TYPE_CHECKING:
     from .outbox import Outbox
@@ -18,7 +18,7 @@ CHUNK_BYTES = 1 << 16
 """Bytes that are read at a time."""
 LARGE_CHUNK_BYTES = 1 << 18
 
-Parse = Callable[[bytes], tuple[list[Message], int]]
+Parse = Callable[[bytes], tuple[list[Publication], int]]
 """Turns bytes into messages and the offset after the last; it is called without bytes at the end."""
 
 
@@ -40,7 +40,7 @@ class MessageSource(Protocol):
     def descriptor(self) -> int | None:
         """A descriptor to wait for when `take` has nothing; None when waiting is never needed."""
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return up to `most` messages that are available at a moment of the monotonic clock."""
 
     def read(self) -> None:
@@ -53,16 +53,16 @@ class MessageSource(Protocol):
 class Ahead:
     """Messages of an iterable, taken as they are needed; true while there are more."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[Publication]) -> None:
         self._rest = iter(messages)
-        self._next: list[Message] = []
+        self._next: list[Publication] = []
 
     def __bool__(self) -> bool:
         if not self._next:
             self._next = list(islice(self._rest, 1))
         return bool(self._next)
 
-    def take(self, most: int) -> list[Message]:
+    def take(self, most: int) -> list[Publication]:
         """Return up to `most` messages."""
         taken, self._next = self._next[:most], self._next[most:]
         return taken + list(islice(self._rest, most - len(taken)))
@@ -73,7 +73,7 @@ class Listed:
 
     descriptor = None
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[Publication]) -> None:
         self._messages = Ahead(messages)
 
     @property
@@ -81,7 +81,7 @@ class Listed:
         """Whether all were taken."""
         return not self._messages
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the next messages."""
         return self._messages.take(most)
 
@@ -98,7 +98,7 @@ class Generated:
 
     descriptor = None
 
-    def __init__(self, message: Message, count: int | None, duration_s: float | None, rate: float | None) -> None:
+    def __init__(self, message: Publication, count: int | None, duration_s: float | None, rate: float | None) -> None:
         self.message, self._count, self._duration_s, self._rate = message, count, duration_s, rate
         self._began_s: float | None = None
         self._taken = 0
@@ -117,7 +117,7 @@ class Generated:
             return self._began_s is not None and time.monotonic() >= self._began_s + self._duration_s
         return self._taken >= (self._count or 0)
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return as many messages as the count and the rate allow."""
         if self._began_s is None:
             self._began_s = now_s
@@ -143,7 +143,7 @@ class Repeated:
 
     descriptor = None
 
-    def __init__(self, messages: Sequence[Message], count: int, delay_s: float) -> None:
+    def __init__(self, messages: Sequence[Publication], count: int, delay_s: float) -> None:
         self._messages = messages
         self._left = count * len(messages)
         self._delay_s = delay_s
@@ -155,9 +155,9 @@ class Repeated:
         """Whether all rounds were taken."""
         return self._left == 0
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the messages of the rounds that are due."""
-        taken: list[Message] = []
+        taken: list[Publication] = []
         while self._left and len(taken) < most and now_s >= self._due_s:
             at = self._number % len(self._messages)
             self._number += 1
@@ -183,13 +183,13 @@ class Streamed:
     """
 
     def __init__(
-        self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Message] = (),
+        self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
     ) -> None:  # fmt: skip
         self._fd = descriptor
         self._parse = parse
         self._outbox = outbox
         self._earlier = Ahead(earlier)
-        self._ready: deque[Message] = deque()
+        self._ready: deque[Publication] = deque()
         self._over = False
         status = os.fstat(descriptor)
         self._name = f"{status.st_dev}:{status.st_ino}"
@@ -214,7 +214,7 @@ class Streamed:
         """The descriptor to wait for; None for a file, which can always be read."""
         return None if self._file or self._over else self._fd
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return messages that are there; a file is read for them."""
         taken = self._earlier.take(most)
         wanted = most - len(taken)
@@ -242,7 +242,7 @@ class Streamed:
 class PayloadLines(Protocol):
     """Turns bytes into messages, one by one or as a batch."""
 
-    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+    def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
         """Return the messages that a chunk completes, and the offset after them."""
 
     def batch(self, chunk: bytes) -> PayloadBatch:
@@ -306,7 +306,7 @@ class Limited:
         """The descriptor of the source."""
         return self._source.descriptor
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has, within the rate."""
         allowed = min(most, self._rate.ready(now_s))
         taken = self._source.take(allowed, now_s) if allowed > 0 else []

@@ -20,7 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...live.net.target import Target
-from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
+from ...live.publish.outgoing import NotSent, OutgoingMessage, Publication
 from ...live.publish.publisher import Publisher, PublishOptions
 from ...spec.declare import Property
 from ...spec.packets import Publish
@@ -73,9 +73,9 @@ class RowSource:
         self._name = name
         self._count = 0
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now: float) -> list[Publication]:
         """Return the next messages."""
-        taken: list[Message] = []
+        taken: list[Publication] = []
         while len(taken) < most and not self.ended:
             row = next(self._rows, None)
             if row is None:
@@ -237,7 +237,7 @@ def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
         report.rows += 1
 
 
-def _topic(message: Message) -> str:
+def _topic(message: Publication) -> str:
     packet: Publish = message.writer.packet
     return packet.topic
 

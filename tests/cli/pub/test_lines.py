@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.pub.json_messages import BadLine, message_of
-from mqttpub.cli.pub.lines import LineReader, Rate, Record, RecordTooLong, Template
+from mqttpub.cli.pub.lines import InputRecord, LineReader, Rate, RecordTooLong, Template
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import BY_KEY
@@ -20,7 +20,7 @@ from mqttpub.spec.versions import Version
 DELIMITERS = (b"\n", b"\r\n", b"\0", b"aa", b"aba", b"--\n--")
 
 
-def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[Record]:
+def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[InputRecord]:
     """Return the records of chunks."""
     reader = LineReader(delimiter, **more)
     return [record for chunk in chunks for record in reader.feed(chunk)] + reader.finish()
@@ -45,7 +45,7 @@ def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[Rec
 )
 def test_records_of_a_stream(data: bytes, delimiter: bytes, expected: list[tuple[bytes, int, int]]) -> None:
     assert read([data], delimiter) == expected
-    assert all(isinstance(record, Record) for record in read([data], delimiter))
+    assert all(isinstance(record, InputRecord) for record in read([data], delimiter))
 
 
 @given(st.data(), st.sampled_from(DELIMITERS))

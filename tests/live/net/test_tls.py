@@ -16,7 +16,7 @@ from mqttpub.live.failures import NotConnected, Refused
 from mqttpub.live.net.dial import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Publish
@@ -139,7 +139,7 @@ def test_a_certificate_for_another_address_is_said_to_be_for_another(host: str, 
 def test_a_wrong_certificate_is_final(name: str, brokers: Broker) -> None:
     kind, tls, _ = REFUSED_TLS[name]
     said: list[str] = []
-    message = Message.of(Publish(topic="way"), Version.V5)
+    message = Publication.of(Publish(topic="way"), Version.V5)
     target = to(brokers, kind, Transport(tls=tls(brokers)))
     made = Publisher(target, Listed([message]), PublishOptions(timeout_s=5.0, reconnects=None), remark=said.append)
     with pytest.raises(NotConnected):

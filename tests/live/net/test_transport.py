@@ -13,7 +13,7 @@ from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, PeerFault
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import publish_all
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
@@ -49,7 +49,7 @@ def test_an_older_version_ends_cleanly(
 ) -> None:
     monkeypatch.setattr(session, "LINGER_S", 60.0)
     target = WAYS[name](brokers)._replace(version=version).changed(client_id="test")
-    message = Message.of(Publish(topic="older", payload=b"x"), version)
+    message = Publication.of(Publish(topic="older", payload=b"x"), version)
     began_s = time.monotonic()
     assert len(publish_all(target, [message], timeout_s=60)) == 1
     assert time.monotonic() - began_s < 30, "the broker's close ends the wait, not the clock"
@@ -58,7 +58,7 @@ def test_an_older_version_ends_cleanly(
 @pytest.mark.broker
 def test_many_messages_arrive_over_wss(brokers: Broker) -> None:
     target = WAYS["WSS"](brokers).changed(client_id="many")
-    messages = [Message.of(Publish(topic="many", qos=2, payload=bytes(1000)), target.version) for _ in range(2000)]
+    messages = [Publication.of(Publish(topic="many", qos=2, payload=bytes(1000)), target.version) for _ in range(2000)]
     exchanges = publish_all(target, messages, timeout_s=TIMEOUT)
     assert len(exchanges) == 2000
     assert not any(exchange.refused for exchange in exchanges)

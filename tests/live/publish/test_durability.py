@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from mqttpub.codec.decode import decode_packet
-from mqttpub.live.failures import Lost
+from mqttpub.live.failures import ConnectionLost
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.outbox import Outbox
-from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Connect, Publish
@@ -23,7 +23,7 @@ AGAIN = PublishOptions(timeout_s=5, reconnects=3)
 
 def run(port: int, outbox: Outbox, *payloads: bytes, qos: int, options: PublishOptions = AGAIN) -> list[Any]:
     target = Target("127.0.0.1", port, V5, Connect(client_id="me", clean_start=False))
-    kept = outbox.add([Message.of(Publish(topic="a", qos=qos, payload=each), V5) for each in payloads])
+    kept = outbox.add([Publication.of(Publish(topic="a", qos=qos, payload=each), V5) for each in payloads])
     return Publisher(target, Listed(kept), options, journal=outbox).run_all()
 
 
@@ -109,7 +109,7 @@ def test_a_refused_message_does_not_go_again(outbox: Outbox) -> None:
 
 def test_without_reconnect_the_outbox_keeps_it_for_the_next_run(outbox: Outbox) -> None:
     seen: list[str] = []
-    with scripted_many([then(seen, "40 02 00 01", "")]) as port, pytest.raises(Lost, match="before PINGRESP"):
+    with scripted_many([then(seen, "40 02 00 01", "")]) as port, pytest.raises(ConnectionLost, match="before PINGRESP"):
         run(port, outbox, b"x", qos=1, options=PublishOptions(timeout_s=5))
     assert [(each.packet_id, each.awaits) for each in outbox.outgoing(V5)] == [(1, 4)]
 
@@ -117,7 +117,10 @@ def test_without_reconnect_the_outbox_keeps_it_for_the_next_run(outbox: Outbox) 
 def test_an_answer_to_a_later_message_does_without_pingreq_for_those_before_it(outbox: Outbox) -> None:
     seen: list[str] = []
     window = "20 06 00 00 03 21 00 01"
-    with scripted_many([then(seen, "40 02 00 01", "40 02 00 02", "", connack=window)]) as port, pytest.raises(Lost):
+    with (
+        scripted_many([then(seen, "40 02 00 01", "40 02 00 02", "", connack=window)]) as port,
+        pytest.raises(ConnectionLost),
+    ):
         run(port, outbox, b"x", b"y", qos=1, options=PublishOptions(timeout_s=5))
     assert seen == ["PUBLISH 1 x", "PUBLISH 2 y", "PINGREQ"]
     assert [each.packet_id for each in outbox.outgoing(V5)] == [2]
@@ -125,7 +128,7 @@ def test_an_answer_to_a_later_message_does_without_pingreq_for_those_before_it(o
 
 def test_an_answer_to_a_message_of_the_same_write_shows_nothing(outbox: Outbox) -> None:
     seen: list[str] = []
-    with scripted_many([then(seen, "40 02 00 01", "40 02 00 02", "")]) as port, pytest.raises(Lost):
+    with scripted_many([then(seen, "40 02 00 01", "40 02 00 02", "")]) as port, pytest.raises(ConnectionLost):
         run(port, outbox, b"x", b"y", qos=1, options=PublishOptions(timeout_s=5))
     assert seen == ["PUBLISH 1 x", "PUBLISH 2 y", "PINGREQ"]
     assert [each.packet_id for each in outbox.outgoing(V5)] == [1, 2]
@@ -134,7 +137,7 @@ def test_an_answer_to_a_message_of_the_same_write_shows_nothing(outbox: Outbox) 
 def test_a_message_whose_packet_identifier_is_another_ones_by_now_does_not_go_again(outbox: Outbox) -> None:
     seen: list[str] = []
     first = then(seen, "40 02 00 07", "")
-    messages = [Message.of(Publish(topic="a", qos=1, packet_id=7, payload=each), V5) for each in (b"x", b"y")]
+    messages = [Publication.of(Publish(topic="a", qos=1, packet_id=7, payload=each), V5) for each in (b"x", b"y")]
     with scripted_many([first, then(seen, "40 02 00 07", "d0 00", "")]) as port:
         target = Target("127.0.0.1", port, V5, Connect(client_id="me", clean_start=False))
         done = Publisher(target, Listed(outbox.add(messages)), AGAIN._replace(window=1), journal=outbox).run_all()

@@ -12,19 +12,19 @@ import pytest
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.publish.outbox import Outbox, OutboxError
-from mqttpub.live.publish.outgoing import PUBACK, PUBCOMP, PUBREC, Message, OutgoingMessage
+from mqttpub.live.publish.outgoing import PUBACK, PUBCOMP, PUBREC, OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 
 V5 = Version.V5
 
 
-def messages(*payloads: bytes | int, qos: int = 1) -> list[Message]:
+def messages(*payloads: bytes | int, qos: int = 1) -> list[Publication]:
     writer = PublishWriter(Publish(topic="a", qos=qos), V5)
-    return [Message(writer, payload if isinstance(payload, bytes) else b"%d" % payload) for payload in payloads]
+    return [Publication(writer, payload if isinstance(payload, bytes) else b"%d" % payload) for payload in payloads]
 
 
-def begin(message: Message, packet_id: int) -> OutgoingMessage:
+def begin(message: Publication, packet_id: int) -> OutgoingMessage:
     return OutgoingMessage(message, packet_id, 0.0)
 
 

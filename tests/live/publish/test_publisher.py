@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
+from mqttpub.live.failures import ConnectionLost, ConnectionRefused, Failure, NotConnected, Refused, Unanswered
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.limits import ServerLimits
-from mqttpub.live.publish.outgoing import Message, NotSent, OutgoingMessage
+from mqttpub.live.publish.outgoing import NotSent, OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sources import Ahead, Listed
 from mqttpub.spec.declare import Property
@@ -24,7 +24,7 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     packets = [Publish(topic="a", qos=qos, payload=b"%d" % number) for number in range(count)]
     said: list[str] = []
     made = Publisher(
-        target, Listed(Message.of(packet, V5, number) for number, packet in enumerate(packets)),
+        target, Listed(Publication.of(packet, V5, number) for number, packet in enumerate(packets)),
         PublishOptions(**{"timeout_s": 2.0, **options}), remark=said.append,
     )  # fmt: skip
     made.said = said  # type: ignore[attr-defined]
@@ -32,7 +32,7 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
 
 
 def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
-    every = [Message.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
+    every = [Publication.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
     taken: list[Any] = []
     ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
     assert not taken
@@ -78,7 +78,10 @@ def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
 
 
 def test_without_reconnect_a_loss_ends_the_run() -> None:
-    with scripted_many([drop(after=1)]) as port, pytest.raises(Lost, match="closed the connection before PUBACK"):
+    with (
+        scripted_many([drop(after=1)]) as port,
+        pytest.raises(ConnectionLost, match="closed the connection before PUBACK"),
+    ):
         publisher(port, 1).run_all()
 
 
@@ -166,7 +169,7 @@ def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> 
     seen: list[bytes] = []
     with scripted_many([serve(seen, connack=connack)]) as port:
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        made = Publisher(target, Listed([Message.of(packet, V5)]), PublishOptions(timeout_s=2.0))
+        made = Publisher(target, Listed([Publication.of(packet, V5)]), PublishOptions(timeout_s=2.0))
         assert len(made.run_all()) == 1
     assert [each[0] >> 4 for each in seen] == [1, 3, 14]
 
@@ -182,7 +185,7 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
         seen: list[bytes] = []
         with scripted_many([serve(seen, connack=connack)]) as port:
             made = Publisher(
-                Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Message.of(packet, V5)]),
+                Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Publication.of(packet, V5)]),
                 PublishOptions(timeout_s=2.0, force=force),
             )  # fmt: skip
             made.run_all()
@@ -208,7 +211,7 @@ def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
     with scripted_many([serve(seen, connack="20 06 00 00 03 22 00 01")]) as port:
         packets = [Publish(topic=topic) for topic in ("a", "b", "a", "b")]
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        source = Listed(Message.of(packet, V5) for packet in packets)
+        source = Listed(Publication.of(packet, V5) for packet in packets)
         Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True)).run_all()
     flow = [packet.hex() for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["3007000161" + "03230001", "300400016200", "30060000" + "03230001", "300400016200"]
@@ -221,7 +224,7 @@ def test_aliases_are_set_anew_on_each_connection() -> None:
         [drop(after=2, connack=connack, answers=("40 02 00 01",)), serve(seen, connack=connack)]
     ) as port:
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        source = Listed(Message.of(Publish(topic="a", qos=1), V5) for _ in range(3))
+        source = Listed(Publication.of(Publish(topic="a", qos=1), V5) for _ in range(3))
         Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True, reconnects=1, window=1)).run_all()
     flow = [packet.hex(" ") for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
@@ -243,7 +246,7 @@ def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doub
         "0x87 Not authorized": refuse,
     }
     for said, end in ends.items():
-        with scripted_many([drop(after=1), end]) as port, pytest.raises(Lost) as caught:
+        with scripted_many([drop(after=1), end]) as port, pytest.raises(ConnectionLost) as caught:
             publisher(port, 1, reconnects=1).run_all()
         assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
 

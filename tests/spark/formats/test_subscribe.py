@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Message
+from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spark import register
@@ -45,11 +45,11 @@ def until(condition: Callable[[], Any], what: str, seconds: float = WITHIN) -> A
 class Paced(Listed):
     """Hands out messages no faster than so many a second."""
 
-    def __init__(self, made: list[Message], rate: int) -> None:
+    def __init__(self, made: list[Publication], rate: int) -> None:
         super().__init__(made)
         self._rate, self._taken, self._began = rate, 0, time.monotonic()
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now: float) -> list[Publication]:
         allowed = int((now - self._began) * self._rate) - self._taken
         taken = super().take(min(most, allowed), now) if allowed > 0 else []
         self._taken += len(taken)
