@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from ..codec.stream import MAX_PACKET, Connection, Frame, LostSync
+from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .shield import SHIELD
 
@@ -75,7 +75,7 @@ class Tap:
         self._connect = connect
         self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
-        self._cut = Connection(version)
+        self._cut = ConnectionStreams(version)
         self._for_paho = bytearray()
         self._out = bytearray()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.stream import Connection, Frame, LostSync, Stream
+from mqttpub.codec.stream import ConnectionStreams, Frame, LostSync, Stream
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.versions import Direction, Version
@@ -268,8 +268,8 @@ def test_a_caller_that_stops_early_loses_nothing(sent: list[bytes], cuts: list[i
 @given(data=st.data())
 def test_both_directions_have_the_version_that_connect_told(version: Version, data: st.DataObject) -> None:
     sent = data.draw(conversations(version))
-    assert Connection().version is None
-    connection = Connection()
+    assert ConnectionStreams().version is None
+    connection = ConnectionStreams()
     for direction, packet in sent:
         (frame,) = connection.feed(direction, encode(packet, version))
         assert frame.direction is direction
@@ -282,7 +282,7 @@ def test_both_directions_have_the_version_that_connect_told(version: Version, da
 @laws
 @given(st.lists(st.tuples(directions, st.binary(max_size=30)), max_size=8))
 def test_any_bytes_end_in_frames_and_what_is_pending(chunks: list[tuple[Direction, bytes]]) -> None:
-    connection = Connection(Version.V5)
+    connection = ConnectionStreams(Version.V5)
     came = dict.fromkeys(Direction, b"")
     yielded = dict.fromkeys(Direction, b"")
     for direction, chunk in chunks:

@@ -9,7 +9,7 @@ import pytest
 from mqttpub.cli.inspect.findings import OutputOptions
 from mqttpub.cli.main import main
 from mqttpub.cli.pub.watch import Watch
-from mqttpub.codec.stream import Connection
+from mqttpub.codec.stream import ConnectionStreams
 from mqttpub.spec.versions import Direction, Version
 from tests.fakes import Peer, scripted, scripted_many
 
@@ -152,7 +152,7 @@ SECOND = 1_700_000_000.0
 
 def watched(*frames: tuple[float, Direction, str]) -> Watch:
     """Return a watch by which packets passed, with their seconds, behind CONNECT and CONNACK."""
-    watch, stream = Watch(Version.V5, OutputOptions()), Connection(Version.V5)
+    watch, stream = Watch(Version.V5, OutputOptions()), ConnectionStreams(Version.V5)
     opening = [(0.0, C, "10 0e 00 04 4d 51 54 54 05 02 00 00 00 00 01 61"), (0.0, S, RIGHT)]
     for seconds, direction, data in [*opening, *frames]:
         for frame in stream.feed(direction, bytes.fromhex(data)):

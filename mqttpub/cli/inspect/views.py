@@ -339,10 +339,10 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...traffic.clients import display_name
     from ...traffic.context import PacketInContext
     from ...traffic.events import Closed, GapSeen
-    from ...view.page.page import Page
+    from ...view.page.page import PageWriter
 
     with replacing(options.path) as out:
-        page = Page(out, options.title, secrets=options.secrets, file_of=options.file_of)
+        page = PageWriter(out, options.title, secrets=options.secrets, file_of=options.file_of)
         for known in events:
             if isinstance(known, PacketInContext):
                 event, _, topic, client, _ = known

@@ -155,7 +155,7 @@ def _table() -> dict[str, StateClass]:
                 "skipped"
             )),
             ("traffic/closings", closings.Closings, "_half"),
-            ("lint/subscriptions", subscriptions.Subscriptions, "_exact _filters _matches _room _wild full"),
+            ("lint/subscriptions", subscriptions.ClientSubscriptions, "_exact _filters _matches _room _wild full"),
             ("lint/publish-history", published.PublishHistory, "last retained sent"),
             ("lint/identifier-in-use", lint_state.IdentifierInUse, (
                 "awaits content_hash filter_count filters interval_ns number pubrec_number pubrec_repeats qos "

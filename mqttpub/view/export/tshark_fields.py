@@ -176,15 +176,15 @@ def shown(decoded: Decoded, *, secrets: bool = False) -> tuple[Shown, ...]:
     Where tshark has no field, bytes have a field without a name. Binary properties are bytes here, where tshark shows
     text up to the first zero byte. Topics are those in the packet, even if empty.
     """
-    return tuple(_Reader(decoded, secrets).fields())
+    return tuple(_FieldReader(decoded, secrets).fields())
 
 
 def octets(decoded: Decoded, *, secrets: bool = False) -> str:
     """Return all bytes of a packet in hex, with two asterisks for each secret byte unless `secrets`."""
-    return _Reader(decoded, secrets).hex(Span(0, len(decoded.data)))
+    return _FieldReader(decoded, secrets).hex(Span(0, len(decoded.data)))
 
 
-class _Reader:
+class _FieldReader:
     def __init__(self, decoded: Decoded, secrets: bool) -> None:
         self.decoded = decoded
         self.data = decoded.data

@@ -20,7 +20,7 @@ from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
 from ...wire.cursor import Span
 from ..packet.dump import headline
 from ..packet.masking import clipped
-from ..packet.outline import Entry, Outline
+from ..packet.outline import Outline, OutlineEntry
 from ..traffic.facts import preview
 
 SCRIPTS = ("text", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
@@ -36,7 +36,7 @@ _NAMES = {"client_id", "filter", "filters"}
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
 
 
-class Page:
+class PageWriter:
     """Writes the page row by row; its memory does not grow with the number of rows.
 
     `file_of` returns the name of the file of a connection, if there are several files. Secrets are asterisks unless
@@ -52,7 +52,7 @@ class Page:
         self.secrets = secrets
         self.limit = limit
         self.file_of = file_of
-        self.block = _Block(file_of)
+        self.block = _PageBlock(file_of)
         self.statements: set[str] = set()
         out.write(_opening(title))
 
@@ -120,7 +120,7 @@ class Page:
     def _flush(self) -> None:
         if self.block.kinds:
             self.out.write(f'<script type="application/json" class="block">{self.block.text()}</script>\n')
-            self.block = _Block(self.file_of)
+            self.block = _PageBlock(self.file_of)
 
 
 class _Traits(NamedTuple):
@@ -162,7 +162,7 @@ def _payload(decoded: Decoded) -> Span | None:
     return None
 
 
-class _Block:
+class _PageBlock:
     """Rows as columns, written as two lines: the columns of the list, then bytes and fields."""
 
     def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
@@ -258,7 +258,7 @@ class _Block:
         texts = [self.number(remark(text)) for text in (message, statement, path)]
         self.findings.append([len(self.kinds) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
 
-    def shape(self, entries: Iterable[Entry]) -> tuple[int, list[int], list[int]]:
+    def shape(self, entries: Iterable[OutlineEntry]) -> tuple[int, list[int], list[int]]:
         """Return the number of a field layout, which packets with the same fields, lengths and texts share."""
         shape, lengths, texts, values = [], [], [], self.values
         for entry in entries:
@@ -295,7 +295,7 @@ class _Block:
         return f"{_json(columns)}\n{_json(rest)}"
 
 
-def _styles(entry: Entry) -> str:
+def _styles(entry: OutlineEntry) -> str:
     """Return the styles of the parts of an entry, each with an asterisk after it if it is masked."""
     return " ".join([f"{part.style}*" if part.masked else part.style for part in entry.parts])
 

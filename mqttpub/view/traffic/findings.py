@@ -15,7 +15,7 @@ from ..packet.dump import Sheet, headline
 from ..packet.layout import Columns
 from ..packet.marks import sentence
 from ..packet.masking import clipped, hidden
-from ..packet.outline import Entry, Outline
+from ..packet.outline import Outline, OutlineEntry
 from ..terminal.cells import Line, wrap
 from .statements import explanation
 
@@ -118,7 +118,7 @@ def excerpt(decoded: Decoded, *, width: int = 80, full: bool = False, secrets: b
 class _Excerpt(Sheet):
     """Only the rows that have findings."""
 
-    def concerns(self, entry: Entry) -> bool:
+    def concerns(self, entry: OutlineEntry) -> bool:
         """Whether a finding belongs below an entry, or below an entry for bits of the same byte."""
         stop = entry.start + 1 if entry.mask else entry.stop
         anchors = self.marks.within(entry.start, stop)
@@ -127,7 +127,7 @@ class _Excerpt(Sheet):
         found = (each.mask for anchor in anchors for each in self.marks.places[anchor])
         return any(mask & entry.mask and not mask & entry.later for mask in found)
 
-    def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
+    def rows(self, entry: OutlineEntry) -> Iterator[tuple[int, int]]:
         """Yield the first row and the rows with findings, each as its first byte and the byte after its last."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
         shown = start

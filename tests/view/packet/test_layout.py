@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.view.packet.layout import Columns, bit_row, byte_row, detail, padded
-from mqttpub.view.packet.outline import Entry, Part
+from mqttpub.view.packet.outline import ByteRun, OutlineEntry
 from mqttpub.view.packet.values import NOTHING, About
 from mqttpub.view.terminal.cells import Line, measure
 
@@ -36,7 +36,11 @@ def test_columns(width: int, length: int, per_row: int, digits: int, ascii: bool
 
 
 def test_labels_that_are_too_long_do_not_move_the_others() -> None:
-    entries = [Entry("Short", "label", 1), Entry("x" * 20, "label", 0), Entry("y" * 17, "label", 1)]
+    entries = [
+        OutlineEntry("Short", "label", 1),
+        OutlineEntry("x" * 20, "label", 0),
+        OutlineEntry("y" * 17, "label", 1),
+    ]
     assert AT_80.labelled(entries).label == 19
     assert AT_80.labelled(entries[:2]).label == 7
     assert AT_80.labelled([]).label == 0
@@ -45,7 +49,7 @@ def test_labels_that_are_too_long_do_not_move_the_others() -> None:
 def laid_out(label: str, about: About, depth: int = 0, width: int = 80) -> list[str]:
     """Return the rows of the field column, with labels of up to 16 cells."""
     columns = Columns.fitting(width, 100)._replace(label=16)
-    lines = detail(Entry(label, "label", depth, about), columns)
+    lines = detail(OutlineEntry(label, "label", depth, about), columns)
     assert all(measure(line) <= columns.detail for line in lines)
     return [text(line) for line in lines]
 
@@ -95,7 +99,7 @@ def test_deep_indentation_leaves_half_the_column() -> None:
 
 def test_byte_row() -> None:
     data = b"\x08\x00\x03\x00ab\xff\x80"
-    parts = [Part(0, 1, "property"), Part(1, 3, "length"), Part(3, 8, "text")]
+    parts = [ByteRun(0, 1, "property"), ByteRun(1, 3, "length"), ByteRun(3, 8, "text")]
     row = byte_row(data, parts, 0, 8, AT_80)
     assert text(row) == "0000  08 00 03 00 61 62 ff 80  ....ab.."
     assert [style for shown, style in row if shown.strip()] == ["offset", "property", "length", "text", "ascii", "text"]
@@ -104,7 +108,7 @@ def test_byte_row() -> None:
 
 
 def test_masked_bytes() -> None:
-    row = byte_row(b"\x00\x02ab", [Part(0, 2, "length"), Part(2, 4, "secret", masked=True)], 0, 4, AT_80)
+    row = byte_row(b"\x00\x02ab", [ByteRun(0, 2, "length"), ByteRun(2, 4, "secret", masked=True)], 0, 4, AT_80)
     assert text(row) == "0000  00 02 ** **              ..**"
 
 

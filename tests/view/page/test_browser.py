@@ -15,7 +15,7 @@ from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubr
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, GapSeen, Remark
 from mqttpub.view.page import page
-from mqttpub.view.page.page import Page
+from mqttpub.view.page.page import PageWriter
 from tests.browser import browser as browser
 from tests.view.page.test_page import HOSTILE, seen, sent
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
@@ -48,7 +48,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a page with 100,000 packets, every thousandth of them broken."""
     path = tmp_path_factory.mktemp("page") / "large.html"
     with path.open("w", encoding="ascii") as out:
-        page = Page(out, "large")
+        page = PageWriter(out, "large")
         packets = [
             sent(encode(Publish(topic=f"plant/{n}/temperature", qos=1, packet_id=n + 1, payload=b"21.5"), Version.V5))
             for n in range(999)
@@ -63,7 +63,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _small(out: TextIO) -> None:
-    page = Page(out, "small <b>capture</b>")
+    page = PageWriter(out, "small <b>capture</b>")
     ends = [Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883"), Endpoints(2, "10.0.0.21:50001", "10.0.0.2:1883")]
     moments = iter(range(10**18, 10**18 + 10**9, 1_250_000))
 

@@ -21,7 +21,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.masking import hidden
-from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, Page, _asset
+from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, PageWriter, _asset
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
 
 ENDS = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
@@ -43,7 +43,7 @@ def sent(data: bytes, version: Version = Version.V5, direction: Direction | None
 def written(*packets: Decoded, title: str = "capture", secrets: bool = False, limit: int = 65_536) -> str:
     """Return a page of packets."""
     out = io.StringIO()
-    page = Page(out, title, secrets=secrets, limit=limit)
+    page = PageWriter(out, title, secrets=secrets, limit=limit)
     for each in packets:
         page.packet(seen(each), each)
     page.close()
@@ -150,7 +150,7 @@ def hostile() -> Decoded:
 
 def test_hostile_text_adds_no_element() -> None:
     calm, wild = written(of(Puback(packet_id=1)), title="t"), io.StringIO()
-    page = Page(wild, HOSTILE)
+    page = PageWriter(wild, HOSTILE)
     page.packet(seen(hostile()), hostile(), client=HOSTILE, topic=HOSTILE, summary=HOSTILE)
     page.close()
     assert [tag for tag, *_ in Parsed(wild.getvalue()).elements] == [tag for tag, *_ in Parsed(calm).elements]
@@ -160,7 +160,7 @@ def test_hostile_text_adds_no_element() -> None:
 
 def test_gaps_remarks_and_endpoint_names_add_no_element() -> None:
     out = io.StringIO()
-    page = Page(out, "t", secrets=True)
+    page = PageWriter(out, "t", secrets=True)
     ends = Endpoints(1, HOSTILE, HOSTILE)
     page.gap(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True), client=HOSTILE)
     page.remark(Remark(ends, 1, 1, None, HOSTILE), client=HOSTILE)
@@ -197,7 +197,7 @@ def test_secrets_are_there_when_they_are_asked_for() -> None:
 def test_bytes_of_a_gap_are_hidden_and_counted() -> None:
     for secrets in (False, True):
         out = io.StringIO()
-        page = Page(out, "t", secrets=secrets)
+        page = PageWriter(out, "t", secrets=secrets)
         page.gap(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
         page.close()
         _, rest = details(out.getvalue())
@@ -279,7 +279,7 @@ def test_the_list_distinguishes_packets() -> None:
 
 def test_times_keep_their_nanoseconds() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     for time in (None, 1_767_225_600_000_000_001, 1_767_225_600_000_000_003, None, 1_767_225_599_999_999_999):
         page.packet(seen(publish(b""), time=time), publish(b""))
     page.close()
@@ -290,7 +290,7 @@ def test_times_keep_their_nanoseconds() -> None:
 
 def test_other_rows_have_their_place_in_the_list() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     page.packet(seen(publish(b"")), publish(b""), topic="a/b", client="one")
     page.gap(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
     page.gap(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
@@ -310,7 +310,7 @@ def test_other_rows_have_their_place_in_the_list() -> None:
 
 def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
     out = io.StringIO()
-    page = Page(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
+    page = PageWriter(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
     for number in (1, 2):
         page.packet(seen(publish(b""), ends=ENDS._replace(number=number)), publish(b""))
     page.close()
@@ -354,7 +354,7 @@ def test_every_kind_of_packet_and_all_broken_ones_go_in() -> None:
 
 def test_rows_are_written_as_they_come() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     small = of(Puback(packet_id=1))
     for _ in range(2 * BLOCK_ROWS + 1):
         page.packet(seen(small), small)
@@ -365,7 +365,7 @@ def test_rows_are_written_as_they_come() -> None:
 
 def test_large_packets_are_written_early() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     large = publish(bytes(300_000))
     for _ in range(40):
         page.packet(seen(large), large)
