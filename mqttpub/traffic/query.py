@@ -74,6 +74,11 @@ class PacketFilter:
         self.text = text
         self._groups = groups
 
+    @property
+    def terms(self) -> int:
+        """Number of terms that must all be true; terms separated by `,` count as one."""
+        return len(self._groups)
+
     @classmethod
     def parse(cls, text: str) -> "PacketFilter":
         """Return the filter for a text; raises ValueError, which says at which character the text is wrong."""
@@ -155,14 +160,18 @@ def _term(words: _Words) -> Test:
 
 def _bare(word: str, place: int) -> Test:
     if word not in _FLAGS:
-        raise wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
+        raise _not_a_term(word, place)
     return _FLAGS[word]
+
+
+def _not_a_term(word: str, place: int) -> ValueError:
+    return wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
 
 
 def _valued(word: str, place: int, words: _Words) -> Test:
     key = word[: word.index("=")]
     if key not in _TERMS:
-        raise wrong(place, f"{key!r} is not a term ({', '.join(_TERMS)})")
+        raise _not_a_term(f"{key}=", place)
     values = [(word[len(key) + 1 :], place + len(key) + 1)]
     while words.next == "," and _is_value(words):
         words.take()

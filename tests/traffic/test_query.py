@@ -131,7 +131,8 @@ def test_quotation_marks_keep_a_value_together() -> None:
     ("text", "message"),
     [
         ("type=PUBLSH", "character 6: 'PUBLSH' is not a packet type (CONNECT, "),
-        ("qos=1 typ=PUBLISH", "character 7: 'typ' is not a term (type, topic, "),
+        ("qos=1 typ=PUBLISH", "character 7: 'typ=' is not a term (type=, topic=, "),
+        ("typ=PUBLISH", "severity=, record=, dup, retain, finding)"),
         ("qos=1 dupe", "character 7: 'dupe' is not a term (type=, "),
         ("payload=", "character 9: '' is not a payload (text, or hex: and two digits for each byte)"),
         ("payload=hex:0f0", "character 9: 'hex:0f0' is not a payload"),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from string import hexdigits
 from typing import NamedTuple
 
 from ...codec.framing import frame_length
@@ -27,6 +28,8 @@ _HEX = r"(?:0[xX][0-9A-Fa-f]{1,2}(?:_?u8)?|\\x[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2})"
 _BYTES = re.compile(rf"(?<![\w.]){_HEX}(?:{_GAP}{_HEX})+(?![\w.]|{_GAP}?\.\.)")
 _JOINED = re.compile(r"(?<![\w.])(?:0[xX])?((?:[0-9A-Fa-f]{2}){2,})(?![\w.])")
 _NUMBERS = re.compile(rf"(?<![\w.])[0-9A-Fa-f]{{1,3}}(?:{_GAP}[0-9A-Fa-f]{{1,3}})+(?![\w.])")
+_PAIR = re.compile(r"(?:[ \t]|[ \t]*[,:;-][ \t]*)([^\W_]{2})(?!\w)")
+"""Two characters that follow a run of bytes as one more byte would."""
 _END = re.compile(r"[\s\]})\"'.]*+$|\s{2}")
 _ONE = re.compile(r"(?:0[xX]|\\x)?([0-9A-Fa-f]{1,2})(?:_?u8)?")
 _LEFT_OUT = re.compile(r"\.\.|\u2026")
@@ -69,6 +72,10 @@ class Log:
         self.swapped = False
         """Whether a server wrote the log."""
         self.marked = False
+        self.cut = 0
+        """Lines with more bytes after those that were read."""
+        self.first_cut = 0
+        """The number of the first such line, counted from 1."""
         self.frames = 0
         """Dumps of Ethernet frames."""
 
@@ -82,6 +89,8 @@ class Log:
         passed = [line for at, line in enumerate(lines) if at not in used and line.text.strip()]
         if not entries or (passed and not any(_WORD.search(line.text) for line in lines)):
             return []
+        for entry in entries:
+            self._check_rest(entry)
         self._turn(entries)
         self.taken += len(used)
         self.pass_over(passed)
@@ -97,6 +106,21 @@ class Log:
     def is_talk(self, lines: Sequence[TextSpan]) -> bool:
         """Whether each line has words, so that none of them is mistyped hex."""
         return all(_WORD.search(line.text) for line in lines if line.text.strip())
+
+    def _check_rest(self, entry: LogEntry) -> None:
+        """Count a line with bytes after those that were read; raises BadText if a mistyped byte separates them."""
+        text = _bare(entry.line.text)
+        for found in _BYTES.finditer(text):
+            if _bytes(found[0]) != entry.data:
+                continue
+            pair = _PAIR.match(text, found.end()) if not text[: found.start()].strip() else None
+            for at in range(*pair.span(1)) if pair else ():
+                if text[at] not in hexdigits:
+                    raise entry.line.error(at, f"'{text[at]}' is not a hex digit")
+            if _BYTES.search(text, found.end()):
+                self.first_cut = self.first_cut or entry.line.source.line(entry.line.start)
+                self.cut += 1
+            return
 
     def pass_over(self, lines: Sequence[TextSpan]) -> None:
         """Count lines without bytes."""
@@ -118,6 +142,10 @@ class Log:
         lines = f"bytes were read from {counted(self.taken, 'line')} of a log"
         passed = f", {counted(self.passed, 'line')} skipped (the first is line {self.first})"
         yield lines + (passed if self.passed else "")
+        if self.cut:
+            lines = counted(self.cut, "line has", "lines have")
+            skipped = f"they were skipped (the first is line {self.first_cut})"
+            yield f"{lines} more bytes after those that were read; {skipped}"
         if self.marked:
             end = "server" if self.swapped else "client"
             yield f"the log is read as one written by a {end}: TX, send, write and -> mean sent by the {end}"

@@ -11,7 +11,7 @@ from ...spec.properties import WILL, PropertyRow, of_packet
 from ...spec.versions import Version
 from ...wire.types import BYTE, WireType
 from .base import Flag
-from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS
+from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS, NumberType
 
 PREFIXES = {"PUBLISH": "", "CONNECT": "connect_", WILL: "will_", "DISCONNECT": "disconnect_"}
 """Prefixes of the flags, in a command that builds all of these packets."""
@@ -76,7 +76,7 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     name = dashed(key)
     aliases = {camel_case(key), *MORE_NAMES.get(key, ())} - {name}
     special = SPECIAL_TYPES | (WORDS_OF_SESSIONS if session else {})
-    given: dict[str, Any] = {"type": special.get(row.key) or PROPERTY_TYPES[row.type]}
+    given: dict[str, Any] = {"type": special.get(row.key) or _type(row)}
     if row.type is BYTE:
         given |= {"is_flag": False, "flag_value": "1"}
     if row.repeatable:
@@ -84,6 +84,16 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     return Flag(
         [*SHORT_NAMES.get(key, ()), name, key], aliases=sorted(aliases), help=_help(key, row, given["type"]), **given
     )
+
+
+def _type(row: PropertyRow) -> Any:
+    if (top := TOPS.get(row.type)) and _is_not_zero(row):
+        return NumberType(0, top, least=1)
+    return PROPERTY_TYPES[row.type]
+
+
+def _is_not_zero(row: PropertyRow) -> bool:
+    return any(isinstance(limit, NonZero) for limit in row.limits)
 
 
 def _help(key: str, row: PropertyRow, type: Any) -> str:
@@ -95,7 +105,7 @@ def _range(row: PropertyRow, type: Any) -> str:
     top = TOPS.get(row.type)
     if top is None:
         return ""
-    low = int(any(isinstance(limit, NonZero) for limit in row.limits))
+    low = int(_is_not_zero(row))
     unit = f" {row.unit}" if row.unit else ""
     word = next((f" or {word}" for word in ("never", "auto") if word in getattr(type, "words", {})), "")
     return f"{low} {'to' if top > 1 else 'or'} {top}{unit}{word}, "

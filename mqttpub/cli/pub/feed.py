@@ -42,6 +42,8 @@ def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: 
     outbox = None
     if bulk.outbox is not None:
         outbox, target = _outbox(bulk.outbox, request, target, report, stack)
+        if any(not packet.qos for packet in request.packets) and bulk.kind != "jsonl":
+            report.warn("--outbox keeps a QoS 0 message only until it is sent, because nothing acknowledges it")
     if outbox or bulk.reconnects != 0:
         target = _lasting(target, clean=not outbox)
     source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)

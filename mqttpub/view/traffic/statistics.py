@@ -211,10 +211,10 @@ def _reasons(statistics: Statistics, width: int) -> Iterator[Line]:
     yield _heading("Reason Codes")
     rows = [
         [(f"0x{code:02x} {_reason(name, code, version)}", "error" if _refuses(name, code) else "reason"),
-         (name, "type"), (number(count), "")]
+         (name, "type"), (version.label, "dim"), (number(count), "")]
         for (name, code, version), count in sorted(statistics.reasons.items(), key=lambda entry: -entry[1])
     ]  # fmt: skip
-    yield from table(("", "", "count"), rows, width=width, left=2)
+    yield from table(("", "", "MQTT", "count"), rows, width=width, left=3)
 
 
 def _reason(packet: str, code: int, version: Version) -> str:

@@ -120,6 +120,29 @@ def test_mistyped_hex_is_no_log(text: str) -> None:
         list(read_text(text, Log()))
 
 
+@pytest.mark.parametrize(
+    ("text", "column", "digit"),
+    [
+        ("40 03 64 4a 87 zz 11 22", 16, "z"),
+        ("40 03 64 4a 87 az", 17, "z"),
+        ("> 40,03,64,4a,87,ok,11", 18, "o"),
+        ("40 02 00 01 \u00e9a", 13, "\u00e9"),
+    ],
+)
+def test_a_mistyped_byte_after_a_whole_packet_is_an_error(text: str, column: int, digit: str) -> None:
+    with pytest.raises(BadText, match=f"line 1, column {column}: '{digit}' is not a hex digit"):
+        list(read_text(text, Log()))
+
+
+@pytest.mark.parametrize(
+    "text", ["RX 40 03 64 4a 87 zz 11 22", "40 03 64 4a 87 xyz 11 22", "RX 40 02 00 01 or 40 02 00 02"]
+)
+def test_bytes_that_a_log_line_has_after_its_packet_are_named_as_skipped(text: str) -> None:
+    log = Log()
+    list(read_text(f"RX 40 02 00 01 ok\n{text}\n", log))
+    assert "1 line has more bytes after those that were read; they were skipped (the first is line 2)" in log.remarks()
+
+
 def test_a_form_that_was_asked_for_is_no_log() -> None:
     with pytest.raises(BadText):
         list(read_bytes(f"TX {HEX}".encode(), "hex", Log()))

@@ -276,7 +276,7 @@ def test_a_connection_in_a_text_begins_with_its_connect(capsys: Screen, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["zz"], "argument: line 1, column 1: 'z' is not a hex digit"),
+        (["zz"], "argument: line 1, column 1: 'z' is not a hex digit, and there is no file 'zz'"),
         (["gone.pcap"], "cannot read 'gone.pcap': No such file or directory"),
         (["-f", "/nowhere/x"], "cannot read '/nowhere/x': No such file or directory"),
         (["--select", "nothing", DUP], "--select: no statement is called 'nothing'"),

@@ -198,7 +198,8 @@ WRONG = {
     "--receive-maximum 0": (
         "Receive Maximum is 0, but must be 1 or more (MQTT5-2.2.2.2/zero); --force sends it anyway"
     ),
-    "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 0 to 65535",
+    "--topic-alias 70000": "--topic-alias: 70000 is not in the range 1 to 65535",
+    "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 1 to 65535",
     "-x soon": "--session-expiry-interval: 'soon' is not a number",
     "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it anyway",
     "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
