@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""
-_NAME = re.compile(r"[\w./~-]+")
-"""A word that may be meant as the name of a file."""
+_NAME = re.compile(r"(?=.*[^0-9A-Fa-f])[\w./~-]+")
+"""A word that may be meant as the name of a file: mistyped hex is not."""
 ENOUGH = 12
 """Bytes that tell a capture from a text."""
 SUFFIXES = frozenset((".bin", ".hex", ".json", ".jsonl", ".log", ".txt"))
