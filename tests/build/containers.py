@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from random import Random
 from typing import Any, NamedTuple
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module of the standard library, or what stands for it before 3.14."""
@@ -21,7 +21,7 @@ class Written(NamedTuple):
     """A file, its records, and the places at which it can end without being broken."""
 
     data: bytes
-    records: list[Record]
+    records: list[CaptureRecord]
     ends: dict[int, int]
     """Place in the file: whole records in front of it."""
 
@@ -41,7 +41,7 @@ def pcap(
     """Write pcap of one of PCAP; `modified` has the longer records of Kuznetsov."""
     magic, each = PCAP[kind]
     data = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snaplen, link))
-    records: list[Record] = []
+    records: list[CaptureRecord] = []
     ends = {len(data): 0}
     for number, (ticks, captured, more) in enumerate(packets, 1):
         seconds, fraction = divmod(ticks * each, SECOND)
@@ -49,7 +49,7 @@ def pcap(
         data += struct.pack(order + "IIII", seconds, fraction // each, len(captured), length)
         data += struct.pack(order + "IHBB", 2, 0x0800, 4, 0) if kind == "modified" else b""
         data += captured
-        records.append(Record(number, ticks * each, link, captured, length))
+        records.append(CaptureRecord(number, ticks * each, link, captured, length))
         ends[len(data)] = number
     return Written(bytes(data), records, ends)
 
@@ -59,7 +59,7 @@ class Pcapng:
 
     def __init__(self) -> None:
         self.data = bytearray()
-        self.records: list[Record] = []
+        self.records: list[CaptureRecord] = []
         self.ends: dict[int, int] = {}
         self.order = "<"
         self.interfaces: list[tuple[int, int, int, int]] = []
@@ -116,7 +116,7 @@ class Pcapng:
         """Write a Simple Packet Block, cut to the snap length of the first interface."""
         link, snaplen, _, _ = self.interfaces[0]
         captured = data[: snaplen or len(data)]
-        self.records.append(Record(len(self.records) + 1, None, link, captured, len(data)))
+        self.records.append(CaptureRecord(len(self.records) + 1, None, link, captured, len(data)))
         self.block(3, struct.pack(self.order + "I", len(data)) + captured)
 
     def secrets(self, kind: int, text: bytes) -> None:
@@ -132,7 +132,7 @@ class Pcapng:
         time = packet.ticks * SECOND // ticks + offset * SECOND
         data, length = packet.data, len(packet.data) + packet.more
         told = time if 0 <= time < 253_402_300_800 * SECOND else None
-        self.records.append(Record(len(self.records) + 1, told, link, data, length))
+        self.records.append(CaptureRecord(len(self.records) + 1, told, link, data, length))
         self.block(kind, head + data + bytes(-len(data) % 4) + options)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 
 FIN, SYN, RST, PUSH, ACK, URGENT = 1, 2, 4, 8, 16, 32
 TCP, UDP = 6, 17
@@ -239,16 +239,16 @@ START = 1_700_000_000_000_000_000
 MILLISECOND = 1_000_000
 
 
-def records(packets: Iterable[bytes], link: Link = LINKS["Ethernet"]) -> list[Record]:
+def records(packets: Iterable[bytes], link: Link = LINKS["Ethernet"]) -> list[CaptureRecord]:
     """Return records of IP packets, one millisecond apart."""
     frames = [link.frame(packet) for packet in packets]
     return [
-        Record(index, START + index * MILLISECOND, link.type, frame, len(frame))
+        CaptureRecord(index, START + index * MILLISECOND, link.type, frame, len(frame))
         for index, frame in enumerate(frames, start=1)
     ]
 
 
-def pcap(written: Iterable[Record], link: int = 1) -> bytes:
+def pcap(written: Iterable[CaptureRecord], link: int = 1) -> bytes:
     """Return a capture file with records of one link type."""
     file = bytearray(struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, link))
     for record in written:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (  # fmt: skip
@@ -388,7 +388,7 @@ def _number(
     written = []
     for number, sent in enumerate(merged, start=1):
         frame = link.frame(sent.connection.frame(sent))
-        written.append(Record(number, sent.time, link.type, frame, len(frame)))
+        written.append(CaptureRecord(number, sent.time, link.type, frame, len(frame)))
         if sent.data:
             place = sent.at, sent.at + len(sent.data), number, sent.time
             holders.setdefault((sent.connection.number, sent.side), []).append(place)
@@ -416,7 +416,7 @@ def _sort(result: Truth) -> None:
     result.exchanges.sort(key=lambda exchange: exchange.packets[0])
 
 
-def _files(written: list[Record], files: int, random: Random, link: Link) -> list[bytes]:
+def _files(written: list[CaptureRecord], files: int, random: Random, link: Link) -> list[bytes]:
     """Cut a capture into files anywhere."""
     cuts = sorted(random.sample(range(1, len(written)), files - 1))
     return [pcap(written[start:stop], link.type) for start, stop in zip([0, *cuts], [*cuts, len(written)], strict=True)]

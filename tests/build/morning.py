@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
@@ -268,7 +268,7 @@ def capture() -> bytes:
     """Return the capture, not compressed."""
     link = LINKS["Ethernet"].type
     written = (
-        Record(number, sent.time, link, sent.frame, len(sent.frame)) for number, sent in enumerate(segments(), 1)
+        CaptureRecord(number, sent.time, link, sent.frame, len(sent.frame)) for number, sent in enumerate(segments(), 1)
     )
     return pcap(written, link)
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from tests.build.frames import ACK, FIN, LINKS, START, TIMESTAMPS, Link, Wire, fragments4, fragments6
 
 
@@ -122,7 +122,7 @@ class SimulatedConnection:
 class Captured(NamedTuple):
     """A capture and what was said in it."""
 
-    records: list[Record]
+    records: list[CaptureRecord]
     talks: list[SimulatedConnection]
 
 
@@ -141,7 +141,7 @@ def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tup
         opened = draw(st.booleans())
         talks.append(SimulatedConnection(random, wire, draw(st.tuples(streams, streams)), trouble, opened=opened))
     queues = [talk.packets() for talk in talks]
-    records: list[Record] = []
+    records: list[CaptureRecord] = []
     while queues:
         queue = random.choice(queues)
         packets = next(queue, None)
@@ -152,5 +152,5 @@ def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tup
             link = random.choice(links)
             frame = link.frame(packet)
             number = len(records) + 1
-            records.append(Record(number, START + number, link.type, frame, len(frame)))
+            records.append(CaptureRecord(number, START + number, link.type, frame, len(frame)))
     return Captured(records, talks)

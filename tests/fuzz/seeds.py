@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from random import Random
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.spec.versions import Direction, Version
 from tests import vectors
 from tests.build.containers import Packet, Pcapng, zipped, zstd
@@ -83,15 +83,15 @@ def _websocket(talk: Iterable[Seen]) -> bytes:
 
 def _records(
     streams: tuple[bytes, bytes], seed: int, trouble: Trouble = NO_TROUBLE, *, opened: bool = True
-) -> list[Record]:
+) -> list[CaptureRecord]:
     wire = Wire(4 if seed % 2 else 6, port=50_000 + seed)
     talk = SimulatedConnection(Random(seed), wire, streams, trouble, opened=opened)
     return _numbered(packet for packets in talk.packets() for packet in packets)
 
 
-def _numbered(packets: Iterable[bytes]) -> list[Record]:
+def _numbered(packets: Iterable[bytes]) -> list[CaptureRecord]:
     frames = [LINKS["Ethernet"].frame(packet) for packet in packets]
-    return [Record(at, START + at * 10**6, 1, each, len(each)) for at, each in enumerate(frames, 1)]
+    return [CaptureRecord(at, START + at * 10**6, 1, each, len(each)) for at, each in enumerate(frames, 1)]
 
 
 def _kinds(small: bytes) -> bytes:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from ..types import BadCapture, Record
+from ..types import BadCapture, CaptureRecord
 from .buffer import Buffer
 from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
@@ -60,11 +60,11 @@ def begins(first: bytes) -> bool:
     return first[:4] in _LAYOUTS
 
 
-def records(buffer: Buffer) -> Iterator[Record]:
+def records(buffer: Buffer) -> Iterator[CaptureRecord]:
     """Yield the whole records of a file, including those after damage; then raises BadCapture if there was any."""
     file = PcapFile(buffer)
     unpack, header, nanoseconds = file.unpack, file.layout.header, file.layout.nanoseconds
-    link, limit, new, cls = file.link, file.limit, tuple.__new__, Record
+    link, limit, new, cls = file.link, file.limit, tuple.__new__, CaptureRecord
     number = second = begun = 0
     before = buffer.at
     while file.fetch(number + 1, before):
@@ -124,7 +124,7 @@ class PcapFile:
         if not buffer.need(header, kept):
             if buffer.left and not buffer.broken:
                 self._add(buffer.offset, f"the file ends within the header of record {number}", skipped=False)
-            return self._over(_Search(self, kept))
+            return self._over(_PcapFinder(self, kept))
         seconds, fraction, captured, length = self.unpack(buffer.data, buffer.at)
         if captured > self.limit:
             wrong = f"record {number} claims {captured} bytes, but at most {self.limit} are possible"
@@ -135,7 +135,7 @@ class PcapFile:
             return True
         there = buffer.left - header
         wrong = f"record {number} has {captured} bytes, but the file ends after {there}"
-        search = _Search(self, kept)
+        search = _PcapFinder(self, kept)
         if search.is_header(buffer.at, None):
             if not buffer.broken:
                 self._add(buffer.offset, wrong, skipped=False)
@@ -145,7 +145,7 @@ class PcapFile:
     def _resume(self, number: int, wrong: str, kept: int) -> bool:
         """Advance to the next record that is proven, searching from within the record before the damage."""
         buffer, begin = self.buffer, self.buffer.offset
-        search = _Search(self, kept)
+        search = _PcapFinder(self, kept)
         buffer.at += self.layout.header - kept if kept else 0
         found = search.find()
         if found and buffer.offset < begin:
@@ -157,7 +157,7 @@ class PcapFile:
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
         self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped))
 
-    def _over(self, search: "_Search") -> bool:
+    def _over(self, search: "_PcapFinder") -> bool:
         """Continue after a break; return False at the end of a file without damage."""
         if search.find_after_break(self.gaps):
             return True
@@ -166,7 +166,7 @@ class PcapFile:
         return False
 
 
-class _Search(RecordFinder):
+class _PcapFinder(RecordFinder):
     """Finds records, searching from within the one before the damage."""
 
     def __init__(self, file: PcapFile, kept: int) -> None:

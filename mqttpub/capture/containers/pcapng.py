@@ -11,7 +11,7 @@ from struct import Struct, calcsize, pack, unpack_from
 from typing import NamedTuple
 
 from ...common.times import SECOND_NS
-from ..types import BadCapture, Record
+from ..types import BadCapture, CaptureRecord
 from .buffer import Buffer
 from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
@@ -57,14 +57,14 @@ def begins(first: bytes) -> bool:
     return first[:4] == _MAGIC and first[8:12] in _ORDERS
 
 
-def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[Record]:
+def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[CaptureRecord]:
     """Yield the packets of all blocks, and count the lines of keys in `secrets`, by kind.
 
     Skips blocks without a packet or an interface, and blocks that contradict themselves; after one of the latter it
     raises BadCapture at the end of the file.
     """
     blocks = Blocks(buffer, secrets)
-    number, new, cls = 0, tuple.__new__, Record
+    number, new, cls = 0, tuple.__new__, CaptureRecord
     while blocks.more():
         # The inner loop runs once for each packet of a capture. It leaves unusual blocks, and the last one in the
         # buffer, to `blocks`; the length at the end of a block is read along with the next block.
@@ -176,7 +176,7 @@ class Blocks:
         """Unpacks the head of an Enhanced Packet Block."""
         self.ahead = Struct(order + "8I").unpack_from
         """Unpacks the end of a block and the head of the next."""
-        self.search = _Search(self)
+        self.search = _BlockFinder(self)
         if self._describe:
             magic = int.from_bytes(_MAGIC)
             self.description = pack(order + "IIIHHqI", magic, 28, 0x1A2B3C4D, 1, 0, -1, 28)
@@ -228,7 +228,7 @@ class Blocks:
         if kind == int.from_bytes(_MAGIC):
             self._see_version(data, order)
         secret, length = self._secrets(data, total - _FRAMING) if kind == SECRETS else (0, 0)
-        lines = _Lines()
+        lines = _LineCounter()
         buffer.at += 16
         for count, passed in ((length, lines.add), (total - 20 - length, len)):
             if self.search.find(count, passed):
@@ -258,7 +258,7 @@ class Blocks:
     def keys(self, body: memoryview, order: str) -> None:
         """Count the lines of a Decryption Secrets Block (4.7)."""
         kind, length = self._secrets(body, len(body))
-        lines = _Lines()
+        lines = _LineCounter()
         lines.add(bytes(body[8 : 8 + length]))
         self.secrets[_SECRETS.get(kind, _OTHER_SECRETS)] += lines.count
 
@@ -360,7 +360,7 @@ _UNREADABLE = _Interface(-1, -1, 0, 1, 0, 0)
 """Replaces an interface whose description is damaged."""
 
 
-class _Lines:
+class _LineCounter:
     """Counts lines; the last one need not have an end."""
 
     def __init__(self) -> None:
@@ -378,7 +378,7 @@ class _Lines:
         return self._ended + (self._last != b"\n")
 
 
-class _Search(RecordFinder):
+class _BlockFinder(RecordFinder):
     """Finds blocks; a packet block has to name a known interface."""
 
     def __init__(self, blocks: Blocks) -> None:

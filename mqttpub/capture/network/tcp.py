@@ -6,7 +6,7 @@ from functools import lru_cache
 from struct import Struct, error
 from typing import Any, NamedTuple
 
-from ..types import Chunk, End, Piece, Record
+from ..types import CaptureRecord, Chunk, End, Piece
 from .connections import FlowTable
 from .ip import IpPayload, IpReassembler
 from .link import PPPOE, SNAP, NotTcp
@@ -95,13 +95,13 @@ class Reassembler:
         self._shapes: dict[int, tuple[_Shape, ...]] = {}
         self._held: OrderedDict[TcpSide, int] = OrderedDict()
         self._together = 0
-        self._last: Record | None = None
+        self._last: CaptureRecord | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the bytes of the last record, which are not used again, and the shapes, which are a cache."""
         return {**vars(self), "_last": self._last and self._last._replace(data=b""), "_shapes": {}}
 
-    def feed(self, record: Record) -> tuple[Piece, ...]:
+    def feed(self, record: CaptureRecord) -> tuple[Piece, ...]:
         """Return the pieces that the next record completes, for each side in the order of its bytes."""
         # Nearly all records are finished here: an acknowledgement, or bytes in their turn. A record that only looks
         # like a shape has no known flow where a shape has its addresses.
@@ -142,7 +142,7 @@ class Reassembler:
 
     def passed(self, number: int, time_ns: int | None) -> None:
         """Record the number and time of a later record that does not matter here, or that columns have read."""
-        self._last = Record(number, time_ns, 0, b"", 0)
+        self._last = CaptureRecord(number, time_ns, 0, b"", 0)
 
     def finish(self) -> Iterator[Piece]:
         """Yield the bytes that still wait, and the end of all flows that have not ended."""
@@ -150,7 +150,7 @@ class Reassembler:
         for side in self._flows.all():
             yield from self._forget(side)
 
-    def _look(self, record: Record) -> Iterator[Piece]:
+    def _look(self, record: CaptureRecord) -> Iterator[Piece]:
         try:
             packet = self._internet.packet(record)
             if packet is None:
@@ -165,7 +165,7 @@ class Reassembler:
         if side is not None:
             yield from self._take(side, segment)
 
-    def _learn(self, record: Record, at: int) -> None:
+    def _learn(self, record: CaptureRecord, at: int) -> None:
         """Add the shape of a record, so that records like it take the fast path."""
         data = record.data
         begin = min(_TYPE_AT.get(record.link, at), max(at - 2, 0))
@@ -266,7 +266,7 @@ class Reassembler:
             yield from self._weighed(longest, longest.pass_over())
 
 
-def _segment(packet: IpPayload, record: Record) -> tuple[bytes, Segment]:
+def _segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
     """Return the segment of a packet and the key of the side that sent it; raises NotTcp."""
     data, start, end = packet.data, packet.start, packet.end
     try:

@@ -9,7 +9,7 @@ from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
 from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
 from ...wire.cursor import Overlong
-from ..types import Lost, Missing
+from ..types import Missing, Unreadable
 from .evidence import VERSIONS
 from .handler import UNCOUNTED, MemoryBudget
 from .resync import FoundPackets, PacketFinder
@@ -217,7 +217,7 @@ class MqttSender:
         text = f"{gap.cause}, and no certain start of a packet follows"
         return [self._gap_seen(gap, None, text, time_ns, record)]
 
-    def lost(self, lost: Lost) -> list[Event]:
+    def unreadable(self, unreadable: Unreadable) -> list[Event]:
         """Read nothing more, because the layer that carries the stream cannot be read."""
         if self._mode == STOPPED:
             return []
@@ -225,12 +225,9 @@ class MqttSender:
         head = self._gap.head if self._gap else bytes(self._pending[:SHOWN])
         self._mode = STOPPED
         self._forget_pending()
-        shown = (head + lost.data)[:SHOWN]
-        return [
-            GapSeen(
-                self.ends, lost.time_ns, lost.record, start, self.direction, None, shown, lost.message, lost.malformed
-            )
-        ]  # fmt: skip
+        shown = (head + unreadable.data)[:SHOWN]
+        _, _, time_ns, record, message, _, malformed = unreadable
+        return [GapSeen(self.ends, time_ns, record, start, self.direction, None, shown, message, malformed)]
 
     def let_go(self) -> None:
         """Skip the packet in progress, because there is no room for it."""

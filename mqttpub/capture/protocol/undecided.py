@@ -5,7 +5,7 @@ from functools import partial
 
 from ...codec.connect_version import connect_version
 from ...traffic.events import Event, Remark
-from ..types import Chunk, End, Flow, Lost, Missing, Piece
+from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
 from .detect import LONGEST, Opening, hello_length, opening, server_name
 from .evidence import VERSIONS
 from .handler import ENTRY, UNCOUNTED, DemuxSettings, Handler, HandlerSlot, IgnoredConnection, ends_of
@@ -40,7 +40,7 @@ class UndecidedConnection:
         self.begun = begun or opener is not None
         self.unknown = unknown
         self.forced = sure or not settings.ports.isdisjoint(flow.ports)
-        self.held: list[Piece | Lost] = []
+        self.held: list[Piece | Unreadable] = []
         self.first = [b"", b""]
         """The first bytes of each side, at most FIRST."""
         self.sizes = [0, 0]
@@ -76,9 +76,9 @@ class UndecidedConnection:
             self._find_packets()
         return self._wait()
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Decide without the rest of a side."""
-        self.held.append(lost)
+        self.held.append(unreadable)
         return self._mqtt(None) if self.forced else self._skip(self.unknown)
 
     def end(self, end: End) -> Iterator[Event]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...traffic.events import Event, Remark
-from ..types import Chunk, End, Flow, Lost, Missing
+from ..types import Chunk, End, Flow, Missing, Unreadable
 from .handler import HandlerSlot, ends_of
 
 PIECE = 1 << 16
@@ -82,9 +82,9 @@ class WebSocketConnection:
         if length:
             yield from self._events(self.carried.feed(missing._replace(length=length)))
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Give up the rest of a side."""
-        return self._lost(lost, WebSocketError(lost.message, lost.malformed), lost.data)
+        return self._lost(unreadable, WebSocketError(unreadable.message, unreadable.malformed), unreadable.data)
 
     def end(self, end: End) -> Iterator[Event]:
         """Handle the end of one side or of both."""
@@ -97,11 +97,13 @@ class WebSocketConnection:
                 self.remark = None
             yield event
 
-    def _lost(self, piece: Chunk | Missing | Lost, error: "WebSocketError", data: bytes = b"") -> Iterator[Event]:
+    def _lost(self, piece: Chunk | Missing | Unreadable, error: "WebSocketError", data: bytes = b"") -> Iterator[Event]:
         header = self.frames[piece.side].stop()
         shown = data or header
-        lost = Lost(piece.flow, piece.side, piece.time_ns, piece.record, error.message, shown, error.malformed)
-        yield from self._events(self.carried.feed(lost))
+        unreadable = Unreadable(
+            piece.flow, piece.side, piece.time_ns, piece.record, error.message, shown, error.malformed
+        )
+        yield from self._events(self.carried.feed(unreadable))
 
     def _who(self, side: int) -> str:
         return "client" if side == self.client else "server"

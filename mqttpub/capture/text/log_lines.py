@@ -166,12 +166,12 @@ def _segment(data: bytes) -> tuple[bytes, str] | None:
 
     from ..network.ip import IpReassembler
     from ..network.link import NotTcp
-    from ..types import Record
+    from ..types import CaptureRecord
 
     if len(data) < _LEAST_FRAME:
         return None
     try:
-        packet = IpReassembler(Counter()).packet(Record(1, None, _ETHERNET, data, len(data)))
+        packet = IpReassembler(Counter()).packet(CaptureRecord(1, None, _ETHERNET, data, len(data)))
     except NotTcp:
         return None
     if packet is None or packet.start + 20 > len(packet.data):
@@ -255,7 +255,7 @@ def _longest(lines: Sequence[TextSpan], at: int, rows: "_Rows") -> tuple[LogEntr
     return (LogEntry(line, data, mark, time_ns), count) if data else None
 
 
-class _Block(NamedTuple):
+class _LineBytes(NamedTuple):
     """The bytes of lines that follow one another."""
 
     data: bytearray
@@ -267,15 +267,15 @@ class _Rows:
     """The last run of bytes in each of some lines."""
 
     def __init__(self, lines: Sequence[TextSpan]) -> None:
-        self._places: list[tuple[_Block, int] | None] = []
-        block = _Block(bytearray(), {})
+        self._places: list[tuple[_LineBytes, int] | None] = []
+        block = _LineBytes(bytearray(), {})
         for at, line in enumerate(lines):
             run = _last_run(_bare(line.text))
             self._places.append((block, len(block.data)) if run else None)
             block.data.extend(run)
             block.ends[len(block.data)] = at
             if not run:
-                block = _Block(bytearray(), {})
+                block = _LineBytes(bytearray(), {})
 
     def continues(self, at: int) -> bool:
         """Whether the next line has bytes too."""
@@ -283,7 +283,7 @@ class _Rows:
 
     def packets(self, at: int) -> tuple[bytes, int]:
         """Return the packets that begin in a line and end at the end of a later one, and the number of lines."""
-        block, start = self._places[at] or (_Block(bytearray(), {}), 0)
+        block, start = self._places[at] or (_LineBytes(bytearray(), {}), 0)
         pos = start
         for _ in range(_MOST_PACKETS):
             try:

@@ -204,7 +204,7 @@ def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iter
     """
     source, empty = SourceText(), True
     lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)
-    words = _Words(log if form == "auto" else None)
+    words = _PieceReader(log if form == "auto" else None)
     for part, more in _parts(lines, form, large):
         for piece in words.pieces(part, more):
             if piece.data or part.divided:
@@ -217,7 +217,7 @@ def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iter
         raise BadText("no bytes")
 
 
-class _Words:
+class _PieceReader:
     """Reads lines that hold more than bytes as log lines, if there is a log."""
 
     def __init__(self, log: "Log | None") -> None:

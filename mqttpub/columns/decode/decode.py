@@ -16,12 +16,25 @@ from numpy.typing import NDArray
 
 from ...spec.packets import Publish, declared
 from ...spec.versions import Version
-from ..arrow import MOST_BYTES, NO_TIME, Bytes, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
+from ..arrow import (
+    MOST_BYTES,
+    NO_TIME,
+    BatchBytes,
+    Mask,
+    Rows,
+    coded,
+    coded_texts,
+    numbers,
+    replaced,
+    slices,
+    sparse,
+    texts,
+)
 from ..reassemble.frames import Frames
 from ..schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
 from . import fallback as rare
 from .context import Memory
-from .reader import CODES, Found, Number, Text, read, shapes
+from .reader import CODES, Number, ReadFields, Text, read, shapes
 
 _DIRECTIONS = ("client", "server", None)
 _VERSIONS = [Version(value).label if value in set(Version) else None for value in range(max(Version) + 1)]
@@ -55,7 +68,7 @@ def decode_coded(
     if len(frames.buffer) > MOST_BYTES:
         raise ValueError(f"a batch has {len(frames.buffer)} bytes, but must have fewer than 2 GiB")
     keys = [key(each) for each in frames.connections] if keys is None else keys
-    return _Batch(frames, keys, Memory() if memory is None else memory).batch(capture)
+    return _BatchDecoder(frames, keys, Memory() if memory is None else memory).batch(capture)
 
 
 def key(ends: Any) -> str:
@@ -63,17 +76,17 @@ def key(ends: Any) -> str:
     return f"{ends.client}-{ends.server}#{ends.number}"
 
 
-class _Batch:
+class _BatchDecoder:
     def __init__(self, frames: Frames, keys: Sequence[str], memory: Memory) -> None:
         self.frames = frames
         self.keys = keys
         self.memory = memory
         self.count = len(frames)
         self.buffer = pa.py_buffer(frames.buffer)
-        self.data = Bytes(np.frombuffer(frames.buffer or b"\0", np.uint8))
+        self.data = BatchBytes(np.frombuffer(frames.buffer or b"\0", np.uint8))
         self.version = frames.version
         self.code = self.data.byte(frames.start) >> 4
-        self.found = Found(self.count)
+        self.found = ReadFields(self.count)
         self.columns: dict[str, pa.Array] = {}
 
     def batch(self, capture: str) -> pa.RecordBatch:

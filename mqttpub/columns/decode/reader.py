@@ -16,7 +16,7 @@ from ...spec.declare import Field
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
-from ..arrow import Bytes, Mask, Rows
+from ..arrow import BatchBytes, Mask, Rows
 from ..schema import PACKETS
 from .properties import Entries, read_properties
 
@@ -27,7 +27,7 @@ CODES = 16
 
 
 class Pick(NamedTuple):
-    """Bits of a byte that are a field."""
+    """BitFields of a byte that are a field."""
 
     key: str
     mask: int
@@ -35,7 +35,7 @@ class Pick(NamedTuple):
     single: bool
 
 
-class Bits(NamedTuple):
+class BitFields(NamedTuple):
     """A byte of bits."""
 
     picks: tuple[Pick, ...]
@@ -57,7 +57,7 @@ class Value(NamedTuple):
     """Whether the packet may end before it."""
 
 
-Shape = tuple[Bits | Value, ...]
+Shape = tuple[BitFields | Value, ...]
 
 
 class Text(NamedTuple):
@@ -77,7 +77,7 @@ class Number(NamedTuple):
     valid: Mask | None
 
 
-class Found:
+class ReadFields:
     """The values that were read of a batch."""
 
     def __init__(self, count: int) -> None:
@@ -88,7 +88,7 @@ class Found:
         """Rows that the scalar codec reads; values that were read of them are ignored."""
 
 
-def read(shape: Shape, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: Found) -> None:
+def read(shape: Shape, data: BatchBytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
     """Read packets; `frames` gives where each begins, where its variable header begins, and where it ends."""
     walk = _Walk(data, rows, frames, found)
     for step in shape:
@@ -123,11 +123,11 @@ def _plain(field: Field) -> bool:
     return known and field.kind != "secret"
 
 
-def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> Bits | Value:
+def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> BitFields | Value:
     field = fields[0]
     if field.mask:
         picks = (Pick(one.key, one.mask, one.shift, one.single) for one in fields if one.key in asked)
-        return Bits(tuple(picks), not field.octet)
+        return BitFields(tuple(picks), not field.octet)
     key = field.key if field.key in PACKETS.names else ""
     return Value(key, field.type, field.when or "", version in field.tail)
 
@@ -138,21 +138,21 @@ class _Walk:
     It only ever grows, so one look at the end finds every value that was cut short.
     """
 
-    def __init__(self, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: Found) -> None:
+    def __init__(self, data: BatchBytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
         self.data = data
         self.rows = rows
         self.start, self.at, self.end = frames
         self.found = found
         self.flags: dict[str, NDArray[Any]] = {}
 
-    def step(self, step: Bits | Value) -> None:
+    def step(self, step: BitFields | Value) -> None:
         """Read the next field."""
-        if isinstance(step, Bits):
+        if isinstance(step, BitFields):
             self.bits(step)
         else:
             _READERS[step.type](self, step.key, self.present(step))
 
-    def bits(self, step: Bits) -> None:
+    def bits(self, step: BitFields) -> None:
         octet = self.data.byte(self.start if step.first else self.at)
         if not step.first:
             self.at = self.at + 1

@@ -12,7 +12,7 @@ from ...capture.containers.buffer import Buffer
 from ...capture.containers.pcap import PcapFile
 from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
-from ...capture.types import BadCapture, Record
+from ...capture.types import BadCapture, CaptureRecord
 from ..arrow import NO_TIME, rows_at
 from ..arrow import Integers as Integers
 
@@ -70,12 +70,12 @@ def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int =
     return gathered(container.records(buffer, secrets), block)
 
 
-def gathered(found: Iterable[Record], block: int = BLOCK) -> Iterator[Records]:
+def gathered(found: Iterable[CaptureRecord], block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a container that has no walk in columns, in blocks of about `block` bytes.
 
     Raises BadCapture where `found` does, after the records before that.
     """
-    held: list[Record] = []
+    held: list[CaptureRecord] = []
     size, broken = 0, None
     records = iter(found)
     while True:
@@ -95,7 +95,7 @@ def gathered(found: Iterable[Record], block: int = BLOCK) -> Iterator[Records]:
         raise broken
 
 
-def _joined(found: list[Record]) -> Records:
+def _joined(found: list[CaptureRecord]) -> Records:
     sizes = np.array([len(each.data) for each in found], np.int64)
     end = np.cumsum(sizes)
     times = [NO_TIME if each.time_ns is None or each.time_ns >= LATEST else each.time_ns for each in found]

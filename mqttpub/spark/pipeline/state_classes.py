@@ -70,9 +70,9 @@ def _table() -> dict[str, StateClass]:
             "capture/chunk": capture_types.Chunk,
             "capture/end": capture_types.End,
             "capture/flow": capture_types.Flow,
-            "capture/lost": capture_types.Lost,
+            "capture/lost": capture_types.Unreadable,
             "capture/missing": capture_types.Missing,
-            "capture/record": capture_types.Record,
+            "capture/record": capture_types.CaptureRecord,
             "capture/mqtt-connection": mqtt_connection.MqttConnection,
             "capture/datagram": ip._Datagram,
             "capture/side": tcp_side.TcpSide,
@@ -150,7 +150,7 @@ def _table() -> dict[str, StateClass]:
             ("columns/pairing", pair.Pairing, "_open _sessions forgotten"),
             ("columns/sessions", sessions.Sessions, "_table"),
             ("columns/state", reassembly.State, "_keys before bucket max_packet reassembler records secrets streams"),
-            ("columns/bucket-reassembler", reassembly._Part, (
+            ("columns/bucket-reassembler", reassembly.BucketReassembler, (
                 "_flows _held _internet _last _recent _shapes _together bucket counts max_held max_together names "
                 "skipped"
             )),

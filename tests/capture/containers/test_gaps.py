@@ -10,7 +10,7 @@ import pytest
 
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.gaps import MOST_NAMED, FileGap, FileGaps
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
 
@@ -33,13 +33,13 @@ def pcapng(given: list[Packet], order: str = "<") -> Written:
     return file.written()
 
 
-def read(data: bytes) -> tuple[list[Record], str]:
+def read(data: bytes) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file and what is said of it."""
     found, error = read_records(data)
     return found, str(error or "")
 
 
-def contents(found: list[Record]) -> list[tuple[int | None, bytes]]:
+def contents(found: list[CaptureRecord]) -> list[tuple[int | None, bytes]]:
     """Return records without their numbers."""
     return [(record.time_ns, record.data) for record in found]
 
@@ -193,10 +193,10 @@ def test_no_more_memory_than_a_search_needs() -> None:
         tracemalloc.stop()
 
 
-def _passing(buffer: Buffer) -> list[Record]:
+def _passing(buffer: Buffer) -> list[CaptureRecord]:
     from mqttpub.capture.containers import pcap as reader
 
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     with pytest.raises(BadCapture):
         found.extend(reader.records(buffer))
     return found

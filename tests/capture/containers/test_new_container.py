@@ -25,7 +25,7 @@ MODULE = '''
 from struct import Struct
 
 from mqttpub.capture.containers.container import Container
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 
 HEAD = Struct("<qI")
 
@@ -45,7 +45,7 @@ def records(buffer, secrets):
         start = buffer.at + HEAD.size
         number += 1
         buffer.at = start + size
-        yield Record(number, None if time < 0 else time, 1, buffer.data[start : buffer.at], size)
+        yield CaptureRecord(number, None if time < 0 else time, 1, buffer.data[start : buffer.at], size)
 
 
 CONTAINER = Container("toy", (".toy",), begins, records)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers import pcap
 from mqttpub.capture.containers.buffer import Buffer
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from tests.build.containers import PCAP, Packet, Written
 from tests.build.containers import pcap as write
 
@@ -32,9 +32,9 @@ written = st.builds(
 SOME = [Packet(1_700_000_000_123_456, b"one"), Packet(1_700_000_001_000_000, b"", 5), Packet(0, b"three")]
 
 
-def read(data: bytes) -> tuple[list[Record], BadCapture | None]:
+def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     try:
         found.extend(pcap.records(Buffer(BytesIO(data).read1)))
     except BadCapture as error:
@@ -67,7 +67,7 @@ def test_all_layouts(order: str, kind: str) -> None:
 def test_the_example_by_hand() -> None:
     head = "d4c3b2a1 0200 0400 00000000 00000000 00000400 6c000000"
     data = bytes.fromhex(head + "00f15365 40e20100 02000000 04000000 e000")
-    assert read(data) == ([Record(1, 1_700_000_000_123_456_000, 108, b"\xe0\x00", 4)], None)
+    assert read(data) == ([CaptureRecord(1, 1_700_000_000_123_456_000, 108, b"\xe0\x00", 4)], None)
 
 
 def test_the_link_type_stands_beside_the_length_of_the_checksum() -> None:

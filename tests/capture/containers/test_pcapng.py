@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcapng import LATEST, MOST_INTERFACES
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from tests.build.containers import Packet, Pcapng, Written
 
 TLS = 0x544C534B
@@ -53,9 +53,9 @@ def files(draw: st.DrawFn, most: int = 5) -> Written:
     return file.written()
 
 
-def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[Record], BadCapture | None]:
+def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     try:
         found.extend(pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
     except BadCapture as error:
@@ -88,7 +88,7 @@ def test_the_example_by_hand() -> None:
     )
     assert pcapng.begins(data[:12])
     time = ((0x0006055E << 32) + 0x0000C640) * 1000
-    assert read(data) == ([Record(1, time, 113, b"\xe0\x00", 5)], None)
+    assert read(data) == ([CaptureRecord(1, time, 113, b"\xe0\x00", 5)], None)
 
 
 def test_two_blank_lines_are_no_section() -> None:
@@ -272,7 +272,7 @@ def test_interfaces_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_simple_packet_needs_its_bytes() -> None:
     file = begun(snaplen=4)
     file.simple(b"longer")
-    assert read(bytes(file.data)) == ([Record(1, None, 1, b"long", 6)], None)
+    assert read(bytes(file.data)) == ([CaptureRecord(1, None, 1, b"long", 6)], None)
     file.block(SIMPLE, struct.pack("<I", 3))
     assert broken(file) == "offset 68: a packet of 3 bytes does not fit its block, which has 0 left (16 bytes skipped)"
 

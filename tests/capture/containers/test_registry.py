@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import LOOK, RecordReader, is_capture, records
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from tests.build.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
 
 PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
@@ -35,9 +35,9 @@ def every() -> Iterator[tuple[tuple[str, ...], Written]]:
         yield ("pcapng",), pcapng(PACKETS, order)
 
 
-def read(data: bytes) -> tuple[list[Record], BadCapture | None]:
+def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     try:
         found.extend(records(BytesIO(data)))
     except BadCapture as error:

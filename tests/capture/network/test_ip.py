@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.network import ip
 from mqttpub.capture.network.ip import IpPayload, IpReassembler, address
 from mqttpub.capture.network.link import NotTcp
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from tests.build.frames import (
     AUTHENTICATION,
     BROKER,
@@ -44,7 +44,7 @@ class Reader:
         self.skipped: Counter[str] = Counter()
         self.internet = IpReassembler(self.skipped, **limits)
 
-    def records(self, *given: Record) -> list[bytes]:
+    def records(self, *given: CaptureRecord) -> list[bytes]:
         found = (self.internet.packet(record) for record in given)
         return [body(packet) for packet in found if packet]
 

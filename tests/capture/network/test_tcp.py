@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.types import Chunk, End, Missing, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing
 from tests.build.frames import (
     ACK,
     FIN,
@@ -330,7 +330,7 @@ def test_missing_when_too_much_waits_in_all_sides() -> None:
 # cut off by the snap length
 
 
-def cut(record: Record, payload: int) -> Record:
+def cut(record: CaptureRecord, payload: int) -> CaptureRecord:
     return record._replace(data=record.data[: 14 + 20 + 20 + payload])
 
 

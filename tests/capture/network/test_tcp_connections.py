@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.types import Chunk, End, Piece, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Piece
 from tests.build.frames import ACK, CLIENT, FIN, LINKS, RST, SYN, TIMESTAMPS, UDP, Wire, fragments4, ipv4, records
 from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, told
 
@@ -243,8 +243,8 @@ def test_other_records_are_counted() -> None:
     reassembler = Reassembler()
     datagram = ipv4(wire.ends[0], b"\0\0\0\0\0\x08\0\0", protocol=UDP)
     given = records([*wire.opening(), wire.packet(0, 0, b"abc"), datagram, datagram, wire.packet(0, 3, b"def")])
-    arp = Record(9, None, 1, bytes(12) + b"\x08\x06" + bytes(46), 60)
-    radio = Record(10, None, 127, bytes(60), 60)
+    arp = CaptureRecord(9, None, 1, bytes(12) + b"\x08\x06" + bytes(46), 60)
+    radio = CaptureRecord(10, None, 127, bytes(60), 60)
     assert [shown(piece) for piece in read([*given, arp, radio], reassembler)] == ["0 abc", "0 def", END]
     assert reassembler.skipped == {"not TCP": 2, "not IP": 1, "of link type 127, which is not supported": 1}
 
@@ -283,7 +283,7 @@ class Watched(Reassembler):
 
     careful = 0
 
-    def _look(self, record: Record) -> Iterator[Piece]:
+    def _look(self, record: CaptureRecord) -> Iterator[Piece]:
         self.careful += 1
         return super()._look(record)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.types import Chunk, End, Missing, Piece, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing, Piece
 from tests.build.frames import LINKS, Link, pcap
 from tests.build.network import Captured, SimulatedConnection, Trouble, captures
 from tests.capture.network.piece_words import read
@@ -98,7 +98,7 @@ def test_no_bytes_raise(capture: Captured, random: Random) -> None:
     assert not open
 
 
-def mutated(record: Record, random: Random) -> Record:
+def mutated(record: CaptureRecord, random: Random) -> CaptureRecord:
     """Return a record of which something may be wrong."""
     data = bytearray(record.data)
     kind = random.randrange(6)
@@ -116,7 +116,7 @@ def mutated(record: Record, random: Random) -> Record:
 
 @given(st.lists(st.tuples(st.sampled_from([*LINKS.values()]), st.binary(max_size=120)), max_size=20))
 def test_random_bytes_never_raise(frames: list[tuple[Link, bytes]]) -> None:
-    read(Record(number, None, link.type, data, len(data)) for number, (link, data) in enumerate(frames, 1))
+    read(CaptureRecord(number, None, link.type, data, len(data)) for number, (link, data) in enumerate(frames, 1))
 
 
 # tshark
@@ -134,7 +134,7 @@ def followed(file: Path, number: int) -> tuple[bytes, bytes]:
     return bytes.fromhex("".join(sides[0])), bytes.fromhex("".join(sides[1]))
 
 
-def ours(given: Iterable[Record]) -> dict[int, tuple[bytes, bytes]]:
+def ours(given: Iterable[CaptureRecord]) -> dict[int, tuple[bytes, bytes]]:
     """Return the streams of both sides by the number of their flow; what is missing in the words of tshark."""
     streams: dict[int, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
     for piece in read(given):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers.registry import records as one_by_one
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.framing import Framing
@@ -29,7 +29,7 @@ class Fed(State):
 
     fed = 0
 
-    def feed(self, record: Record):  # type: ignore[no-untyped-def]
+    def feed(self, record: CaptureRecord):  # type: ignore[no-untyped-def]
         """Count."""
         self.fed += 1
         return super().feed(record)

@@ -15,7 +15,7 @@ from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST
 from mqttpub.capture.network.link import NotTcp, ip_start
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
@@ -34,20 +34,20 @@ START = 1_700_000_000 * 10**6
 blocks = st.sampled_from((1, 64, 1000, BLOCK))
 
 
-def listed(found: Records, before: int = 0) -> list[Record]:
+def listed(found: Records, before: int = 0) -> list[CaptureRecord]:
     """Return records one by one."""
     columns = (found.start, found.end, found.length, found.time, found.link)
     return [
-        Record(before + number, None if time == NO_TIME else time, link, bytes(found.data[start:end]), length)
+        CaptureRecord(before + number, None if time == NO_TIME else time, link, bytes(found.data[start:end]), length)
         for number, (start, end, length, time, link) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True), 1
         )
     ]
 
 
-def read(data: bytes, block: int) -> tuple[list[Record], str]:
+def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file, and why it is broken."""
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     try:
         for each in records(reader(io.BytesIO(data)), Counter(), block=block):
             found += listed(each, len(found))
@@ -56,13 +56,13 @@ def read(data: bytes, block: int) -> tuple[list[Record], str]:
     return found, ""
 
 
-def told(record: Record) -> Record:
+def told(record: CaptureRecord) -> CaptureRecord:
     """Return a record whose time is left out where columns have no place for it, from the year 2262 on."""
     return record if record.time_ns is None or record.time_ns < 1 << 63 else record._replace(time_ns=None)
 
 
-def one_by_one(data: bytes) -> tuple[list[Record], str]:
-    found: list[Record] = []
+def one_by_one(data: bytes) -> tuple[list[CaptureRecord], str]:
+    found: list[CaptureRecord] = []
     try:
         found.extend(map(told, scalar.records(io.BytesIO(data))))
     except BadCapture as error:
@@ -257,7 +257,7 @@ def test_damaged_captures(tmp_path_factory: pytest.TempPathFactory, data: bytes,
     assert read(data, block) == whole
     path = tmp_path_factory.mktemp("damaged") / "file"
     path.write_bytes(data)
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     wrong = False
     for part in index(path, size=size, block=block):
         assert part.first == len(found) + 1
@@ -282,7 +282,7 @@ def test_parts_of_a_file_are_the_file(
     parts = index(path, size=size, block=block)
     assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
     assert parts[-1].stop == path.stat().st_size
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     broken = ""
     for part in parts:
         assert part.first == len(found) + 1
