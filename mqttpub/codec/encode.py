@@ -105,7 +105,7 @@ def _write(type: WireType, value: Any, label: str) -> bytes:
     try:
         return type.write(value)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{label}: U+{ord(error.object[error.start]):04X} cannot be written as UTF-8") from None
+        raise ValueError(f"{label}: U+{ord(error.object[error.start]):04X} cannot be encoded as UTF-8") from None
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
 

@@ -236,7 +236,7 @@ def _payload(value: Any, path: str) -> bytes:
     return _bytes(value if named or value is None or isinstance(value, str) else {"json": value}, path)
 
 
-_SURROGATE = "a lone surrogate cannot be written as UTF-8"
+_SURROGATE = "a lone surrogate cannot be encoded as UTF-8"
 
 
 def _hex(text: str) -> bytes:

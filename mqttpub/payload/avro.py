@@ -159,7 +159,7 @@ def _string(value: Any, schema: Any, path: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Misfit(path, "a lone surrogate cannot be written as UTF-8") from None
+        raise Misfit(path, "a lone surrogate cannot be encoded as UTF-8") from None
     return str(value)
 
 

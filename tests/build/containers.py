@@ -85,7 +85,7 @@ class Pcapng:
         )
 
     def section(self, order: str = "<", *options: tuple[int, bytes]) -> None:
-        """Write a Section Header Block, whose length is not told."""
+        """Write a Section Header Block, without its length."""
         self.order = order
         self.interfaces = []
         self.block(0x0A0D0D0A, struct.pack(order + "IHHq", 0x1A2B3C4D, 1, 0, -1) + self.options(*options))
@@ -95,10 +95,10 @@ class Pcapng:
         *options: tuple[int, bytes],
     ) -> None:  # fmt: skip
         """Write an Interface Description Block."""
-        told = [] if resolution is None else [(9, bytes([resolution]))]
-        told += [] if offset is None else [(14, struct.pack(self.order + "q", offset))]
+        known = [] if resolution is None else [(9, bytes([resolution]))]
+        known += [] if offset is None else [(14, struct.pack(self.order + "q", offset))]
         resolution = 6 if resolution is None else resolution
-        self.block(1, struct.pack(self.order + "HHI", link, 0, snaplen) + self.options(*options, *told))
+        self.block(1, struct.pack(self.order + "HHI", link, 0, snaplen) + self.options(*options, *known))
         ticks = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
         self.interfaces.append((link, snaplen, ticks, offset or 0))
 
@@ -131,8 +131,8 @@ class Pcapng:
         link, _, ticks, offset = self.interfaces[index]
         time = packet.ticks * SECOND // ticks + offset * SECOND
         data, length = packet.data, len(packet.data) + packet.more
-        told = time if 0 <= time < 253_402_300_800 * SECOND else None
-        self.records.append(CaptureRecord(len(self.records) + 1, told, link, data, length))
+        known = time if 0 <= time < 253_402_300_800 * SECOND else None
+        self.records.append(CaptureRecord(len(self.records) + 1, known, link, data, length))
         self.block(kind, head + data + bytes(-len(data) % 4) + options)
 
 

@@ -16,7 +16,7 @@ from mqttpub.traffic.events import Event, PacketSeen
 DIRECTIONS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
 
-class Told(NamedTuple):
+class ReadEvents(NamedTuple):
     """The events of a capture, packets and others, and why it is broken if it is."""
 
     packets: list[PacketSeen]
@@ -42,7 +42,7 @@ def packets(batch: Frames) -> list[PacketSeen]:
     ]  # fmt: skip
 
 
-def told(batches: Iterable[Batch]) -> Told:
+def all_events(batches: Iterable[Batch]) -> ReadEvents:
     """Return what batches hold, and check that they fit together."""
     found, others, broken = list[PacketSeen](), list[Event](), ""
     try:
@@ -55,10 +55,10 @@ def told(batches: Iterable[Batch]) -> Told:
             assert sorted(set(batch.connection.tolist())) == list(range(len(batch.connections)))
     except BadCapture as error:
         broken = error.message
-    return Told(found, others, broken)
+    return ReadEvents(found, others, broken)
 
 
-def scalar(*files: bytes, **settings: object) -> Told:
+def scalar(*files: bytes, **settings: object) -> ReadEvents:
     """Return what single records give, of files that are parts of one pcap or pcapng."""
     joined = files[0] + b"".join(file[24:] for file in files[1:])
     found, broken = list[Event](), ""
@@ -66,7 +66,7 @@ def scalar(*files: bytes, **settings: object) -> Told:
         found.extend(events(io.BytesIO(joined), **settings))  # type: ignore[arg-type]
     except BadCapture as error:
         broken = error.message
-    return Told(
+    return ReadEvents(
         [each for each in found if isinstance(each, PacketSeen)],
         [each for each in found if not isinstance(each, PacketSeen)],
         broken,

@@ -26,7 +26,7 @@ from tests.build.containers import damaged
 from tests.build.frames import LINKS, Wire, pcap, records
 from tests.build.known_captures import Truth, truth, write
 from tests.build.troubled_captures import troubled
-from tests.columns.batches import BLOCKS, Told, packets, scalar, told
+from tests.columns.batches import BLOCKS, ReadEvents, all_events, packets, scalar
 from tests.paths import CAPTURES
 from tests.scenarios.test_containers_agree import FILES, NAMES, NETWORKS
 
@@ -55,9 +55,9 @@ def eager(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         monkeypatch.setattr(framing, "FEWEST", 1)
 
 
-def of(*files: bytes, block: int, **settings: object) -> Told:
+def of(*files: bytes, block: int, **settings: object) -> ReadEvents:
     """Return what columns give of files."""
-    return told(read([io.BytesIO(file) for file in files], block=block, **settings))  # type: ignore[arg-type]
+    return all_events(read([io.BytesIO(file) for file in files], block=block, **settings))  # type: ignore[arg-type]
 
 
 # the law
@@ -104,7 +104,7 @@ def test_rotated_files_are_one_capture_though_all_is_forgotten_but_the_state(
     seed: int, files: int, block: int, random: Random
 ) -> None:
     made = truth(seed, files=files)
-    assert told(_with_pauses(made.files, block, random)) == scalar(*made.files)
+    assert all_events(_with_pauses(made.files, block, random)) == scalar(*made.files)
 
 
 def _with_pauses(files: list[bytes], block: int, random: Random) -> Iterator[Batch]:
@@ -229,7 +229,7 @@ def test_paths_files_and_parts_of_files(tmp_path: Path) -> None:
         sources: list[Source] = [str(paths[0]), file, *index(paths[2], size=5_000, block=1_000)]
         assert len(sources) > 5
         batches = list(read(sources))
-    assert told(batches) == scalar(*made.files)
+    assert all_events(batches) == scalar(*made.files)
     ends = [_records(paths[0]), _records(paths[0]) + _records(paths[1])]
     assert sorted({batch.before for batch in batches}) == [0, *ends]
 
@@ -244,14 +244,14 @@ def pcap_records(data: bytes) -> list[object]:
     return list(scalar_records(io.BytesIO(data)))
 
 
-def test_broken_sources_are_told_and_the_others_read(tmp_path: Path) -> None:
+def test_broken_sources_are_reported_and_the_others_read(tmp_path: Path) -> None:
     made = truth(5, files=3)
     text, none = tmp_path / "text.pcap", tmp_path / "none.pcap"
     text.write_text("no capture at all")
     cut = made.files[1][:-7]
     wrong: list[tuple[Source, str]] = []
     sources: list[Source] = [io.BytesIO(made.files[0]), text, none, io.BytesIO(cut), io.BytesIO(made.files[2])]
-    found = told(read(sources, bad=lambda source, error: wrong.append((source, str(error)))))
+    found = all_events(read(sources, bad=lambda source, error: wrong.append((source, str(error)))))
     assert [source for source, _ in wrong] == [text, none, sources[3]]
     assert ["no capture begins with" in wrong[0][1], "No such file" in wrong[1][1], "but the file ends" in wrong[2][1]]
     assert len(found.packets) > len(made.packets) * 0.9
@@ -262,8 +262,8 @@ def test_broken_sources_are_told_and_the_others_read(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert told(read([])) == Told([], [])
-    assert of(pcap([]), block=1) == Told([], [])
+    assert all_events(read([])) == ReadEvents([], [])
+    assert of(pcap([]), block=1) == ReadEvents([], [])
     wire = Wire()
     assert of(pcap(records(wire.opening())), block=1) == scalar(pcap(records(wire.opening())))
 

@@ -165,8 +165,8 @@ def test_any_text_has_one_version_in_every_view(tmp_path_factory: pytest.TempPat
     found = of_text(path)
     first = found.pop("lint")
     assert all(each == first for each in found.values())
-    behind = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
-    assert len(set(behind)) == 1
+    later = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
+    assert len(set(later)) == 1
 
 
 @settings(max_examples=25)
@@ -188,8 +188,8 @@ def test_any_capture_has_one_version_in_every_view(tmp_path_factory: pytest.Temp
     first = found.pop("lint")
     assert all(each == first for each in found.values())
     assert len(first) == len(sent)
-    behind = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
-    assert len(set(behind)) <= 1
+    later = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
+    assert len(set(later)) <= 1
 
 
 # single packets

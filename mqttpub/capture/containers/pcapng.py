@@ -218,7 +218,7 @@ class Blocks:
     def _see_end(self, total: int, order: str, at: int) -> None:
         (again,) = unpack_from(order + "I", self.buffer.data, at)
         if again != total:
-            raise self._bad(f"a block has {total} bytes by its beginning and {again} by its end")
+            raise self._bad(f"the lengths of a block differ: {total} at its start, {again} at its end")
 
     def _long(self, kind: int, total: int, order: str) -> None:
         """Skip a long block piece by piece; raises BadCapture if other blocks begin within it."""

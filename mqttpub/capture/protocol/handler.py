@@ -47,6 +47,10 @@ class MemoryBudget:
             self.release(oldest)
             oldest.let_go()
 
+    def no_room(self, what: str) -> str:
+        """Return the sentence about something that was dropped."""
+        return f"no room for {what}: all connections together hold more than {self.limit:,} bytes of incomplete data"
+
     def release(self, holder: Holder) -> None:
         """Record that a holder holds nothing any longer."""
         self.size -= self.shares.pop(holder, 0)

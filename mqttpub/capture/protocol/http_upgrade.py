@@ -73,8 +73,7 @@ class HttpUpgrade:
         """Hold the next bytes, and decide once both heads are there."""
         self.sizes[chunk.side] += len(chunk.data)
         if self.full:
-            text = f"no room for the upgrade to WebSocket: more than {self.budget.limit:,} bytes wait for others"
-            return self._refused(chunk, f"{text} in all connections")
+            return self._refused(chunk, self.budget.no_room("the upgrade to WebSocket"))
         self._add(chunk)
         asked, answered = self.heads[self.client], self.heads[1 - self.client]
         if asked and "websocket" not in asked.headers.get("upgrade", "").lower():

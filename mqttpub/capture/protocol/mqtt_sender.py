@@ -233,8 +233,7 @@ class MqttSender:
         """Skip the packet in progress, because there is no room for it."""
         self._until = self._end()
         gap = StreamGap(self.offset, bytes(self._pending[:SHOWN]))
-        packet = _packet(gap.head, self._until - gap.start)
-        gap.message = f"no room for {packet}: more than {self._budget.limit:,} bytes wait for others in all connections"
+        gap.message = self._budget.no_room(_packet(gap.head, self._until - gap.start))
         gap.then = "; reading continues at its end"
         self.offset += len(self._pending)
         self._pending = _NOTHING

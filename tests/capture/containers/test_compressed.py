@@ -33,7 +33,7 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
 
 
 def read(kind: str, data: bytes, size: int = 1 << 16) -> tuple[bytes, BadCapture | None]:
-    """Return what data in a form hold, and what is wrong behind it."""
+    """Return what data in a form hold, and what is wrong after it."""
     found = bytearray()
     reader = Decompressed(kind, BytesIO(data).read)
     try:
@@ -61,7 +61,7 @@ def test_forms() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"short", b"again" * 90_000, NOISE])
 @pytest.mark.parametrize("members", [1, 3])
-def test_what_is_compressed_is_read(kind: str, data: bytes, members: int) -> None:
+def test_compressed_files_are_read(kind: str, data: bytes, members: int) -> None:
     assert read(kind, PRESSED[kind](data, members)) == (data, None)
 
 
@@ -94,7 +94,7 @@ def test_frames_for_others_are_passed_over() -> None:
     assert read("zstd", SKIPPABLE + zstd(b"one") + SKIPPABLE * 2 + zstd(b"two") + SKIPPABLE) == (b"onetwo", None)
 
 
-def test_a_cut_leaves_what_is_in_front_of_it(kind: str) -> None:
+def test_a_cut_leaves_the_bytes_before_it(kind: str) -> None:
     for whole in (NOISE[:3000], b"again" * 300):
         data = PRESSED[kind](whole, 2)
         half = len(PRESSED[kind](whole[: len(whole) // 2]))
@@ -113,7 +113,7 @@ def test_a_cut_leaves_the_same_whatever_the_pieces(kind: str) -> None:
         assert read(kind, data[:size], 7)[0] == read(kind, data[:size])[0]
 
 
-def test_damage_leaves_what_is_in_front_of_it() -> None:
+def test_damage_leaves_the_bytes_before_it() -> None:
     data = bytearray(zipped(NOISE))
     data[-6] ^= 1
     found, error = read("gzip", bytes(data))
@@ -134,7 +134,7 @@ def test_damage_leaves_what_is_in_front_of_it() -> None:
     assert error.offset == len(found)
 
 
-def test_damage_is_told(kind: str) -> None:
+def test_damage_is_reported(kind: str) -> None:
     for at in range(4, 60):
         data = bytearray(PRESSED[kind](b"again and again, " * 20))
         if at < len(data):

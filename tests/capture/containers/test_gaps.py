@@ -61,8 +61,8 @@ def test_damage_takes_only_what_it_hits(kind: str, order: str, new: bytes) -> No
     for at in range(20_000, 20_300, 7):
         found, wrong = read(patched(file.data, at, new))
         begin = max(end for end in ends if end <= at)
-        behind = min(end for end in ends if end >= at + len(new))
-        first, last = file.ends[begin], file.ends[behind]
+        next_end = min(end for end in ends if end >= at + len(new))
+        first, last = file.ends[begin], file.ends[next_end]
         # A header that is whole, with its bytes damaged, is a record still.
         assert contents(found[:first]) == contents(file.records[:first])
         assert contents(found[-len(file.records[last:]) :]) == contents(file.records[last:])
@@ -70,7 +70,7 @@ def test_damage_takes_only_what_it_hits(kind: str, order: str, new: bytes) -> No
         assert wrong.endswith(" bytes skipped)")
 
 
-def test_the_gap_is_told_with_its_place_and_its_bytes() -> None:
+def test_a_gap_is_reported_with_its_offset_and_size() -> None:
     file = pcap([each._replace(ticks=each.ticks // 1000) for each in packets(50)])
     ends = sorted(file.ends)
     found, wrong = read(patched(file.data, ends[20] + 8, b"\xff\xff\xff\xff"))
@@ -92,7 +92,7 @@ def test_records_within_the_bytes_that_a_wrong_length_claims() -> None:
     assert wrong == f"offset {ends[20]}: {said}"
 
 
-def test_what_a_whole_record_holds_is_not_taken_for_records() -> None:
+def test_records_inside_a_whole_record_are_not_read() -> None:
     inner = pcap([Packet(START + n, bytes(30)) for n in range(20)]).data[24:]
     file = pcap([Packet(START, b"one"), Packet(START + 1, inner), *(Packet(START + n, b"more") for n in range(9))])
     ends = sorted(file.ends)
@@ -125,7 +125,7 @@ def test_records_of_another_day_have_to_be_more(days: float) -> None:
     assert len(found) == (11 if abs(days) < 1 else 4)
 
 
-def test_small_numbers_are_no_records() -> None:
+def test_small_numbers_are_not_records() -> None:
     file = pcap([Packet(START + n, bytes(40)) for n in range(30)])
     ends = sorted(file.ends)
     numbers = b"\xff\xff\xff\xff" * 3 + struct.pack("<I", 44) * 300
@@ -246,7 +246,7 @@ def test_a_damaged_member_takes_only_itself(press: Callable[[bytes, int], bytes]
 
 
 @pytest.mark.parametrize("press", [zipped, zstd])
-def test_what_stands_between_members_is_passed_over(press: Callable[[bytes, int], bytes]) -> None:
+def test_bytes_between_members_are_skipped(press: Callable[[bytes, int], bytes]) -> None:
     file = pcap([each._replace(ticks=each.ticks // 1000) for each in packets(300)])
     half = max(end for end in file.ends if end < len(file.data) // 2)
     one, other = press(file.data[:half], 1), press(file.data[half:], 1)

@@ -20,7 +20,7 @@ from mqttpub.spark.pipeline.sources import expand
 from tests.paths import QOS2
 
 MODULE = '''
-"""Frames of Ethernet behind a length and a time."""
+"""Frames of Ethernet, each after a length and a time."""
 
 from struct import Struct
 

@@ -33,7 +33,7 @@ SOME = [Packet(1_700_000_000_123_456, b"one"), Packet(1_700_000_001_000_000, b""
 
 
 def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
+    """Return the records of a file and what is wrong after them."""
     found: list[CaptureRecord] = []
     try:
         found.extend(pcap.records(Buffer(BytesIO(data).read1)))
@@ -75,7 +75,7 @@ def test_the_link_type_stands_beside_the_length_of_the_checksum() -> None:
     assert read(patched(file, 20, "<I", 0x54000001)) == (file.records, None)
 
 
-def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
+def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
     file = write([Packet(7, b"four")] * 3)
     assert [record.length for record in read(patched(file, 24 + 12, "<I", 2))[0]] == [4, 4, 4]
 
@@ -86,7 +86,7 @@ def test_records_larger_than_a_wrong_snap_length() -> None:
 
 
 @given(written)
-def test_what_is_written_is_read(file: Written) -> None:
+def test_all_records_are_read(file: Written) -> None:
     assert read(file.data) == (file.records, None)
 
 
@@ -120,7 +120,7 @@ def test_pieces_of_any_size(given: list[Packet], size: int) -> None:
     assert [*pcap.records(Buffer(lambda _: source.read(size)))] == file.records
 
 
-def test_what_is_said_of_a_broken_file() -> None:
+def test_messages_about_a_broken_file() -> None:
     file = write(SOME)
     assert broken(file.data[:20]) == "offset 0: the header of pcap has 24 bytes, but the file ends after 20"
     assert broken(file.data[:-3]) == "offset 59: record 3 has 5 bytes, but the file ends after 2"
@@ -139,7 +139,7 @@ def test_a_record_may_be_as_large_as_the_snap_length_says() -> None:
     assert "but at most 16777216 are possible" in broken(patched(write(SOME, snaplen=2**32 - 1), 24 + 8, "<I", 2**31))
 
 
-def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
+def test_a_record_that_is_too_long_is_refused_even_if_it_is_complete() -> None:
     file = write([Packet(1, b"x"), Packet(2, bytes(262_145)), Packet(3, b"y")], snaplen=96)
     given = [file.data]
     reader = pcap.records(Buffer(lambda _: given.pop() if given else b""))
@@ -148,7 +148,7 @@ def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
         next(reader)
 
 
-def test_no_memory_for_what_is_only_claimed() -> None:
+def test_no_memory_for_bytes_that_are_only_claimed() -> None:
     data = patched(write([Packet(1, b"x")], snaplen=2**31), 24 + 8, "<I", 16_000_000)
     tracemalloc.start()
     try:

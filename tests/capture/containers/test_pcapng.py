@@ -54,7 +54,7 @@ def files(draw: st.DrawFn, most: int = 5) -> Written:
 
 
 def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[CaptureRecord], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
+    """Return the records of a file and what is wrong after them."""
     found: list[CaptureRecord] = []
     try:
         found.extend(pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
@@ -91,13 +91,13 @@ def test_the_example_by_hand() -> None:
     assert read(data) == ([CaptureRecord(1, time, 113, b"\xe0\x00", 5)], None)
 
 
-def test_two_blank_lines_are_no_section() -> None:
+def test_two_blank_lines_are_not_a_section() -> None:
     assert not pcapng.begins(b"\n\r\r\n30 0a 00 03 61")
     assert not pcapng.begins(b"\n\r\r\n")
 
 
 @given(files())
-def test_what_is_written_is_read(file: Written) -> None:
+def test_all_records_are_read(file: Written) -> None:
     assert read(file.data) == (file.records, None)
 
 
@@ -149,7 +149,7 @@ def test_records_come_as_soon_as_they_are_there() -> None:
     assert next(pcapng.records(Buffer(lambda _: next(given)), Counter())) == file.records[0]
 
 
-def test_a_time_far_away_is_none() -> None:
+def test_a_time_out_of_range_is_unknown() -> None:
     file = begun(resolution=0)
     last = LATEST // 10**9 - 1
     for ticks in (last, last + 1, 2**64 - 1):
@@ -173,7 +173,7 @@ def test_keys_are_counted_by_their_kind() -> None:
     assert secrets == {"TLS key log": 3, "WireGuard key log": 3, "other secrets": 1}
 
 
-def test_what_is_said_of_broken_lengths() -> None:
+def test_messages_about_broken_lengths() -> None:
     file = begun()
     at = len(file.data)
     file.enhanced(0, Packet(1, b"four"))
@@ -183,7 +183,7 @@ def test_what_is_said_of_broken_lengths() -> None:
     assert broken(file, at + 4, 40) == f"offset {at}: a block needs 40 bytes, but the file ends after 36"
     assert (
         broken(file, at + 32, 40)
-        == f"offset {at}: a block has 36 bytes by its beginning and 40 by its end (36 bytes skipped)"
+        == f"offset {at}: the lengths of a block differ: 36 at its start, 40 at its end (36 bytes skipped)"
     )
     wrong = "a packet of 5 bytes does not fit its block, which has 4 left (36 bytes skipped)"
     assert broken(file, at + 20, 5) == f"offset {at}: {wrong}"
@@ -195,7 +195,7 @@ def test_what_is_said_of_broken_lengths() -> None:
     )
 
 
-def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice() -> None:
+def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_agree() -> None:
     file = begun()
     file.enhanced(0, Packet(1, b"four"))
     at = len(file.data)
@@ -207,14 +207,14 @@ def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice
     assert str(error) == f"offset {at}: 37 bytes are not a possible length of a block of type 6 (37 bytes skipped)"
 
 
-def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
+def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
     file = begun()
     for _ in range(4):
         file.enhanced(0, Packet(1, b"four", -2))
     assert [record.length for record in read(bytes(file.data))[0]] == [4] * 4
 
 
-def test_what_is_said_of_a_cut_header() -> None:
+def test_messages_about_a_cut_header() -> None:
     file = begun()
     file.data += b"\6\0\0"
     assert broken(file) == "offset 48: the file ends within the header of a block"
@@ -232,11 +232,11 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
         assert [record.time_ns for record in found] == [
             each.time_ns for each in file.records if each.number != number + 1
         ]
-        wrong = "a block has 36 bytes by its beginning and 32 by its end (36 bytes skipped)"
+        wrong = "the lengths of a block differ: 36 at its start, 32 at its end (36 bytes skipped)"
         assert str(error) == f"offset {end - 36}: {wrong}"
 
 
-def test_what_is_said_of_broken_sections() -> None:
+def test_messages_about_broken_sections() -> None:
     file = Pcapng()
     file.section()
     assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not give its byte order (28 bytes skipped)"
@@ -247,7 +247,7 @@ def test_what_is_said_of_broken_sections() -> None:
     assert broken(file) == "offset 28: a packet names interface 0, but the section has 0 so far (20 bytes skipped)"
 
 
-def test_what_is_said_of_broken_interfaces() -> None:
+def test_messages_about_broken_interfaces() -> None:
     file = begun(resolution=9)
     wrong = "the time of an interface has 2 bytes (32 bytes skipped)"
     assert broken(file, 28 + 16, 2 << 16 | 9) == f"offset 28: {wrong}"
@@ -277,7 +277,7 @@ def test_a_simple_packet_needs_its_bytes() -> None:
     assert broken(file) == "offset 68: a packet of 3 bytes does not fit its block, which has 0 left (16 bytes skipped)"
 
 
-def test_no_memory_for_what_is_only_claimed() -> None:
+def test_no_memory_for_bytes_that_are_only_claimed() -> None:
     file = begun()
     file.enhanced(0, Packet(1, bytes(8)))
     tracemalloc.start()

@@ -36,7 +36,7 @@ def every() -> Iterator[tuple[tuple[str, ...], Written]]:
 
 
 def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
+    """Return the records of a file and what is wrong after them."""
     found: list[CaptureRecord] = []
     try:
         found.extend(records(BytesIO(data)))
@@ -75,7 +75,7 @@ def test_every_container_gives_the_same_records(ways: list[str]) -> None:
         assert reader.secrets == ({"TLS key log": 1} if container == ("pcapng",) else {})
 
 
-def test_what_is_no_capture() -> None:
+def test_files_that_are_not_captures() -> None:
     for text in (b"", b"30 0a", b"\n\r\r\n30 0a 00 03 61 2f", b"\x30\x0a\x00\x03a/bhello", b"\x1f\x8b", b"PK\3\4"):
         assert not is_capture(text)
         found, error = read(text)
@@ -87,7 +87,7 @@ def test_what_is_no_capture() -> None:
     assert (found, str(error)) == ([], "offset 0: no capture begins with 33 30 20 30")
 
 
-def test_what_is_compressed_too_often() -> None:
+def test_a_file_that_is_compressed_too_often() -> None:
     file = pcap(PACKETS[:3])
     assert read(packed(file.data, ["gzip", "gzip"])) == (file.records, None)
     found, error = read(packed(file.data, ["gzip", "zstd", "gzip"]))
@@ -95,7 +95,7 @@ def test_what_is_compressed_too_often() -> None:
 
 
 @given(files, packings)
-def test_what_is_written_is_read(file: Written, ways: list[str]) -> None:
+def test_all_records_are_read(file: Written, ways: list[str]) -> None:
     assert read(packed(file.data, ways)) == (file.records, None)
 
 
@@ -109,7 +109,7 @@ def test_a_cut_leaves_whole_records(file: Written, ways: list[str], data: st.Dat
 
 
 @pytest.mark.parametrize("way", ["gzip", "zstd"])
-def test_a_cut_of_a_compressed_file_is_told_behind_all_that_is_there(way: str) -> None:
+def test_a_cut_of_a_compressed_file_is_reported_after_its_records(way: str) -> None:
     file = pcap(PACKETS)
     whole = PACKING[way](file.data)
     found, error = read(whole[:-1])
@@ -129,7 +129,7 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, ways: list[str
 
 
 @given(st.sampled_from([file.data[:28] for _, file in every()]), st.binary(max_size=200))
-def test_noise_behind_a_beginning(head: bytes, noise: bytes) -> None:
+def test_noise_after_a_beginning(head: bytes, noise: bytes) -> None:
     found, error = read(head + noise)
     assert error or len(found) <= len(noise) // 16
 

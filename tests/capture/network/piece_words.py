@@ -1,4 +1,4 @@
-"""Connections in few words: packets to feed, and what is told of them."""
+"""Connections in few words: packets to feed, and the pieces that come of them."""
 
 from collections.abc import Iterable
 
@@ -25,8 +25,8 @@ def read(given: Iterable[CaptureRecord], reassembler: Reassembler | None = None)
     return [*(piece for record in given for piece in reassembler.feed(record)), *reassembler.finish()]
 
 
-def told(*packets: bytes, reassembler: Reassembler | None = None) -> list[str]:
-    """Return what is told of IP packets."""
+def words(*packets: bytes, reassembler: Reassembler | None = None) -> list[str]:
+    """Return the pieces of IP packets as words."""
     return [shown(piece) for piece in read(records(packets), reassembler)]
 
 

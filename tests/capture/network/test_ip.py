@@ -94,7 +94,7 @@ def test_a_total_length_of_0_means_all_that_was_sent() -> None:
     assert (body(packet), packet.end) == (BODY[:30], 120)
 
 
-def test_a_packet_can_end_behind_what_was_captured() -> None:
+def test_a_packet_can_end_after_the_captured_bytes() -> None:
     packet = one(ipv4(FOUR, BODY), cut=50)
     assert (body(packet), packet.end) == (BODY[:30], 120)
 
@@ -158,7 +158,7 @@ def test_an_authentication_header_in_ipv4() -> None:
         (ipv6(SIX, BODY, extensions=[(HOP_BY_HOP, b"\xff" + bytes(6))]), "IP packets with a broken header"),
     ],
 )
-def test_the_reason_is_told(data: bytes, expected: str) -> None:
+def test_a_skipped_record_has_a_reason(data: bytes, expected: str) -> None:
     assert reason(data) == expected
 
 
@@ -236,7 +236,7 @@ def test_other_addresses_protocols_and_numbers_are_other_packets() -> None:
     assert reader.packets(second) == [BODY]
 
 
-def test_fragments_of_udp_are_no_tcp() -> None:
+def test_fragments_of_udp_are_not_tcp() -> None:
     first, second = (
         ipv4(FOUR, part, id=1, first=at, more=not at, protocol=UDP) for at, part in ((0, BODY[:8]), (8, BODY))
     )
@@ -246,7 +246,7 @@ def test_fragments_of_udp_are_no_tcp() -> None:
         reader.packets(second)
 
 
-def test_a_fragment_that_was_cut_off_ends_what_is_known() -> None:
+def test_a_fragment_that_was_cut_off_ends_the_known_bytes() -> None:
     given = records(split(4, BODY, [48]), LINKS["raw IP"])
     internet = IpReassembler(Counter())
     assert internet.packet(given[0]._replace(data=given[0].data[:40])) is None

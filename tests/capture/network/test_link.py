@@ -27,7 +27,7 @@ def test_of_raw_packets_of_one_version(version: int) -> None:
     assert ip_start(ONE_VERSION[version].type, PACKETS[version]) == 0
 
 
-def test_behind_any_number_of_tags() -> None:
+def test_after_any_number_of_tags() -> None:
     assert ip_start(1, vlan(PACKETS[4], *[0x8100] * 50)) == 14 + 50 * 4
 
 
@@ -56,7 +56,7 @@ def test_a_tag_may_follow_a_cooked_header() -> None:
         (147, PACKETS[4], "of link type 147, which is not supported"),
     ],
 )
-def test_what_is_no_ip_packet(link: int, frame: bytes, reason: str) -> None:
+def test_frames_without_an_ip_packet(link: int, frame: bytes, reason: str) -> None:
     with pytest.raises(NotTcp) as caught:
         ip_start(link, frame)
     assert caught.value.reason == reason

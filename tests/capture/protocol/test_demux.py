@@ -79,7 +79,7 @@ def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent
 
 @settings(max_examples=20)
 @given(talks)
-def test_byte_by_byte_is_as_whole(talk: Sent) -> None:
+def test_byte_by_byte_gives_the_same_events(talk: Sent) -> None:
     whole, single = Script(flow()), Script(flow())
     for end, data in talk.packets:
         whole.send(end, data)
@@ -91,14 +91,14 @@ def test_byte_by_byte_is_as_whole(talk: Sent) -> None:
 
 @settings(max_examples=20)
 @given(st.data(), talks, st.booleans())
-def test_what_is_missing_leaves_no_hole_and_no_wrong_packet(data: st.DataObject, talk: Sent, opened: bool) -> None:
+def test_missing_bytes_leave_no_hole_and_no_wrong_packet(data: st.DataObject, talk: Sent, opened: bool) -> None:
     check_with_something_missing(data, talk, opened)
 
 
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(st.data(), talks, st.booleans())
-def test_the_same_at_length(data: st.DataObject, talk: Sent, opened: bool) -> None:
+def test_missing_bytes_leave_no_hole_in_long_runs(data: st.DataObject, talk: Sent, opened: bool) -> None:
     check_with_something_missing(data, talk, opened)
 
 
@@ -274,8 +274,8 @@ def test_the_packet_that_waits_longest_makes_room_for_others_and_what_follows_is
     gaps = [each for each in found if isinstance(each, GapSeen)]
     assert [(each.ends.number, each.length, each.malformed) for each in gaps] == [(1, len(long), False)]
     assert gaps[0].message == (
-        f"no room for a PUBLISH of {len(long):,} bytes: more than 10,000 bytes wait for others in all connections; "
-        f"reading continues at its end, offset {gaps[0].offset + len(long):,}"
+        f"no room for a PUBLISH of {len(long):,} bytes: all connections together hold more than "
+        f"10,000 bytes of incomplete data; reading continues at its end, offset {gaps[0].offset + len(long):,}"
     )
     for number, last in ((1, publish()), (2, more), (3, more)):
         assert seen([each for each in found if each.ends.number == number], CLIENT)[-1] == last
@@ -399,10 +399,8 @@ def test_a_gap_within_the_last_packet() -> None:
 
 
 def test_after_a_gap_that_hides_a_header_three_packets_have_to_follow_one_another() -> None:
-    behind = publish(b"x") * 3
-    script = (
-        opened().send(CLIENT, PINGREQ).miss(CLIENT, 100).send(CLIENT, b"end of something" + behind[:-1], behind[-1:])
-    )
+    later = publish(b"x") * 3
+    script = opened().send(CLIENT, PINGREQ).miss(CLIENT, 100).send(CLIENT, b"end of something" + later[:-1], later[-1:])
     (gap,) = gaps(script.events())
     assert (gap.offset, gap.length, gap.record) == (19, 116, 5)
     assert gap.message == (
@@ -437,7 +435,7 @@ def test_packets_after_a_gap_keep_their_times() -> None:
     assert [(each.record, each.data) for each in found[1:]] == [(5, publish(b"1")), (6, publish(b"2"))]
 
 
-def test_what_is_cut_off_by_the_snap_length_within_packets() -> None:
+def test_packets_cut_off_by_the_snap_length() -> None:
     packet = publish(bytes(1000))
     script = opened()
     for _ in range(3):
@@ -447,7 +445,7 @@ def test_what_is_cut_off_by_the_snap_length_within_packets() -> None:
     assert seen(found, CLIENT)[1:] == [PINGREQ]
 
 
-def test_a_packet_that_is_cut_off_where_a_search_is_under_way_is_found_all_the_same() -> None:
+def test_a_packet_cut_off_during_a_search_is_found() -> None:
     packet = publish(bytes(1000))
     script = opened().miss(CLIENT, 500).send(CLIENT, packet[:96]).miss(CLIENT, len(packet) - 96).send(CLIENT, PINGREQ)
     found = script.events()
@@ -472,7 +470,7 @@ def test_packets_much_larger_than_the_window_are_found_again() -> None:
     assert_tiled(found, CLIENT, 17 + len(stream))
 
 
-def test_the_other_direction_goes_on() -> None:
+def test_the_other_direction_continues() -> None:
     found = opened().miss(CLIENT, 100).send(SERVER, publish()).events()
     assert seen(found, SERVER)[1:] == [publish()]
 
@@ -528,7 +526,7 @@ def test_noise_is_not_mqtt_on_any_port() -> None:
     assert (streams.skipped.connections, streams.skipped.bytes) == ({"unknown": 1}, {"unknown": 100_000})
 
 
-def test_noise_on_a_port_of_mqtt_is_said() -> None:
+def test_noise_on_an_mqtt_port_is_reported() -> None:
     noise = random.Random(3).randbytes(10_000)
     found = Script(flow(1883, opened=False)).send(CLIENT, noise).end().events()
     (gap,) = gaps(found)
@@ -562,7 +560,7 @@ def test_ports_tell_the_client(port: int, client_port: int, why: str) -> None:
     assert found[1].ends.client == ("" if why.startswith("nothing") else f"10.0.0.1:{client_port}")
 
 
-def test_the_client_may_be_told_later() -> None:
+def test_the_client_may_become_known_later() -> None:
     script = Script(flow(opened=False, client_port=4712)).send(
         CLIENT, publish(version=V311) * 3, publish(b"1", V311), PINGREQ, publish(b"2", V311)
     )
@@ -635,7 +633,7 @@ def test_one_packet_alone_proves_nothing_on_any_port() -> None:
     assert script.events() == []
 
 
-def test_what_is_held_is_bounded() -> None:
+def test_held_events_are_bounded() -> None:
     script = Script(flow(1883, opened=False)).send(CLIENT, *([publish(bytes(30_000), V5)] * 4))
     streams = MqttDemux()
     found = [list(streams.feed(piece)) for piece in script.pieces]
@@ -652,7 +650,7 @@ def skipped(script: Script) -> tuple[list[Event], dict[str, int], str]:
 
 
 @pytest.mark.parametrize("port", [4711, 1883])
-def test_tls_is_said_once_for_each_server(port: int) -> None:
+def test_tls_is_reported_once_for_each_server(port: int) -> None:
     script = Script(flow(port)).send(CLIENT, HELLO[:50], HELLO[50:]).send(SERVER, b"\x16\x03\x03\x00\x10").end()
     again = Script(flow(port, number=2)).send(CLIENT, HELLO).end()
     script.pieces += again.pieces
@@ -678,14 +676,14 @@ def test_tls_whose_beginning_was_not_captured() -> None:
         (b"\x10\x0c\x00\x04AMQP\x05\x00", "unknown"),
     ],
 )
-def test_what_is_something_else_is_counted(first: bytes, kind: str) -> None:
+def test_other_protocols_are_counted(first: bytes, kind: str) -> None:
     found, sizes, text = skipped(Script(flow()).send(CLIENT, *bites(first)).send(SERVER, b"answer").end())
     assert found == []
     assert sizes == {kind: len(first) + 6}
     assert text == f"1 connection is not MQTT: 1 {kind}"
 
 
-def test_connections_without_bytes_are_nothing() -> None:
+def test_connections_without_bytes_are_not_counted() -> None:
     assert skipped(Script(flow()).end("FIN", CLIENT, SERVER)) == ([], {}, "")
 
 
@@ -712,7 +710,7 @@ def test_a_connect_with_another_name_is_mqtt_on_its_port() -> None:
     assert seen(Script(flow(4711)).send(CLIENT, data).events()) == []
 
 
-def test_tls_of_which_only_a_part_was_captured() -> None:
+def test_tls_that_was_captured_in_part() -> None:
     found, _, text = skipped(Script(flow(1883)).send(CLIENT, HELLO[:40]).end())
     assert (found, text) == ([], "1 connection is not MQTT: 1 TLS")
 
@@ -742,7 +740,7 @@ def test_more_is_missing_than_the_packet_has() -> None:
     assert gap.message.startswith("60 bytes are missing from the capture in 2 places; reading continues where 1 packet")
 
 
-def test_what_began_before_the_window_and_ends_in_a_gap() -> None:
+def test_a_packet_that_began_before_the_window_and_ends_in_a_gap() -> None:
     packet = publish(bytes(1_500_000))
     script = opened().miss(CLIENT, 100)
     for at in range(0, 1_400_000, 10_000):
@@ -767,7 +765,7 @@ def decrypting(script: Script) -> MqttDemux:
 A, B = flow().ends
 
 
-def test_what_tls_carries_is_read_as_if_it_were_plain() -> None:
+def test_decrypted_bytes_are_read_like_plain_ones() -> None:
     streams = decrypting(script := Script(flow()))
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
     found = [*streams.decrypted(A, B, 5000, 5, CONNECTS[V5]), *streams.decrypted(B, A, 6000, 6, CONNACKS[V5])]
@@ -781,7 +779,7 @@ def test_what_tls_carries_is_read_as_if_it_were_plain() -> None:
     assert not list(streams.decrypted(A, B, 7000, 7, PINGREQ))
 
 
-def test_what_is_missing_of_tls_ends_the_direction() -> None:
+def test_missing_bytes_of_tls_end_the_direction() -> None:
     streams = decrypting(script := Script(flow()))
     list(streams.decrypted(A, B, 5000, 5, CONNECTS[V5]))
     script.pieces.clear()
@@ -793,7 +791,7 @@ def test_what_is_missing_of_tls_ends_the_direction() -> None:
     assert not [event for piece in script.miss(SERVER, 9).pieces for event in streams.feed(piece)]
 
 
-def test_what_is_missing_of_tls_that_nobody_reads_is_nothing() -> None:
+def test_missing_bytes_of_tls_without_keys_are_ignored() -> None:
     found, _, text = skipped(Script(flow()).send(CLIENT, HELLO).miss(SERVER, 9).send(SERVER, bytes(9)).end())
     assert len(found) == 1
     assert text == "1 connection is not MQTT: 1 TLS"
@@ -808,7 +806,7 @@ def test_something_else_on_tls_is_counted_as_that() -> None:
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
 
 
-def test_an_upgrade_within_tls_of_which_something_is_missing() -> None:
+def test_an_upgrade_within_tls_with_missing_bytes() -> None:
     request = b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
     streams = decrypting(script := Script(flow()))
     list(streams.decrypted(A, B, 5000, 5, request))

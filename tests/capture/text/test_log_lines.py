@@ -99,7 +99,7 @@ def test_a_time_is_kept_when_its_date_and_zone_are_there() -> None:
         assert next(read_text(text, Log())).time_ns is None
 
 
-def test_what_was_passed_over_is_said() -> None:
+def test_skipped_lines_are_reported() -> None:
     log = Log()
     list(read_text(f"started\nTX {HEX}\nidle\nRX d0 00\n", log))
     assert [*log.remarks()] == [
@@ -115,7 +115,7 @@ def test_what_was_passed_over_is_said() -> None:
     "c0 00\n\nc0 0", "TX (30 0b .. ..)", ">>> TLS 1.3, Handshake [length 0006]\n    c0 00\n",
     'write(5, "\\20\\r\\0\\4MQTT\\5\\2\\0<"..., 15) = 15\n',
 ])  # fmt: skip
-def test_mistyped_hex_is_no_log(text: str) -> None:
+def test_mistyped_hex_is_not_a_log(text: str) -> None:
     with pytest.raises(BadText):
         list(read_text(text, Log()))
 
@@ -143,7 +143,7 @@ def test_bytes_that_a_log_line_has_after_its_packet_are_named_as_skipped(text: s
     assert "1 line has more bytes after those that were read; they were skipped (the first is line 2)" in log.remarks()
 
 
-def test_a_form_that_was_asked_for_is_no_log() -> None:
+def test_a_requested_notation_is_not_read_as_a_log() -> None:
     with pytest.raises(BadText):
         list(read_bytes(f"TX {HEX}".encode(), "hex", Log()))
 

@@ -241,7 +241,7 @@ def test_qos_0_drops_the_packet_identifier_of_the_command_line() -> None:
         ('{"hex": "3003"}', "$: a message has no member 'hex' ("),
         ('{"topic": null}', "$.topic: must be a string or an object with one of text, hex, base64, json"),
         ('{"topic": ""}', "$.topic: a message needs it"),
-        ('{"topic": "\\ud800"}', "$.topic: a lone surrogate cannot be written as UTF-8"),
+        ('{"topic": "\\ud800"}', "$.topic: a lone surrogate cannot be encoded as UTF-8"),
         ('{"qos": 4}', "$.qos: 4 does not fit QoS (0 to 3)"),
         ('{"qos": "1"}', "$.qos: must be a number or a boolean"),
         ('{"qos": 0, "packet_id": 7}', "$.packet_id: only QoS 1 and 2 have a Packet Identifier"),

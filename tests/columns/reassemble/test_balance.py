@@ -73,7 +73,7 @@ def test_places_within_a_capture_are_seen(tmp_path: Path) -> None:
     assert max(_loads(data, shares([path], 2), 2)) < 0.55
 
 
-def test_what_cannot_be_read_weighs_nothing(tmp_path: Path) -> None:
+def test_unreadable_captures_weigh_nothing(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("10 00\n")
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "cut").write_bytes(_uneven()[:30])
@@ -110,7 +110,7 @@ def test_the_first_record_after_any_place_is_found(write: type, sample: type) ->
 
 
 @pytest.mark.parametrize("data", [b"", bytes(500)])
-def test_no_record_is_found_where_there_is_none(data: bytes) -> None:
+def test_no_record_is_found_in_bytes_without_one(data: bytes) -> None:
     random = Random(2)
     assert PcapSample(BytesIO(written(_packets(random)).data)).first(data) == -1
     assert PcapngSample(BytesIO(_pcapng(_packets(random)).data)).first(data) == -1

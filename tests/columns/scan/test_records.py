@@ -56,7 +56,7 @@ def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
     return found, ""
 
 
-def told(record: CaptureRecord) -> CaptureRecord:
+def within_range(record: CaptureRecord) -> CaptureRecord:
     """Return a record whose time is left out where columns have no place for it, from the year 2262 on."""
     return record if record.time_ns is None or record.time_ns < 1 << 63 else record._replace(time_ns=None)
 
@@ -64,7 +64,7 @@ def told(record: CaptureRecord) -> CaptureRecord:
 def one_by_one(data: bytes) -> tuple[list[CaptureRecord], str]:
     found: list[CaptureRecord] = []
     try:
-        found.extend(map(told, scalar.records(io.BytesIO(data))))
+        found.extend(map(within_range, scalar.records(io.BytesIO(data))))
     except BadCapture as error:
         return found, str(error)
     return found, ""
@@ -106,7 +106,7 @@ def sections(draw: st.DrawFn) -> Written:
 @settings(max_examples=30)
 @given(sections(), blocks, st.data())
 def test_pcapng(written: Written, block: int, data: st.DataObject) -> None:
-    assert read(written.data, block) == (list(map(told, written.records)), "")
+    assert read(written.data, block) == (list(map(within_range, written.records)), "")
     broken = bytearray(written.data[: data.draw(st.integers(1, len(written.data)))])
     for place in data.draw(st.lists(st.integers(0, len(broken) - 1), max_size=2)):
         broken[place] ^= data.draw(st.integers(1, 255))
@@ -179,8 +179,8 @@ def test_segments_below_every_link(link: str, version: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(troubled(), st.integers(2, 5), st.booleans())
-def test_a_share_is_what_all_segments_tell_of_its_connections(data: bytes, parts: int, told: bool) -> None:
-    made = table([(index * 37) % 11 for index in range(SLOTS)], parts) if told else b""
+def test_the_segments_of_a_bucket_are_those_of_its_connections(data: bytes, parts: int, with_table: bool) -> None:
+    made = table([(index * 37) % 11 for index in range(SLOTS)], parts) if with_table else b""
     for block in records(reader(io.BytesIO(data)), Counter()):
         whole = segments(block)
         for number in range(parts):
