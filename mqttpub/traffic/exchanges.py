@@ -180,7 +180,8 @@ class Exchanges:
         """Open exchanges that were dropped for lack of memory and are not reported."""
         self._open: dict[int, dict[int, _Open]] = {}
         self._memory_bytes = memory_bytes
-        self._weight = 0
+        self.weight = 0
+        """About how many bytes open exchanges take."""
         self._sessions: WeightedLru[str, dict[int, _Open]] = WeightedLru(SESSIONS_MEMORY)
         self._add_by_type: dict[type[Packet] | type[None], _Add] = {
             Publish: self._publish,
@@ -202,7 +203,7 @@ class Exchanges:
     def finish(self, ends: Endpoints) -> Iterator[Exchange]:
         """Yield the exchanges that a connection leaves unfinished, in the order in which they began."""
         left = self._open.pop(ends.number, {})
-        self._weight -= sum(each.weight for each in left.values())
+        self.weight -= sum(each.weight for each in left.values())
         kept = {key: each for key, each in left.items() if each.topic is not None and each.client}
         for each in left.values():
             yield each.ended("unfinished")
@@ -299,7 +300,7 @@ class Exchanges:
         self._close(event, key)
         group = self._open.setdefault(event.ends.number, {})
         begun = group[key] = _Open(event, packet, sender, client)
-        self._weight += begun.weight
+        self.weight += begun.weight
         return begun
 
     def _add(self, found: _Open, event: PacketSeen, packet: Any, texts: int = 0) -> int | None:
@@ -307,8 +308,8 @@ class Exchanges:
         before = found.weight
         reason = found.add(event, packet)
         found.weight += texts
-        self._weight += found.weight - before
-        while self._weight > self._memory_bytes and self._drop(found):
+        self.weight += found.weight - before
+        while self.weight > self._memory_bytes and self._drop(found):
             self.forgotten += 1
         return reason
 
@@ -327,7 +328,7 @@ class Exchanges:
         group = self._open.get(number)
         found = group.pop(key, None) if group else None
         if found:
-            self._weight -= found.weight
+            self.weight -= found.weight
         if group is not None and not group:
             del self._open[number]
 

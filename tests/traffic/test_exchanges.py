@@ -200,7 +200,7 @@ def test_open_exchanges_are_kept_up_to_a_number() -> None:
     assert [each.packet_id for each in exchanges.finish(one.ends)] == [2]
     assert [each.packet_id for each in exchanges.finish(two.ends)] == [*range(1, 10)]
     assert list(exchanges.finish(two.ends)) == []
-    assert exchanges._weight == 0
+    assert exchanges.weight == 0
 
 
 def test_an_exchange_alone_is_kept_however_large() -> None:

@@ -99,7 +99,8 @@ class IpReassembler:
         self._skipped = skipped
         self._waiting: OrderedDict[bytes, _Datagram] = OrderedDict()
         self._complete: OrderedDict[bytes, None] = OrderedDict()
-        self._cost = 0
+        self.held_bytes = 0
+        """Bytes of memory that all fragments take."""
 
     def packet(self, record: CaptureRecord) -> IpPayload | None:
         """Return the TCP segment of a record, None while fragments of it are missing; raises NotTcp."""
@@ -184,13 +185,13 @@ class IpReassembler:
         try:
             datagram.add(part, stretch)
         except NotTcp:
-            self._cost -= before
+            self.held_bytes -= before
             del self._waiting[part.key]
             raise
-        self._cost += datagram.stretches.cost - before
+        self.held_bytes += datagram.stretches.cost - before
         if datagram.stretches.covered == datagram.end:
             return self._joined(part, datagram)
-        while self._cost > self.max_fragments:
+        while self.held_bytes > self.max_fragments:
             self._drop()
         return None
 
@@ -205,7 +206,7 @@ class IpReassembler:
 
     def _joined(self, part: _Fragment, datagram: _Datagram) -> IpPayload | None:
         del self._waiting[part.key]
-        self._cost -= datagram.stretches.cost
+        self.held_bytes -= datagram.stretches.cost
         self._complete[part.key] = None
         if len(self._complete) > REMEMBERED:
             self._complete.popitem(last=False)
@@ -214,7 +215,7 @@ class IpReassembler:
 
     def _drop(self) -> None:
         _, datagram = self._waiting.popitem(last=False)
-        self._cost -= datagram.stretches.cost
+        self.held_bytes -= datagram.stretches.cost
         self._skipped["fragments of IP packets whose rest is missing"] += datagram.count
 
 

@@ -125,7 +125,7 @@ def _table() -> dict[str, StateClass]:
              "client client_because deciding different errors layout most_packets packets right size versions"),
             ("capture/flow-table", tcp_connections.FlowTable,
              "_closed _counts _old max_closed max_flows number recent"),
-            ("capture/ip-reassembler", ip.IpReassembler, "_complete _cost _skipped _waiting max_fragments"),
+            ("capture/ip-reassembler", ip.IpReassembler, "_complete _skipped _waiting held_bytes max_fragments"),
             ("capture/mqtt-demux", demux.MqttDemux, "_closing _settings _slots _tls budget skipped"),
             ("capture/tls-connection", tls_connection.TlsConnection, "carried flow is_decrypted settings size"),
             ("capture/tls-connections", tls_connection.TlsConnections, "_named _open keys"),
@@ -147,11 +147,11 @@ def _table() -> dict[str, StateClass]:
             ("columns/judging", findings.Judging, "_judge"),
             ("columns/handshakes", handshakes.HandshakePackets, "numbers texts"),
             ("columns/context", context.Memory, "_clients _topics"),
-            ("columns/pairing", pair.Pairing, "_open _sessions forgotten"),
+            ("columns/pairing", pair.Pairing, "_sessions forgotten open"),
             ("columns/sessions", sessions.Sessions, "_table"),
             ("columns/state", reassembly.State, "_keys before bucket max_packet reassembler records secrets streams"),
             ("columns/bucket-reassembler", reassembly.BucketReassembler, (
-                "_flows _held _internet _last _recent _shapes _together bucket counts max_held max_together names "
+                "_held _internet _last _recent _shapes bucket counts flows held_bytes max_held max_together names "
                 "skipped"
             )),
             ("traffic/closings", closings.Closings, "_half"),

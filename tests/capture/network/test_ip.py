@@ -326,5 +326,14 @@ def test_the_memory_of_fragments_comes_back() -> None:
     reader = Reader()
     for id in range(500):
         reader.packets(*split(4, BODY, [48], id))
-    assert reader.internet._cost == 0
-    assert len(reader.internet._complete) == ip.REMEMBERED
+    assert reader.internet.held_bytes == 0
+
+
+def test_a_number_of_complete_datagrams_is_remembered() -> None:
+    reader = Reader()
+    for id in range(ip.REMEMBERED + 1):
+        reader.packets(*split(4, BODY, [48], id))
+    reader.packets(split(4, BODY, [48], 1)[0])
+    assert reader.internet.held_bytes == 0
+    reader.packets(split(4, BODY, [48], 0)[0])
+    assert reader.internet.held_bytes > 0

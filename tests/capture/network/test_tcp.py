@@ -329,9 +329,9 @@ def test_missing_when_too_much_waits_in_all_sides() -> None:
     packets = records(packet for wire in wires for packet in [*wire.opening(), wire.packet(0, 1000, b"x" * 1000)])
     fed = [shown(piece) for record in packets for piece in reassembler.feed(record) if not isinstance(piece, Chunk)]
     assert fed == ["0 missing 1000"] * 7
-    assert reassembler._together <= 5000
+    assert reassembler.held_bytes <= 5000
     list(reassembler.finish())
-    assert reassembler._together == 0
+    assert reassembler.held_bytes == 0
 
 
 # cut off by the snap length

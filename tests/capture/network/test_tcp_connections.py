@@ -333,7 +333,7 @@ def test_memory_is_bounded_for_any_number_of_connections() -> None:
     for port in range(1, 5000):
         for record in records(conversation(Wire(port=port))):
             reassembler.feed(record)
-    flows = reassembler._flows
+    flows = reassembler.flows
     assert len(flows) == 0
-    assert len(flows._closed) == 2 * (flows.max_closed + 1)
+    assert len(flows.numbers()) == flows.max_closed + 1
     assert list(reassembler.finish()) == []

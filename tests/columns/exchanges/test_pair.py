@@ -298,7 +298,7 @@ def test_an_open_exchange_is_remembered_by_few_packets() -> None:
     talk = Dialog().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
     pairing = Pairing()
     pairing.add(decode(of_events(talk.events)))
-    assert pairing._open.count == 3
+    assert pairing.open.count == 3
     (row,) = rows(pairing.finish())
     assert (row["packets"], row["dups"], row["last_frame"], row["outcome"]) == (101, 50, 101, "unfinished")
 

@@ -149,9 +149,7 @@ def test_all_buckets_count_the_same_records_without_a_connection(data: bytes, pa
         assert each.records == whole.records
         assert +each.reassembler.skipped == +whole.reassembler.skipped
         assert each.secrets == whole.secrets
-    assert sorted(map(repr, _as_rows(found[0]))) == sorted(
-        repr(row) for each in found[1:] for row in _as_rows(each)
-    )
+    assert sorted(map(repr, _as_rows(found[0]))) == sorted(repr(row) for each in found[1:] for row in _as_rows(each))
 
 
 def _as_rows(found: ReadEvents) -> list[object]:
