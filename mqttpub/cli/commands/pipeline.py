@@ -216,7 +216,7 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
 
 
 def _output_folder(flags: PipelineFlags) -> Path:
-    from ...spark.pipeline.sources import as_path, is_url
+    from ...spark.storage.files import as_path, is_url
 
     if not flags.source:
         raise click.UsageError("nothing to read: give files, folders, globs or URLs")
@@ -402,7 +402,8 @@ class TableReport:
 def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     """Raise UserError or UsageError for a page that cannot be written."""
     from ...report.terminal import check_report
-    from ...spark.pipeline.sources import as_path, expand, is_url
+    from ...spark.pipeline.sources import expand
+    from ...spark.storage.files import as_path, is_url
 
     if find_spec("vl_convert") is None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 from ...columns.reassemble.balance import shares
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
+from ..storage.files import as_path, is_url
 from . import checkpoint
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
 from .row_filter import RowFilter
-from .sources import Source, as_path, expand, fetched, is_url, ordered
+from .sources import Source, expand, fetched, opens, ordered
 from .task import pair_slot, progress_of, read_bucket
 
 MOST_TASKS = 16
@@ -109,8 +110,8 @@ class _Run:
     def run(self, on_done: OnDone | None) -> PipelineResult:
         self.on_progress(RunStage("listing sources"))
         given = [as_path(each) for each in self.request.sources]
-        urls = [each for each in given if is_url(each)]
-        found = expand(each for each in given if not is_url(each))
+        urls = [each for each in given if not opens(each)]
+        found = expand(each for each in given if each not in urls)
         self._check_apart(found)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
@@ -136,7 +137,7 @@ class _Run:
         """Raise OutputRefused for a source below the output folder, whose files the run may replace."""
         out = os.path.realpath(self.request.out)
         for source in found:
-            if os.path.realpath(source.path).startswith(os.path.join(out, "")):
+            if not is_url(source.path) and os.path.realpath(source.path).startswith(os.path.join(out, "")):
                 raise OutputRefused(f"{source.name} is in {self.request.out}; the tables need a folder without sources")
 
     def _check(self, before: Manifest) -> None:

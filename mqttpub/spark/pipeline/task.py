@@ -15,6 +15,7 @@ from typing import BinaryIO
 from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
+from ..storage.files import open_file, reason, size_bytes
 from . import checkpoint
 from .job import Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
@@ -147,10 +148,12 @@ class _ReadTask:
     def _opened(source: Source) -> BinaryIO:
         """Open a source that the driver has seen; raises OutputRefused where it differs or is missing here."""
         try:
-            file = open(source.path, "rb")  # noqa: SIM115
+            file = open_file(source.path)
+            size = size_bytes(file)
         except OSError as error:
             raise OutputRefused(unseen(source, error)) from None
-        if os.fstat(file.fileno()).st_size < source.size:
+        file.seek(0)
+        if size < source.size:
             file.close()
             raise OutputRefused(f"{source.name} changed while it was read")
         return file
@@ -166,7 +169,7 @@ class _ReadTask:
         except BadText as error:
             self.problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
-            self.problem, self.unread = error.strerror or str(error), True
+            self.problem, self.unread = reason(error), True
 
     def _note(self, at: int) -> None:
         """Write now and then how many bytes were read."""
