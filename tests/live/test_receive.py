@@ -3,8 +3,8 @@
 import pytest
 
 from mqttpub.live.failures import PeerFault
+from mqttpub.live.incoming import read
 from mqttpub.live.net.target import Target
-from mqttpub.live.packets import read
 from mqttpub.live.receive import Receiver
 from mqttpub.live.session import Session
 from mqttpub.spec.packets import Connect, Subscribe, Subscription

@@ -18,8 +18,8 @@ from mqttpub.live.failures import (
     Unusable,
 )
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import OutgoingMessage, Publication
 from mqttpub.spec.declare import PACKETS, Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version

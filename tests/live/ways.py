@@ -7,8 +7,8 @@ from typing import Any
 
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from tests.build.brokers import Broker
 from tests.build.certificates import PASSWORD

@@ -16,8 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import PUBCOMP, Publication
-from mqttpub.live.publish.sender import Sender
+from mqttpub.live.publish.sender import PUBCOMP, Publication, Sender
 from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
@@ -261,7 +260,7 @@ def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
             while not (sender.open[1].awaits == PUBCOMP if awaited == "PUBREC" else sender.ended):
                 session.step(awaited)
         time.sleep(seconds)
-        sender.forget_output()
+        sender.output.clear()
         sender.withholds = False
         if awaited == "PUBREC":
             broker.kill()

@@ -11,8 +11,8 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import Publication
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version

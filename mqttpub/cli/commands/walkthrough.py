@@ -169,8 +169,8 @@ def message(step: Step) -> str:
 
 def exchange(step: Step, target: "Target") -> "Iterator[Frame]":
     """Publish the message of a step and yield the packets of its handshake."""
-    from ...live.publish.outgoing import Publication
     from ...live.publish.publisher import publish_all
+    from ...live.publish.sender import Publication
     from ...live.session import Session
 
     frames: list[Frame] = []

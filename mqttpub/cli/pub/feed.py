@@ -9,8 +9,8 @@ import click
 
 from ...common.standard_input import standard_input
 from ...live.net.target import Target
-from ...live.publish.outgoing import Publication
 from ...live.publish.publisher import BATCH
+from ...live.publish.sender import Publication
 from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import click
 
 from ...codec.publish_writer import PublishWriter
-from ...live.publish.outgoing import Publication
+from ...live.publish.sender import Publication
 from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
 from ...spec.versions import Version

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
-from ...live.publish.outgoing import NotSent, OutgoingMessage, Publication
 from ...live.publish.publisher import Publisher
+from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..notes import note, print_json

@@ -8,8 +8,8 @@ from ...codec.publish_writer import PublishWriter
 from ...common.quantiles import Latencies
 from ...spec.packets import Publish
 from ..net.target import Target
-from .outgoing import NotSent, OutgoingMessage, Publication
 from .publisher import Publisher, PublishOptions
+from .sender import NotSent, OutgoingMessage, Publication
 from .sources import Generated
 
 

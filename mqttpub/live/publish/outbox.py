@@ -13,7 +13,7 @@ from ...codec.decode import decode_packet
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
 from ...spec.versions import Version
-from .outgoing import PUBCOMP, OutgoingMessage, Publication
+from .sender import PUBCOMP, OutgoingMessage, Publication
 from .store import OutboxError, OutboxFile, OutboxNotWritten, seal
 
 __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]

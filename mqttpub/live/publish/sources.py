@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
-from .outgoing import Publication
+from .sender import Publication
 
 if TYPE_CHECKING:
     from .outbox import Outbox

@@ -20,8 +20,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...live.net.target import Target
-from ...live.publish.outgoing import NotSent, OutgoingMessage, Publication
 from ...live.publish.publisher import Publisher, PublishOptions
+from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import SESSION_EXPIRY_INTERVAL

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ...codec.publish_writer import PublishWriter
 from ...lint.gate import check_packet
-from ...live.publish.outgoing import Publication
+from ...live.publish.sender import Publication
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES, USER_PROPERTY, PropertyRow

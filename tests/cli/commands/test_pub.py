@@ -157,7 +157,7 @@ def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
 def test_what_reads_packets_leaves_the_client_alone(arguments: list[str]) -> None:
     code = (
         "import sys; from mqttpub.cli.main import main; status = main(sys.argv[1:]);"
-        "print(status, sorted({'paho', 'ssl', 'mqttpub.live.net.client'} & set(sys.modules)))"
+        "print(status, sorted({'paho', 'ssl', 'mqttpub.live.net.connection'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []", done.stdout

@@ -13,11 +13,11 @@ import pytest
 
 from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, Refused
-from mqttpub.live.net.dial import half_close
+from mqttpub.live.net.connection import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version

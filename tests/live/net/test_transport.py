@@ -13,8 +13,8 @@ from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, PeerFault
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import Publication
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker

@@ -9,8 +9,8 @@ from mqttpub.codec.decode import decode_packet
 from mqttpub.live.failures import ConnectionLost
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.outbox import Outbox
-from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version

@@ -12,7 +12,7 @@ import pytest
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.publish.outbox import Outbox, OutboxError
-from mqttpub.live.publish.outgoing import PUBACK, PUBCOMP, PUBREC, OutgoingMessage, Publication
+from mqttpub.live.publish.sender import PUBACK, PUBCOMP, PUBREC, OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 

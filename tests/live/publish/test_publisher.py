@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from mqttpub.live.failures import ConnectionLost, ConnectionRefused, Failure, NotConnected, Refused, Unanswered
+from mqttpub.live.limits import ServerLimits
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.limits import ServerLimits
-from mqttpub.live.publish.outgoing import NotSent, OutgoingMessage, Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import NotSent, OutgoingMessage, Publication
 from mqttpub.live.publish.sources import Ahead, Listed
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Publication
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spark import register
 from mqttpub.spark.formats.errors import BrokerError, OptionError, SpoolError

@@ -8,7 +8,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.framing import frame_length
 from mqttpub.lint.packet.check import lint
 from mqttpub.live.failures import PeerFault
-from mqttpub.live.packets import acknowledgement, reason_text
+from mqttpub.live.incoming import acknowledgement, reason_text
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Puback
 from mqttpub.spec.versions import Direction, Version
