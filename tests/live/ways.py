@@ -21,14 +21,14 @@ TLS_LINE = "TLS 1.3, TLS_AES_256_GCM_SHA384, peer CN=localhost, valid for 364 mo
 
 
 class Watcher:
-    """Observes a connection; keeps what it was told about its layers."""
+    """Observes a connection; keeps the lines about its layers."""
 
     def __init__(self) -> None:
         self.layers: list[str] = []
         self.packets = 0
 
     def connected(self, layers: list[str]) -> None:
-        assert not self.packets, "the layers are told before CONNECT"
+        assert not self.packets, "the layers are shown before CONNECT"
         self.layers = layers
 
     def __call__(self, now: float, frame: Any) -> None:
@@ -46,7 +46,7 @@ def publish(
 
 
 def layers(target: Target) -> list[str]:
-    """Return what is told about a connection to a target."""
+    """Return the lines about the layers of a connection."""
     watcher = Watcher()
     publish(target, observer=watcher)
     assert watcher.packets

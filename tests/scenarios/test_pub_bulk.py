@@ -66,7 +66,7 @@ def test_objects_bring_topic_qos_and_properties_of_their_own(mosquitto: int) -> 
     assert got == [(1, "j/1", 1), (2, "j/2", 0), (3, "j/3", 2)]
 
 
-def test_blank_lines_are_no_objects(mosquitto: int) -> None:
+def test_blank_lines_are_skipped(mosquitto: int) -> None:
     data = b'{"topic": "a"}\n\n  \r\n{"topic": "b"}\n\n'
     records, said = pub("--jsonl", "--json", port=mosquitto, data=data)
     assert [(each["number"], each["topic"]) for each in records[:-1]] == [(1, "a"), (4, "b")]
@@ -166,7 +166,7 @@ def test_a_line_goes_out_while_the_pipe_stays_open(mosquitto: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_pipe_that_is_silent_longer_than_the_timeout_is_no_failure(mosquitto: int) -> None:
+def test_a_pipe_may_be_silent_for_longer_than_the_timeout(mosquitto: int) -> None:
     line = (
         f"(echo a; sleep 2.5; echo b) | {shlex.join(PROGRAM)} pub -h 127.0.0.1 -p {mosquitto} -t s -q 1 -l --timeout 2"
     )

@@ -89,7 +89,7 @@ def test_what_ends_the_run_is_judged_before(capsys: Screen) -> None:
     assert err.splitlines()[-1].startswith("mqttpub: the broker sent a faulty CONNACK")
 
 
-def test_a_refusal_in_the_form_of_an_older_version_is_no_error(capsys: Screen) -> None:
+def test_a_refusal_in_the_form_of_an_older_version_is_allowed(capsys: Screen) -> None:
     with scripted(broker("20 02 00 01", "")) as port:
         _, err = pub(capsys, port, "-V", "5", status=4)
     assert "2 packets: no findings" in err
@@ -99,7 +99,7 @@ def test_a_refusal_in_the_form_of_an_older_version_is_no_error(capsys: Screen) -
     assert (connack["version"], connack["findings"]) == ("3.1.1", [])
 
 
-def test_what_is_forced_is_ours_and_no_fault_of_the_broker(capsys: Screen) -> None:
+def test_a_forced_fault_is_not_counted_as_the_brokers(capsys: Screen) -> None:
     with scripted(broker(RIGHT, "")) as port:
         _, err = pub(capsys, port, "--dup", "-q", "0", "--force", status=0)
     assert "error  publish.dup is 1, but qos is 0" in err

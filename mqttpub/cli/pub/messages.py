@@ -11,6 +11,7 @@ from ...live.publish.sender import Publication
 from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
 from ...spec.versions import Version
+from ...wire.types import MAX_VARIABLE
 from ..flags.bulk import NEEDS_AN_ANSWER
 from .gate import Warn, judge, warn
 from .json_messages import BadLine, message_of
@@ -36,6 +37,8 @@ class LineFormat(NamedTuple):
     """Called with a sentence for what the specification advises against."""
     needs_ack: bool = False
     """Whether each message needs an acknowledgement, so that QoS 0 is an error."""
+    longest_bytes: int = MAX_VARIABLE
+    """Largest size of a piece."""
 
 
 class Pieces:
@@ -44,7 +47,7 @@ class Pieces:
     def __init__(self, line_format: LineFormat, complain: Complain) -> None:
         self.line_format = line_format
         self._complain = complain
-        self._reader = LineReader(line_format.delimiter)
+        self._reader = LineReader(line_format.delimiter, limit=line_format.longest_bytes)
         self._writers: dict[Any, PublishWriter] = {}
 
     def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:

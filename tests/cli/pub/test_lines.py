@@ -71,7 +71,7 @@ def test_records_and_delimiters_are_the_stream(draw: st.DataObject, delimiter: b
 
 
 @given(st.lists(st.sampled_from([b"\n", b"x", b"yz"]), max_size=20))
-def test_reading_goes_on_at_the_end_of_any_record(pieces: list[bytes]) -> None:
+def test_reading_can_continue_at_the_end_of_any_record(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     records = read([data])
     for at, record in enumerate(records):

@@ -1,4 +1,4 @@
-"""TLS: what is told of it, what it refuses, and what its failures say."""
+"""TLS: how it is shown, what it refuses, and what its failures say."""
 
 import json
 import ssl
@@ -23,22 +23,22 @@ from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
 from tests.build.pcap import Segment, pcap
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, answering, scripted
 from tests.live.relays import relay, straight_to
 from tests.live.ways import TLS_LINE, WAYS, insecurely, layers, puback, publish, secured, to, trusting
 
-# what is told
+# how it is shown
 
 
 @pytest.mark.broker
-def test_tls_tells_version_cipher_peer_and_days(brokers: Broker) -> None:
+def test_the_tls_layer_is_shown_with_version_cipher_peer_and_days(brokers: Broker) -> None:
     assert layers(WAYS["TLS"](brokers)) == [TLS_LINE]
     (line,) = layers(WAYS["TLS 1.2"](brokers))
     assert line == "TLS 1.2, ECDHE-ECDSA-AES256-GCM-SHA384, peer CN=localhost, valid for 364 more days, verified"
 
 
 @pytest.mark.broker
-def test_insecure_tells_what_it_did_not_verify(brokers: Broker) -> None:
+def test_an_insecure_connection_is_shown_as_not_verified(brokers: Broker) -> None:
     said = [layers(insecurely(kind)(brokers))[0].split(", ", 2)[2] for kind in ("tls", "expired", "elsewhere")]
     assert said == [
         "peer CN=localhost, valid for 364 more days, NOT verified (--insecure)",
@@ -214,7 +214,7 @@ def test_versions_that_do_not_meet_are_named(brokers: Broker) -> None:
     assert str(said.value) == f"localhost:{port} refused the TLS handshake: no TLS version in common"
 
 
-def test_alpn_is_asked_for_and_told(brokers: Broker) -> None:
+def test_the_agreed_alpn_protocol_is_shown(brokers: Broker) -> None:
     tls = trusting(brokers, alpn=("x-amzn-mqtt-ca", "mqtt"))
     with scripted(secured(brokers, puback, "mqtt")) as port:
         (line,) = layers(Target("127.0.0.1", port, transport=Transport(tls=tls)))
@@ -249,9 +249,7 @@ def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pyte
         closed.set()
 
     def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.packet()
+        answering("", "")(peer)
         assert closed.wait(60)
         peer.send("e0 02 97 00")
 

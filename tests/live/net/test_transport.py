@@ -71,7 +71,7 @@ def test_bind_is_what_the_broker_sees(brokers: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_plain_ways_tell_nothing(brokers: Broker) -> None:
+def test_a_plain_connection_has_no_layers_to_show(brokers: Broker) -> None:
     assert [layers(WAYS[name](brokers)) for name in ("TCP", "bind", "unix")] == [[], [], []]
 
 

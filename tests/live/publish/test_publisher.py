@@ -14,7 +14,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import free_port
-from tests.fakes import Peer, Script, scripted_many
+from tests.fakes import Peer, Script, answering, scripted_many
 
 V5 = Version.V5
 
@@ -31,7 +31,7 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     return made
 
 
-def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
+def test_asking_for_more_messages_takes_only_one_ahead() -> None:
     every = [Publication.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
     taken: list[Any] = []
     ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
@@ -45,19 +45,6 @@ def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
     assert ahead.take(9) == every[2:]
     assert not ahead
     assert ahead.take(1) == []
-
-
-def drop(*, after: int, connack: str = "20 03 00 00 00", answers: tuple[str, ...] = ()) -> Script:
-    """Return a script that takes some packets, gives some answers, and closes."""
-
-    def script(peer: Peer) -> None:
-        peer.accept(connack)
-        for number in range(after):
-            peer.packet()
-            if number < len(answers) and answers[number]:
-                peer.send(answers[number])
-
-    return script
 
 
 def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
@@ -79,15 +66,15 @@ def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
 
 def test_without_reconnect_a_loss_ends_the_run() -> None:
     with (
-        scripted_many([drop(after=1)]) as port,
+        scripted_many([answering("")]) as port,
         pytest.raises(ConnectionLost, match="closed the connection before PUBACK"),
     ):
         publisher(port, 1).run_all()
 
 
-def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
+def test_after_a_loss_the_message_is_sent_again_with_the_same_identifier_and_dup() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=1), serve(seen, connack="20 03 01 00 00")]) as port:
+    with scripted_many([answering(""), serve(seen, connack="20 03 01 00 00")]) as port:
         made = publisher(port, 1, reconnects=3)
         (exchange,) = made.run_all()
     connect, again, *_ = seen
@@ -97,9 +84,9 @@ def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
     assert "1 unacknowledged message again with DUP" in made.said[-1]  # type: ignore[attr-defined]
 
 
-def test_all_go_again_in_order_before_new_ones() -> None:
+def test_unacknowledged_messages_are_sent_again_in_order_before_new_ones() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=3), serve(seen, connack="20 03 01 00 00")]) as port:
+    with scripted_many([answering("", "", ""), serve(seen, connack="20 03 01 00 00")]) as port:
         ended = publisher(port, 1, count=5, reconnects=1, window=3).run_all()
     publishes = [packet for packet in seen if packet[0] >> 4 == 3]
     assert [(packet[0] >> 3 & 1, packet[-1:]) for packet in publishes] == [
@@ -108,9 +95,9 @@ def test_all_go_again_in_order_before_new_ones() -> None:
     assert [exchange.token for exchange in ended] == [0, 1, 2, 3, 4]
 
 
-def test_a_qos_2_message_goes_on_from_pubrel() -> None:
+def test_a_qos_2_message_resumes_with_pubrel() -> None:
     seen: list[bytes] = []
-    first = drop(after=2, answers=("50 02 00 01",))
+    first = answering("50 02 00 01", "")
     with scripted_many([first, serve(seen, connack="20 03 01 00 00")]) as port:
         (exchange,) = publisher(port, 2, reconnects=1).run_all()
     assert [packet.hex() for packet in seen[1:2]] == ["62020001"]
@@ -119,29 +106,23 @@ def test_a_qos_2_message_goes_on_from_pubrel() -> None:
 
 def test_without_the_session_qos_1_begins_anew_and_qos_2_is_in_doubt() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=1), serve(seen)]) as port:
+    with scripted_many([answering(""), serve(seen)]) as port:
         made = publisher(port, 1, reconnects=1)
         assert len(made.run_all()) == 1
     assert seen[1][0] == 0x32, "no DUP: for the broker it is a new message"
-    with scripted_many([drop(after=1), serve([])]) as port:
+    with scripted_many([answering(""), serve([])]) as port:
         made = publisher(port, 2, reconnects=1)
         assert made.run_all() == []
     assert [exchange.packet_id for exchange in made.unknown] == [1]
 
 
 def test_a_refusal_that_will_not_pass_is_final() -> None:
-    def refuse(peer: Peer) -> None:
-        peer.accept("20 03 00 87 00")
-
-    with scripted_many([refuse]) as port, pytest.raises(ConnectionRefused, match="0x87"):
+    with scripted_many([answering(connack="20 03 00 87 00")]) as port, pytest.raises(ConnectionRefused, match="0x87"):
         publisher(port, 1, reconnects=5).run_all()
 
 
 def test_a_refusal_that_may_pass_is_tried_again() -> None:
-    def busy(peer: Peer) -> None:
-        peer.accept("20 03 00 89 00")
-
-    with scripted_many([busy, serve([])]) as port:
+    with scripted_many([answering(connack="20 03 00 89 00"), serve([])]) as port:
         assert len(publisher(port, 1, reconnects=5).run_all()) == 1
 
 
@@ -195,13 +176,7 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
 
 
 def test_receive_maximum_is_exceeded_only_by_force() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept("20 06 00 00 03 21 00 01")
-        peer.packet()
-        peer.packet()
-        peer.send("e0 02 93 00")
-        peer.wait()
-
+    script = answering("", "e0 02 93 00", connack="20 06 00 00 03 21 00 01", last=Peer.wait)
     with scripted_many([script]) as port, pytest.raises(Refused, match="0x93 Receive Maximum exceeded"):
         publisher(port, 1, count=3, force=True, window=3).run_all()
 
@@ -220,9 +195,7 @@ def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
 def test_aliases_are_set_anew_on_each_connection() -> None:
     seen: list[bytes] = []
     connack = "20 06 00 00 03 22 00 05"
-    with scripted_many(
-        [drop(after=2, connack=connack, answers=("40 02 00 01",)), serve(seen, connack=connack)]
-    ) as port:
+    with scripted_many([answering("40 02 00 01", "", connack=connack), serve(seen, connack=connack)]) as port:
         target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
         source = Listed(Publication.of(Publish(topic="a", qos=1), V5) for _ in range(3))
         Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True, reconnects=1, window=1)).run_all()
@@ -231,56 +204,41 @@ def test_aliases_are_set_anew_on_each_connection() -> None:
 
 
 def test_attempts_are_counted_from_the_last_success() -> None:
-    lost = drop(after=2, answers=("40 02 00 01",)), drop(after=2, answers=("40 02 00 02",))
+    lost = answering("40 02 00 01", ""), answering("40 02 00 02", "")
     with scripted_many([*lost, serve([])]) as port:
         ended = publisher(port, 1, count=3, reconnects=1, window=1).run_all()
     assert [exchange.packet_id for exchange in ended] == [1, 2, 3]
 
 
-def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doubt() -> None:
-    def refuse(peer: Peer) -> None:
-        peer.accept("20 03 00 87 00")
-
+def test_unacknowledged_messages_are_in_doubt_when_reconnecting_fails() -> None:
     ends: dict[str, Script] = {
         "before CONNACK, as a TLS port does without --tls": lambda peer: None,
-        "0x87 Not authorized": refuse,
+        "0x87 Not authorized": answering(connack="20 03 00 87 00"),
     }
     for said, end in ends.items():
-        with scripted_many([drop(after=1), end]) as port, pytest.raises(ConnectionLost) as caught:
+        with scripted_many([answering(""), end]) as port, pytest.raises(ConnectionLost) as caught:
             publisher(port, 1, reconnects=1).run_all()
         assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
 
 
 def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
-    with scripted_many([drop(after=1, answers=("40 02 00 01",)), lambda peer: None]) as port:
+    with scripted_many([answering("40 02 00 01"), lambda peer: None]) as port:
         made = publisher(port, 1, count=2, reconnects=1, window=1)
         with pytest.raises(Failure) as caught:
             made.run_all()
     assert "no message was sent" not in str(caught.value)
 
 
-def test_acknowledgements_of_nothing_are_reported() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.send("40 02 00 09" + "40 02 00 01")
-        peer.packet()
-
-    with scripted_many([script]) as port:
+def test_stray_acknowledgements_are_reported() -> None:
+    with scripted_many([answering("40 02 00 09" + "40 02 00 01", "")]) as port:
         made = publisher(port, 1)
         ended: list[OutgoingMessage] = made.run_all()
     assert len(ended) == 1
     assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
 
 
-def test_acknowledgements_of_nothing_are_reported_also_when_ours_never_comes() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.send("40 02 00 09")
-        peer.wait()
-
-    with scripted_many([script]) as port:
+def test_stray_acknowledgements_are_reported_also_when_the_right_one_never_comes() -> None:
+    with scripted_many([answering("40 02 00 09", last=Peer.wait)]) as port:
         made = publisher(port, 1, timeout_s=0.4)
         with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
             made.run_all()

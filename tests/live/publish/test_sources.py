@@ -11,15 +11,16 @@ from mqttpub.cli.pub.messages import LineFormat, Lines
 from mqttpub.live.publish.sources import Batched, Streamed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
+from mqttpub.wire.types import MAX_VARIABLE
 
 
-def lines() -> Lines:
+def lines(longest_bytes: int = MAX_VARIABLE) -> Lines:
     """Return what makes a message of each line, and raises what it complains of."""
 
     def complain(text: str) -> None:
         raise AssertionError(text)
 
-    return Lines(LineFormat(Publish(topic="a"), Version.V5), complain)
+    return Lines(LineFormat(Publish(topic="a"), Version.V5, longest_bytes=longest_bytes), complain)
 
 
 def test_a_line_is_there_as_soon_as_it_is_written() -> None:
@@ -49,10 +50,8 @@ def test_an_empty_file_gives_nothing() -> None:
 
 @pytest.mark.parametrize("kind", [Streamed, Batched])
 def test_a_line_that_is_too_long_is_named_by_its_number(kind: type[Streamed]) -> None:
-    parse = lines()
-    parse._reader._limit = 3
     inlet, outlet = os.pipe()
-    source = kind(inlet, parse)
+    source = kind(inlet, lines(longest_bytes=3))
     for _ in range(3):
         os.write(outlet, b"a\nbc\n")
         source.read()
