@@ -10,7 +10,8 @@ from string import hexdigits, whitespace
 from typing import Any
 
 from ..common.words import counted
-from ..spec.declare import MISSING, PACKETS, Field, Group, Packet, Property
+from ..spec.declare import MISSING, Field, Group, Packet, Property
+from ..spec.packets import PACKETS_BY_NAME
 from ..spec.properties import BY_KEY, PROPERTIES, PropertyRow
 from ..spec.versions import Version
 from ..wire.types import Binary, Integer, Rest, String, StringPair, VariableInteger, WireType
@@ -70,10 +71,9 @@ def _version(named: Any) -> Version:
 
 
 def _class(name: Any, version: Version) -> type[Packet]:
-    by_name = {cls.name: cls for cls in PACKETS.values()}
-    cls = by_name.get(str(name).upper())
+    cls = PACKETS_BY_NAME.get(str(name).upper())
     if cls is None:
-        raise _Fault("$.type", f"{name!r} is not a packet ({', '.join(by_name)})")
+        raise _Fault("$.type", f"{name!r} is not a packet ({', '.join(PACKETS_BY_NAME)})")
     if cls.since > version:
         raise _Fault("$.type", f"{cls.name} needs MQTT {cls.since.label}")
     return cls

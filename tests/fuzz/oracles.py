@@ -206,12 +206,8 @@ def _check_page(known: Sequence[TrafficItem]) -> None:
             event, _, topic, client, _ = each
             named = topic.name if topic and topic.name else None
             page.packet(event, decoded_of(each), client=display_name(client, event.ends), topic=named)
-        elif isinstance(each, GapSeen):
-            page.gap(each)
-        elif isinstance(each, Closed):
-            page.closed(each)
         else:
-            page.remark(each)
+            page.event(each)
     page.close()
     check_page(out.getvalue())
 

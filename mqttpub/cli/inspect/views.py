@@ -338,7 +338,6 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...common.files import replacing
     from ...traffic.clients import display_name
     from ...traffic.context import PacketInContext
-    from ...traffic.events import Closed, GapSeen
     from ...view.page.page import PageWriter
 
     with replacing(options.path) as out:
@@ -348,12 +347,8 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
                 event, _, topic, client, _ = known
                 name = topic.name if topic else None
                 page.packet(event, _decoded(known), client=display_name(client, event.ends), topic=name)
-            elif isinstance(known, GapSeen):
-                page.gap(known)
-            elif isinstance(known, Closed):
-                page.closed(known)
             else:
-                page.remark(known)
+                page.event(known)
         page.close()
 
 

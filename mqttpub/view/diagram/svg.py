@@ -111,11 +111,11 @@ class _SvgDrawing:
 
     # pieces
 
-    def text(self, x: float, line: Line, anchor: str = "start", *, up: int = 0) -> None:
+    def text(self, x: float, line: Line, anchor: str = "start") -> None:
         """Write styled text."""
         spans = "".join(_span(text, style) for text, style in line)
         at = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        self.parts.append(f'<text x="{x:g}" y="{self.y - up}"{at}>{spans}</text>')
+        self.parts.append(f'<text x="{x:g}" y="{self.y}"{at}>{spans}</text>')
 
     def middle(self, line: Line) -> None:
         self.text((_CLIENT + _SERVER) / 2, line, "middle")

@@ -4,7 +4,7 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ...common.escape import escape
+from ...common.escape import escape, json_text
 from ...spec.declare import PACKETS, Packet
 from ...spec.packets import (
     Auth,
@@ -25,6 +25,7 @@ from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
 from ...spec.versions import Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
+from ...traffic.events import Endpoints
 from ..packet.payload import classify
 from ..terminal.cells import Line, cells, clip, reach
 
@@ -50,6 +51,16 @@ def name_of(data: bytes) -> str:
     """Return the name of a packet type, from the first byte of the packet."""
     code = data[0] >> 4 if data else 0
     return PACKETS[code].name if code in PACKETS else f"TYPE {code}"
+
+
+def connection_record(ends: Endpoints, client: str) -> dict[str, Any]:
+    """Return the JSON members that name a connection; `client` is its Client Identifier, or empty."""
+    return {
+        "connection": ends.number,
+        "client": json_text(client) or None,
+        "address": ends.client or None,
+        "server": ends.server or None,
+    }
 
 
 def facts(known: PacketInContext) -> list[Fact]:
@@ -120,6 +131,12 @@ def _cut(fact: Fact, room: int) -> str:
         text = text[:-1]
     return text + "..."
 
+
+OUTCOMES = {
+    "sent": "", "complete": "", "refused": "error", "unfinished": "warning", "superseded": "warning",
+    "orphan": "warning",
+}  # fmt: skip
+"""The outcomes of an exchange in the order of their columns, with their styles."""
 
 # by kind of packet
 
@@ -216,10 +233,14 @@ def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> s
 
 def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> Fact:
     """Return a Reason Code with its name, or `unknown`."""
-    name = reason_name(packet, code, version)
-    shown = "unknown" if name.startswith("reason 0x") else name
     refused = code >= 0x80 or (packet.name == "CONNACK" and code)
-    return Fact(f"0x{code:02x} {shown}", "error" if refused else "reason")
+    return Fact(f"0x{code:02x} {reason_word(packet, code, version)}", "error" if refused else "reason")
+
+
+def reason_word(packet: Packet | type[Packet], code: int, version: Version) -> str:
+    """Return the name of a Reason Code in a packet; `unknown` for a code that the packet may not carry."""
+    name = reason_name(packet, code, version)
+    return "unknown" if name.startswith("reason 0x") else name
 
 
 def _subscribe(known: PacketInContext, packet: Subscribe) -> _Facts:

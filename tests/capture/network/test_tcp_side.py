@@ -125,7 +125,9 @@ def test_random_bytes_never_raise(frames: list[tuple[Link, bytes]]) -> None:
 def followed(file: Path, count: int) -> dict[int, tuple[bytes, bytes]]:
     """Return the streams of both sides as tshark shows them, by the number of their flow from 1."""
     wanted = [word for number in range(count) for word in ("-z", f"follow,tcp,raw,{number}")]
-    shown = subprocess.run(["tshark", "-r", str(file), "-q", *wanted], capture_output=True, text=True, check=True).stdout
+    shown = subprocess.run(
+        ["tshark", "-r", str(file), "-q", *wanted], capture_output=True, text=True, check=True
+    ).stdout
     streams: dict[int, tuple[bytes, bytes]] = {}
     for block in shown.split("Filter: tcp.stream eq ")[1:]:
         number, lines = block.split("\n", 1)[0], block.split("Node 1:")[1].split("=")[0].split("\n")[1:]

@@ -84,9 +84,9 @@ def _small(out: TextIO) -> None:
     put(0, SERVER, Pubcomp(packet_id=9))  # 8
     put(0, CLIENT, Publish(topic=HOSTILE, payload=MARKUP.encode()))  # 9
     put(1, SERVER, Puback(packet_id=9))
-    page.gap(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
-    page.remark(Remark(ends[0], next(moments), 1, None, HOSTILE))
-    page.closed(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
+    page.event(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
+    page.event(Remark(ends[0], next(moments), 1, None, HOSTILE))
+    page.event(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
     put(1, CLIENT, Publish(topic="plant/5/blob", payload=bytes(5000)))
     put(1, CLIENT, Pingreq())  # 15
     put(1, SERVER, bytes.fromhex("d000"))

@@ -162,9 +162,9 @@ def test_gaps_remarks_and_endpoint_names_add_no_element() -> None:
     out = io.StringIO()
     page = PageWriter(out, "t", secrets=True)
     ends = Endpoints(1, HOSTILE, HOSTILE)
-    page.gap(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True), client=HOSTILE)
-    page.remark(Remark(ends, 1, 1, None, HOSTILE), client=HOSTILE)
-    page.closed(Closed(ends, 1, 1, None, HOSTILE), client=HOSTILE)
+    page.event(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True))
+    page.event(Remark(ends, 1, 1, None, HOSTILE))
+    page.event(Closed(ends, 1, 1, None, HOSTILE))
     page.close()
     parsed = Parsed(out.getvalue())
     assert [tag for tag, *_ in parsed.elements] == [tag for tag, *_ in Parsed(written(hostile())).elements]
@@ -198,7 +198,7 @@ def test_bytes_of_a_gap_are_hidden_and_counted() -> None:
     for secrets in (False, True):
         out = io.StringIO()
         page = PageWriter(out, "t", secrets=secrets)
-        page.gap(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
+        page.event(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
         page.close()
         _, rest = details(out.getvalue())
         assert rest["rows"] == [["", 5, 3, 7] if not secrets else [b64encode(b"hunter2").decode(), 5, 3, 0]]
@@ -292,16 +292,17 @@ def test_other_rows_have_their_place_in_the_list() -> None:
     out = io.StringIO()
     page = PageWriter(out, "t")
     page.packet(seen(publish(b"")), publish(b""), topic="a/b", client="one")
-    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
-    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
-    page.remark(Remark(ENDS, 6, 1, None, "TLS begins"))
-    page.closed(Closed(ENDS, 7, 1, Direction.CLIENT, "RST"), client="two")
+    page.event(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
+    page.event(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
+    page.event(Remark(ENDS, 6, 1, None, "TLS begins"))
+    page.event(Closed(ENDS, 7, 1, Direction.CLIENT, "RST"))
+    page.packet(seen(publish(b"")), publish(b""), client="two")
     page.close()
     block, _ = details(out.getvalue())
-    assert block["kind"] == [0, 1, 1, 2, 3]
-    assert block["dir"] == [0, 2, 1, 0, 1]
-    assert column(block, "topic") == ["a/b", "", "", "", ""]
-    assert column(block, "summary")[1:] == [
+    assert block["kind"] == [0, 1, 1, 2, 3, 0]
+    assert block["dir"] == [0, 2, 1, 0, 1, 0]
+    assert column(block, "topic") == ["a/b", "", "", "", "", ""]
+    assert column(block, "summary")[1:5] == [
         "1,448 bytes are missing", "this is no packet", "TLS begins", "reset the connection (RST)",
     ]  # fmt: skip
     assert [each[:2] for each in block["findings"]] == [[1, 2], [2, 3]]
@@ -358,7 +359,7 @@ def test_rows_are_written_as_they_come() -> None:
     small = of(Puback(packet_id=1))
     for _ in range(2 * BLOCK_ROWS + 1):
         page.packet(seen(small), small)
-    assert len(page.block.kinds) == 1
+    assert page.block.rows == 1
     page.close()
     assert [len(block["kind"]) for block, _ in blocks(out.getvalue())] == [BLOCK_ROWS, BLOCK_ROWS, 1]
 
