@@ -28,10 +28,8 @@ _ENDED = cite("4.4.0-2")
 _ONLY_AFTER_RECONNECT = cite("4.4.0-1")
 _RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
 _COMPLETE = cite("4.3.3-5", "4.3.3-1")
-_REC_AGAIN = cite("4.3.3-10", "4.3.3-2")
 _DUP = cite(v31="2.1/dup-set")
 _WHICH = cite(v31="4.2/which")
-_ALL_ANSWERED = cite("4.5.0-2", "4.5.0-2")
 _ORDER = {
     PUBACK: cite("4.6.0-2", "4.6.0-2"),
     PUBREC: cite("4.6.0-3", "4.6.0-3"),
@@ -44,9 +42,9 @@ ACKED = {
     PUBREL: TestPoint(_BELONGS[PUBREL], _PUBREL, _HELD, _UNKNOWN, _DUP),
     PUBCOMP: TestPoint(_BELONGS[PUBCOMP], _PUBCOMP, _COMPLETE, _RELEASED, _UNKNOWN),
 }
-ACKED_BY_CLIENT = TestPoint(_ALL_ANSWERED)
+ACKED_BY_CLIENT = TestPoint(cite("4.5.0-2", "4.5.0-2"))
 ORDERED = {code: TestPoint(law) for code, law in _ORDER.items()}
-PUBREC_REPEATED = TestPoint(_REC_AGAIN)
+PUBREC_REPEATED = TestPoint(cite("4.3.3-10", "4.3.3-2"))
 
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOMP"}
 

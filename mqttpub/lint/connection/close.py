@@ -13,22 +13,19 @@ from .state import CLIENT, PATIENCE_NS, ConnectionState, IdentifierInUse, Peer
 ALIAS_INVALID = 0x94
 TAKEN_OVER = 0x8E
 
-_EXPIRY = cite("3.14.2.2.2/expiry")
 _ALIASES = (cite("3.3.2-10"), cite("3.3.2-12"))
 _CLOSES = (cite("3.14.4-2", "3.14.4-1"), cite("3.14.4-2"))
 _REFUSED = cite("3.2.2-7", "3.2.2-5")
 _ERROR = cite("4.13.2-1")
-_TAKEN_OVER = cite("3.1.4-3")
-_SERVER_CLOSES = cite(v311="3.14.4/close", v31="3.14/close")
 _ANSWERED = cite("3.1.4-5", "3.1.4-4", "3.1/answer")
 
-EXPIRY_IN_DISCONNECT = TestPoint(_EXPIRY)
+EXPIRY_IN_DISCONNECT = TestPoint(cite("3.14.2.2.2/expiry"))
 ALIAS_REFUSED = tuple(TestPoint(law) for law in _ALIASES)
 CLOSED = tuple(TestPoint(law) for law in _CLOSES)
 CLOSED_AFTER_REFUSAL = TestPoint(_REFUSED, _ERROR)
 CLOSED_ON_ERROR = TestPoint(_ERROR)
-CLOSED_ON_TAKEOVER = TestPoint(_TAKEN_OVER)
-CLOSED_BY_SERVER = TestPoint(_SERVER_CLOSES)
+CLOSED_ON_TAKEOVER = TestPoint(cite("3.1.4-3"))
+CLOSED_BY_SERVER = TestPoint(cite(v311="3.14.4/close", v31="3.14/close"))
 SILENT_AFTER_DISCONNECT = tuple(TestPoint(cite("3.14.4-1", "3.14.4-2")) for _ in Direction)
 
 
@@ -55,7 +52,7 @@ def _check_expiry(state: ConnectionState, packet: Disconnect, connected: Connect
     state.exercised[EXPIRY_IN_DISCONNECT] += 1
     if given and not value_of(connected.properties, SESSION_EXPIRY_INTERVAL, 0):
         message = f"Session Expiry Interval is {given} s, but CONNECT (packet {state.connect_number}) had none or 0"
-        state.fault(_EXPIRY, "properties.session_expiry_interval", message)
+        state.fault(EXPIRY_IN_DISCONNECT.law, "properties.session_expiry_interval", message)
 
 
 def _check_alias_refused(state: ConnectionState, peer: Peer) -> None:
@@ -102,11 +99,13 @@ def _check_closing(state: ConnectionState, peer: Peer, closer: Peer | None) -> N
         return
     message = f"{waited} the {peer.name} has not closed after its DISCONNECT (packet {peer.disconnect_number})"
     also = [_ERROR] if peer.reason_code >= 0x80 else []
-    also += [_TAKEN_OVER] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
+    also += [CLOSED_ON_TAKEOVER.law] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
     state.fault(_CLOSES[peer.side], "", message, *also)
     if peer.side == CLIENT and not peer.other.closed:
         state.exercised[CLOSED_BY_SERVER] += 1
-        state.fault(_SERVER_CLOSES, "", f"{waited} the server has not closed after the client's DISCONNECT either")
+        state.fault(
+            CLOSED_BY_SERVER.law, "", f"{waited} the server has not closed after the client's DISCONNECT either"
+        )
 
 
 def _exercise_closing(state: ConnectionState, peer: Peer) -> None:

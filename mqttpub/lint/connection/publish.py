@@ -20,7 +20,6 @@ _REUSED = {
     PUBCOMP: cite("4.3.3-5", "4.3.3-1"),
 }
 """What a PUBLISH with an identifier in use violates, by what the older message of the same QoS waits for."""
-_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
 _ENDED = cite("4.4.0-2")
 _RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
 _DUP = cite(v311="3.3.1-1", v31="2.1/dup-set")
@@ -36,7 +35,7 @@ NEW_PUBLISH = {
 }
 NEW_REQUEST = TestPoint(_UNIQUE, _OLD_DUP)
 REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
-NOT_REPEATED = TestPoint(_ONLY_AFTER_RECONNECT)
+NOT_REPEATED = TestPoint(cite("4.4.0-1"))
 """A complete exchange, in which nothing may be sent twice (5.0)."""
 AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
@@ -89,7 +88,7 @@ def _repeated(state: ConnectionState, packet: Publish, exchange: IdentifierInUse
         return
     state.exercised[NOT_REPEATED] += 1
     message = f"{what} (first in packet {exchange.number}), but nothing may be sent twice on the same connection"
-    state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
+    state.fault(NOT_REPEATED.law, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
         state.fault(_DUP, "dup", f"publish.dup is 0, but this repeats packet {exchange.number}", *also)
@@ -137,7 +136,7 @@ def _dup_without_original(state: ConnectionState, packet: Publish, peer: Peer) -
     elif id in peer.finished:
         state.exercised[NOT_REPEATED] += 1
         message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
-        state.fault(_ONLY_AFTER_RECONNECT, "dup", message)
+        state.fault(NOT_REPEATED.law, "dup", message)
     elif state.new_session:
         message = f"publish.dup is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
         state.fault(_FIRST[packet.qos], "dup", message)

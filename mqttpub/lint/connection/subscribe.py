@@ -21,9 +21,6 @@ _COUNT = cite("3.8.4-6", "3.8.4-5", "3.9/count")
 _EACH = cite("3.8.4-7", "3.8.4-5")
 _UNSUBACK_COUNT = cite("3.11.3-1")
 _GRANTED = cite(v31="3.9/granted")
-_WILDCARDS = cite("3.2.2.3.11/wildcard")
-_IDENTIFIERS = cite("3.2.2.3.12/identifier")
-_SHARED = cite("3.2.2.3.13/shared")
 _ANSWER = {SUBACK: cite("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: cite("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
 _NOTHING_DELETED = cite("3.10.4-5", "3.10.4-5")
 
@@ -32,9 +29,9 @@ ANSWERED = {
     UNSUBACK: TestPoint(_ANSWER[UNSUBACK], _BELONGS, _SAME_ID[UNSUBACK], _NOTHING_DELETED, _UNSUBACK_COUNT, _UNASKED),
 }
 SEVERAL_FILTERS = {code: TestPoint(law) for code, law in _ONE_ANSWER.items()}
-WITH_WILDCARD = TestPoint(_WILDCARDS)
-WITH_IDENTIFIER = TestPoint(_IDENTIFIERS)
-SHARED = TestPoint(_SHARED)
+WITH_WILDCARD = TestPoint(cite("3.2.2.3.11/wildcard"))
+WITH_IDENTIFIER = TestPoint(cite("3.2.2.3.12/identifier"))
+SHARED = TestPoint(cite("3.2.2.3.13/shared"))
 _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 
 
@@ -55,19 +52,19 @@ def _check_supported(state: ConnectionState, packet: Subscribe, peer: Peer, iden
         state.exercised[WITH_IDENTIFIER] += 1
         if not limits.identifiers:
             message = "SUBSCRIBE has a Subscription Identifier, but Subscription Identifier Available is 0"
-            state.fault(_IDENTIFIERS, "properties.subscription_identifier", f"{message} {announced}")
+            state.fault(WITH_IDENTIFIER.law, "properties.subscription_identifier", f"{message} {announced}")
     for index, each in enumerate(packet.subscriptions):
         path = f"subscriptions.{index}.filter"
         if has_wildcard(each.filter):
             state.exercised[WITH_WILDCARD] += 1
             if not limits.wildcards:
                 message = f"subscribe.{path} has a wildcard, but Wildcard Subscription Available is 0 {announced}"
-                state.fault(_WILDCARDS, path, message)
+                state.fault(WITH_WILDCARD.law, path, message)
         if each.filter.startswith(SHARE):
             state.exercised[SHARED] += 1
             if not limits.shared:
                 message = f"subscribe.{path} is shared, but Shared Subscription Available is 0 {announced}"
-                state.fault(_SHARED, path, message)
+                state.fault(SHARED.law, path, message)
 
 
 @rule(Unsubscribe, sender=Direction.CLIENT)
