@@ -203,14 +203,10 @@ def _reasons(statistics: Statistics, width: int) -> Iterator[Line]:
         return
     yield _heading("Reason Codes")
     rows = [
-        [
-            reason_fact(PACKETS_BY_NAME[name], code, version)[:2],
-            (name, "type"),
-            (version.label, "dim"),
-            (number(count), ""),
-        ]
+        [reason_fact(PACKETS_BY_NAME[name], code, version)[:2], (name, "type"), (version.label, "dim"),
+         (number(count), "")]
         for (name, code, version), count in sorted(statistics.reasons.items(), key=lambda entry: -entry[1])
-    ]
+    ]  # fmt: skip
     yield from table(("", "", "MQTT", "count"), rows, width=width, left=3)
 
 
