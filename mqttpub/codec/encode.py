@@ -72,7 +72,7 @@ def _octet(values: Group, step: Iterable[Field]) -> int:
             value = getattr(values, field.derived) is not None
         placed = int(value) << field.shift
         if placed & ~field.mask:
-            raise ValueError(f"{value} does not fit {field.label} (0 to {field.mask >> field.shift})")
+            raise ValueError(f"{value} does not fit {field.label} ({field.legal_bits})")
         octet |= placed
     return octet
 

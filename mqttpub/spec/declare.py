@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
 
 from ..wire.types import WireType
-from .constraints import Constraint
+from .constraints import Constraint, OneOf
 from .reason_codes import Codes
 from .versions import Direction, Version
 
@@ -98,6 +98,12 @@ class Field:
     def single(self) -> bool:
         """Whether the field is a single bit, so that its value is a bool."""
         return self.mask != 0 and self.mask & (self.mask - 1) == 0
+
+    @property
+    def legal_bits(self) -> str:
+        """The values of bits that the specification allows, in words: `0, 1 or 2`, `0 to 15`."""
+        few = next((limit for limit in self.limits if isinstance(limit, OneOf)), None)
+        return few.listed if few else f"0 to {self.mask >> self.shift}"
 
     def label_in(self, version: Version) -> str:
         """Return the name of the field in `version`."""

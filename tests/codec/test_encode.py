@@ -147,8 +147,8 @@ def test_properties_by_themselves() -> None:
     ("packet", "version", "says"),
     [
         (Auth(), V311, "AUTH needs MQTT 5.0"),
-        (Publish(topic="a", qos=4), V311, "4 does not fit QoS (0 to 3)"),
-        (Publish(topic="a", qos=-1), V311, "-1 does not fit QoS (0 to 3)"),
+        (Publish(topic="a", qos=4), V311, "4 does not fit QoS (0, 1 or 2)"),
+        (Publish(topic="a", qos=-1), V311, "-1 does not fit QoS (0, 1 or 2)"),
         (Publish(topic="a", packet_id=65536), V311,
          "Packet Identifier: 65536 does not fit a Two Byte Integer (0 to 65535)"),
         (Publish(topic="x" * 65536), V311, "Topic Name: 65536 bytes do not fit Binary Data (0 to 65535 bytes)"),

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 
 from ...codec.decode import decode
 from ...codec.framing import frame_length
+from ...common.strict_json import in_plain_words
 from ...common.words import counted
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
@@ -109,7 +110,7 @@ class _Record:
         try:
             self.members: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError as error:
-            raise self._bad(error.msg, error.colno) from None
+            raise self._bad(in_plain_words(error), error.colno) from None
         except (ValueError, RecursionError) as error:
             raise self._bad(f"not readable JSON ({error})") from None
 

@@ -207,6 +207,7 @@ def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
     Raises UsageError with the line of what is not a packet, or has more than `most_bytes`.
     """
     from ...codec.encode import encode as encoded
+    from ...codec.from_json import BadMember
     from ...common.strict_json import NotJson, parse_json
     from ...view.packet.record_json import packet_of
 
@@ -218,8 +219,11 @@ def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
             data = encoded(packet, version)
         except NotJson as error:
             raise click.UsageError(f"line {number + error.line - 1}, column {error.column}: {error.message}") from None
+        except BadMember as error:
+            place = f"line {number}, {error.key}" if error.key else f"line {number}"
+            raise click.UsageError(f"{place}: {error.message}") from None
         except ValueError as error:
-            raise click.UsageError(f"line {number}, {error}") from None
+            raise click.UsageError(f"line {number}: {error}") from None
         write(data, version, output)
     return count
 

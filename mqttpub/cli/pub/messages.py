@@ -129,5 +129,5 @@ class Objects(Pieces):
         """Return the message of a line; raises ValueError or UsageError."""
         packet = message_of(record.data, self.line_format.packet, record.number, version=self.line_format.version)
         if self.line_format.needs_ack and not packet.qos:
-            raise BadLine(record.number, "$.qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
+            raise BadLine(record.number, "qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
         return Publication(self.writer(packet), packet.payload, packet.packet_id, record.number)

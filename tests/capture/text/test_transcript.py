@@ -232,7 +232,7 @@ def test_times_are_exact() -> None:
     ("text", "place", "message"),
     [
         ("nothing at all\n", (1, 1), "no packets"),
-        ('\n{"type": }\n', (2, 10), "Expecting value"),
+        ('\n{"type": }\n', (2, 10), "no JSON value begins here"),
         ('{"type":"PUBLISH"}', (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(hex="30 06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(hex="3*06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
