@@ -192,7 +192,7 @@ _OTHERS: dict[type[Packet], Any] = {
 def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, int, int | None, float, str]:
     """Return packet type, Packet Identifier, Reason Code, time and Reason String of an acknowledgement.
 
-    Raises PeerFault for a faulty one. `time_s` is returned as it is given.
+    Raises PeerFault for one that breaks a rule. `time_s` is returned as it is given.
     """
     # Nearly all acknowledgements of bulk publishing have no properties; these are read without decoding
     # (tests/benchmarks/publish.py).
@@ -208,7 +208,7 @@ def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, 
 
 
 def read(data: bytes, version: Version) -> Packet:
-    """Return a packet from the server; raises PeerFault for a faulty one."""
+    """Return a packet from the server; raises PeerFault for one that breaks a rule."""
     try:
         packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
     except (Irregular, IndexError):
@@ -234,7 +234,8 @@ def _judged(data: bytes, version: Version) -> Packet:
     for finding in lint(decoded, Direction.SERVER):
         if finding.severity == "error":
             cited = f" ({finding.statement})" if finding.statement else ""
-            said = f"the broker sent a faulty {decoded.name}: {finding.message}{cited}"
+            where = f"{decoded.name} with an error at offset {finding.span.start}"
+            said = f"the broker sent {where}: {finding.message}{cited}"
             raise PeerFault(said, data, finding.reason or MALFORMED)
     if decoded.packet is None:
         raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data, MALFORMED)

@@ -146,7 +146,7 @@ FAULTS = {
     "DISCONNECT at QoS 0": (sends("e0 02 90 00"), 0, Refused, "0x90 Topic Name invalid"),
     "PUBCOMP for PUBREC": (sends("70 02 00 01"), 2, PeerFault, "PUBREC was awaited"),
     "PUBREC for PUBACK": (sends("50 02 00 01"), 1, PeerFault, "PUBACK was awaited"),
-    "PUBACK without identifier": (sends("40 01 00"), 1, PeerFault, "a faulty PUBACK"),
+    "PUBACK without identifier": (sends("40 01 00"), 1, PeerFault, "PUBACK with an error at offset 2"),
     "PUBACK with flags": (sends("43 02 00 01"), 1, PeerFault, "MQTT5-2.1.3-1"),
     "PUBACK with a foreign code": (sends("40 04 00 01 92 00"), 1, PeerFault, "MQTT5-3.4.2-1"),
     "five bytes of length": (sends("40 80 80 80 80 01"), 1, PeerFault, "does not end at its fourth byte"),
@@ -155,7 +155,7 @@ FAULTS = {
         lambda peer: _discard(peer.accept("20 02 00 00")),
         1,
         PeerFault,
-        "faulty CONNACK: no Property Length",
+        "CONNACK with an error at offset 4: no Property Length",
     ),
     "second CONNACK": (sends("20 03 00 00 00"), 1, PeerFault, "second CONNACK"),
 }
@@ -201,7 +201,7 @@ OBLIGING = {
     "flags": (ACCEPTED, "51 02 00 01", "81", "MQTT5-2.1.3-1): 51 02 00 01"),
     "truncated": (ACCEPTED, "50 01 00", "81", "1 byte is left"),
     "five bytes of length": (ACCEPTED, "40 80 80 80 80 01", "81", "fourth byte: 40 80 80 80 80 01"),
-    "SUBSCRIBE": (ACCEPTED, "82 06 00 01 00 00 00 00", "82", "faulty SUBSCRIBE"),
+    "SUBSCRIBE": (ACCEPTED, "82 06 00 01 00 00 00 00", "82", "SUBSCRIBE with an error at offset 0"),
 }  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def test_a_protocol_fault_is_answered_with_its_reason_code(name: str) -> None:
 OBLIGING_BEFORE_5 = {
     "Session Present": (Version.V311, "20 02 01 00", "", "although Clean Session is 1 (MQTT311-3.2.2-1)"),
     "PUBLISH": (Version.V31, "30 03 00 01 61 20 02 00 00", "", "PUBLISH before CONNACK: "),
-    "AUTH": (Version.V311, "20 02 00 00", "f0 00", "faulty"),
+    "AUTH": (Version.V311, "20 02 00 00", "f0 00", "with an error at offset 0: packet type 15 is reserved"),
     "PUBCOMP for PUBREC": (Version.V311, "20 02 00 00", "70 02 00 01", "PUBREC was awaited"),
 }
 

@@ -86,7 +86,7 @@ def test_what_ends_the_run_is_judged_before(capsys: Screen) -> None:
     with scripted(broker("20 05 00 00 02 25 02", "")) as port:
         _, err = pub(capsys, port, status=7)
     assert "error  Retain Available is 2, but must be 0 or 1" in err
-    assert err.splitlines()[-1].startswith("mqttpub: the broker sent a faulty CONNACK")
+    assert err.splitlines()[-1].startswith("mqttpub: the broker sent CONNACK with an error at offset ")
 
 
 def test_a_refusal_in_the_form_of_an_older_version_is_allowed(capsys: Screen) -> None:

@@ -11,7 +11,7 @@ from ...common.standard_input import standard_input
 from ...live.net.target import Target
 from ...live.publish.publisher import BATCH
 from ...live.publish.sender import Publication
-from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
+from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rate, Repeated, Streamed
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
@@ -51,11 +51,7 @@ def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: 
 
 
 def _limited(source: MessageSource, rate: float | None) -> MessageSource:
-    if rate is None:
-        return source
-    from .lines import Rate
-
-    return Limited(source, Rate(rate))
+    return source if rate is None else Limited(source, Rate(rate))
 
 
 def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> MessageSource:

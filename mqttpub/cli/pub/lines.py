@@ -1,4 +1,4 @@
-"""Bulk messages: records cut from a stream, templates with placeholders, and the rate.
+"""Bulk messages: records cut from a stream, and templates with placeholders.
 
 A template has these placeholders:
 
@@ -167,37 +167,3 @@ def _iso(now: float) -> bytes:
     from ...common.times import iso_of
 
     return iso_of(now).encode()
-
-
-class Rate:
-    """A token bucket: a maximum number of messages per second; a long pause is not made up for in one burst."""
-
-    BURST = 0.1
-    """Seconds' worth of messages that may be sent at once."""
-
-    def __init__(self, per_second: float) -> None:
-        if not 0 < per_second < float("inf"):
-            raise ValueError(f"{per_second:g} messages per second: the rate must be above 0")
-        self.per_second = per_second
-        self._most = max(1.0, per_second * self.BURST)
-        self._tokens = 1.0
-        self._last_s: float | None = None
-
-    def ready(self, now_s: float) -> int:
-        """Return how many messages may go now."""
-        passed_s = 0.0 if self._last_s is None else max(now_s - self._last_s, 0.0)
-        self._last_s = now_s
-        self._tokens = min(self._tokens + passed_s * self.per_second, self._most)
-        return int(self._tokens + _ROUNDING)
-
-    def spend(self, count: int) -> None:
-        """Note that messages were sent."""
-        self._tokens -= count
-
-    def wait_s(self, now_s: float) -> float:
-        """Return the seconds until the next message may go."""
-        return 0.0 if self.ready(now_s) else (1.0 - self._tokens) / self.per_second
-
-
-_ROUNDING = 1e-3
-"""Fraction of a message that may be missing: a clock value of many days has few digits left for microseconds."""

@@ -68,7 +68,8 @@ def explain(error: Exception, target: Target, timeout_s: float) -> str:
     """Return one sentence about an error before there was a connection."""
     transport, place = target.transport, target.place
     if transport.proxy:
-        from .proxy import ProxyFailed, parse
+        from .handshake import ProxyFailed
+        from .proxy import parse
 
         if isinstance(error, ProxyFailed):
             return str(error)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.pub.json_messages import BadLine, message_of
-from mqttpub.cli.pub.lines import InputRecord, LineReader, Rate, RecordTooLong, Template
+from mqttpub.cli.pub.lines import InputRecord, LineReader, RecordTooLong, Template
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import BY_KEY
@@ -326,49 +326,3 @@ def test_reading_json_lines_leaves_rich_alone() -> None:
         'message_of(b\'{"topic":"a","payload":"x"}\', Publish(topic=\'\'), 1); print(\'rich\' in sys.modules)'
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
-
-
-# pace
-
-
-def test_a_slow_rate_lets_the_first_go_at_once_and_then_one_by_one() -> None:
-    rate = Rate(2)
-    assert (rate.ready(10.0), rate.wait_s(10.0)) == (1, 0.0)
-    rate.spend(1)
-    assert (rate.ready(10.0), rate.wait_s(10.0)) == (0, 0.5)
-    assert rate.wait_s(10.4) == pytest.approx(0.1)
-    assert (rate.ready(10.5), rate.wait_s(10.5)) == (1, 0.0)
-    assert rate.ready(99.0) == 1
-
-
-def test_a_pause_is_not_made_up_for_at_once() -> None:
-    rate = Rate(1000)
-    assert rate.ready(0.0) == 1
-    assert rate.ready(0.05) == 51
-    assert rate.ready(60.0) == 100
-
-
-def test_a_clock_that_goes_back_gives_nothing() -> None:
-    rate = Rate(10)
-    rate.ready(5.0)
-    rate.spend(1)
-    assert rate.ready(4.0) == 0
-
-
-@given(st.floats(0.1, 1e6), st.lists(st.floats(0, 0.5), min_size=1, max_size=60))
-def test_never_more_than_the_rate_and_waiting_is_enough(per_second: float, pauses: list[float]) -> None:
-    rate, now, sent = Rate(per_second), 1e6, 0
-    for pause in pauses:
-        now += pause
-        ready = rate.ready(now)
-        rate.spend(ready)
-        sent += ready
-        assert sent <= per_second * (now - 1e6) + 1.001 + per_second * 1e-8
-        now += rate.wait_s(now)
-        assert rate.ready(now) >= 1
-
-
-@pytest.mark.parametrize("per_second", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_rate_is_above_0(per_second: float) -> None:
-    with pytest.raises(ValueError, match="the rate must be above 0"):
-        Rate(per_second)

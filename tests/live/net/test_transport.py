@@ -82,7 +82,7 @@ FOREIGN = {
     "TLS": (saying(bytes.fromhex("15 03 01 00 02 02 46")), NotConnected, "127.0.0.1:{} speaks TLS"),
     "HTTP": (saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), NotConnected, "127.0.0.1:{} speaks HTTP"),
     "SSH": (saying(b"SSH-2.0-x\r\n"), NotConnected, "127.0.0.1:{} speaks SSH"),
-    "SUBSCRIBE": (saying(bytes.fromhex("82 00")), PeerFault, "faulty"),
+    "SUBSCRIBE": (saying(bytes.fromhex("82 00")), PeerFault, "SUBSCRIBE with an error at offset 0"),
     "nothing": (saying(b""), NotConnected, "127.0.0.1:{} closed the connection before CONNACK"),
 }
 

@@ -9,7 +9,7 @@ from mqttpub.live.limits import ServerLimits
 from mqttpub.live.net.target import Target
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sender import NotSent, OutgoingMessage, Publication
-from mqttpub.live.publish.sources import Ahead, Listed
+from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
@@ -29,22 +29,6 @@ def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
     )  # fmt: skip
     made.said = said  # type: ignore[attr-defined]
     return made
-
-
-def test_asking_for_more_messages_takes_only_one_ahead() -> None:
-    every = [Publication.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
-    taken: list[Any] = []
-    ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
-    assert not taken
-    for _ in range(1_000_000):
-        assert ahead
-    assert len(taken) == 1
-    assert ahead.take(2) == every[:2]
-    assert ahead.take(0) == []
-    assert ahead
-    assert ahead.take(9) == every[2:]
-    assert not ahead
-    assert ahead.take(1) == []
 
 
 def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
