@@ -184,7 +184,7 @@ def rows_at(data: bytes, at: Integers, size: int, kind: str) -> NDArray[Any]:
     return gathered.view(kind).reshape(len(at), size // np.dtype(kind).itemsize)
 
 
-class BatchBytes:
+class Octets:
     """The buffer of a batch, a uint8 array, read at many places at once.
 
     A place after the end of the buffer gives any value: rows that read there are found to be irregular later.

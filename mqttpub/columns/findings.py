@@ -98,7 +98,6 @@ def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
     if isinstance(event, Closed):
         if event.how == "end":
             return len(frames)
-        # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
         return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
     own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
     rows = np.flatnonzero(own & (frames.offset >= event.offset))

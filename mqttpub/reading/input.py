@@ -203,11 +203,7 @@ class AllEvents:
                         event = event._replace(ends=event.ends._replace(number=event.ends.number + base))
                     last = max(last, event.ends.number)
                     yield event
-            except BadCapture as error:
-                self.faults.append(f"{each.name}: offset {error.offset}: {error.message}")
-            except BadText as error:
-                self.faults.append(f"{each.name}: line {error.line}, column {error.column}: {error.message}")
-            except NoKeys as error:
+            except (BadCapture, BadText, NoKeys) as error:
                 self.faults.append(f"{each.name}: {error}")
             self.remarks += (f"{each.name}: {remark}" for remark in each.remarks())
             base = last

@@ -235,13 +235,28 @@ class Packet(Group):
     senders_before_5: ClassVar[frozenset[Direction]]
     """Which ends may send it in 3.1 and 3.1.1."""
 
+    @classmethod
+    def senders_in(cls, version: Version) -> frozenset[Direction]:
+        """Return which ends may send it in a version."""
+        return cls.senders if version == Version.V5 else cls.senders_before_5
+
     def may_send(self, direction: Direction, version: Version) -> bool:
         """Whether an end may send this packet in a version."""
-        return direction in (self.senders if version == Version.V5 else self.senders_before_5)
+        return direction in self.senders_in(version)
 
 
 PACKETS: dict[int, type[Packet]] = {}
 """Every control packet by its type code."""
+
+
+def only_sender(code: int, version: Version | None = None) -> Direction | None:
+    """Return the only end that may send a packet type in a version, or in all versions for None; None for both ends."""
+    cls = PACKETS.get(code)
+    if cls is None:
+        return None
+    ends = cls.senders_in(version) if version else cls.senders | cls.senders_before_5
+    return next(iter(ends)) if len(ends) == 1 else None
+
 
 G = TypeVar("G", bound=Group)
 P = TypeVar("P", bound=Packet)

@@ -13,7 +13,7 @@ from ..spec.declare import Packet
 from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .events import Endpoints, PacketSeen
+from .events import SIDES, Endpoints, PacketSeen
 
 MEMORY = 48 << 20
 """About how many bytes open exchanges may take; the oldest are dropped."""
@@ -162,7 +162,6 @@ _LAST = frozenset((Puback, Pubcomp, Suback, Unsuback))
 _ANSWERS = frozenset((Puback, Pubrec, Pubcomp, Suback, Unsuback))
 """Packets that come from the receiver of the request."""
 _OTHER = {Direction.CLIENT: Direction.SERVER, Direction.SERVER: Direction.CLIENT, None: None}
-_SIDES = {Direction.CLIENT: 1, Direction.SERVER: 2, None: 0}
 
 
 _Add = Callable[[PacketSeen, Any, Topic | None, str], Exchange | None]
@@ -217,7 +216,7 @@ class Exchanges:
     def _publish(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange | None:
         if packet.qos not in (1, 2):
             return self._sent(event, packet, topic, client) if packet.qos == 0 else None
-        key = _SIDES[event.direction] << 16 | (packet.packet_id or 0)
+        key = SIDES[event.direction] << 16 | (packet.packet_id or 0)
         older = self._find(event, key)
         if older and packet.dup and older.topic is not None:
             self._add(older, event, packet)
@@ -244,7 +243,7 @@ class Exchanges:
     def _request(
         self, event: PacketSeen, packet: Subscribe | Unsubscribe, topic: Topic | None, client: str
     ) -> Exchange | None:
-        key = _SIDES[event.direction] << 16 | packet.packet_id
+        key = SIDES[event.direction] << 16 | packet.packet_id
         older = self._find(event, key)
         if older and packet.dup and older.filters:  # only in 3.1
             self._add(older, event, packet)
@@ -258,7 +257,7 @@ class Exchanges:
     def _ack(self, event: PacketSeen, packet: Any, topic: Topic | None, client: str) -> Exchange | None:
         kind = type(packet)
         sender = _OTHER[event.direction] if kind in _ANSWERS else event.direction
-        key = _SIDES[sender] << 16 | packet.packet_id
+        key = SIDES[sender] << 16 | packet.packet_id
         found = self._find(event, key)
         if found and kind not in found.wants:
             return self._stray(_Open(event, packet, sender, client), event, packet)

@@ -118,11 +118,7 @@ class Blocks:
 
     def more(self) -> bool:
         """Whether there are more bytes; raises BadCapture at the end of a file that has damage."""
-        if self.buffer.need(1) or self.search.find_after_break(self.gaps):
-            return True
-        if error := self.gaps.error():
-            raise error
-        return False
+        return self.buffer.need(1) or self.search.more(self.gaps)
 
     def next(self) -> _Packet | None:
         """Read one block and return its packet; None for other blocks, after damage and at the end of the file."""

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from ...codec.connect_version import connect_layout, unknown_level
+from ...spec.declare import only_sender
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Event, PacketSeen, Remark
 from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
-from .evidence import VERSIONS, Guess, only_sender
+from .evidence import VERSIONS, Guess
 from .handler import DemuxSettings, HandlerSlot, ends_of
 from .mqtt_sender import MqttSender
 
@@ -118,15 +119,15 @@ class GuessedConnection:
 
     def chunk(self, chunk: Chunk) -> Iterator[Event]:
         """Handle the next bytes of a side."""
-        return self._examine_side(chunk, chunk.side, self.connection.chunk(chunk))
+        return self._examine_side(chunk, self.connection.chunk(chunk))
 
     def missing(self, missing: Missing) -> Iterator[Event]:
         """Skip bytes of a side that were not captured."""
-        return self._examine_side(missing, missing.side, self.connection.missing(missing))
+        return self._examine_side(missing, self.connection.missing(missing))
 
     def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Give up the rest of a side."""
-        return self._examine_side(unreadable, unreadable.side, self.connection.unreadable(unreadable))
+        return self._examine_side(unreadable, self.connection.unreadable(unreadable))
 
     def end(self, end: End) -> Iterator[Event]:
         """Yield all events at the end of a side, because little may follow."""
@@ -134,8 +135,8 @@ class GuessedConnection:
         if self.held:
             yield from self._release(end)
 
-    def _examine_side(self, piece: Piece | Unreadable, side: int, events: Iterable[Event]) -> Iterator[Event]:
-        return self._examine(piece, ((side, event) for event in events))
+    def _examine_side(self, piece: Chunk | Missing | Unreadable, events: Iterable[Event]) -> Iterator[Event]:
+        return self._examine(piece, ((piece.side, event) for event in events))
 
     def _examine(self, piece: Piece | Unreadable, events: Iterable[tuple[int | None, Event]]) -> Iterator[Event]:
         for side, event in events:

@@ -91,17 +91,20 @@ class UndecidedConnection:
             self.settings.budget.release(self)
             self.slot.close()
             return iter(())
-        if any(opening(first) is Opening.TLS for first in self.first):
+        if self._begins_tls:
             return self._skip(Opening.TLS.value)
         return self._mqtt(None) if self.forced or self._is_all_packets() else self._skip(self.unknown)
 
     def let_go(self) -> None:
         """Drop what is held; the connection counts as unknown, or as TLS if it begins like that."""
-        tls = any(opening(first) is Opening.TLS for first in self.first)
-        for _ in self._skip(Opening.TLS.value if tls else self.unknown):
+        for _ in self._skip(Opening.TLS.value if self._begins_tls else self.unknown):
             raise AssertionError("a skipped connection has no events")
 
     # what it is
+
+    @property
+    def _begins_tls(self) -> bool:
+        return any(opening(first) is Opening.TLS for first in self.first)
 
     def _decide(self, side: int, found: bool) -> Iterator[Event]:
         kind = opening(self.first[side])

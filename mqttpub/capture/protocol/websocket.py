@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...traffic.events import Event, Remark
+from ...traffic.events import GAP_BYTES, Event, Remark
 from ..types import Chunk, End, Flow, Missing, Unreadable
 from .handler import HandlerSlot, ends_of
 
@@ -14,7 +14,6 @@ FREE = 16 << 20
 """Bytes to which any message may inflate."""
 LARGEST_RATIO = 200
 """The ratio of inflated to compressed size of a larger message, at most."""
-SHOWN = 64
 WINDOW = 1 << zlib.MAX_WBITS
 """The number of latest inflated bytes to which DEFLATE data can refer."""
 MOST_REPEATED = 1 << 20
@@ -192,7 +191,7 @@ class WebSocketFrames:
     def stop(self) -> bytes:
         """Read nothing more; return the last header."""
         self._closed = True
-        return bytes(self._header[:SHOWN])
+        return bytes(self._header[:GAP_BYTES])
 
     def _begin(self, data: bytes, at: int) -> int:
         """Read as much of a header as there is, and return the index after it."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from string import hexdigits
 from typing import NamedTuple
 
@@ -284,15 +285,7 @@ class _Rows:
     def packets(self, at: int) -> tuple[bytes, int]:
         """Return the packets that begin in a line and end at the end of a later one, and the number of lines."""
         block, start = self._places[at] or (_LineBytes(bytearray(), {}), 0)
-        pos = start
-        for _ in range(_MOST_PACKETS):
-            try:
-                length = frame_length(block.data, pos)
-            except Overlong:
-                break
-            if length is None or not begins_packet(block.data[pos]) or length > len(block.data) - pos:
-                break
-            pos += length
+        for pos in islice(_packet_ends(block.data, start), _MOST_PACKETS):
             if block.ends.get(pos, at) > at:
                 return bytes(block.data[start:pos]), block.ends[pos] - at + 1
         return b"", 0
@@ -358,16 +351,20 @@ def _readings(text: str, worded: bool) -> Iterator[bytes]:
 
 def whole_packets(data: bytes | bytearray) -> bool:
     """Whether bytes are whole packets, from the first to the last."""
-    at = 0
+    return any(end == len(data) for end in _packet_ends(data))
+
+
+def _packet_ends(data: bytes | bytearray, at: int = 0) -> Iterator[int]:
+    """Yield where each of the whole packets ends that follow one another from a place on."""
     while at < len(data):
         try:
             length = frame_length(data, at)
         except Overlong:
-            return False
-        if not begins_packet(data[at]) or length is None or length > len(data) - at:
-            return False
+            return
+        if length is None or not begins_packet(data[at]) or length > len(data) - at:
+            return
         at += length
-    return at > 0
+        yield at
 
 
 def _bytes(run: str) -> bytes:

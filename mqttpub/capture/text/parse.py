@@ -44,7 +44,6 @@ _AROUND = re.compile(
 )
 _DEPTH = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 _WITH_DUMPS = ("auto", "hex")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class Passage:
@@ -303,16 +302,14 @@ def _marked(line: TextSpan) -> TextSpan:
 
 
 def _pieces(run: TextSpan, form: str) -> Iterator[TextPiece]:
-    for value in _values(run, form):
-        yield _PLAIN[form](value) if isinstance(value, TextSpan) else value
-
-
-def _values(run: TextSpan, form: str) -> Iterator[TextPiece | TextSpan]:
     """Yield the values in a passage: arrays and strings, escapes, or else digits."""
     if form != "base64" and opens(run):
-        return statements(run, text_prefix="b" if form == "auto" else "")
-    escapes = form != "base64" and run.text.lstrip().startswith("\\")
-    return iter([bare(run) if escapes else run])
+        for value in statements(run, text_prefix="b" if form == "auto" else ""):
+            yield _PLAIN[form](value) if isinstance(value, TextSpan) else value
+    elif form != "base64" and run.text.lstrip().startswith("\\"):
+        yield bare(run)
+    else:
+        yield _PLAIN[form](run)
 
 
 def _hex(run: TextSpan) -> TextPiece:

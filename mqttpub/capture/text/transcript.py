@@ -15,13 +15,11 @@ from ...common.strict_json import in_plain_words
 from ...common.words import counted
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
-from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from ...traffic.events import GAP_BYTES, Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
 from .annotated import DumpBlock, ShownPacket, headline, is_row
 from .source import BadText
 
-MOST_OF_A_GAP = 64
-"""Bytes that a gap event holds, at most."""
 LONGEST_LINE = 1 << 29
 """Bytes of a line, at most."""
 _OBJECT = re.compile(r'\s*+\{\s*+"')
@@ -213,7 +211,7 @@ class _Events:
             message = f"{fault} (line {shown.line})"
             # Bytes that the transcript leaves out or masks were valid once.
             malformed = shown.length == len(shown.data) and not shown.masked
-            data = shown.data[:MOST_OF_A_GAP]
+            data = shown.data[:GAP_BYTES]
             yield GapSeen(
                 self.ends, shown.time_ns, shown.record, offset, shown.direction, shown.length, data, message, malformed
             )

@@ -19,8 +19,8 @@ from ...spec.versions import Version
 from ..arrow import (
     MOST_BYTES,
     NO_TIME,
-    BatchBytes,
     Mask,
+    Octets,
     Rows,
     coded,
     coded_texts,
@@ -83,7 +83,7 @@ class _BatchDecoder:
         self.memory = memory
         self.count = len(frames)
         self.buffer = pa.py_buffer(frames.buffer)
-        self.data = BatchBytes(np.frombuffer(frames.buffer or b"\0", np.uint8))
+        self.data = Octets(np.frombuffer(frames.buffer or b"\0", np.uint8))
         self.version = frames.version
         self.code = self.data.byte(frames.start) >> 4
         self.found = ReadFields(self.count)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...spec.properties import PROPERTIES, TOPIC_ALIAS
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from ..arrow import BatchBytes, Mask, Rows, numbers, picked, slices, texts
+from ..arrow import Mask, Octets, Rows, numbers, picked, slices, texts
 from ..schema import PROPERTY
 
 MOST = 64
@@ -54,7 +54,7 @@ class Word(NamedTuple):
     value: str | None
 
 
-def read_properties(data: BatchBytes, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
+def read_properties(data: Octets, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
     """Read the properties that begin at each place; return where they end, and which rows are irregular."""
     size, width = data.variable(at)
     place = at + width
@@ -76,23 +76,23 @@ Read = tuple[tuple[Rows, ...], Rows]
 """Reads the value of a property; returns its spans or number, and where it ends."""
 
 
-def _number(data: BatchBytes, ids: NDArray[Any], at: Rows) -> Read:
+def _number(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     size = _SIZE[ids]
     return (data.integer(at, 4) >> 8 * (4 - size),), at + size
 
 
-def _long(data: BatchBytes, ids: NDArray[Any], at: Rows) -> Read:
+def _long(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     value, size = data.variable(at)
     return (value,), np.where(size, at + size, NOWHERE)
 
 
-def _counted(data: BatchBytes, ids: NDArray[Any], at: Rows) -> Read:
+def _counted(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     begin = at + 2
     end = begin + data.integer(at, 2)
     return (begin, end), end
 
 
-def _two(data: BatchBytes, ids: NDArray[Any], at: Rows) -> Read:
+def _two(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     first, middle = _counted(data, ids, at)
     second, after = _counted(data, ids, middle)
     return (*first, *second), after
@@ -113,7 +113,7 @@ class Entries:
         self._joined: dict[int, PropertyRows] = {}
         self._cut: dict[int, list[pa.Array]] = {}
 
-    def take(self, data: BatchBytes, rows: Rows, k: int, place: Rows) -> Rows:
+    def take(self, data: Octets, rows: Rows, k: int, place: Rows) -> Rows:
         """Read one property of each row; return where it ends."""
         ids = data.byte(place)
         kinds = _KIND[ids]

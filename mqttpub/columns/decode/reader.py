@@ -16,7 +16,7 @@ from ...spec.declare import Field
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
-from ..arrow import BatchBytes, Mask, Rows
+from ..arrow import Mask, Octets, Rows
 from ..schema import PACKETS
 from .properties import Entries, read_properties
 
@@ -88,7 +88,7 @@ class ReadFields:
         """Rows that the scalar codec reads; values that were read of them are ignored."""
 
 
-def read(shape: Shape, data: BatchBytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
+def read(shape: Shape, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
     """Read packets; `frames` gives where each begins, where its variable header begins, and where it ends."""
     walk = _Walk(data, rows, frames, found)
     for step in shape:
@@ -138,7 +138,7 @@ class _Walk:
     It only ever grows, so one look at the end finds every value that was cut short.
     """
 
-    def __init__(self, data: BatchBytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
+    def __init__(self, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
         self.data = data
         self.rows = rows
         self.start, self.at, self.end = frames

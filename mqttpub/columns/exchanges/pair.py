@@ -99,7 +99,6 @@ def _last(frames: Frames, event: Closed, last: LastRows) -> int:
     """Return the record after whose packets a connection ended."""
     if event.how == "end":
         return LATER
-    # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
     row = last.of(event.ends) if event.how == "FIN" else NONE
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
 

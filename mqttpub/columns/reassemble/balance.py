@@ -124,9 +124,8 @@ class PcapSample(Sample):
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header of the capture."""
-        buffer = Buffer(file.read)
-        self.form = pcap.PcapFile(buffer)
-        self.head = buffer.data[: buffer.at]
+        self.form = pcap.PcapFile(Buffer(file.read))
+        self.head = self.form.head
 
     def end(self, data: bytes, at: int) -> int:
         """Return where the record ends; it has a packet, and is in `data` as a whole."""

@@ -13,6 +13,7 @@ from ...capture.containers.pcap import PcapFile
 from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
 from ...capture.types import BadCapture, CaptureRecord
+from ...common.times import SECOND_NS
 from ..arrow import NO_TIME, rows_at
 from ..arrow import Integers as Integers
 
@@ -116,14 +117,22 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
 
 def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a pcap file."""
-    file, number = PcapFile(buffer), 0
-    before = buffer.at
+    for file, _, starts in pcap_headers(buffer, block):
+        yield _of_pcap(buffer.data, starts, buffer.at, file)
+
+
+def pcap_headers(buffer: Buffer, block: int) -> Iterator[tuple[PcapFile, int, Integers]]:
+    """Yield the places of the headers of all records, about `block` bytes at a time.
+
+    Places are int64 and count from the beginning of the buffer, whose offset in the file comes before them.
+    """
+    file, number, before = PcapFile(buffer), 0, buffer.at
     while file.fetch(number + 1, before):
         buffer.need(block)
-        data = buffer.data
-        starts, buffer.at = walk(data, buffer.at, file)
+        base = buffer.offset - buffer.at
+        starts, buffer.at = walk(buffer.data, buffer.at, file)
         number, before = number + len(starts), int(starts[-1])
-        yield _of_pcap(data, starts, buffer.at, file)
+        yield file, base, starts
 
 
 def walk(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
@@ -148,7 +157,7 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
     seconds, fraction, _, length = rows_at(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
     start = at + header
     end = np.append(at[1:], stop)
-    time = seconds * 1_000_000_000 + fraction * file.layout.nanoseconds
+    time = seconds * SECOND_NS + fraction * file.layout.nanoseconds
     return Records(data, start, end, np.maximum(length, end - start), time, np.full(len(at), file.link, np.int64))
 
 
@@ -157,20 +166,26 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
 
 def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
     """Yield the packets of a pcapng file; counts the key lines in `secrets`, by kind."""
-    blocks, more = Blocks(buffer, secrets), True
+    return (found for _, found in pcapng_packets(Blocks(buffer, secrets), block) if len(found))
+
+
+def pcapng_packets(blocks: Blocks, block: int) -> Iterator[tuple[int | None, Records]]:
+    """Yield the packets of a pcapng file, about `block` bytes at a time, after the offset of the buffer in the file.
+
+    An irregular block, and the last one, is read by itself; its offset is None.
+    """
+    buffer, more = blocks.buffer, True
     while blocks.more():
         # At most half of a block is kept, so that bytes are not moved for each irregular pcapng block.
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
-        data = buffer.data
-        starts, stop = enhanced(data, buffer.at, blocks.order)
-        found, buffer.at = packets(data, starts, stop, blocks)
-        if len(found):
-            yield found
-        # An irregular block, and the last one, is read by itself.
+        base = buffer.offset - buffer.at
+        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
+        found, buffer.at = packets(buffer.data, starts, stop, blocks)
+        yield base, found
         if packet := blocks.next():
             time, link, captured, length = packet
-            yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
+            yield None, _joined([CaptureRecord(1, time, link, captured, length)])
 
 
 def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
@@ -213,11 +228,6 @@ def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, 
     rows = [(link, ticks, begun) if begun + (ticks << 32) < LATEST else (0, 0, 0) for link, ticks, begun in each]
     table = np.array(rows, np.int64).reshape(-1, 3)[np.repeat(inverse, np.diff(np.append(begin, len(both))))]
     return table[:, 0], table[:, 1], table[:, 2]
-
-
-def _single(time: int, link: int, data: bytes, length: int) -> Records:
-    start, end, lengths, times, links = np.array([[0], [len(data)], [length], [time], [link]], np.int64)
-    return Records(data, start, end, lengths, times, links)
 
 
 _WALKS: dict[str, Callable[[Buffer, Counter[str], int], Iterator[Records]]] = {

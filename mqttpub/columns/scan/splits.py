@@ -9,12 +9,11 @@ from typing import BinaryIO, NamedTuple
 
 from ...capture.containers import pcapng
 from ...capture.containers.buffer import Buffer
-from ...capture.containers.pcap import FILE_HEADER, PcapFile
 from ...capture.containers.pcapng import Blocks
 from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
 from ..arrow import Integers
-from .records import BLOCK, Records, enhanced, packets, records, walk
+from .records import BLOCK, Records, pcap_headers, pcapng_packets, records
 
 SIZE = 64 << 20
 """Bytes of a part, about."""
@@ -113,27 +112,19 @@ class _Cuts:
 
 
 def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    file, cuts = PcapFile(buffer), _Cuts(size)
-    head, before = buffer.data[:FILE_HEADER], buffer.at
-    while file.fetch(cuts.number, before):
-        buffer.need(block)
-        base = buffer.offset - buffer.at
+    cuts = _Cuts(size)
+    for file, base, starts in pcap_headers(buffer, block):
         cuts.due = max(cuts.due, file.proved)
-        starts, buffer.at = walk(buffer.data, buffer.at, file)
-        before = int(starts[-1])
-        yield from cuts.among(starts, base, head)
+        yield from cuts.among(starts, base, file.head)
 
 
 def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
-    blocks, cuts, more = Blocks(buffer, Counter(), describe=True), _Cuts(size), True
-    while blocks.more():
-        if more and buffer.left < block // 2 + 1:
-            more = buffer.need(block)
-        base = buffer.offset - buffer.at
-        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
-        found, buffer.at = packets(buffer.data, starts, stop, blocks)
-        yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
-        cuts.number += blocks.next() is not None
+    blocks, cuts = Blocks(buffer, Counter(), describe=True), _Cuts(size)
+    for base, found in pcapng_packets(blocks, block):
+        if base is None:
+            cuts.number += len(found)
+        else:
+            yield from cuts.among(found.start - pcapng.HEAD, base, blocks.description)
 
 
 _WALKS: dict[str, Callable[[Buffer, int, int], Iterator[_Place]]] = {"pcap": _of_pcap, "pcapng": _of_pcapng}

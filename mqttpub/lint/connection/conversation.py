@@ -3,7 +3,7 @@
 from ...codec.connect_version import unknown_level
 from ...codec.decode import decode
 from ...codec.tree import Decoded, Finding, finding
-from ...spec.declare import Packet
+from ...spec.declare import Packet, only_sender
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
@@ -49,7 +49,7 @@ class Conversation:
         Findings of the packet by itself come from `lint.packet`. If the sender is not known and either end may
         send the packet, it counts as a gap.
         """
-        direction = decoded.direction or _only_sender(decoded)
+        direction = decoded.direction or (only_sender(decoded.type.code, decoded.version) if decoded.type else None)
         if direction is None:
             self.gap(None, None)
             return []
@@ -173,14 +173,6 @@ class Conversation:
         if fault.severity:
             found.severity = max(found.severity, fault.severity, key=SEVERITIES.index)
         return found
-
-
-def _only_sender(decoded: Decoded) -> Direction | None:
-    """Return the only end that may send a packet of this type, if there is only one."""
-    if decoded.type is None:
-        return None
-    ends = decoded.type.senders if decoded.version == Version.V5 else decoded.type.senders_before_5
-    return next(iter(ends)) if len(ends) == 1 else None
 
 
 def _peer(state: ConnectionState, direction: Direction) -> Peer:

@@ -42,7 +42,7 @@ def wrong_sender(packet: PacketView) -> Iterator[Fault]:
     """A packet is from an end that never sends this type."""
     kind, place = packet.decoded.type, packet.at("type")
     assert kind
-    ends = kind.senders if packet.version == Version.V5 else kind.senders_before_5
+    ends = kind.senders_in(packet.version)
     if packet.direction and packet.direction not in ends and place:
         yield Fault(place, f"{kind.name} is from the {packet.direction.value}, but only the other end sends it")
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.protocol.evidence import VERSIONS, Guess, clean, first_bytes, only_sender, without_payload
+from mqttpub.capture.protocol.evidence import VERSIONS, Guess, clean, first_bytes, without_payload
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
+from mqttpub.spec.declare import only_sender
 from mqttpub.spec.packets import Auth, Pubrel, Suback, Subscribe, Subscription, Unsuback
 from mqttpub.spec.versions import Version
 from mqttpub.wire.cursor import Short
