@@ -252,9 +252,10 @@ def test_the_sender_may_stand_in_the_packet() -> None:
 def test_time_grows_with_the_size(build: Callable[[int], Packet]) -> None:
     def seconds(count: int) -> float:
         decoded = decode(encode(build(count), Version.V5))
-        start = time.perf_counter()
+        start = time.process_time()
         lint(decoded)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1000)
-    assert seconds(100_000) < 60 * max(seconds(5_000), 0.01)
+    # What was slow because the machine was busy is tried again.
+    assert any(seconds(50_000) < 40 * max(seconds(2_500), 0.01) for _ in range(4))
