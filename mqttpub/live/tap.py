@@ -91,10 +91,6 @@ class Tap:
         """Set the mode of the socket below."""
         self.sock.setblocking(flag)
 
-    def pending(self) -> int:
-        """Return how many bytes can be read without waiting."""
-        return len(self.for_paho)
-
     def send(self, data: bytes) -> int:
         """Send bytes for paho; in place of the first, its CONNECT, that of the target is sent."""
         ours, self._connect = self._connect, None

@@ -12,7 +12,7 @@ from mqttpub.live.publish.sender import OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from tests.build.brokers import Broker
 from tests.build.certificates import PASSWORD
-from tests.fakes import Peer, Script
+from tests.fakes import Peer, Script, answering
 
 TIMEOUT = 5.0
 SHORT = 0.5
@@ -135,12 +135,8 @@ def secured(brokers: Broker, script: Script, *alpn: str, maximum: ssl.TLSVersion
     return secure
 
 
-def puback(peer: Peer) -> None:
-    """Accept a connection and a message."""
-    peer.accept()
-    published = peer.packet()
-    peer.send("40 02 " + published[7:9].hex())
-    peer.packet()
+puback = answering("40 02 00 01", "")
+"""Accepts a connection and a message."""
 
 
 def saying(data: bytes) -> Script:

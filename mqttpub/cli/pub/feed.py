@@ -77,7 +77,7 @@ def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outb
     descriptor = standard_input().fileno()
     try:
         if in_batches and isinstance(parse, Lines) and request.packets[0].qos == 0:
-            return Batched(descriptor, parse)
+            return Batched(descriptor, parse.batch)
         return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None

@@ -14,9 +14,6 @@ from .sender import Publication
 if TYPE_CHECKING:
     from .outbox import Outbox
 
-CHUNK_BYTES = 1 << 16
-"""Bytes that are read at a time."""
-LARGE_CHUNK_BYTES = 1 << 18
 ROUNDING = 1e-3
 """Fraction of a message that may be missing: a clock value of many days has few digits left for microseconds."""
 
@@ -157,6 +154,9 @@ class Streamed(MessageSource):
     kept before any of it is sent, and a file is read from where an earlier run stopped.
     """
 
+    chunk_bytes = 1 << 16
+    """Bytes that are read at a time."""
+
     def __init__(
         self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
     ) -> None:  # fmt: skip
@@ -201,31 +201,26 @@ class Streamed(MessageSource):
 
     def read(self) -> None:
         """Read once."""
-        chunk = os.read(self._fd, CHUNK_BYTES)
+        chunk = os.read(self._fd, self.chunk_bytes)
         self._over = not chunk
         self.position_bytes += len(chunk)
+        self._add(chunk)
+
+    def _add(self, chunk: bytes) -> None:
         messages, place = self._parse(chunk)
         if self._outbox and messages:
             messages = self._outbox.add(messages, (self._name, self._start + place) if self._file else None)
         self._ready.extend(messages)
 
 
-class PayloadLines(Protocol):
-    """Turns bytes into messages, one by one or as a batch."""
-
-    def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
-        """Return the messages that a chunk completes, and the offset after them."""
-
-    def batch(self, chunk: bytes) -> PayloadBatch:
-        """Return the payloads that a chunk completes."""
-
-
 class Batched(Streamed):
     """QoS 0 messages from a descriptor, sent in batches because nobody needs the outcome of each."""
 
-    def __init__(self, descriptor: int, lines: PayloadLines) -> None:
-        super().__init__(descriptor, lines)
-        self._lines = lines
+    chunk_bytes = 1 << 18
+
+    def __init__(self, descriptor: int, parse: Callable[[bytes], PayloadBatch]) -> None:
+        super().__init__(descriptor, lambda chunk: ([], 0))
+        self._parse_batch = parse
         self._batches: deque[PayloadBatch] = deque()
 
     @property
@@ -233,12 +228,8 @@ class Batched(Streamed):
         """Whether the input ended and all of it was taken."""
         return self._over and not self._batches
 
-    def read(self) -> None:
-        """Read once."""
-        chunk = os.read(self._fd, LARGE_CHUNK_BYTES)
-        self._over = not chunk
-        self.position_bytes += len(chunk)
-        self._batches.append(self._lines.batch(chunk))
+    def _add(self, chunk: bytes) -> None:
+        self._batches.append(self._parse_batch(chunk))
 
     def batch(self) -> PayloadBatch | None:
         """Return the messages of one read, if there are any."""

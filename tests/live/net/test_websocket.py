@@ -15,6 +15,7 @@ from mqttpub.live.net.target import Target
 from mqttpub.live.net.websocket import masked
 from tests.build.brokers import Broker
 from tests.fakes import Peer, Script, scripted
+from tests.live.relays import head
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
 
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
@@ -25,18 +26,12 @@ class WebSocketPeer:
 
     def __init__(self, peer: Peer, answer: str = "101 Switching Protocols", **headers: str) -> None:
         self.peer = peer
-        self.request = self._head()
+        self.request = head(peer.sock)
         self._buffer = b""
         rows = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": self._accept()}
         rows |= {"Sec-WebSocket-Protocol": "mqtt"} | {name.replace("_", "-"): value for name, value in headers.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in rows.items() if value)
         peer.sock.sendall(f"HTTP/1.1 {answer}\r\n{lines}\r\n".encode())
-
-    def _head(self) -> str:
-        text = b""
-        while not text.endswith(b"\r\n\r\n"):
-            text += self.peer.sock.recv(1)
-        return text.decode()
 
     def header(self, name: str) -> list[str]:
         """Return the values of a header of the request."""

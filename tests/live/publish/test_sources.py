@@ -65,10 +65,11 @@ def test_an_empty_file_gives_nothing() -> None:
     os.close(inlet)
 
 
-@pytest.mark.parametrize("kind", [Streamed, Batched])
-def test_a_line_that_is_too_long_is_named_by_its_number(kind: type[Streamed]) -> None:
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_line_that_is_too_long_is_named_by_its_number(in_batches: bool) -> None:
+    parse = lines(longest_bytes=3)
     inlet, outlet = os.pipe()
-    source = kind(inlet, lines(longest_bytes=3))
+    source = Batched(inlet, parse.batch) if in_batches else Streamed(inlet, parse)
     for _ in range(3):
         os.write(outlet, b"a\nbc\n")
         source.read()
