@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import gcd
-from struct import Struct, calcsize, pack, unpack_from
+from struct import Struct, calcsize, unpack_from
 from typing import NamedTuple
 
 from ...common.times import SECOND_NS
@@ -103,16 +103,12 @@ _Packet = tuple[int | None, int, bytes, int]
 class Blocks:
     """Reads any block, and keeps what its section says about later blocks."""
 
-    def __init__(self, buffer: Buffer, secrets: Counter[str], *, describe: bool = False) -> None:
-        """Set `describe` if `description` is needed."""
+    def __init__(self, buffer: Buffer, secrets: Counter[str]) -> None:
         self.buffer = buffer
         self.secrets = secrets
         self.gaps = FileGaps()
         self.begin = 0
         """Offset of the block in the file."""
-        self.description = b""
-        """Blocks that describe the section and its interfaces so far."""
-        self._describe = describe
         self._framed = self._cut_short = False
         self._new_section("<")
 
@@ -173,9 +169,6 @@ class Blocks:
         self.ahead = Struct(order + "8I").unpack_from
         """Unpacks the end of a block and the head of the next."""
         self.search = _BlockFinder(self)
-        if self._describe:
-            magic = int.from_bytes(_MAGIC)
-            self.description = pack(order + "IIIHHqI", magic, 28, 0x1A2B3C4D, 1, 0, -1, 28)
 
     def shared(self, index: int, high: int) -> tuple[int, int, int]:
         """Return link type, nanoseconds of a tick and the time of `high`, the upper half of the ticks.
@@ -269,9 +262,6 @@ class Blocks:
         """Read an Interface Description Block (4.2)."""
         if len(self.interfaces) == MOST_INTERFACES:
             raise self._bad(f"a section has more than {MOST_INTERFACES} interfaces")
-        if self._describe:
-            frame = pack(order + "I", len(body) + _FRAMING)
-            self.description += pack(order + "I", 1) + frame + body + frame
         # Later interfaces keep their numbers, whatever is wrong with this one.
         self.interfaces.append(_UNREADABLE)
         link, _, snaplen = self._numbers("HHI", body)

@@ -115,24 +115,15 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
 # pcap
 
 
-def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
+def pcap_records(buffer: Buffer, block: int) -> Iterator[Records]:
     """Yield the records of a pcap file."""
-    for file, _, starts in pcap_headers(buffer, block):
-        yield _of_pcap(buffer.data, starts, buffer.at, file)
-
-
-def pcap_headers(buffer: Buffer, block: int) -> Iterator[tuple[PcapFile, int, Integers]]:
-    """Yield the places of the headers of all records, about `block` bytes at a time.
-
-    Places are int64 and count from the beginning of the buffer, whose offset in the file comes before them.
-    """
     file, number, before = PcapFile(buffer), 0, buffer.at
     while file.fetch(number + 1, before):
         buffer.need(block)
-        base = buffer.offset - buffer.at
-        starts, buffer.at = walk(buffer.data, buffer.at, file)
+        data = buffer.data
+        starts, buffer.at = walk(data, buffer.at, file)
         number, before = number + len(starts), int(starts[-1])
-        yield file, base, starts
+        yield _of_pcap(data, starts, buffer.at, file)
 
 
 def walk(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
@@ -164,28 +155,22 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
 # pcapng
 
 
-def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+def pcapng_records(buffer: Buffer, secrets: Counter[str], block: int) -> Iterator[Records]:
     """Yield the packets of a pcapng file; counts the key lines in `secrets`, by kind."""
-    return (found for _, found in pcapng_packets(Blocks(buffer, secrets), block) if len(found))
-
-
-def pcapng_packets(blocks: Blocks, block: int) -> Iterator[tuple[int | None, Records]]:
-    """Yield the packets of a pcapng file, about `block` bytes at a time, after the offset of the buffer in the file.
-
-    An irregular block, and the last one, is read by itself; its offset is None.
-    """
-    buffer, more = blocks.buffer, True
+    blocks, more = Blocks(buffer, secrets), True
     while blocks.more():
         # At most half of a block is kept, so that bytes are not moved for each irregular pcapng block.
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
-        base = buffer.offset - buffer.at
-        starts, stop = enhanced(buffer.data, buffer.at, blocks.order)
-        found, buffer.at = packets(buffer.data, starts, stop, blocks)
-        yield base, found
+        data = buffer.data
+        starts, stop = enhanced(data, buffer.at, blocks.order)
+        found, buffer.at = packets(data, starts, stop, blocks)
+        if len(found):
+            yield found
+        # An irregular block, and the last one, is read by itself.
         if packet := blocks.next():
             time, link, captured, length = packet
-            yield None, _joined([CaptureRecord(1, time, link, captured, length)])
+            yield _joined([CaptureRecord(1, time, link, captured, length)])
 
 
 def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
@@ -231,7 +216,7 @@ def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, 
 
 
 _WALKS: dict[str, Callable[[Buffer, Counter[str], int], Iterator[Records]]] = {
-    "pcap": lambda buffer, _, block: pcap_records(buffer, block=block),
-    "pcapng": lambda buffer, secrets, block: pcapng_records(buffer, secrets, block=block),
+    "pcap": lambda buffer, _, block: pcap_records(buffer, block),
+    "pcapng": pcapng_records,
 }
 """The containers, by name, with a fast walk; all others are gathered record by record."""

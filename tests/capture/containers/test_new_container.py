@@ -14,7 +14,6 @@ from mqttpub.capture import containers
 from mqttpub.capture.containers import registry
 from mqttpub.cli.main import main
 from mqttpub.columns.read import read
-from mqttpub.columns.scan.splits import index
 from mqttpub.spark.pipeline.reading import SourceReader
 from mqttpub.spark.pipeline.sources import expand
 from tests.paths import QOS2
@@ -107,10 +106,6 @@ def test_the_pipeline_reads_a_new_container(toy: Path) -> None:
     with toy.open("rb") as file:
         pieces = [*reader.batches(source, file), *reader.finish()]
     assert sum(len(piece.frames) for piece in pieces) == 54
-
-
-def test_a_new_container_is_one_part_when_work_is_divided(toy: Path) -> None:
-    assert [(each.start, each.stop) for each in index(toy, size=100)] == [(0, toy.stat().st_size)]
 
 
 def test_damage_in_a_new_container_is_reported_after_the_packets_before_it(

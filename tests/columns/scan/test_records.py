@@ -3,7 +3,6 @@
 import io
 import struct
 from collections import Counter
-from pathlib import Path
 from random import Random
 
 import pytest
@@ -21,7 +20,6 @@ from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records
-from mqttpub.columns.scan.splits import Split, index
 from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
 from tests.build.frames import LINKS, Wire
 from tests.build.frames import records as framed
@@ -251,69 +249,15 @@ def test_damaged_members(data: bytes, seed: int, zstandard: bool, block: int) ->
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(damaged_captures(), blocks, st.integers(300, 30_000))
-def test_damaged_captures(tmp_path_factory: pytest.TempPathFactory, data: bytes, block: int, size: int) -> None:
-    whole = one_by_one(data)
-    assert read(data, block) == whole
-    path = tmp_path_factory.mktemp("damaged") / "file"
-    path.write_bytes(data)
-    found: list[CaptureRecord] = []
-    wrong = False
-    for part in index(path, size=size, block=block):
-        assert part.first == len(found) + 1
-        try:
-            for each in part.records(block=block):
-                found += listed(each, len(found))
-        except BadCapture:
-            wrong = True
-    assert (found, wrong) == (whole[0], bool(whole[1]))
+@given(damaged_captures(), blocks)
+def test_damaged_captures(data: bytes, block: int) -> None:
+    assert read(data, block) == one_by_one(data)
 
 
-# parts of files
-
-
-@settings(max_examples=30)
-@given(sections() | packets.map(pcap), blocks, st.integers(1, 700), st.integers(0, 20))
-def test_parts_of_a_file_are_the_file(
-    tmp_path_factory: pytest.TempPathFactory, written: Written, block: int, size: int, cut: int
-) -> None:
-    path = tmp_path_factory.mktemp("parts") / "file"
-    path.write_bytes(written.data[: len(written.data) - cut])
-    parts = index(path, size=size, block=block)
-    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
-    assert parts[-1].stop == path.stat().st_size
-    found: list[CaptureRecord] = []
-    broken = ""
-    for part in parts:
-        assert part.first == len(found) + 1
-        try:
-            for each in part.records(block=block):
-                found += listed(each, len(found))
-        except BadCapture as error:
-            broken = error.message
-            assert part is parts[-1]
-    whole, why = one_by_one(path.read_bytes())
-    assert found == whole
-    assert bool(broken) == bool(why)
-
-
-def test_parts_are_about_as_large_as_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(pcap([Packet(number, bytes(50)) for number in range(10_000)]).data)
-    parts = index(path, size=20_000)
-    assert len(parts) == 33
-    assert all(20_000 <= part.stop - part.start < 20_100 for part in parts[1:-1])
-    zipped_path = tmp_path / "a.pcap.gz"
-    zipped_path.write_bytes(zipped(path.read_bytes()))
-    assert index(zipped_path) == [Split(str(zipped_path), 0, zipped_path.stat().st_size, 1, b"")]
-
-
-def test_a_file_of_an_unknown_version_is_one_part(tmp_path: Path) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 3, 0, 0, 0, 0, 1))
-    (part,) = index(path)
-    with pytest.raises(BadCapture, match=r"version 3\.0 of pcap"):
-        list(part.records())
+def test_a_file_of_an_unknown_version() -> None:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 3, 0, 0, 0, 0, 1)
+    assert read(head, BLOCK) == one_by_one(head)
+    assert read(head, BLOCK)[1] == "offset 4: version 3.0 of pcap is unknown"
 
 
 @pytest.mark.slow
