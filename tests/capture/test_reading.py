@@ -236,7 +236,7 @@ def tshark_types(traffic: Traffic) -> list[tuple[int, int]]:
 @pytest.mark.broker
 @pytest.mark.tshark
 @pytest.mark.slow
-def test_real_traffic_is_what_tshark_sees(traffic: Traffic) -> None:
+def test_real_traffic_agrees_with_tshark(traffic: Traffic) -> None:
     found = found_in(traffic, "tcp")
     packets = [(each.record, each.data[0] >> 4) for each in found if isinstance(each, PacketSeen)]
     assert sorted(packets) == sorted(tshark_types(traffic))

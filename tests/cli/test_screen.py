@@ -113,7 +113,7 @@ def test_no_pager_where_nobody_asked_for_one(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_is_still_coming_is_not_held_by_a_pager(tmp_path: Path) -> None:
+def test_output_that_still_arrives_is_not_held_by_a_pager(tmp_path: Path) -> None:
     path = tmp_path / "paged"
     assert "PINGREQ" in on_a_terminal("decode", "-V", "5", "-f", "-", data=b"c000", PAGER=f"cat > '{path}'")
     assert "PINGREQ" in on_a_terminal("decode", "-V", "5", data=b"c000", PAGER=f"cat > '{path}'")

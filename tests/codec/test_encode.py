@@ -102,7 +102,7 @@ _SOME["reason_codes"] = ()
         (Connect(username_flag=False, username="u"), V311, "10 0f 0004 'MQTT' 04 02 003c 0000 0001 'u'"),
     ],
 )
-def test_what_is_forbidden_is_built(packet: Packet, version: Version, data: str) -> None:
+def test_forbidden_packets_can_be_built(packet: Packet, version: Version, data: str) -> None:
     assert hexed(packet, version) == parse(data).hex(" ")
 
 

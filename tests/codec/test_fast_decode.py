@@ -245,7 +245,7 @@ def test_trailing_bytes_leave_the_values() -> None:
         reader(4, V311)(b"\x40\x03\x00\x07\x99", 0x40, 2, 5)
 
 
-def test_what_is_wrong_but_whole() -> None:
+def test_complete_packets_with_faults() -> None:
     wrong = Publish(dup=True, qos=3, retain=True, topic="\udcff", packet_id=0)
     assert same(b"\x3f\x06\x00\x01\xff\x00\x00\x00", V5) == wrong
     assert same(b"\x4f\x03\x00\x01\x77", V5) == Puback(flags=15, packet_id=1, reason_code=0x77)

@@ -100,7 +100,7 @@ def test_versions(version: Any, meant: Version) -> None:
     assert packet_of({"type": "PINGREQ", "version": version})[1] == meant
 
 
-def test_what_is_no_field_is_passed_over() -> None:
+def test_keys_about_the_record_are_skipped() -> None:
     about = {"direction": "client", "time": "now", "offset": 9, "length": 9, "findings": []}
     assert packet_of({**SAMPLE, **about}) == packet_of(SAMPLE)
 

@@ -68,7 +68,7 @@ def test_a_vector_byte_by_byte(vector: Vector) -> None:
 
 
 @each_whole
-def test_a_vector_with_others_before_and_behind_it(vector: Vector) -> None:
+def test_a_vector_between_others(vector: Vector) -> None:
     stream = Stream(version=vector.version)
     frames = list(stream.feed(PING + vector.data + PING + b"\x30"))
     assert [frame.data for frame in frames] == [PING, vector.data, PING]

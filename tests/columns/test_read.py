@@ -137,7 +137,7 @@ def _keyed(files: list[bytes], block: int, bucket: tuple[int, int]) -> Counter[o
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(1, 6))])
 @pytest.mark.parametrize("files", [1, 19])
-def test_the_truth(seed: int, files: int) -> None:
+def test_packets_of_known_captures(seed: int, files: int) -> None:
     made = truth(seed, files=files, connections=8, messages=80)
     found = of(*made.files, block=50_000)
     assert made.retransmitted > 10
@@ -153,7 +153,7 @@ def test_the_truth(seed: int, files: int) -> None:
     ]
 
 
-def test_the_truth_is_written_to_files(tmp_path: Path) -> None:
+def test_known_captures_can_be_written_to_files(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "tests.build.known_captures", tmp_path, "3", "2", "5", "2"], check=True)
     made = truth(3, connections=2, messages=5, files=2)
     assert [each.read_bytes() for each in sorted(tmp_path.glob("*.pcap"))] == made.files

@@ -20,7 +20,7 @@ from mqttpub.spec.packets import Connect, Publish, Subscription, Will
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_column_has_a_name_of_its_own_and_one_sentence(name: str) -> None:
+def test_every_column_has_a_unique_name_and_one_sentence(name: str) -> None:
     columns = TABLES[name]
     assert len({column.name for column in columns}) == len(columns)
     for column in columns:

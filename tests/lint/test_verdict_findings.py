@@ -105,7 +105,7 @@ def test_a_topic_that_is_clean_from_the_server_is_reported_from_the_client() -> 
 
 
 @pytest.mark.parametrize("text", ["30 r s'$SYS' p()", "30 r s'a' p(01 01) ff", "30 r s'a' p(01 01) 'a' c0"])
-def test_what_is_worth_a_warning_is_not_sound(text: str) -> None:
+def test_a_packet_with_a_warning_is_not_sound(text: str) -> None:
     packet = decode_packet(case(text, Version.V5).data, Version.V5)
     assert isinstance(packet, Publish)
     assert not is_clean(packet, Version.V5, Direction.CLIENT)

@@ -546,7 +546,7 @@ def test_flags_choose_the_converter(
     assert run(*arguments) == shown
 
 
-def test_flags_refuse_a_format_whose_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_refuse_a_format_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "msgpack", None)
     assert run("--format", "msgpack") == "format msgpack needs msgpack: pip install 'mqttpub[formats]'"
 

@@ -227,7 +227,7 @@ def test_no_more_is_held_than_needed() -> None:
     assert len(taken) == MOST_HELD
 
 
-def test_beyond_what_is_held_a_connection_keeps_its_version() -> None:
+def test_a_connection_keeps_its_version_after_the_buffer_is_full() -> None:
     found = [*settle([seen(AMBIGUOUS)] * MOST_HELD + [seen(ONLY_OLD)] * 3)]
     assert {each.version for each in found if isinstance(each, PacketSeen)} == {V5}
 

@@ -45,7 +45,7 @@ def test_a_pipe_may_be_slow() -> None:
     assert (done.returncode, done.stdout) == (0, run(QOS2, "--summary").stdout)
 
 
-def test_a_pipe_that_closes_early_is_no_fault() -> None:
+def test_a_pipe_that_closes_early_is_not_an_error() -> None:
     line = f"{shlex.join(PROGRAM)} '{QOS2}' --summary | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
     assert done.returncode in (0, 141)
@@ -111,7 +111,7 @@ def test_a_page_is_written_whole_and_with_what_could_be_read(tmp_path: Path) -> 
     ]
 
 
-def test_what_is_no_mqtt_is_counted(tmp_path: Path) -> None:
+def test_other_traffic_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "http.pcap"
     path.write_bytes(written([c(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")]).replace(b"\x07\x5b", b"\x00\x50"))
     done = run(path, "--summary")

@@ -95,7 +95,7 @@ def test_a_valid_packet_breaks_no_limit(version: Version, data: st.DataObject) -
 @each_version
 @laws
 @given(data=st.data())
-def test_the_encoder_settles_what_is_not_given(version: Version, data: st.DataObject) -> None:
+def test_the_encoder_fills_in_omitted_fields(version: Version, data: st.DataObject) -> None:
     packet = data.draw(packets(version, code=Connect.code))
     missing = [
         field.key for field in packet.layout if field.fixed and getattr(packet, field.key) == field.fixed[version]
@@ -266,7 +266,7 @@ def test_a_caller_that_stops_early_loses_nothing(sent: list[bytes], cuts: list[i
 @each_version
 @laws
 @given(data=st.data())
-def test_both_directions_have_the_version_that_connect_told(version: Version, data: st.DataObject) -> None:
+def test_both_directions_have_the_version_of_connect(version: Version, data: st.DataObject) -> None:
     sent = data.draw(conversations(version))
     assert ConnectionStreams().version is None
     connection = ConnectionStreams()
@@ -281,7 +281,7 @@ def test_both_directions_have_the_version_that_connect_told(version: Version, da
 
 @laws
 @given(st.lists(st.tuples(directions, st.binary(max_size=30)), max_size=8))
-def test_any_bytes_end_in_frames_and_what_is_pending(chunks: list[tuple[Direction, bytes]]) -> None:
+def test_any_bytes_become_frames_and_pending_bytes(chunks: list[tuple[Direction, bytes]]) -> None:
     connection = ConnectionStreams(Version.V5)
     came = dict.fromkeys(Direction, b"")
     yielded = dict.fromkeys(Direction, b"")

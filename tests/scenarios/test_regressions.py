@@ -46,7 +46,7 @@ def test_a_template_needs_an_input_that_it_is_filled_for() -> None:
     assert mqttpub("pub", "-t", "%i", "-m", "x", "--template").stderr == b"mqttpub pub: --template needs -l or -0\n"
 
 
-def test_a_pipe_that_closes_early_is_no_finding() -> None:
+def test_a_pipe_that_closes_early_is_not_a_finding() -> None:
     line = f"{shlex.join(PROGRAM)} walkthrough | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False).returncode == 141
 
@@ -262,7 +262,7 @@ def test_a_full_disk_is_said(mosquitto: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["packet", "packet.hex", "packet.bin"])
-def test_a_value_from_a_file_is_read_whatever_the_name_ends_with(
+def test_a_value_from_a_file_is_read_for_any_file_name(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name

@@ -144,7 +144,7 @@ def test_bits(mask: int, shift: int, single: bool) -> None:
     assert (field.shift, field.single, field.shape) == (shift, single, "bits")
 
 
-def test_a_field_of_whole_bytes_is_no_single_bit() -> None:
+def test_a_field_of_whole_bytes_is_not_a_single_bit() -> None:
     field: Field = wire(BYTE)
     assert field.single is False
 
@@ -182,7 +182,7 @@ def test_what_has_no_default_must_be_given() -> None:
         Leg()  # type: ignore[call-arg]
 
 
-def test_what_is_not_declared_is_refused() -> None:
+def test_undeclared_fields_are_refused() -> None:
     with pytest.raises(TypeError, match=r"^Leg has no field height, width$"):
         Leg(name="a", height=1, width=2)  # type: ignore[call-arg]
 

@@ -173,7 +173,7 @@ def test_order_is_that_of_arrival() -> None:
     assert (only.outcome, only.duration_ns) == ("complete", -5 * MS)
 
 
-def test_without_times_there_is_no_duration() -> None:
+def test_there_is_no_duration_without_times() -> None:
     talk = Dialog()
     talk.time = None
     (only,) = exchanged(talk.client(said(1)).server(Puback(packet_id=1)).events)

@@ -84,7 +84,7 @@ ALIASED = aliased().events
         ('client="panel\x1b[2J" type=CONNECT', PANEL, ["Connect"]),
     ],
 )
-def test_what_is_picked(text: str, events: list[Event], expected: list[str]) -> None:
+def test_picked_packets(text: str, events: list[Event], expected: list[str]) -> None:
     assert picked(text, events) == expected
 
 

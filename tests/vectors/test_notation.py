@@ -24,6 +24,6 @@ def test_pieces(text: str, data: bytes) -> None:
 
 
 @pytest.mark.parametrize("text", ["3", "30 3", "xx", "'open", "%0011", "'a''b'", "30*", "*3"])
-def test_what_is_no_piece_is_refused(text: str) -> None:
+def test_an_unknown_piece_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"no piece of bytes at|no whole bytes"):
         parse(text)

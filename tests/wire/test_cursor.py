@@ -11,7 +11,7 @@ def test_take_moves_on() -> None:
     assert cursor.take(0) == b""
 
 
-def test_a_cursor_begins_and_ends_where_it_is_told() -> None:
+def test_a_cursor_keeps_to_its_bounds() -> None:
     cursor = Cursor(b"abcd", 1, 3)
     assert cursor.take(2) == b"bc"
     with pytest.raises(Short):

@@ -106,7 +106,7 @@ def test_a_cut_leaves_the_bytes_before_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
-def test_a_cut_leaves_the_same_whatever_the_pieces(kind: str) -> None:
+def test_a_truncated_file_gives_the_same_in_pieces_of_any_size(kind: str) -> None:
     data = PRESSED[kind](bytes(3000) + b"again" * 300)
     for size in range(4, len(data)):
         assert read(kind, data[:size], 7)[0] == read(kind, data[:size])[0]

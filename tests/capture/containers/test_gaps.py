@@ -134,7 +134,7 @@ def test_small_numbers_are_not_records() -> None:
     assert wrong.endswith(f"({len(numbers):,} bytes skipped)")
 
 
-def test_a_section_whose_beginning_is_damaged() -> None:
+def test_a_section_with_a_damaged_header() -> None:
     one, other = pcapng(packets(20)), pcapng(packets(20, seed=2), ">")
     found, wrong = read(one.data + patched(other.data, 8, b"\0\0\0\0"))
     assert contents(found) == contents(one.records)

@@ -201,7 +201,7 @@ def test_who_opened_the_connection_is_the_client_or_else_who_sends_the_connect(o
 
 @pytest.mark.parametrize("end", Direction)
 @pytest.mark.parametrize("data", [CONNACKS[V5], encode(Suback(packet_id=1, reason_codes=(0,)), V5), PINGREQ, PINGRESP])
-def test_who_opened_the_connection_is_the_client_whatever_is_sent(end: Direction, data: bytes) -> None:
+def test_the_end_that_opened_the_connection_is_the_client(end: Direction, data: bytes) -> None:
     found = Script(flow(1883)).send(end, data, publish()).send(CLIENT, PINGRESP).send(SERVER, PINGREQ).events()
     packets = [each for each in found if isinstance(each, PacketSeen)]
     assert {each.ends for each in packets} == {(1, *flow(1883).ends, True)}
@@ -659,7 +659,7 @@ def test_tls_is_reported_once_for_each_server(port: int) -> None:
     assert (sizes, text) == ({"TLS": 2 * len(HELLO) + 5}, "2 connections are not MQTT: 2 TLS")
 
 
-def test_tls_whose_beginning_was_not_captured() -> None:
+def test_tls_without_its_handshake() -> None:
     found, _, text = skipped(Script(flow(opened=False)).send(SERVER, b"\x17\x03\x03\x01\x00" + bytes(256)))
     assert remarks(found) == ["TLS to 10.0.0.1:50000 and 10.0.0.2:4711: give --key-log FILE to read it"]
     assert text == "1 connection is not MQTT: 1 TLS"

@@ -127,7 +127,7 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str, status: int
 LINE = r"7\t1.5\t1.1.1.1\t\t1000\t2.2.2.2\t\t2000\tc000,d000\n8\t\t\tfe80::1\t5\t\t::2\t6\te000\n"
 
 
-def test_each_line_is_what_one_end_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_line_is_a_record_of_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, monkeypatch, LINE)
     assert list(decrypted(tmp_path / "a.pcap")) == [
         Decrypted(7, 1_500_000_000, "1.1.1.1:1000", "2.2.2.2:2000", b"\xc0\x00\xd0\x00"),

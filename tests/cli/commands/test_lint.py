@@ -293,7 +293,7 @@ def test_wrong_arguments_are_one_line(capsys: Screen, arguments: list[str], expe
     assert err.count("\n") == 1
 
 
-def test_a_broken_file_does_not_hide_what_is_good(capsys: Screen, wrong: str, tmp_path: Path) -> None:
+def test_a_broken_file_does_not_hide_the_others(capsys: Screen, wrong: str, tmp_path: Path) -> None:
     broken = tmp_path / "broken.pcap"
     broken.write_bytes(Path(wrong).read_bytes()[:-5])
     out, err = said(capsys, "--json", str(broken), wrong, status=2)
@@ -327,7 +327,7 @@ def test_statements_are_selected(capsys: Screen, wrong: str, select: str, expect
     assert ids(capsys, "--ignore", select, wrong) == ids(capsys, wrong) - expected
 
 
-def test_what_is_ignored_is_no_error_and_is_not_counted(capsys: Screen) -> None:
+def test_ignored_statements_are_neither_errors_nor_counted(capsys: Screen) -> None:
     _, err = said(capsys, "-V", "3.1.1", "--ignore", "3.3.1-2", "--report", DUP, status=0)
     assert "1 packet: no findings in the selection\nstatements of MQTT 3.1.1: 0 broken" in err
 

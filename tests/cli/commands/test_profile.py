@@ -160,7 +160,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_is_said_with_its_place(text: str, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_with_its_place(text: str, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(text)
     assert refused(capsys, *PLAIN, "--profile", "x").startswith(
         WRONG[text].format(path=config, NOT_AN_ARRAY=NOT_AN_ARRAY)
@@ -176,9 +176,7 @@ TOML = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "known"), [(pub, None), (bench, pub)], ids=["pub", "bench"])
-def test_whatever_a_profile_holds_is_taken_or_refused_in_a_sentence(
-    command: click.Command, known: click.Command | None
-) -> None:
+def test_any_profile_is_accepted_or_refused_in_a_sentence(command: click.Command, known: click.Command | None) -> None:
     profile = Profile("config.toml", "x", {})
     shared = by_key(known) if known else {}
     flags = {name: flag for name, (flag, _) in by_key(command).items() if name not in shared}

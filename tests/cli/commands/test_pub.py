@@ -81,7 +81,7 @@ def test_qos_2_takes_four_packets_in_order(mosquitto: int) -> None:
 @pytest.mark.broker
 @pytest.mark.parametrize("version", ["3.1", "3.1.1", "5"])
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
-def test_what_is_published_arrives(version: str, qos: str, mosquitto: int) -> None:
+def test_a_published_message_arrives(version: str, qos: str, mosquitto: int) -> None:
     topic = f"arrives/{version}/{qos}"
     with subscribed(topic, mosquitto) as listener:
         pub("-V", version, "-t", topic, "-q", qos, "--payload", "hex:00ff41", port=mosquitto)

@@ -231,11 +231,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_is_wrong_is_said_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "-t", "a", "-m", "x", *line.split()) == WRONG[line]
 
 
-def test_force_sends_what_is_forbidden() -> None:
+def test_force_sends_forbidden_packets() -> None:
     assert connect("--receive-maximum", "0", "--force") == "02 00 3c 03 21 00 00 00 02 6d 65"
     assert requested("-V", "3.1.1", "-P", "@/dev/null", "--force").target.connect.password == b""
 
@@ -251,7 +251,7 @@ def test_without_a_topic_nothing_is_sent(capsys: pytest.CaptureFixture[str]) -> 
 # the environment
 
 
-def test_every_flag_has_an_environment_variable_of_its_own() -> None:
+def test_every_flag_has_its_own_environment_variable() -> None:
     variables = [param.variable for param in command.params if isinstance(param, Flag)]
     assert len(set(variables)) == len(variables)
     assert {"MQTTPUB_HOST", "MQTTPUB_JSON", "MQTTPUB_CLEAN", "MQTTPUB_WILL_MESSAGE", "MQTTPUB_PROFILE"} <= {*variables}
@@ -287,7 +287,7 @@ def test_the_command_line_goes_before_the_environment(monkeypatch: pytest.Monkey
     assert request.target.connect.password == b""
 
 
-def test_what_is_wrong_in_the_environment_is_named_so(
+def test_a_mistake_in_the_environment_names_the_variable(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MQTTPUB_RECEIVE_MAXIMUM", "many")
@@ -395,7 +395,7 @@ def test_a_password_is_asked_for_on_the_terminal(mosquitto: int) -> None:
     assert b"Password           ****  4 bytes" in shown
 
 
-def test_where_there_is_no_terminal_nothing_is_asked() -> None:
+def test_nothing_is_asked_without_a_terminal() -> None:
     done = subprocess.run(
         [*PROGRAM, "pub", *PLAIN, "--ask-password"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         start_new_session=True, check=False, timeout=30,
@@ -489,7 +489,7 @@ def test_disconnect_with_will_message_has_the_will_published(mosquitto: int) -> 
 
 
 @pytest.mark.parametrize("line", ["-Wt a/#", "--receive-maximum 0", "-V 3.1.1 -x 5"])
-def test_what_is_refused_is_refused_before_connecting(line: str) -> None:
+def test_mistakes_are_refused_before_connecting(line: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = str(server.getsockname()[1])

@@ -273,7 +273,7 @@ def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any],
     assert [(row["outcome"], row["resumed"]) for row in paired(talk.events)] == outcomes
 
 
-def test_what_is_left_later_is_not_resumed() -> None:
+def test_an_acknowledgement_before_the_loss_resumes_nothing() -> None:
     """An ack that came before a connection left something has nothing to do with it."""
     first = Dialog(1).client(Connect(client_id="c")).client(DUP)
     second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))

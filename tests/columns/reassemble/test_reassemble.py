@@ -244,7 +244,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
-def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:
+def test_the_state_is_the_one_that_single_records_leave(data: bytes, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (framing, "FEWEST")):
             patch.setattr(module, name, 1)

@@ -100,7 +100,7 @@ def test_final_blocks_and_messages_that_are_too_long_to_be_kept() -> None:
 # names, buckets, size
 
 
-def test_a_connection_has_one_name_in_whatever_parts_it_is_read() -> None:
+def test_a_connection_has_one_name_in_any_parts() -> None:
     made = truth(2, connections=5, messages=30)
     whole, names = (
         {name for batch in read([io.BytesIO(made.files[0])], block=block) for name in batch.names.values()}

@@ -199,7 +199,7 @@ def _keys(found: Segments) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("size", [10, 1480, 1600, 8000])
-def test_frames_with_snap_are_read_whatever_length_they_tell(size: int) -> None:
+def test_frames_with_snap_are_read_for_any_length_field(size: int) -> None:
     wire = Wire()
     frame = LINKS["SNAP"].frame(wire.packet(0, 0, bytes(size)))
     assert ip_start(1, frame) == 22

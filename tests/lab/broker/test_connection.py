@@ -104,7 +104,7 @@ named = pytest.mark.parametrize(("sent", "code"), [row[1:] for row in REFUSED], 
 
 
 @named
-def test_5_says_what_is_wrong_and_closes(sent: Packet | bytes, code: int) -> None:
+def test_version_5_sends_a_reason_and_closes(sent: Packet | bytes, code: int) -> None:
     lab = Lab()
     peer = lab.connect()
     disconnect = peer.send(sent, Pingreq()).one(Disconnect)
@@ -170,7 +170,7 @@ def test_many_packets_may_come_at_once(version: Version) -> None:
     assert pong == Pingresp()
 
 
-def test_nothing_behind_a_disconnect_is_read() -> None:
+def test_nothing_after_a_disconnect_is_read() -> None:
     peer = Lab().connect()
     assert peer.send(Disconnect(), Pingreq(), b"\xff").got() == []
     assert peer.over == "the client disconnects"

@@ -128,7 +128,7 @@ def test_an_acknowledgement_may_come_before_the_repetition() -> None:
     assert again.news() == ["a 1 dup", "c 3 dup"]
 
 
-def test_what_is_too_large_counts_as_sent() -> None:
+def test_a_message_that_is_too_large_counts_as_sent() -> None:
     ours, wire = session(), Wire(largest=10)
     ours.resume(wire)
     assert offer(ours, "a", size=11) == [True]

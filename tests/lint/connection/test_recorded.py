@@ -114,7 +114,7 @@ def subscribe(made: paho.Client, filters: list[Any]) -> None:
 @pytest.mark.parametrize(
     "version", [pytest.param(3, marks=pytest.mark.slow), 4, pytest.param(5, marks=pytest.mark.slow)]
 )
-def test_paho_talks_to_itself(mosquitto: int, version: int) -> None:
+def test_paho_publishes_to_itself(mosquitto: int, version: int) -> None:
     came: list[bytes] = []
 
     def act(made: paho.Client) -> None:

@@ -94,7 +94,7 @@ def test_every_id_that_can_be_cited_exists() -> None:
 
 
 @pytest.mark.slow
-def test_whatever_finds_something_cites_what_exists() -> None:
+def test_every_finding_cites_a_statement_that_exists() -> None:
     """Each `StatementRef` and `cite` in the source exists, and no finding is made without an id."""
     cited = set[str]()
     for path in sorted(Path(mqttpub.__file__).parent.rglob("*.py")):
@@ -198,9 +198,7 @@ def test_any_bytes(data: bytes, version: Version, direction: Direction | None) -
 
 
 @given(st.integers(0, 255), st.binary(max_size=80), versions, senders)
-def test_any_bytes_behind_a_right_length(
-    first: int, body: bytes, version: Version, direction: Direction | None
-) -> None:
+def test_any_bytes_after_a_valid_length(first: int, body: bytes, version: Version, direction: Direction | None) -> None:
     assert_right(decode(bytes((first, len(body))) + body, version), direction)
 
 

@@ -65,7 +65,7 @@ def test_many_messages_arrive_over_wss(brokers: Broker) -> None:
 
 
 @pytest.mark.broker
-def test_bind_is_what_the_broker_sees(brokers: Broker) -> None:
+def test_the_broker_sees_the_bound_address(brokers: Broker) -> None:
     publish(WAYS["bind"](brokers))
     assert "New connection from 127.0.0.9" in brokers.log.read_text()
 

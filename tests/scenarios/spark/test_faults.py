@@ -97,7 +97,7 @@ def test_a_name_may_be_any_bytes(form: str, ring: list[Path], tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_a_file_is_read_once_whatever_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_several_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
     Path("in/a.txt").write_text(TEXT)
@@ -125,7 +125,7 @@ def test_a_folder_of_tables_among_the_captures_is_skipped(ring: list[Path]) -> N
 
 
 @pytest.mark.long
-def test_a_file_that_shrank_is_named_and_nothing_of_it_comes_twice(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_shrank_is_reported_and_no_row_is_repeated(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     path.write_bytes(data[:-7])
     piped(path, out=out, mode="resume")
@@ -153,7 +153,7 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path) -> None:
+def test_a_text_file_that_grew_is_reported_and_no_row_is_repeated(tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "out"
     path.write_text(TEXT)
     piped(path, out=out, mode="resume")

@@ -130,7 +130,7 @@ def test_a_subscription_continues_its_session(reader: Callable[..., SubscribeRea
     assert after[0] == before[0]
 
 
-def test_a_topic_filter_that_is_no_longer_wanted_is_unsubscribed(
+def test_a_removed_topic_filter_is_unsubscribed(
     reader: Callable[..., SubscribeReader], spark_broker: Restricted
 ) -> None:
     first = reader(filters='["given/up", "given/kept"]')

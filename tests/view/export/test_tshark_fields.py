@@ -35,7 +35,7 @@ def found(data: bytes, name: str, version: Version = V5) -> Shown:
 
 @laws
 @given(wires())
-def test_whatever_the_bytes_are_the_fields_cover_them_once(wire: tuple[bytes, Version]) -> None:
+def test_the_fields_cover_any_bytes_once(wire: tuple[bytes, Version]) -> None:
     decoded = decode(*wire)
     assert covered(decoded) == wire[0].hex()
 

@@ -89,7 +89,7 @@ def test_the_statement_is_at_the_right_edge() -> None:
     assert len(line) == 80
 
 
-def test_a_statement_without_room_has_a_line_of_its_own() -> None:
+def test_a_statement_without_room_has_its_own_line() -> None:
     assert shown(found(0, 1, "x" * 60)) == ["error  " + "x" * 60, " " * 67 + "MQTT5-3.3.1-2"]
     assert len(shown(found(0, 1, "x" * 58))) == 1
 

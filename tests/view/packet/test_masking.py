@@ -63,7 +63,7 @@ def test_a_wrong_length_before_the_password_hides_what_follows() -> None:
     assert shown(bytes(data))[:12] == data[:12]
 
 
-def test_a_password_whose_length_is_too_short_is_hidden_whole() -> None:
+def test_a_password_with_too_short_a_length_is_hidden_entirely() -> None:
     data = bytearray(encode(Connect(client_id="abc", username="bob", password=b"#####"), Version.V311))
     data[data.index(b"\x00\x05#####") + 1] = 2
     assert b"#" not in shown(bytes(data))

@@ -112,7 +112,7 @@ def test_a_page_loads_nothing() -> None:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
-def test_a_page_is_ascii_whatever_it_shows() -> None:
+def test_every_page_is_ascii() -> None:
     page = written(publish("\u4f60\u597d".encode()), title="\u4f60\u597d <b>&amp;")
     assert page.isascii()
     assert Parsed(page).texts("h1") == ["\u4f60\u597d <b>&amp;"]
@@ -309,7 +309,7 @@ def test_other_rows_have_their_place_in_the_list() -> None:
     assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two", ""]]
 
 
-def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
+def test_each_connection_of_several_files_names_its_file() -> None:
     out = io.StringIO()
     page = PageWriter(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
     for number in (1, 2):

@@ -56,7 +56,7 @@ def test_the_verdict_is_at_the_right_in_its_colour() -> None:
     assert len(plain([bad])) == 80
 
 
-def test_without_a_judge_there_is_no_verdict() -> None:
+def test_there_is_no_verdict_without_a_judge() -> None:
     (only,) = (SummaryLines().line(each) for each in known(Dialog().client(b"\xc0\x00").events, None))
     assert plain([only]).endswith("PINGREQ")
 
