@@ -102,7 +102,7 @@ def test_a_refusal_in_the_form_of_an_older_version_is_allowed(capsys: Screen) ->
 def test_a_forced_fault_is_not_counted_as_the_brokers(capsys: Screen) -> None:
     with scripted(broker(RIGHT, "")) as port:
         _, err = pub(capsys, port, "--dup", "-q", "0", "--force", status=0)
-    assert "error  publish.dup is 1, but qos is 0" in err
+    assert "error  DUP is 1, but QoS is 0" in err
     assert "the broker broke" not in err
 
 

@@ -147,8 +147,7 @@ def test_a_payload_that_is_said_to_be_text_but_is_none_is_sent_with_a_warning(mo
     done = mqttpub(*here, "--payload", "hex:61ff")
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "mqttpub: publish.payload holds ff, which is not UTF-8, but payload_format_indicator is 1 "
-        "(MQTT5-3.3.2.3.2/utf8)\n"
+        "mqttpub: Payload holds ff, which is not UTF-8, but Payload Format Indicator is 1 (MQTT5-3.3.2.3.2/utf8)\n"
     )
     assert mqttpub(*here, "-m", "text").stderr == b""
 

@@ -116,7 +116,7 @@ def pubrel(state: ConnectionState, packet: Pubrel, peer: Peer) -> None:
 
 def _first_pubrel(state: ConnectionState, packet: Pubrel, exchange: IdentifierInUse) -> None:
     if state.version == Version.V31 and packet.dup:
-        message = f"pubrel.dup is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
+        message = f"DUP is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
         state.fault(_DUP, "dup", message)
     exchange.interval_ns = 0
 
@@ -132,7 +132,7 @@ def _repeated_pubrel(state: ConnectionState, packet: Pubrel, peer: Peer, exchang
     message = f"PUBREL for Packet Identifier {id} is sent again, but nothing may be sent twice on the same connection"
     state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
     if state.version == Version.V31 and not packet.dup and id not in peer.ids_reused_early:
-        state.fault(_DUP, "dup", f"pubrel.dup is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
+        state.fault(_DUP, "dup", f"DUP is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
     check_retry_interval(state, exchange)
     exchange.unanswered_repeats += 1
     peer.ids_reused_early.add(id)

@@ -32,7 +32,7 @@ def auth(state: ConnectionState, packet: Auth, peer: Peer) -> None:
     if state.complete and not state.connack_number:
         state.exercised[BEFORE_CONNACK[peer.side]] += 1
         if code != CONTINUE:
-            message = f"auth.reason_code is 0x{code:02x}, but before CONNACK must be 0x18"
+            message = f"Reason Code is 0x{code:02x}, but before CONNACK must be 0x18"
             state.fault(_CODE[peer.side], "reason_code", message)
     elif state.complete and peer.side == SERVER:
         state.exercised[REAUTHENTICATION_ANSWERED] += 1
@@ -53,7 +53,7 @@ def _begin(state: ConnectionState, packet: Auth, code: int) -> None:
     state.reauthenticating = True
     method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if code != REAUTHENTICATE:
-        message = f"auth.reason_code is 0x{code:02x}, but a re-authentication begins with 0x19"
+        message = f"Reason Code is 0x{code:02x}, but a re-authentication begins with 0x19"
         state.fault(REAUTHENTICATION_BEGUN.law, "reason_code", message)
     elif method is not None and method != state.auth_method:
         message = f"Authentication Method is {method!a}, but must be {state.auth_method!a} as in CONNECT"

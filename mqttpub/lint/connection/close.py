@@ -60,7 +60,7 @@ def _check_alias_refused(state: ConnectionState, peer: Peer) -> None:
         return
     state.exercised[ALIAS_REFUSED[peer.side]] += 1
     if peer.other.aliases_valid:
-        message = f"disconnect.reason_code is 0x94, but every Topic Alias of the {peer.other.name} was allowed and set"
+        message = f"Reason Code is 0x94, but every Topic Alias of the {peer.other.name} was allowed and set"
         state.fault(_ALIASES[peer.side], "reason_code", message)
 
 

@@ -115,9 +115,9 @@ def _after_clean_start(state: ConnectionState, kind: type[Packet] | None, connac
         return
     state.exercised[AFTER_CLEAN_START] += 1
     if connack.session_present and kind is not Disconnect:
-        message = f"{_word(kind)} comes, but CONNACK (packet {state.connack_number}) has session_present 1"
+        message = f"{_word(kind)} comes, but CONNACK (packet {state.connack_number}) has Session Present 1"
         state.fault(
-            AFTER_CLEAN_START.law, "", f"{message}, and a client that sent clean_start 1 has no session: it must close"
+            AFTER_CLEAN_START.law, "", f"{message}, and a client that sent Clean Start 1 has no session: it must close"
         )
 
 
@@ -150,6 +150,11 @@ def _after_disconnect(state: ConnectionState, kind: type[Packet] | None, peer: P
     taken_over = (_TAKEN_OVER,) if peer.reason_code == 0x8E else ()
     state.fault(AFTER_DISCONNECT.law, "", message, *also, *taken_over)
     peer.disconnect_number = 0
+
+
+def _label(kind: type[Packet], key: str, state: ConnectionState) -> str:
+    """Return the name of a field in the version of the connection."""
+    return kind.fields[key].label_in(state.version)
 
 
 def _word(kind: type[Packet] | None) -> str:
@@ -263,8 +268,9 @@ def _refused(state: ConnectionState, packet: Connack, peer: Peer) -> None:
         name = state.connect.client_id
         state.exercised[CLIENT_ID_REJECTED] += 1
         if 1 <= len(name) <= LONGEST_ID and name.isascii() and name.isalnum():
-            code = f"is 0x{packet.reason_code:02x}, but Client Identifier {name!r}"
-            message = f"connack.reason_code {code} has 1 to 23 letters and digits, which a server must accept"
+            code = f"{_label(Connack, 'reason_code', state)} is 0x{packet.reason_code:02x}"
+            rest = "has 1 to 23 letters and digits, which a server must accept"
+            message = f"{code}, but Client Identifier {name!r} {rest}"
             state.fault(CLIENT_ID_REJECTED.law, "reason_code", message)
     _check_method(state, packet, state.connect)
     if _is_nameless_session(state):
@@ -281,7 +287,8 @@ def _accepted(state: ConnectionState, packet: Connack, connect: Connect) -> None
     if connect.clean_start:
         state.exercised[CLEAN_START_ACCEPTED] += 1
         if packet.session_present:
-            message = f"connack.session_present is 1, but CONNECT (packet {state.connect_number}) has clean_start 1"
+            clean = _label(Connect, "clean_start", state)
+            message = f"Session Present is 1, but CONNECT (packet {state.connect_number}) has {clean} 1"
             state.fault(CLEAN_START_ACCEPTED.law, "session_present", message)
     _accepted_invalid(state)
     if state.version == Version.V5:
@@ -294,10 +301,10 @@ def _accepted_invalid(state: ConnectionState) -> None:
     nameless = _is_nameless_session(state)
     state.exercised[NAMELESS_SESSION if nameless else VALID_OR_INVALID_ACCEPTED] += 1
     if nameless:
-        message = "connack.reason_code is 0, but CONNECT has no Client Identifier and clean_start 0: it must be 2"
+        message = "Return Code is 0, but CONNECT has no Client Identifier and Clean Session 0: it must be 2"
         state.fault(NAMELESS_SESSION.law, "reason_code", message)
     elif state.connect_error:
-        message = f"connack.reason_code is 0, but CONNECT is not valid: {state.connect_error}"
+        message = f"{_label(Connack, 'reason_code', state)} is 0, but CONNECT is not valid: {state.connect_error}"
         state.fault(VALID_OR_INVALID_ACCEPTED.law, "reason_code", message)
 
 
@@ -317,10 +324,10 @@ def _check_will(state: ConnectionState, packet: Connack, connect: Connect) -> No
     state.exercised[WILL_ACCEPTED] += 1
     state.exercised[WILL_RETAIN_ACCEPTED] += 1
     if (connect.will_qos or 0) > limits.qos:
-        message = f"Maximum QoS is {limits.qos}, but a CONNECT with will_qos {connect.will_qos} was accepted"
+        message = f"Maximum QoS is {limits.qos}, but a CONNECT with Will QoS {connect.will_qos} was accepted"
         state.fault(WILL_ACCEPTED.law, "properties.maximum_qos", message)
     if connect.will_retain and not limits.retain:
-        message = "Retain Available is 0, but a CONNECT with will_retain 1 was accepted"
+        message = "Retain Available is 0, but a CONNECT with Will Retain 1 was accepted"
         state.fault(WILL_RETAIN_ACCEPTED.law, "properties.retain_available", message)
 
 

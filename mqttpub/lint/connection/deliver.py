@@ -60,7 +60,7 @@ def _no_subscription(state: ConnectionState, topic: str) -> None:
 
 def _qos_too_high(state: ConnectionState, packet: Publish, match: Match) -> None:
     law, also = (SHARED.law, [_QOS]) if match.shared and SHARED.law.id(state.version) else (_QOS, [])
-    message = f"publish.qos is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
+    message = f"QoS is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
     state.fault(law, "qos", message, *also)
 
 
@@ -79,7 +79,7 @@ def _retained(state: ConnectionState, topic: str, matching: tuple[SubscribedFilt
     allowed = sum(each.sendings for each in matching)
     if counts[topic] <= allowed:
         return
-    message = "publish.retain is 1, but "
+    message = "RETAIN is 1, but "
     if handling == {2}:
         state.fault(_NEVER, "retain", f"{message}all matching subscriptions have Retain Handling 2")
     elif 0 not in handling:

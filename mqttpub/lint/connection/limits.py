@@ -80,7 +80,7 @@ def publish_limits(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     if packet.retain and peer.side == CLIENT:
         state.exercised[RETAINED] += 1
         if not limits.retain:
-            message = f"publish.retain is 1, but Retain Available of the server is 0 (packet {limits.number})"
+            message = f"RETAIN is 1, but Retain Available of the server is 0 (packet {limits.number})"
             state.fault(RETAINED.law, "retain", message)
     if packet.qos:
         _check_qos(state, packet, peer)
@@ -91,7 +91,7 @@ def _check_qos(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     if peer.side == CLIENT:
         state.exercised[QOS] += 1
         if packet.qos > limits.qos:
-            message = f"publish.qos is {packet.qos}, but Maximum QoS of the server is {limits.qos}"
+            message = f"QoS is {packet.qos}, but Maximum QoS of the server is {limits.qos}"
             state.fault(QOS.law, "qos", f"{message} (packet {limits.number})")
     state.exercised[WINDOW[peer.side]] += 1
     if peer.in_flight > limits.receive_maximum and not packet.dup:

@@ -106,7 +106,7 @@ def _check_empty_retained(state: ConnectionState, packet: Publish, match: Match)
             state,
             RETAINED_SENT.law,
             "retain",
-            "publish.retain is 1 with an empty payload, but such a message is not kept",
+            "RETAIN is 1 with an empty payload, but such a message is not kept",
         )
 
 
@@ -155,7 +155,7 @@ def _shown(value: Any) -> str:
 
 def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
-        message = f"publish.qos is {packet.qos}, but was {found.qos} in packet {found.number}"
+        message = f"QoS is {packet.qos}, but was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
     if not any(each.local for each in match.filters):
         message = (
@@ -165,7 +165,7 @@ def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMes
     if all(each.keeps_retain and not each.drops_retain for each in match.filters):
         state.exercised[RETAIN_KEPT] += 1
         if packet.retain != found.retain:
-            message = f"publish.retain is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
+            message = f"RETAIN is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
             _warn(state, RETAIN_KEPT.law, "retain", f"{message}, and Retain As Published is 1")
     ended = [each.ended_at for each in match.filters]
     if all(ended):
@@ -185,7 +185,7 @@ def _check_single(
 ) -> None:
     """Compare a copy when only one subscription matches: its QoS and its order."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):
-        message = f"publish.qos is {packet.qos}, but {found.qos} was published (packet {found.number})"
+        message = f"QoS is {packet.qos}, but {found.qos} was published (packet {found.number})"
         _warn(state, _QOS, "qos", f"{message} and {filter.granted} granted")
     key = topic, found.qos
     state.exercised[IN_ORDER] += 1

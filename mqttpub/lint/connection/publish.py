@@ -91,7 +91,7 @@ def _repeated(state: ConnectionState, packet: Publish, exchange: IdentifierInUse
     state.fault(NOT_REPEATED.law, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
-        state.fault(_DUP, "dup", f"publish.dup is 0, but this repeats packet {exchange.number}", *also)
+        state.fault(_DUP, "dup", f"DUP is 0, but this repeats packet {exchange.number}", *also)
     check_retry_interval(state, exchange)
     exchange.unanswered_repeats += 1
 
@@ -138,7 +138,7 @@ def _dup_without_original(state: ConnectionState, packet: Publish, peer: Peer) -
         message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
         state.fault(NOT_REPEATED.law, "dup", message)
     elif state.new_session:
-        message = f"publish.dup is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
+        message = f"DUP is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
         state.fault(_FIRST[packet.qos], "dup", message)
 
 
@@ -165,7 +165,7 @@ def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Pee
             peer.in_flight -= 1
         state.held_bytes -= exchange.size_bytes
     elif state.version == Version.V31 and packet.dup and state.complete and id not in peer.answered_requests:
-        message = f"{name.lower()}.dup is 1, but this is the first {name} with Packet Identifier {id}"
+        message = f"DUP is 1, but this is the first {name} with Packet Identifier {id}"
         state.fault(_OLD_DUP, "dup", message)
     state.exercised[NEW_REQUEST] += 1
     if packet.flags != 2:

@@ -202,17 +202,17 @@ WRONG = {
     "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 1 to 65535",
     "-x soon": "--session-expiry-interval: 'soon' is not a number",
     "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it anyway",
-    "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
+    "-Wt w -Wq 3": "Will QoS is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
     "-Wt w -Wq 4": "--will-qos: 4 is not in the range 0 to 3",
     "--authentication-data @/dev/null": (
         "CONNECT has Authentication Data, but no Authentication Method (MQTT5-3.1.2.11.10/method); "
         "--force sends it anyway"
     ),
     "-V 3.1.1 --password-file /dev/null": (
-        "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"
+        "Password Flag is 1, but User Name Flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"
     ),
     "--disconnect-reason-code 0x8b": (
-        "disconnect.reason_code is 0x8b Server shutting down, from the client, but only the other end sends it "
+        "Reason Code is 0x8b Server shutting down, from the client, but only the other end sends it "
         "(MQTT5-3.14.2-1); --force sends it anyway"
     ),
     "-i me -I dev-": "only one Client Identifier at a time, but -i and -I were given",

@@ -114,7 +114,7 @@ def test_near_miss(row: Row) -> None:
     [
         ("40 r 0001 00", "Remaining Length is 3, but must be 2"),
         ("40 {09} 0001 00", "Remaining Length is 9, but must be 2"),
-        ("10 r @ 02 003c s'a' s'u'", "3 bytes are left over that read as a User Name, but username_flag is 0"),
+        ("10 r @ 02 003c s'a' s'u'", "3 bytes are left over that read as a User Name, but User Name Flag is 0"),
         ("30 r", "Topic Name needs 2 bytes, but 0 bytes are left"),
     ],
 )

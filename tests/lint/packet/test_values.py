@@ -261,11 +261,11 @@ def found(text: str, version: Version = Version.V5, sender: Direction | None = N
         ("30 r s'a' p(26 s(00) s'')", "User Property name holds U+0000"),
         ("30 r s'a' p(08 s'+')", "Response Topic holds the wildcard +"),
         ("34 r s'a' 0000 p()", "Packet Identifier is 0, but must be 1 or more"),
-        ("36 r s'a' 0001 p()", "publish.qos is 3, but must be 0, 1 or 2"),
+        ("36 r s'a' 0001 p()", "QoS is 3, but must be 0, 1 or 2"),
         ("62 r 0001 10", "Reason Code is 0x10, but PUBREL has no such code"),
         ("82 r 0001 p()", "SUBSCRIBE has no Subscription, but must have 1 or more"),
         ("a2 r 0001 p()", "UNSUBSCRIBE has no Topic Filter, but must have 1 or more"),
-        ("82 r 0001 p() s'a' 00 s'b' 33", "subscribe.subscriptions.1.retain_handling is 3, but must be 0, 1 or 2"),
+        ("82 r 0001 p() s'a' 00 s'b' 33", "Retain Handling is 3, but must be 0, 1 or 2"),
         ("10 r s('M' 00) 05 02 003c 00 s'a'", "Protocol Name is 'M\\x00', but must be 'MQTT'"),
         (
             "10 r s('x'*30) 05 02 003c 00 s'a'",

@@ -62,7 +62,7 @@ def test_alternating_connections_have_new_heads() -> None:
 def test_the_finding_is_below_its_arrow_in_red() -> None:
     lines = drawn(Dialog().client(BROKEN, Pingreq()).events)
     below = lines[2]
-    assert ("publish.dup is 1, but qos is 0", "error") in below
+    assert ("DUP is 1, but QoS is 0", "error") in below
     assert ("MQTT5-3.3.1-2", "error") in below
     assert ("PUBLISH", "error") in lines[1]
     assert ("PINGREQ", "type") in lines[-1]

@@ -54,7 +54,7 @@ def test_texts_and_arrows() -> None:
 
 def test_findings_are_red_and_below() -> None:
     svg = drawn(Dialog().client(BROKEN).events)
-    assert "error  publish.dup is 1, but qos is 0  MQTT5-3.3.1-2" in texts(svg)
+    assert "error  DUP is 1, but QoS is 0  MQTT5-3.3.1-2" in texts(svg)
     assert 'class="error" x1=' in svg
     assert 'marker-end="url(#head-error)"' in svg
 

@@ -278,7 +278,7 @@ def test_n_and_p_go_from_finding_to_finding(show: Open) -> None:
         tab.keyboard.press(key)
         message = tab.evaluate("document.activeElement.querySelector('.message').textContent")
         walked.append((chosen(tab)[0], message.split(",")[0]))
-    dup, short = (first, "publish.dup is 1"), (first, "Property Length 104")
+    dup, short = (first, "DUP is 1"), (first, "Property Length 104")
     assert walked[:2] == [dup, short]
     assert walked[2][0] == second
     assert walked[3] == (11, "1")
@@ -575,7 +575,7 @@ def test_roles_and_names_are_there(show: Open) -> None:
         assert tab.get_by_role(role, name=name, exact=True).count() == 1, role  # type: ignore[arg-type]
     label = tab.get_attribute("#row-6", "aria-label") or ""
     assert label.startswith("7: PUBLISH")
-    assert "client to server, sensor-17, error: publish.dup is 1" in label
+    assert "client to server, sensor-17, error: DUP is 1" in label
     assert tab.locator("#row-6 .badge").inner_text() == "\u2716 2", "a sign and a count, not a colour alone"
     assert tab.get_attribute('.byte[data-byte="0"]', "aria-label") == "38, Fixed header, error"
 
