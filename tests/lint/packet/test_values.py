@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.spec.versions import Direction, Version
-from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows, table_test
 
 FAULTS = rows("""
     # 5.0              3.1.1            3.1                  sender and bytes
@@ -233,14 +233,8 @@ NEAR = rows("""
 """)
 
 
-@pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
-    assert_one_fault(row)
-
-
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
-    assert_no_fault(row)
+test_what_is_marked_is_the_only_finding = table_test(FAULTS, assert_one_fault)
+test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
 
 
 def found(text: str, version: Version = Version.V5, sender: Direction | None = None) -> list[str]:
