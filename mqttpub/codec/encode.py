@@ -112,7 +112,7 @@ def _write(type: WireType, value: Any, label: str) -> bytes:
 
 def _check_unspoken(values: Group, version: Version) -> None:
     for field in values.layout:
-        if field.spoken(version):
+        if field.exists_in(version):
             continue
         given = getattr(values, field.key)
         if given != field.default and given not in (None, (), 0):

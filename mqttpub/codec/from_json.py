@@ -107,7 +107,7 @@ def _members(cls: type[Group], given: Mapping[str, Any], version: Version, path:
         if key not in cls.fields:
             raise BadMember(f"{path}.{key}", f"{name} has no such field ({', '.join(cls.fields)})")
     for key, field in cls.fields.items():
-        if key not in given and field.default is MISSING and field.spoken(version):
+        if key not in given and field.default is MISSING and field.exists_in(version):
             raise BadMember(f"{path}.{key}", f"it is missing, and {name} needs it")
     return {key: _field(cls.fields[key], value, version, f"{path}.{key}") for key, value in given.items()}
 
@@ -115,7 +115,7 @@ def _members(cls: type[Group], given: Mapping[str, Any], version: Version, path:
 def _field(field: Field, value: Any, version: Version, path: str) -> Any:
     if value is None and field.default is None:
         return None
-    if not field.spoken(version):
+    if not field.exists_in(version):
         raise BadMember(path, f"MQTT {version.label} does not have it")
     return _SHAPES[field.shape](field, value, version, path)
 

@@ -21,7 +21,7 @@ SAMPLE = {
 }  # fmt: skip
 
 
-def test_the_plain_form() -> None:
+def test_the_plain_form_is_read() -> None:
     assert packet_of(SAMPLE) == (
         Publish(
             topic="a", qos=1, packet_id=10, payload=b"hello",
@@ -68,7 +68,7 @@ def test_the_plain_form() -> None:
         ),
     ],
 )  # fmt: skip
-def test_packets(given: dict[str, Any], packet: Packet | None) -> None:
+def test_each_packet_type_is_read(given: dict[str, Any], packet: Packet | None) -> None:
     made, version = packet_of(given)
     assert version == Version.V5
     assert made.name == given["type"].upper()
@@ -86,7 +86,7 @@ def test_packets(given: dict[str, Any], packet: Packet | None) -> None:
         ({"json": None}, b"null"),
     ],
 )
-def test_bytes(payload: Any, data: bytes) -> None:
+def test_a_payload_is_text_hex_base64_or_json(payload: Any, data: bytes) -> None:
     packet, _ = packet_of({**SAMPLE, "payload": payload})
     assert isinstance(packet, Publish)
     assert packet.payload == data
@@ -96,7 +96,7 @@ def test_bytes(payload: Any, data: bytes) -> None:
     ("version", "meant"),
     [("5.0", Version.V5), ("5", Version.V5), (5, Version.V5), (3.1, Version.V31), ("3.1.1", Version.V311)],
 )
-def test_versions(version: Any, meant: Version) -> None:
+def test_a_version_may_have_any_of_its_names(version: Any, meant: Version) -> None:
     assert packet_of({"type": "PINGREQ", "version": version})[1] == meant
 
 
@@ -160,7 +160,7 @@ def test_the_version_of_a_connect_is_in_its_bytes() -> None:
         ({"hex": "30**"}, "hex: 1 byte is masked"),
     ],
 )
-def test_faults_have_a_path(change: dict[str, Any], message: str) -> None:
+def test_a_wrong_value_is_named_by_its_json_path(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         packet_of({**SAMPLE, **change})
     assert str(caught.value).startswith(message)
@@ -180,7 +180,7 @@ def test_faults_have_a_path(change: dict[str, Any], message: str) -> None:
         ({"type": "CONNECT", "will": {"topic": "t", "properties": [[1, "x"]]}}, "will.properties[0][1]: must be a"),
     ],
 )  # fmt: skip
-def test_other_faults_have_a_path(given: Any, message: str) -> None:
+def test_a_wrong_record_is_named_by_its_json_path(given: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         packet_of(given)
     assert str(caught.value).startswith(message)
@@ -191,7 +191,7 @@ def test_other_faults_have_a_path(given: Any, message: str) -> None:
 
 def plain_form(group: Group, version: Version) -> dict[str, Any]:
     """Return values in the plain form of JSON."""
-    spoken = [field for field in group.layout if field.spoken(version)]
+    spoken = [field for field in group.layout if field.exists_in(version)]
     return {field.key: plain_value(field, getattr(group, field.key), version) for field in spoken}
 
 

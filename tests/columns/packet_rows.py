@@ -124,14 +124,14 @@ def _fields(decoded: Decoded) -> dict[str, Any]:
         return {}
     cells = {}
     for name, value in packet.__dict__.items():
-        if packet.fields[name].spoken(decoded.version) and name != "client_id":
+        if packet.fields[name].exists_in(decoded.version) and name != "client_id":
             cells[name] = text(value)
     if cells.get("payload") is not None:
         cells["payload_length"] = len(cells["payload"])
     cells |= _lists(cells, decoded)
     if will := cells.get("will"):
-        own = {name: text(value) for name, value in will.__dict__.items() if will.fields[name].spoken(decoded.version)}
-        cells |= {f"will_{name}": value for name, value in own.items()}
+        own = (name for name in will.__dict__ if will.fields[name].exists_in(decoded.version))
+        cells |= {f"will_{name}": text(getattr(will, name)) for name in own}
     for name in ("properties", "will_properties"):
         if cells.get(name) is not None:
             cells[name] = _properties(cells[name])
@@ -151,7 +151,7 @@ def _lists(cells: dict[str, Any], decoded: Decoded) -> dict[str, Any]:
 
 def _options(each: Any, version: Version) -> dict[str, Any]:
     names = ("retain_handling", "retain_as_published", "no_local", "qos")
-    return {name: getattr(each, name) if each.fields[name].spoken(version) else None for name in names}
+    return {name: getattr(each, name) if each.fields[name].exists_in(version) else None for name in names}
 
 
 def _properties(found: Iterable[Property]) -> list[dict[str, Any]]:

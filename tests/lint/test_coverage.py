@@ -71,7 +71,7 @@ def test_every_statement_with_a_finding_was_exercised(given: tuple[Version, byte
 
 @settings(max_examples=40)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), packets(version))))
-def test_each_row_counts_up(given: tuple[Version, Packet]) -> None:
+def test_a_packet_read_or_not_counts_for_the_same_statements(given: tuple[Version, Packet]) -> None:
     version, packet = given
     once, nothing = fared(packet, version), fared(None, version, data=b"\x30\0")
     assert set(once) == set(nothing)

@@ -86,7 +86,7 @@ def test_a_valid_packet_breaks_no_limit(version: Version, data: st.DataObject) -
     packet = data.draw(packets(version))
     for field in packet.layout:
         value = getattr(packet, field.key)
-        if value is not None and field.spoken(version):
+        if value is not None and field.exists_in(version):
             assert [
                 limit.violation(value) for limit in limits_of(field.limits, version) if limit.violation(value)
             ] == []

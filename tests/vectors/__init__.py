@@ -100,7 +100,7 @@ def settled(packet: Packet, version: Version) -> Packet:
     """Return the packet with what the version and other fields decide written out, as decoding yields it."""
     changes: dict[str, Any] = {}
     for field in packet.layout:
-        if not field.spoken(version) or getattr(packet, field.key) is not None:
+        if not field.exists_in(version) or getattr(packet, field.key) is not None:
             continue
         if field.fixed:
             changes[field.key] = field.fixed[version]

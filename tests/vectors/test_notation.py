@@ -19,7 +19,7 @@ from tests.vectors.notation import parse
         ("%0011001011111111", b"\x32\xff"),
     ],
 )
-def test_pieces(text: str, data: bytes) -> None:
+def test_pieces_become_bytes(text: str, data: bytes) -> None:
     assert parse(text) == data
 
 

@@ -67,7 +67,7 @@ def row(packet: Packet | None, version: Version, finding: Finding | None = None)
 def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[str, Any]]:
     for field in group.layout:
         name, value = prefix + field.key, getattr(group, field.key)
-        if value is None or not field.spoken(version) or field.kind == "secret":
+        if value is None or not field.exists_in(version) or field.kind == "secret":
             continue
         if isinstance(value, Group):
             yield from _cells(value, version, f"{field.key}_")
@@ -89,14 +89,14 @@ def _list(field: Field, items: tuple[Any, ...], version: Version) -> Iterable[tu
 
 
 def _options(item: Group, version: Version) -> dict[str, Any]:
-    return {one.name: getattr(item, one.name) for one in OPTIONS if item.fields[one.name].spoken(version)}
+    return {one.name: getattr(item, one.name) for one in OPTIONS if item.fields[one.name].exists_in(version)}
 
 
 def _words(group: Group | None, version: Version) -> list[Word] | None:
     """Return the properties of a packet or a will as texts; None if it has none."""
     field = group.fields.get("properties") if group else None
     found = getattr(group, "properties", None)
-    if field is None or found is None or not field.spoken(version):
+    if field is None or found is None or not field.exists_in(version):
         return None
     return [_word(each) for each in found]
 

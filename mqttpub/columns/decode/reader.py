@@ -100,7 +100,7 @@ def read(shape: Shape, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows]
 def shape_of(code: int, version: Version) -> Shape | None:
     """Return how packets of a type are read in a version, or None if the scalar codec reads them."""
     cls = declared(code, version)
-    if cls is None or cls in TELLING or not all(_plain(field) for field in cls.layout if field.spoken(version)):
+    if cls is None or cls in TELLING or not all(_plain(field) for field in cls.layout if field.exists_in(version)):
         return None
     asked = {field.when for field in cls.layout} | set(PACKETS.names)
     return tuple(_step(fields, version, asked) for fields in cls.plan[version])

@@ -34,7 +34,7 @@ def is_clean(packet: Packet, version: Version, direction: Direction | None = Non
 
 def _field(packet: Packet, field: Field, version: Version) -> bool:
     value = getattr(packet, field.key)
-    if value is None or not field.spoken(version):
+    if value is None or not field.exists_in(version):
         return True
     if field.shape == "properties":
         return _properties(packet.name, value)

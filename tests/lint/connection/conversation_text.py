@@ -96,7 +96,7 @@ def _packet(name: str, words: list[str], version: Version) -> Packet:
         given["properties"] = tuple(properties)
         if "reason_code" in cls.fields and given.get("reason_code") is None and name != "connack":
             given["reason_code"] = 0
-    return cls(**{key: value for key, value in given.items() if cls.fields[key].spoken(version)})
+    return cls(**{key: value for key, value in given.items() if cls.fields[key].exists_in(version)})
 
 
 _DEFAULTS: dict[str, dict[str, Any]] = {

@@ -152,7 +152,7 @@ def test_a_session_is_resumed(mosquitto: int) -> None:
 
 
 @pytest.mark.slow
-def test_pings(mosquitto: int) -> None:
+def test_the_pings_of_mosquitto_sub_keep_connections_alive(mosquitto: int) -> None:
     with recorder(mosquitto) as proxy:
         subs = [listen(proxy.port, version, "-t", "never", "-k", "5", "-W", "12") for version in VERSIONS]
         for sub in subs:

@@ -158,7 +158,7 @@ def test_a_finding_has_the_severity_of_its_statement_but_for_two_rules(row: Row)
         ("38 r s'a' p()", None),
     ],
 )
-def test_answer(text: str, reason: int | None) -> None:
+def test_a_finding_has_the_reason_code_of_the_answer(text: str, reason: int | None) -> None:
     (row,) = rows(f"3.3.1-4 . . - {text}")
     assert [each.reason for each in row.found()] == [reason]
 
@@ -193,7 +193,7 @@ senders = st.sampled_from(SENDERS)
 
 
 @given(st.binary(max_size=80), versions, senders)
-def test_any_bytes(data: bytes, version: Version, direction: Direction | None) -> None:
+def test_any_bytes_give_findings_within_them(data: bytes, version: Version, direction: Direction | None) -> None:
     assert_right(decode(data, version), direction)
 
 

@@ -175,7 +175,7 @@ def test_every_old_flag_is_named_by_itself() -> None:
         ("f0 r 18 p()", "AUTH has no Authentication Method, but must have one"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_rule_says_what_is_wrong_and_what_must_be(text: str, message: str) -> None:
     assert [told for _, told in of_row(text)] == [message]
 
 

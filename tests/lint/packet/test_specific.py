@@ -112,7 +112,7 @@ test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
         ("30 r", "Topic Name needs 2 bytes, but 0 bytes are left"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_wrong_fixed_length_names_the_right_one(text: str, message: str) -> None:
     (row,) = rows(f". 4.8.0-1 . - {text}")
     assert [each.message for each in row.found()] == [message]
 

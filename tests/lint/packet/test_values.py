@@ -270,7 +270,7 @@ def found(text: str, version: Version = Version.V5, sender: Direction | None = N
         ("30 r s'a' p(23 0001 23 0001)", "Topic Alias occurs 2 times, but may occur once"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_value_is_quoted_with_what_it_must_be(text: str, message: str) -> None:
     if "holds 80" in message or "3," in message or "Retain" in message:
         assert message in found(text)
     else:

@@ -111,7 +111,7 @@ small = st.lists(st.sampled_from((ZERO, *ONE, *TWO[1:], Pingreq(), Pingresp())),
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(small, st.integers(1, 9)), max_size=4))
-def test_no_packet_is_lost(runs: list[tuple[list[Publish], int]]) -> None:
+def test_collapsed_steps_count_every_packet(runs: list[tuple[list[Publish], int]]) -> None:
     talk = Dialog()
     for packets, times in runs:
         for _ in range(times):

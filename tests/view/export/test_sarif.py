@@ -83,7 +83,7 @@ def assert_result(result: dict[str, Any], rules: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(WRONG, max_size=4), st.text(max_size=9))
-def test_any_log_is_valid(cases: list[JudgedEvent], text: str) -> None:
+def test_any_log_is_valid_sarif(cases: list[JudgedEvent], text: str) -> None:
     made = log(*cases, failures=(text,), remarks=(text,))
     assert_valid(made)
     assert len(made["runs"][0]["results"]) == sum(len(each.findings) for each in cases)

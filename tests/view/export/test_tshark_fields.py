@@ -61,7 +61,7 @@ def covered(decoded: Decoded) -> str:
 def test_every_declared_field_has_a_name_in_every_version() -> None:
     def members(group: type[Group], version: Version) -> Iterator[str]:
         for field in group.layout:
-            if field.spoken(version):
+            if field.exists_in(version):
                 yield field.octet or field.key
                 yield field.key
                 if isinstance(field.item, type) and issubclass(field.item, Group):

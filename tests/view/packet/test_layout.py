@@ -29,7 +29,9 @@ def text(line: Line) -> str:
         (120, 9, 16, 4, True, 73, 47),
     ],
 )
-def test_columns(width: int, length: int, per_row: int, digits: int, ascii: bool, left: int, detail: int) -> None:
+def test_columns_fit_the_screen(
+    width: int, length: int, per_row: int, digits: int, ascii: bool, left: int, detail: int
+) -> None:
     columns = Columns.fitting(width, length)
     assert (columns.per_row, columns.digits, columns.ascii) == (per_row, digits, ascii)
     assert (columns.left, columns.detail) == (left, detail)
@@ -97,7 +99,7 @@ def test_deep_indentation_leaves_half_the_column() -> None:
     assert found == ["Payload           JSON", " " * 19 + "x" * 20, " " * 19 + "x" * 10]
 
 
-def test_byte_row() -> None:
+def test_a_row_of_bytes_has_offset_hex_and_ascii() -> None:
     data = b"\x08\x00\x03\x00ab\xff\x80"
     parts = [ByteRun(0, 1, "property"), ByteRun(1, 3, "length"), ByteRun(3, 8, "text")]
     row = byte_row(data, parts, 0, 8, AT_80)
@@ -107,7 +109,7 @@ def test_byte_row() -> None:
     assert text(byte_row(data, parts, 2, 5, Columns.fitting(60, 8))) == "0002  03 00 61"
 
 
-def test_masked_bytes() -> None:
+def test_masked_bytes_are_asterisks_in_hex_and_ascii() -> None:
     row = byte_row(b"\x00\x02ab", [ByteRun(0, 2, "length"), ByteRun(2, 4, "secret", masked=True)], 0, 4, AT_80)
     assert text(row) == "0000  00 02 ** **              ..**"
 
@@ -115,11 +117,11 @@ def test_masked_bytes() -> None:
 @pytest.mark.parametrize(
     ("mask", "bits"), [(0xF0, "0011 ...."), (0x06, ".... .10."), (0x18, "...1 1..."), (1, ".... ...1")]
 )
-def test_bit_row(mask: int, bits: str) -> None:
+def test_a_row_of_bits_has_dots_outside_the_mask(mask: int, bits: str) -> None:
     assert text(bit_row(0b0011_1101 if mask != 0xF0 | 6 else 0, mask, "flag", AT_80)) == f"      {bits}"
 
 
-def test_padded() -> None:
+def test_padding_counts_cells_and_never_cuts() -> None:
     assert padded([("ab", "")], 4) == [("ab", ""), ("  ", "")]
     assert padded([("\u4f60\u597d", "")], 4) == [("\u4f60\u597d", "")]
     assert padded([("abcde", "")], 4) == [("abcde", "")]

@@ -85,7 +85,7 @@ def test_bytes_after_an_unknown_property_are_secret_only_where_a_secret_is_allow
     assert shown(other) == other
 
 
-def test_clipped() -> None:
+def test_spans_are_clipped_to_a_range() -> None:
     spans = [Span(2, 4), Span(6, 9), Span(12, 13)]
     assert list(clipped(spans, 0, 20)) == spans
     assert list(clipped(spans, 3, 7)) == [Span(3, 4), Span(6, 7)]

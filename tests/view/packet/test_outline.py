@@ -24,7 +24,7 @@ def entry(decoded: Decoded, label: str, **options: bool) -> OutlineEntry:
     return next(each for each in entries(decoded, **options) if each.label == label)
 
 
-def test_order_and_depth() -> None:
+def test_entries_are_in_wire_order_and_indented() -> None:
     shown = labels(decode(WALKTHROUGH))
     assert shown[1:] == [
         "  Packet type", "  DUP", "  QoS", "  RETAIN", "Remaining Length", "Topic Name", "Property Length",

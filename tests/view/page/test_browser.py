@@ -299,7 +299,7 @@ def test_slash_searches_and_escape_goes_back(show: Open) -> None:
     assert tab.evaluate("document.activeElement.id") == "list"
 
 
-def test_question_mark_helps(show: Open) -> None:
+def test_the_question_mark_opens_the_help(show: Open) -> None:
     tab = show()
     tab.keyboard.press("?")
     assert tab.locator("#help").is_visible()
