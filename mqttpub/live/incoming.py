@@ -81,7 +81,8 @@ class Incoming:
         if tap.oversize:
             raise self.guard.oversize(tap.oversize)
         if tap.lost:
-            fault = f"the broker sent bytes that are not an MQTT packet: {tap.lost.message}"
+            where = f"at offset {tap.lost.offset} of the connection"
+            fault = f"the broker sent bytes that are not an MQTT packet, {where}: {tap.lost.message}"
             raise PeerFault(fault, tap.unfinished, MALFORMED)
 
     def _read_others(self, tap: Tap) -> None:

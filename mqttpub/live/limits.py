@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
-from ..spec.declare import Packet
+from ..spec.declare import PACKETS, Packet
 from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
 from ..spec.properties import AUTHENTICATION_METHOD, BY_KEY, REASON_STRING, TOPIC_ALIAS, USER_PROPERTY, value_of
 from ..spec.versions import Version
@@ -52,7 +52,8 @@ class Guard:
 
     def oversize(self, data: bytes) -> PeerFault:
         """Return the fault for a packet larger than `packet_limit`."""
-        fault = f"the broker sent a packet larger than our Maximum Packet Size of {self.packet_limit} (MQTT5-3.1.2-24)"
+        name, most = packet_name(data), self.packet_limit
+        fault = f"the broker sent {name} with more bytes than our Maximum Packet Size of {most} (MQTT5-3.1.2-24)"
         return PeerFault(fault, data, PACKET_TOO_LARGE)
 
     def before_connack(self, packet: Packet | None, name: str, data: bytes) -> None:
@@ -93,7 +94,10 @@ class Guard:
     def receive_maximum(self, unanswered: int, data: bytes) -> None:
         """Check the number of QoS 1 and 2 messages that are not acknowledged; `data` is the last of them."""
         if unanswered > self._receive_maximum:
-            fault = f"the broker sent more than our Receive Maximum of {self._receive_maximum} (MQTT5-3.3.4-9)"
+            fault = (
+                f"the broker sent PUBLISH with {unanswered - 1} unacknowledged, but our Receive Maximum is "
+                f"{self._receive_maximum} (MQTT5-3.3.4-9)"
+            )
             raise PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
 
     def topic_alias(self, packet: Publish, data: bytes) -> None:
@@ -104,12 +108,20 @@ class Guard:
         most = self._topic_alias_maximum
         if alias > most:
             statement = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
-            fault = f"the broker sent Topic Alias {alias}, but our Topic Alias Maximum is {most} ({statement})"
+            fault = f"the broker sent PUBLISH with Topic Alias {alias}, but our maximum is {most} ({statement})"
             raise PeerFault(fault, data, TOPIC_ALIAS_INVALID)
         if packet.topic:
             self._aliases.add(alias)
         elif alias not in self._aliases:
-            raise PeerFault(f"the broker used Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data)
+            raise PeerFault(
+                f"the broker sent PUBLISH with Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data
+            )
+
+
+def packet_name(data: bytes) -> str:
+    """Return the name of a packet that begins with these bytes."""
+    code = data[0] >> 4
+    return PACKETS[code].name if code in PACKETS else f"packet type {code}"
 
 
 class ServerLimits(NamedTuple):

@@ -15,6 +15,7 @@ from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Uns
 from ..spec.versions import Version
 from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
 from .incoming import AckHandler, Incoming
+from .limits import packet_name
 from .net.connection import PahoConnection, half_close
 from .net.target import Target
 from .receive import Receiver
@@ -161,7 +162,7 @@ class Session:
         unfinished = self._tap.unfinished if self._tap.ended else b""
         # A message for the client may be cut off anywhere after DISCONNECT.
         if unfinished and unfinished[0] >> 4 != Publish.code:
-            raise PeerFault("the broker closed in the middle of a packet", unfinished, MALFORMED)
+            raise PeerFault(f"the broker closed in the middle of {packet_name(unfinished)}", unfinished, MALFORMED)
 
     def _send_disconnect(self) -> None:
         self.send(encode(self.target.disconnect, self.target.version), ALL_SENT)

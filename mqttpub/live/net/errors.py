@@ -3,8 +3,8 @@
 import errno
 import socket
 
-from ...spec.declare import PACKETS
 from ...spec.packets import Auth, Connack
+from ..limits import packet_name
 from ..tap import Tap
 from .target import Target
 
@@ -52,7 +52,7 @@ def begins_wrong(first: bytes) -> str | None:
     code = first[0] >> 4
     if len(first) < DECISIVE_BYTES or code in MAY_BE_FIRST:
         return None
-    return PACKETS[code].name if code in PACKETS else f"packet type {code}"
+    return packet_name(first)
 
 
 def no_connack(tap: Tap, target: Target, timeout_s: float) -> str:
