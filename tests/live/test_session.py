@@ -186,14 +186,18 @@ OBLIGING = {
     "AUTH": (ACCEPTED, "f0 00", "82", "MQTT5-4.12.0-6"),
     "a method in CONNACK": ("20 07 00 00 04 15 00 01 61", "", "82", "MQTT5-4.12.0-6"),
     "second CONNACK": (ACCEPTED, ACCEPTED, "82", "second CONNACK (MQTT5-3.2.0-2): 20 03 00 00 00"),
-    "an ack above Maximum Packet Size": (ACCEPTED, "40 13 00 01 00 0f 1f 00 0c" + "61" * 12, "95", "sent PUBACK with more bytes"),
+    "an ack above Maximum Packet Size": (
+        ACCEPTED, "40 13 00 01 00 0f 1f 00 0c" + "61" * 12, "95", "sent PUBACK with more bytes",
+    ),
     "the beginning of one": (ACCEPTED, "40 7f 00 01 00 7b 26", "95", "MQTT5-3.1.2-24"),
     "Topic Alias above the maximum": (ACCEPTED, "30 07 00 01 61 03 23 00 03", "94", "is 2 (MQTT5-3.1.2-26)"),
     "Topic Alias 0": (ACCEPTED, "30 07 00 01 61 03 23 00 00", "94", "MQTT5-3.3.2-8"),
     "Topic Alias that was never set": (
         ACCEPTED, "30 07 00 01 61 03 23 00 02" + "30 06 00 00 03 23 00 01", "82", "Topic Alias 1 before",
     ),
-    "two of QoS 1 at once": (ACCEPTED, PUBLISH_1 + PUBLISH_1.replace("07", "08"), "93", "our Receive Maximum is 1 (MQTT5-3.3.4-9)"),
+    "two of QoS 1 at once": (
+        ACCEPTED, PUBLISH_1 + PUBLISH_1.replace("07", "08"), "93", "our Receive Maximum is 1 (MQTT5-3.3.4-9)",
+    ),
     "a second of QoS 2": (ACCEPTED, PUBLISH_2 + PUBLISH_2.replace("07", "08"), "93", "MQTT5-3.3.4-9"),
     "an unwanted Reason String": (ACCEPTED, "40 08 00 01 00 04 1f 00 01 61", "82", "MQTT5-3.1.2-29"),
     "an unwanted User Property": (ACCEPTED, "50 0b 00 01 00 07 26 00 01 61 00 01 62", "82", "MQTT5-3.1.2-29"),
