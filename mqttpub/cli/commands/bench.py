@@ -91,7 +91,7 @@ def payload_flags() -> list[Flag]:
     common=True,
     type=SizeType(),
     metavar="SIZE",
-    help="Payload: this many bytes x, such as 64 or 1.5K. [default: 64]",
+    help="Size of the payload, such as 64 or 1.5K; every byte is an x. [default: 64]",
 )
 @flag(
     "-M",

@@ -244,6 +244,7 @@ TEXT = TextType()
 USER_PROPERTY = PairType()
 U16_NUMBER = NumberType(0, 0xFFFF)
 BYTE_NUMBER = NumberType(0, 0xFF)
+PORT = NumberType(1, 0xFFFF)
 PASSWORD = SecretType("a password")
 
 AUTO = -1
