@@ -41,7 +41,7 @@ class Judging:
         self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Endpoints], str] = key,
         client: Callable[[str], str | None] = lambda key: None,
     ) -> pa.RecordBatch:  # fmt: skip
-        """Return the findings in frames; `packets` are their rows.
+        """Return rows of `findings` for frames; `packets` has the rows of the same packets.
 
         `name` gives the keys of connections, and `client` the Client Identifier by such a key.
         """

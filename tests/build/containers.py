@@ -4,15 +4,15 @@ import gzip
 import importlib
 import struct
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, NamedTuple
 
-from mqttpub.capture.types import CaptureRecord
+from mqttpub.capture.types import BadCapture, CaptureRecord
+from mqttpub.common.times import SECOND_NS
 
 ZSTD = "compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd"
 """The module of the standard library, or what stands for it before 3.14."""
-SECOND = 1_000_000_000
 PCAP = {"micro": (0xA1B2C3D4, 1000), "nano": (0xA1B23C4D, 1), "modified": (0xA1B2CD34, 1000)}
 """Kinds of pcap: magic number, and nanoseconds of a tick."""
 
@@ -44,7 +44,7 @@ def pcap(
     records: list[CaptureRecord] = []
     ends = {len(data): 0}
     for number, (ticks, captured, more) in enumerate(packets, 1):
-        seconds, fraction = divmod(ticks * each, SECOND)
+        seconds, fraction = divmod(ticks * each, SECOND_NS)
         length = len(captured) + more
         data += struct.pack(order + "IIII", seconds, fraction // each, len(captured), length)
         data += struct.pack(order + "IHBB", 2, 0x0800, 4, 0) if kind == "modified" else b""
@@ -129,11 +129,34 @@ class Pcapng:
 
     def _packet(self, kind: int, head: bytes, index: int, packet: Packet, options: bytes) -> None:
         link, _, ticks, offset = self.interfaces[index]
-        time = packet.ticks * SECOND // ticks + offset * SECOND
+        time = packet.ticks * SECOND_NS // ticks + offset * SECOND_NS
         data, length = packet.data, len(packet.data) + packet.more
-        known = time if 0 <= time < 253_402_300_800 * SECOND else None
+        known = time if 0 <= time < 253_402_300_800 * SECOND_NS else None
         self.records.append(CaptureRecord(len(self.records) + 1, known, link, data, length))
         self.block(kind, head + data + bytes(-len(data) % 4) + options)
+
+
+def one_interface(
+    packets: Iterable[Packet] = (), order: str = "<", *, link: int = 1, snaplen: int = 0,
+    resolution: int | None = None, offset: int | None = None,
+) -> Pcapng:  # fmt: skip
+    """Return a pcapng with one section and one interface, and the packets of that."""
+    file = Pcapng()
+    file.section(order)
+    file.interface(link, snaplen, resolution, offset)
+    for packet in packets:
+        file.enhanced(0, packet)
+    return file
+
+
+def up_to_damage(read: Callable[[], Iterable[CaptureRecord]]) -> tuple[list[CaptureRecord], BadCapture | None]:
+    """Return the records of a file, and what is wrong with it."""
+    found: list[CaptureRecord] = []
+    try:
+        found.extend(read())
+    except BadCapture as error:
+        return found, error
+    return found, None
 
 
 def damaged(random: Random, data: bytes, start: int = 24) -> bytes:

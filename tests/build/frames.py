@@ -1,11 +1,14 @@
 """Builds frames of captures, from TCP segments up to link layers; checksums are left at 0."""
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from mqttpub.capture.types import CaptureRecord
+from mqttpub.common.times import SECOND_NS
+from mqttpub.spec.versions import Direction
 
 FIN, SYN, RST, PUSH, ACK, URGENT = 1, 2, 4, 8, 16, 32
 TCP, UDP = 6, 17
@@ -252,6 +255,39 @@ def pcap(written: Iterable[CaptureRecord], link: int = 1) -> bytes:
     """Return a capture file with records of one link type."""
     file = bytearray(struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, link))
     for record in written:
-        seconds, nanoseconds = divmod(record.time_ns or 0, 1_000_000_000)
+        seconds, nanoseconds = divmod(record.time_ns or 0, SECOND_NS)
         file += struct.pack("<IIII", seconds, nanoseconds, len(record.data), record.length) + record.data
     return bytes(file)
+
+
+HEADERS = 14 + 20 + 20
+"""Bytes of Ethernet, IPv4 and TCP before a payload."""
+LARGEST = 65_495
+"""The longest payload that the Total Length of IPv4 leaves room for."""
+PORT = 1883
+
+
+class SentSegment(NamedTuple):
+    """Bytes that one end of a connection sends in one packet of the capture."""
+
+    connection: int
+    direction: Direction
+    payload: bytes
+
+
+def pcap_of(segments: Iterable[SentSegment], *, port: int = PORT) -> bytes:
+    """Return a capture of segments, each in its connection, one millisecond apart."""
+    sent: Counter[tuple[int, Direction]] = Counter()
+    return pcap(records(_packet(segment, sent, port) for segment in segments))
+
+
+def _packet(segment: SentSegment, sent: Counter[tuple[int, Direction]], port: int) -> bytes:
+    number, direction, payload = segment
+    ends = [bytes((10, 0, number >> 8 & 255, number & 255)), bytes((10, 1, 0, 1))]
+    ports = [40_000 + number % 20_000, port]
+    order = 1 if direction is Direction.CLIENT else -1
+    seq, ack = (1 + sent[number, each] for each in list(Direction)[::order])
+    sent[number, direction] += len(payload)
+    source, target = ends[::order]
+    source_port, target_port = ports[::order]
+    return ipv4((source, target), tcp((source_port, target_port), seq, ack, PUSH | ACK, payload))

@@ -14,6 +14,7 @@ from random import Random
 
 from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.encode import encode
+from mqttpub.common.times import SECOND_NS
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (  # fmt: skip
     Connack,
@@ -39,7 +40,6 @@ SIDES = (Direction.CLIENT, Direction.SERVER)
 START = 1_700_000_000_000_000_000
 MICROSECOND = 1000
 MILLISECOND = 1000 * MICROSECOND
-SECOND = 1000 * MILLISECOND
 
 
 @dataclass
@@ -208,7 +208,7 @@ class _Connection:
         chance = random.random()
         # What is sent again means its topic by name, as an alias may stand for another by then.
         topic, sent, properties = self._topic(side, named=chance < 0.05)
-        payload = json.dumps({"t": time // SECOND, "v": "x" * random.choice((0, 3, 40, 150, 3000))}).encode()
+        payload = json.dumps({"t": time // SECOND_NS, "v": "x" * random.choice((0, 3, 40, 150, 3000))}).encode()
         publish = Publish(topic=sent, qos=qos, payload=payload)
         if properties:
             publish.properties = properties
@@ -226,7 +226,7 @@ class _Connection:
         if chance < 0.1:
             self.lost += 1
         if chance < 0.05:
-            later.append((time + SECOND // 10, side, exchange, index))
+            later.append((time + SECOND_NS // 10, side, exchange, index))
         if chance >= 0.1:
             self._acknowledge(time + MILLISECOND, side, exchange)
 

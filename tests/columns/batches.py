@@ -6,14 +6,10 @@ from typing import NamedTuple
 
 from mqttpub.capture.reading import events
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.arrow import NO_TIME
+from mqttpub.columns.findings import packets_of
 from mqttpub.columns.reassemble.assembly import Batch
-from mqttpub.columns.reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from mqttpub.columns.scan.records import BLOCK
-from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Event, PacketSeen
-
-DIRECTIONS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
 
 class ReadEvents(NamedTuple):
@@ -24,30 +20,12 @@ class ReadEvents(NamedTuple):
     broken: str = ""
 
 
-def packets(batch: Frames) -> list[PacketSeen]:
-    """Return the packets of a batch."""
-    buffer = bytes(batch.buffer)
-    columns = (
-        batch.start, batch.end, batch.time, batch.record, batch.connection, batch.direction, batch.offset,
-        batch.version, batch.guessed,
-    )  # fmt: skip
-    return [
-        PacketSeen(
-            batch.connections[connection], None if time == NO_TIME else time, record, buffer[start:end], offset,
-            DIRECTIONS[direction], Version(version), guessed,
-        )
-        for start, end, time, record, connection, direction, offset, version, guessed in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    ]  # fmt: skip
-
-
 def all_events(batches: Iterable[Batch]) -> ReadEvents:
     """Return what batches hold, and check that they fit together."""
     found, others, broken = list[PacketSeen](), list[Event](), ""
     try:
         for batch in batches:
-            found += packets(batch)
+            found += packets_of(batch)
             others += batch.others
             assert {each.number for each in batch.connections} <= batch.names.keys()
             assert len(batch.keys) == len(set(batch.connections)) == len(batch.connections)

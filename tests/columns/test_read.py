@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.types import BadCapture
+from mqttpub.columns.findings import packets_of
 from mqttpub.columns.read import Source, finish, read
 from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.assembly import Batch
@@ -25,7 +26,7 @@ from tests.build.containers import damaged
 from tests.build.frames import LINKS, Wire, pcap, records
 from tests.build.known_captures import Truth, truth, write
 from tests.build.troubled_captures import troubled
-from tests.columns.batches import BLOCKS, ReadEvents, all_events, packets, scalar
+from tests.columns.batches import BLOCKS, ReadEvents, all_events, scalar
 from tests.paths import CAPTURES
 from tests.scenarios.test_containers_agree import FILES, NAMES, NETWORKS
 
@@ -128,7 +129,7 @@ def test_each_packet_is_in_one_bucket_and_has_the_same_key_there(seed: int, file
 def _keyed(files: list[bytes], block: int, bucket: tuple[int, int]) -> Counter[object]:
     keyed: Counter[object] = Counter()
     for batch in read([io.BytesIO(file) for file in files], block=block, bucket=bucket):
-        keyed.update((batch.names[each.ends.number], each._replace(ends=None)) for each in packets(batch))  # type: ignore[arg-type]
+        keyed.update((batch.names[each.ends.number], each._replace(ends=None)) for each in packets_of(batch))  # type: ignore[arg-type]
     return keyed
 
 
@@ -215,7 +216,7 @@ def test_frames_of_events_hold_each_with_its_ends(made: Truth) -> None:
     seen = scalar(made.files[0]).packets
     # Who is the client may become clear within a connection, and its ends are others from then on.
     later = [each._replace(ends=each.ends._replace(client=each.ends.server, server=each.ends.client)) for each in seen]
-    assert packets(of_events([*seen, *later])) == [*seen, *later]
+    assert list(packets_of(of_events([*seen, *later]))) == [*seen, *later]
 
 
 # sources

@@ -34,8 +34,8 @@ from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.statistics import PERCENTILES
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
+from tests.build.frames import SentSegment, pcap_of
 from tests.build.known_captures import Truth, truth, write
-from tests.build.pcap import Segment, pcap
 from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone as alone
 from tests.spark.running import one_by_one, piped, tables
@@ -387,7 +387,7 @@ def hostile(path: Path) -> Path:
         if number % 5 == 0:
             steps.append((CLIENT, packet.replace(dup=True)))
         steps.append((SERVER, Puback(packet_id=number, reason_code=0x97 if number % 7 == 0 else 0)))
-    path.write_bytes(pcap(Segment(0, side, encode(each, v5)) for side, each in steps))
+    path.write_bytes(pcap_of(SentSegment(0, side, encode(each, v5)) for side, each in steps))
     return path
 
 

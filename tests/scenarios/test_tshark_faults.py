@@ -19,7 +19,7 @@ from mqttpub.traffic.context import ContextTracker
 from mqttpub.traffic.events import Endpoints, Event, PacketSeen, Remark
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.traffic.summary import SummaryLines
-from tests.build.pcap import PORT, Segment, pcap
+from tests.build.frames import PORT, SentSegment, pcap_of
 from tests.lab.peer import V5, props
 from tests.scenarios.dissection import Dissected, dissected, ours, tshark, version
 
@@ -66,7 +66,7 @@ class Wireshark:
     def capture(self, sent: tuple[Sent, ...], *, connected: bool = True) -> None:
         """Write the capture."""
         before: tuple[Sent, ...] = ((C, CONNECT),) * connected
-        self.path.write_bytes(pcap(Segment(0, direction, data_of(each)) for direction, each in (*before, *sent)))
+        self.path.write_bytes(pcap_of(SentSegment(0, direction, data_of(each)) for direction, each in (*before, *sent)))
 
     def our_events(self) -> list[Event]:
         """Return what we read of the same capture."""
@@ -217,8 +217,8 @@ def test_w7_malformed_packets_are_marked(wireshark: Wireshark) -> None:
         data = bytes.fromhex(octets)
         errors = [found.statement for found in read(data).findings if found.severity == "error"]
         assert errors == [f"MQTT5-{statement}"], name
-        segments += [Segment(connection, C, CONNECT), Segment(connection, C, data)]
-    wireshark.path.write_bytes(pcap(segments))
+        segments += [SentSegment(connection, C, CONNECT), SentSegment(connection, C, data)]
+    wireshark.path.write_bytes(pcap_of(segments))
     found = dissected(wireshark.path, (PORT,))
     marked = {BROKEN[number][0] for (number, _), shown in found.items() if any(each.notes for each in shown)}
     wireshark.fault(marked <= {"an unknown property", "a Property Length behind the packet", "PINGREQ with a byte"})

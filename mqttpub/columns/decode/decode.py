@@ -1,9 +1,8 @@
 """Frames to rows of the table `packets`.
 
-Packets of one shape are read together, field by field (`walk`), with their properties
-(`properties`); rare types and whatever is irregular, one by one by the scalar codec (`rare`),
-whose rows take their places among the others. What each row holds is what the scalar codec
-says of its bytes.
+Packets of one shape are read together, field by field (`reader`), with their properties (`properties`); rare types and
+irregular packets one by one by the scalar codec (`fallback`), whose rows take their places among the others. Each row
+holds the values that the scalar codec reads.
 """
 
 from collections.abc import Sequence
@@ -32,7 +31,7 @@ from ..arrow import (
 )
 from ..reassemble.frames import Frames
 from ..schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
-from . import fallback as rare
+from . import fallback
 from .context import Memory
 from .reader import CODES, Number, ReadFields, Text, read, shapes
 
@@ -100,7 +99,7 @@ class _BatchDecoder:
         return pa.RecordBatch.from_arrays([self.columns[name] for name in PACKETS.names], schema=CODED_PACKETS)
 
     def read(self) -> Rows:
-        """Read all packets that have a shape; return where variable headers begin, 0 for irregular packets."""
+        """Read all packets that have a shape; return the bytes before each variable header, 0 for irregular packets."""
         start, end = self.frames.start, self.frames.end
         remaining, size = self.data.variable(start + 1)
         body = start + 1 + size
@@ -131,7 +130,7 @@ class _BatchDecoder:
         return np.concatenate(bad)
 
     def spans(self, places: list[Text]) -> tuple[Rows, Rows, Mask]:
-        """Return the places of the texts of all rows."""
+        """Return where the text of each row begins and ends (int64), and whether it has one."""
         begin, end = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         valid = np.zeros(self.count, np.bool_)
         for text in places:
@@ -139,14 +138,14 @@ class _BatchDecoder:
             valid[text.rows] = True if text.valid is None else text.valid
         return begin, end, valid & ~self.found.irregular
 
-    def scalar(self, row: int, body: int) -> rare.Row:
+    def scalar(self, row: int, body: int) -> fallback.Row:
         """Read one packet with the scalar codec."""
         data = bytes(self.frames.buffer[int(self.frames.start[row]) : int(self.frames.end[row])])
-        return rare.read(data, Version(int(self.frames.version[row])), int(body))
+        return fallback.read(data, Version(int(self.frames.version[row])), int(body))
 
     # columns
 
-    def about(self, capture: str, rows: Rows, scalar: list[rare.Row]) -> None:
+    def about(self, capture: str, rows: Rows, scalar: list[fallback.Row]) -> None:
         """Make the columns about where a packet comes from and what type it has."""
         frames, own = self.frames, self.columns
         if len(rows):
@@ -162,7 +161,7 @@ class _BatchDecoder:
         own["type_code"] = numbers(self.code.astype(np.int8))
         own["length"] = numbers((frames.end - frames.start).astype(np.int32))
 
-    def conversation(self, rows: Rows, scalar: list[rare.Row]) -> None:
+    def conversation(self, rows: Rows, scalar: list[fallback.Row]) -> None:
         """Make the columns that depend on earlier packets."""
         own, ends = self.columns, self.frames.connections
         own["connection"] = self.of_connection(self.keys)
@@ -177,7 +176,7 @@ class _BatchDecoder:
             self.keys, connection.astype(np.int64), direction.astype(np.int64), having, aliases, own["topic"]
         )
 
-    def aliases(self, rows: Rows, scalar: list[rare.Row]) -> tuple[Rows, Rows]:
+    def aliases(self, rows: Rows, scalar: list[fallback.Row]) -> tuple[Rows, Rows]:
         """Return the rows of PUBLISH packets that have a Topic Alias, in order, and their aliases."""
         having, aliases = self.found.entries.alias()
         published = self.code[having] == Publish.code
@@ -191,7 +190,7 @@ class _BatchDecoder:
     def of_connection(self, words: Sequence[str | None]) -> pa.Array:
         return coded(words, self.frames.connection)
 
-    def merge(self, rows: Rows, scalar: list[rare.Row]) -> None:
+    def merge(self, rows: Rows, scalar: list[fallback.Row]) -> None:
         """Make the columns of the fields of packets, with the rows of the scalar codec."""
         odd: dict[str, list[tuple[int, Any]]] = {}
         for row, each in zip(rows.tolist(), scalar, strict=True):

@@ -55,7 +55,7 @@ class Word(NamedTuple):
 
 
 def read_properties(data: Octets, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
-    """Read the properties that begin at each place; return where they end, and which rows are irregular."""
+    """Read the properties that begin at each place; return where they end (int64), and which rows are irregular."""
     size, width = data.variable(at)
     place = at + width
     stop = place + size
@@ -114,7 +114,7 @@ class Entries:
         self._cut: dict[int, list[pa.Array]] = {}
 
     def take(self, data: Octets, rows: Rows, k: int, place: Rows) -> Rows:
-        """Read one property of each row; return where it ends."""
+        """Read the `k`-th property of each row, which begins at `place`; return where it ends, NOWHERE if unknown."""
         ids = data.byte(place)
         kinds = _KIND[ids]
         after = np.full(len(place), NOWHERE, np.int64)
@@ -141,7 +141,7 @@ class Entries:
         return np.unique(np.concatenate(bad))
 
     def alias(self) -> tuple[Rows, NDArray[np.int64]]:
-        """Return the rows that have a Topic Alias, and the first one of each."""
+        """Return the rows that have a Topic Alias, ascending, and the first one of each (both int64)."""
         rows, _, ids, (values,) = self._joined[NUMBER]
         some = np.flatnonzero(ids == ALIAS)
         unique, first = np.unique(rows[some], return_index=True)
@@ -202,7 +202,7 @@ def _named(ids: NDArray[np.int32]) -> pa.Array:
 
 
 def hexadecimal(data: bytes) -> str:
-    """Return bytes as a text."""
+    """Return bytes as a text: `hex:00ff`."""
     return f"hex:{data.hex()}"
 
 

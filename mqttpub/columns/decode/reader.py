@@ -89,7 +89,7 @@ class ReadFields:
 
 
 def read(shape: Shape, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
-    """Read packets; `frames` gives where each begins, where its variable header begins, and where it ends."""
+    """Read the packets in some rows; `frames` gives where each begins, where its variable header does, and its end."""
     walk = _Walk(data, rows, frames, found)
     for step in shape:
         walk.step(step)
@@ -108,7 +108,7 @@ def shape_of(code: int, version: Version) -> Shape | None:
 
 @cache
 def shapes() -> tuple[tuple[Shape, ...], NDArray[np.int8]]:
-    """Return all shapes, and by version and type the index of its shape; -1 if there is none."""
+    """Return all shapes, and by [version, type] the index of the shape (int8); -1 if there is none."""
     known: dict[Shape, int] = {}
     table = np.full((max(Version) + 1, CODES), -1, np.int8)
     for version in Version:

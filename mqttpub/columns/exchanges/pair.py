@@ -123,7 +123,7 @@ class Pairing:
         self._sessions = Sessions()
 
     def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-        """Read rows of `packets` and the closes among them; return the exchanges that they end, texts as dictionaries.
+        """Read rows of `packets` and the closes among them; return rows of `exchanges` for those that end.
 
         Exchanges are in the order in which they began. A close comes after the packets of its connection whose frame
         is not higher.

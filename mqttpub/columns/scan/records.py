@@ -127,7 +127,7 @@ def pcap_records(buffer: Buffer, block: int) -> Iterator[Records]:
 
 
 def walk(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
-    """Return the places of the headers of the whole records in `data` from `at` on, and where the last record ends."""
+    """Return where the headers of the whole records in `data` from `at` on begin (int64), and where the last ends."""
     header, limit, unpack, size = file.layout.header, file.limit, file.unpack, len(data)
     starts: list[int] = []
     add, last = starts.append, size - header
@@ -174,7 +174,7 @@ def pcapng_records(buffer: Buffer, secrets: Counter[str], block: int) -> Iterato
 
 
 def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
-    """Return the places of the whole Enhanced Packet Blocks in a row from `at` on, and where the last one ends."""
+    """Return where the whole Enhanced Packet Blocks in a row from `at` on begin (int64), and where the last ends."""
     head, size = Struct(order + "II").unpack_from, len(data)
     starts: list[int] = []
     add, last = starts.append, size - SMALLEST

@@ -11,7 +11,7 @@ import pytest
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.gaps import MOST_NAMED, FileGap, FileGaps
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, one_interface, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
 
 START = 1_700_000_000 * 10**6
@@ -25,12 +25,7 @@ def packets(count: int, step: int = 900, seed: int = 1) -> list[Packet]:
 
 def pcapng(given: list[Packet], order: str = "<") -> Written:
     """Return packets of one interface."""
-    file = Pcapng()
-    file.section(order)
-    file.interface(resolution=9)
-    for packet in given:
-        file.enhanced(0, packet)
-    return file.written()
+    return one_interface(given, order, resolution=9).written()
 
 
 def read(data: bytes) -> tuple[list[CaptureRecord], str]:

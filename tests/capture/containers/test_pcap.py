@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcap
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Written
+from tests.build.containers import PCAP, Packet, Written, up_to_damage
 from tests.build.containers import pcap as write
 
 some = st.builds(Packet, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
@@ -34,12 +34,7 @@ SOME = [Packet(1_700_000_000_123_456, b"one"), Packet(1_700_000_001_000_000, b""
 
 def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong after them."""
-    found: list[CaptureRecord] = []
-    try:
-        found.extend(pcap.records(Buffer(BytesIO(data).read1)))
-    except BadCapture as error:
-        return found, error
-    return found, None
+    return up_to_damage(lambda: pcap.records(Buffer(BytesIO(data).read1)))
 
 
 def broken(data: bytes) -> str:

@@ -16,7 +16,7 @@ from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcapng import LATEST, MOST_INTERFACES
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import Packet, Pcapng, Written
+from tests.build.containers import Packet, Pcapng, Written, one_interface, up_to_damage
 
 TLS = 0x544C534B
 SECTION, INTERFACE, OBSOLETE, SIMPLE, NAMES, STATISTICS, ENHANCED, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10
@@ -55,20 +55,7 @@ def files(draw: st.DrawFn, most: int = 5) -> Written:
 
 def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong after them."""
-    found: list[CaptureRecord] = []
-    try:
-        found.extend(pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
-    except BadCapture as error:
-        return found, error
-    return found, None
-
-
-def begun(link: int = 1, snaplen: int = 0, resolution: int | None = None, offset: int | None = None) -> Pcapng:
-    """Return a file with a section and an interface."""
-    file = Pcapng()
-    file.section()
-    file.interface(link, snaplen, resolution, offset)
-    return file
+    return up_to_damage(lambda: pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
 
 
 def broken(file: Pcapng, at: int = 0, *numbers: int) -> str:
@@ -102,7 +89,7 @@ def test_all_records_are_read(file: Written) -> None:
 
 
 def test_many_packets_in_many_pieces() -> None:
-    file = begun(resolution=9)
+    file = one_interface(resolution=9)
     file.interface(276, resolution=0x80 | 20)
     for number in range(3000):
         file.enhanced(number // 7 % 2, Packet(number << 28, bytes(number % 90), number % 3))
@@ -143,14 +130,14 @@ def test_pieces_of_any_size(file: Written, size: int) -> None:
 
 
 def test_records_come_as_soon_as_they_are_there() -> None:
-    file = begun()
+    file = one_interface()
     file.enhanced(0, Packet(1, b"one"))
     given: Iterator[bytes] = iter([bytes(file.data)])
     assert next(pcapng.records(Buffer(lambda _: next(given)), Counter())) == file.records[0]
 
 
 def test_a_time_out_of_range_is_unknown() -> None:
-    file = begun(resolution=0)
+    file = one_interface(resolution=0)
     last = LATEST // 10**9 - 1
     for ticks in (last, last + 1, 2**64 - 1):
         file.enhanced(0, Packet(ticks, b""))
@@ -162,7 +149,7 @@ def test_a_time_out_of_range_is_unknown() -> None:
 
 
 def test_keys_are_counted_by_their_kind() -> None:
-    file = begun()
+    file = one_interface()
     file.secrets(TLS, b"CLIENT_RANDOM 00 11\nCLIENT_RANDOM 22 33\n")
     file.secrets(TLS, b"CLIENT_RANDOM 44 55")
     file.secrets(0x57474B4C, b"a\nb\nc\n")
@@ -174,7 +161,7 @@ def test_keys_are_counted_by_their_kind() -> None:
 
 
 def test_messages_about_broken_lengths() -> None:
-    file = begun()
+    file = one_interface()
     at = len(file.data)
     file.enhanced(0, Packet(1, b"four"))
     for length in (37, 28, 2**32 - 4):
@@ -196,7 +183,7 @@ def test_messages_about_broken_lengths() -> None:
 
 
 def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_agree() -> None:
-    file = begun()
+    file = one_interface()
     file.enhanced(0, Packet(1, b"four"))
     at = len(file.data)
     total = struct.pack("<I", 37)
@@ -208,20 +195,20 @@ def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_ag
 
 
 def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
-    file = begun()
+    file = one_interface()
     for _ in range(4):
         file.enhanced(0, Packet(1, b"four", -2))
     assert [record.length for record in read(bytes(file.data))[0]] == [4] * 4
 
 
 def test_messages_about_a_cut_header() -> None:
-    file = begun()
+    file = one_interface()
     file.data += b"\6\0\0"
     assert broken(file) == "offset 48: the file ends within the header of a block"
 
 
 def test_the_length_at_the_end_of_every_block_counts() -> None:
-    file = begun()
+    file = one_interface()
     for _ in range(5):
         file.enhanced(0, Packet(1, b"four"))
     ends = sorted(file.ends)[2:]
@@ -248,12 +235,12 @@ def test_messages_about_broken_sections() -> None:
 
 
 def test_messages_about_broken_interfaces() -> None:
-    file = begun(resolution=9)
+    file = one_interface(resolution=9)
     wrong = "the time of an interface has 2 bytes (32 bytes skipped)"
     assert broken(file, 28 + 16, 2 << 16 | 9) == f"offset 28: {wrong}"
     wrong = "option 9 has 9 bytes, but its block has only 8 left (32 bytes skipped)"
     assert broken(file, 28 + 16, 9 << 16 | 9) == f"offset 28: {wrong}"
-    file = begun()
+    file = one_interface()
     file.block(INTERFACE, bytes(2 << 20))
     assert (
         broken(file)
@@ -264,13 +251,13 @@ def test_messages_about_broken_interfaces() -> None:
 def test_interfaces_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_INTERFACES == 65_536
     monkeypatch.setattr(pcapng, "MOST_INTERFACES", 3)
-    file = begun()
+    file = one_interface()
     file.data += file.data[28:] * 3
     assert broken(file) == "offset 88: a section has more than 3 interfaces (20 bytes skipped)"
 
 
 def test_a_simple_packet_needs_its_bytes() -> None:
-    file = begun(snaplen=4)
+    file = one_interface(snaplen=4)
     file.simple(b"longer")
     assert read(bytes(file.data)) == ([CaptureRecord(1, None, 1, b"long", 6)], None)
     file.block(SIMPLE, struct.pack("<I", 3))
@@ -278,7 +265,7 @@ def test_a_simple_packet_needs_its_bytes() -> None:
 
 
 def test_no_memory_for_bytes_that_are_only_claimed() -> None:
-    file = begun()
+    file = one_interface()
     file.enhanced(0, Packet(1, bytes(8)))
     tracemalloc.start()
     try:
@@ -300,7 +287,7 @@ def big(head: bytes, zeros: int, tail: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("kind", [77, SECTION, SECRETS])
 def test_blocks_of_any_size_are_passed_over_piece_by_piece(kind: int) -> None:
-    file = begun()
+    file = one_interface()
     total = 28 + (16 << 20)
     inside = {77: bytes(16), SECTION: bytes(file.data[8:24]), SECRETS: struct.pack("<IIII", TLS, total - 20, 0, 0)}[
         kind
@@ -318,10 +305,10 @@ def test_blocks_of_any_size_are_passed_over_piece_by_piece(kind: int) -> None:
 
 @pytest.mark.slow
 def test_places_beyond_four_gigabytes() -> None:
-    file = begun()
+    file = one_interface()
     total = 2**32 - 4
     head = bytes(file.data) + struct.pack("<II", 77, total)
-    rest = begun()
+    rest = one_interface()
     rest.enhanced(0, Packet(9, b"far away"))
     given = big(head, total - 12, struct.pack("<I", total) + bytes(rest.data) + b"\6")
     reader = pcapng.records(Buffer(lambda _: next(given, b"")), Counter())

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import LOOK, RecordReader, is_capture, records
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
+from tests.build.containers import PCAP, Packet, Written, one_interface, pcap, up_to_damage, zipped, zstd
 
 PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
 PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}
@@ -19,11 +19,7 @@ PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}
 
 def pcapng(packets: list[Packet], order: str = "<") -> Written:
     """Return the packets on one interface."""
-    file = Pcapng()
-    file.section(order)
-    file.interface(resolution=6)
-    for packet in packets:
-        file.enhanced(0, packet)
+    file = one_interface(packets, order, resolution=6)
     file.secrets(0x544C534B, b"CLIENT_RANDOM 00 11\n")
     return file.written()
 
@@ -37,12 +33,7 @@ def every() -> Iterator[tuple[tuple[str, ...], Written]]:
 
 def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
     """Return the records of a file and what is wrong after them."""
-    found: list[CaptureRecord] = []
-    try:
-        found.extend(records(BytesIO(data)))
-    except BadCapture as error:
-        return found, error
-    return found, None
+    return up_to_damage(lambda: records(BytesIO(data)))
 
 
 files = st.builds(

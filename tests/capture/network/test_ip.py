@@ -11,6 +11,7 @@ from mqttpub.capture.network import ip
 from mqttpub.capture.network.ip import IpPayload, IpReassembler, address
 from mqttpub.capture.network.link import NotTcp
 from mqttpub.capture.types import CaptureRecord
+from mqttpub.common.times import SECOND_NS
 from tests.build.frames import (
     AUTHENTICATION,
     BROKER,
@@ -34,7 +35,6 @@ from tests.build.frames import (
 FOUR = (CLIENT[0], BROKER[0])
 SIX = (CLIENT[1], BROKER[1])
 BODY = bytes(range(100))
-SECOND = 1_000_000_000
 
 
 class Reader:
@@ -260,7 +260,7 @@ def test_fragments_wait_30_seconds() -> None:
     assert first.time_ns is not None
     for late, expected in ((30, [BODY]), (31, [])):
         reader = Reader()
-        assert reader.records(first, second._replace(time_ns=first.time_ns + late * SECOND)) == expected
+        assert reader.records(first, second._replace(time_ns=first.time_ns + late * SECOND_NS)) == expected
         reader.internet.finish()
         assert reader.skipped == ({} if expected else {"fragments of IP packets whose rest is missing": 2})
 

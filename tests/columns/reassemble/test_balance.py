@@ -16,7 +16,7 @@ from mqttpub.columns.reassemble.headers import slots
 from mqttpub.columns.scan.buckets import SLOTS, table
 from mqttpub.columns.scan.records import enhanced, reader
 from mqttpub.columns.scan.records import records as in_columns
-from tests.build.containers import Packet, Pcapng, Written
+from tests.build.containers import Packet, Written, one_interface
 from tests.build.containers import pcap as written
 from tests.build.frames import Wire, pcap, records
 
@@ -31,12 +31,7 @@ def _uneven(order: str = "<", container: str = "pcap") -> bytes:
                 packets.append(wire.packet(0, turn * 100, bytes(100)))
     if container == "pcap":
         return pcap(records(packets))
-    file = Pcapng()
-    file.section(order)
-    file.interface()
-    for record in records(packets):
-        file.enhanced(0, Packet(record.number, record.data))
-    return bytes(file.data)
+    return bytes(one_interface((Packet(each.number, each.data) for each in records(packets)), order).data)
 
 
 def _loads(data: bytes, found: bytes, parts: int) -> list[float]:
@@ -91,12 +86,7 @@ def _packets(random: Random) -> list[Packet]:
 
 
 def _pcapng(packets: list[Packet]) -> Written:
-    file = Pcapng()
-    file.section(">")
-    file.interface()
-    for packet in packets:
-        file.enhanced(0, packet)
-    return file.written()
+    return one_interface(packets, ">").written()
 
 
 @pytest.mark.parametrize(("write", "sample"), [(written, PcapSample), (_pcapng, PcapngSample)])

@@ -3,6 +3,7 @@
 import io
 import struct
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 import pytest
@@ -14,13 +15,24 @@ from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST
 from mqttpub.capture.network.link import NotTcp, ip_start
-from mqttpub.capture.types import BadCapture, CaptureRecord
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records
-from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from tests.build.containers import (
+    PCAP,
+    Packet,
+    Pcapng,
+    Written,
+    damaged,
+    one_interface,
+    pcap,
+    up_to_damage,
+    zipped,
+    zstd,
+)
 from tests.build.frames import LINKS, Wire
 from tests.build.frames import records as framed
 from tests.build.troubled_captures import troubled
@@ -32,26 +44,20 @@ START = 1_700_000_000 * 10**6
 blocks = st.sampled_from((1, 64, 1000, BLOCK))
 
 
-def listed(found: Records, before: int = 0) -> list[CaptureRecord]:
-    """Return records one by one."""
-    columns = (found.start, found.end, found.length, found.time, found.link)
-    return [
-        CaptureRecord(before + number, None if time == NO_TIME else time, link, bytes(found.data[start:end]), length)
-        for number, (start, end, length, time, link) in enumerate(
-            zip(*(column.tolist() for column in columns), strict=True), 1
-        )
-    ]
+def _listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
+    """Yield records one by one."""
+    number = 0
+    for found in blocks:
+        columns = (found.start, found.end, found.length, found.time, found.link)
+        for start, end, length, time, link in zip(*(column.tolist() for column in columns), strict=True):
+            number += 1
+            when = None if time == NO_TIME else time
+            yield CaptureRecord(number, when, link, bytes(found.data[start:end]), length)
 
 
 def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file, and why it is broken."""
-    found: list[CaptureRecord] = []
-    try:
-        for each in records(reader(io.BytesIO(data)), Counter(), block=block):
-            found += listed(each, len(found))
-    except BadCapture as error:
-        return found, str(error)
-    return found, ""
+    return _described(lambda: _listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
 
 
 def within_range(record: CaptureRecord) -> CaptureRecord:
@@ -60,12 +66,12 @@ def within_range(record: CaptureRecord) -> CaptureRecord:
 
 
 def one_by_one(data: bytes) -> tuple[list[CaptureRecord], str]:
-    found: list[CaptureRecord] = []
-    try:
-        found.extend(map(within_range, scalar.records(io.BytesIO(data))))
-    except BadCapture as error:
-        return found, str(error)
-    return found, ""
+    return _described(lambda: map(within_range, scalar.records(io.BytesIO(data))))
+
+
+def _described(read: Callable[[], Iterable[CaptureRecord]]) -> tuple[list[CaptureRecord], str]:
+    whole, error = up_to_damage(read)
+    return whole, str(error or "")
 
 
 @pytest.mark.slow
@@ -128,9 +134,7 @@ def test_keys_are_counted() -> None:
 
 
 def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
-    file = Pcapng()
-    file.section()
-    file.interface()
+    file = one_interface()
     for number in range(3000):
         file.enhanced(0, Packet(number, bytes(200)))
         file.block(0xBAD, b"")
@@ -270,9 +274,7 @@ def test_troubled_captures(data: bytes, block: int) -> None:
 @pytest.mark.parametrize("field", [1, 5, -1], ids=["length", "captured length", "length at the end"])
 @pytest.mark.parametrize("order", "<>")
 def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
-    file = Pcapng()
-    file.section(order)
-    file.interface()
+    file = one_interface(order=order)
     ends = []
     for number in range(9):
         file.enhanced(0, Packet(number, bytes(24)))
@@ -291,9 +293,7 @@ def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
 @pytest.mark.parametrize("index", [1, 2**31 - 1, 2**31, 2**32 - 1])
 @pytest.mark.parametrize("order", "<>")
 def test_interfaces_that_are_not_described(index: int, order: str) -> None:
-    file = Pcapng()
-    file.section(order)
-    file.interface()
+    file = one_interface(order=order)
     ends = []
     for number in range(9):
         ends.append(len(file.data))

@@ -22,7 +22,7 @@ from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
-from tests.build.pcap import Segment, pcap
+from tests.build.frames import SentSegment, pcap_of
 from tests.fakes import Peer, answering, scripted
 from tests.live.relays import relay, straight_to
 from tests.live.ways import TLS_LINE, WAYS, insecurely, layers, puback, publish, secured, to, trusting
@@ -269,7 +269,7 @@ def test_tshark_reads_the_connection_with_the_key_log(brokers: Broker, tmp_path:
         publish(
             Target("localhost", wire.port, transport=Transport(tls=trusting(brokers, key_log=str(log)))), b"in clear"
         )
-    capture.write_bytes(pcap((Segment(1, each.direction, each.data) for each in wire.passed), port=8883))
+    capture.write_bytes(pcap_of((SentSegment(1, each.direction, each.data) for each in wire.passed), port=8883))
     command = [
         "tshark", "-r", str(capture), "-o", f"tls.keylog_file:{log}", "-d", "tcp.port==8883,tls", "-Y", "mqtt.msg",
         "-T", "fields", "-e", "mqtt.msg",

@@ -31,7 +31,7 @@ from mqttpub.spark.pipeline.writers import TableWriter
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import HEADER, capture, rotated
-from tests.build.pcap import Segment, pcap
+from tests.build.frames import SentSegment, pcap_of
 from tests.paths import ROOT
 from tests.spark.running import alone, piped, tables
 
@@ -507,9 +507,9 @@ def test_a_resumed_run_refuses_to_go_on_otherwise(
 
 def test_a_resumed_run_knows_the_ports_of_the_first(tmp_path: Path) -> None:
     out, path = tmp_path / "out", tmp_path / "a.pcap"
-    segment = Segment(0, Direction.CLIENT, encode(Publish(qos=0, topic="a", payload=b"b"), Version.V311))
+    segment = SentSegment(0, Direction.CLIENT, encode(Publish(qos=0, topic="a", payload=b"b"), Version.V311))
     for count, ports in enumerate([(7777, 7776), (7776, 7777, 7776), ()], 1):
-        path.write_bytes(pcap([segment] * count, port=7777))
+        path.write_bytes(pcap_of([segment] * count, port=7777))
         assert piped(path, out=out, mode="resume", ports=ports).problems == []
         assert len(tables(out)["packets"]) == count
     assert Manifest.load(out / MANIFEST).settings == {"ports": [7776, 7777]}
@@ -537,7 +537,7 @@ def test_a_value_that_is_too_long_for_a_folder_is_reported(
 ) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     said = [Connect(client_id="c"), Publish(qos=0, topic=character * length, payload=b"")]
-    path.write_bytes(pcap([Segment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
+    path.write_bytes(pcap_of([SentSegment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
     status = main(["pipeline", str(path), "-o", str(out), "--partition-by", "topic", "--partitions", "2"])
     size = len(f"topic={character * length}".encode())
     if size <= 255:
