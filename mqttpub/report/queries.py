@@ -10,7 +10,7 @@ from ..spec.properties import PROPERTIES
 from ..traffic.statistics import PERCENTILES
 from ..traffic.volume import ALIAS_SIZE
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE
-from .answers import ALL, OUTCOMES, Bins, Details, Example, Made, Row, Span, StatementFindings, Summary
+from .answers import ALL, OUTCOMES, Bins, Details, Example, Made, PacketTotals, Row, StatementFindings, Summary
 from .tables import frames, has
 
 Answer = TypeVar("Answer")
@@ -110,7 +110,7 @@ def _rows(spark: Any, query: str, data: dict[str, Any], **given: Any) -> list[Ro
 # time
 
 
-def _bins(span: Span, most: int) -> Bins | None:
+def _bins(span: PacketTotals, most: int) -> Bins | None:
     """Return the narrowest bins of a width in WIDTHS that cover a span with at most `most` of them."""
     if span.first is None or span.last is None:
         return None

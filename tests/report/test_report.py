@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
+from mqttpub.report.answers import Bins, Details, Example, Made, PacketTotals, Summary, top, total
 from mqttpub.report.examples import _terms, decoding
 from mqttpub.report.page import page
 from mqttpub.report.plots import shortened
@@ -72,7 +72,7 @@ def nearest(values: Sequence[int]) -> list[int]:
 
 @given(st.integers(0, 2**52), st.integers(0, 2**51), st.integers(2, 300))
 def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int) -> None:
-    bins = _bins(Span(1, 1, 0, 0, first, first + length), most)
+    bins = _bins(PacketTotals(1, 1, 0, 0, first, first + length), most)
     assert bins is not None
     assert bins.length <= most
     assert bins.begin(bins.first) <= first < bins.begin(bins.first + 1)

@@ -7,7 +7,7 @@ import click
 
 from ...live.failures import Exit, Interrupted
 from ..flags.base import Flag, flag, ready
-from ..flags.client import Client
+from ..flags.client import ClientCommand
 from ..flags.connection import connection_flags
 from ..flags.payload import SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
@@ -37,7 +37,7 @@ def payload_flags() -> list[Flag]:
 
 @click.command(
     name="bench",
-    cls=Client,
+    cls=ClientCommand,
     examples=("mqttpub bench --connections 4 -q 1 -n 10000 --histogram", "mqttpub bench -q 2 --duration 10 --json"),
 )
 @flag(

@@ -8,7 +8,7 @@ from ...spec.packets import Publish
 from ...spec.versions import Version
 from ..flags.base import flag, ready, together
 from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
-from ..flags.client import Client
+from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
 from ..flags.connection import connection_flags
 from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
@@ -67,7 +67,7 @@ run_flags = together(
 
 @click.command(
     name="pub",
-    cls=Client,
+    cls=ClientCommand,
     examples=(
         "mqttpub pub -t sensors/7 -q 1 -m 21.5 --inspect",
         "mqttpub pub -L mqtts://me@broker.example.org/sensors/7 --ask-password -m 21.5",
