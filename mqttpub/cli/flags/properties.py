@@ -75,8 +75,7 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     """Return the flag of one property; only a `session` with a broker can choose a Topic Alias itself."""
     name = dashed(key)
     aliases = {camel_case(key), *MORE_NAMES.get(key, ())} - {name}
-    special = SPECIAL_TYPES | (WORDS_OF_SESSIONS if session else {})
-    given: dict[str, Any] = {"type": special.get(row.key) or _type(row)}
+    given: dict[str, Any] = {"type": (WORDS_OF_SESSIONS.get(row.key) if session else None) or flag_type(row)}
     if row.type is BYTE:
         given |= {"is_flag": False, "flag_value": "1"}
     if row.repeatable:
@@ -86,7 +85,10 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     )
 
 
-def _type(row: PropertyRow) -> Any:
+def flag_type(row: PropertyRow) -> Any:
+    """Return the type of the value of a property on the command line."""
+    if special := SPECIAL_TYPES.get(row.key):
+        return special
     if (top := TOPS.get(row.type)) and _is_not_zero(row):
         return NumberType(0, top, least=1)
     return PROPERTY_TYPES[row.type]

@@ -56,7 +56,7 @@ WRONG = {
     "-D SUBSCRIBE user-property a b": "--property: the first word is not one of PUBLISH, CONNECT, WILL, DISCONNECT",
     "-D PUBLISH user-property a": "--property: User Property expects a name and a value, but got 1",
     "-D PUBLISH topic-alias x": "--property: Topic Alias: 'x' is not a number",
-    "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 0 to 65535",
+    "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 1 to 65535",
     "-D PUBLISH receive-maximum 5": (
         "--property: Receive Maximum belongs to CONNACK and CONNECT, not to PUBLISH; --force sends it anyway"
     ),
