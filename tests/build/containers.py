@@ -26,7 +26,7 @@ class Written(NamedTuple):
     """Place in the file: whole records in front of it."""
 
 
-class Packet(NamedTuple):
+class RawRecord(NamedTuple):
     """What is to be written as one record."""
 
     ticks: int
@@ -36,7 +36,7 @@ class Packet(NamedTuple):
 
 
 def pcap(
-    packets: Iterable[Packet], *, kind: str = "micro", order: str = "<", snaplen: int = 262_144, link: int = 1
+    packets: Iterable[RawRecord], *, kind: str = "micro", order: str = "<", snaplen: int = 262_144, link: int = 1
 ) -> Written:
     """Write pcap of one of PCAP; `modified` has the longer records of Kuznetsov."""
     magic, each = PCAP[kind]
@@ -102,12 +102,12 @@ class Pcapng:
         ticks = 2 ** (resolution & 0x7F) if resolution & 0x80 else 10**resolution
         self.interfaces.append((link, snaplen, ticks, offset or 0))
 
-    def enhanced(self, index: int, packet: Packet, *options: tuple[int, bytes]) -> None:
+    def enhanced(self, index: int, packet: RawRecord, *options: tuple[int, bytes]) -> None:
         """Write an Enhanced Packet Block."""
         head = struct.pack(self.order + "5I", index, *self._numbers(packet))
         self._packet(6, head, index, packet, self.options(*options))
 
-    def obsolete(self, index: int, packet: Packet, *options: tuple[int, bytes]) -> None:
+    def obsolete(self, index: int, packet: RawRecord, *options: tuple[int, bytes]) -> None:
         """Write a Packet Block, which counts lost packets."""
         head = struct.pack(self.order + "HH4I", index, 3, *self._numbers(packet))
         self._packet(2, head, index, packet, self.options(*options))
@@ -123,11 +123,11 @@ class Pcapng:
         """Write a Decryption Secrets Block."""
         self.block(10, struct.pack(self.order + "II", kind, len(text)) + text)
 
-    def _numbers(self, packet: Packet) -> tuple[int, int, int, int]:
+    def _numbers(self, packet: RawRecord) -> tuple[int, int, int, int]:
         length = len(packet.data)
         return packet.ticks >> 32, packet.ticks & 0xFFFFFFFF, length, length + packet.more
 
-    def _packet(self, kind: int, head: bytes, index: int, packet: Packet, options: bytes) -> None:
+    def _packet(self, kind: int, head: bytes, index: int, packet: RawRecord, options: bytes) -> None:
         link, _, ticks, offset = self.interfaces[index]
         time = packet.ticks * SECOND_NS // ticks + offset * SECOND_NS
         data, length = packet.data, len(packet.data) + packet.more
@@ -137,7 +137,7 @@ class Pcapng:
 
 
 def one_interface(
-    packets: Iterable[Packet] = (), order: str = "<", *, link: int = 1, snaplen: int = 0,
+    packets: Iterable[RawRecord] = (), order: str = "<", *, link: int = 1, snaplen: int = 0,
     resolution: int | None = None, offset: int | None = None,
 ) -> Pcapng:  # fmt: skip
     """Return a pcapng with one section and one interface, and the packets of that."""

@@ -164,7 +164,7 @@ def _loopback(order: str, family6: int) -> Callable[[bytes], bytes]:
     return lambda ip: struct.pack(f"{order}I", family6 if ip[0] >> 4 == 6 else 2) + ip
 
 
-class Link(NamedTuple):
+class LinkLayer(NamedTuple):
     """A way to put IP packets into records."""
 
     type: int
@@ -172,26 +172,26 @@ class Link(NamedTuple):
 
 
 LINKS = {
-    "Ethernet": Link(1, ethernet),
-    "VLAN": Link(1, vlan),
-    "QinQ": Link(1, qinq),
-    "three tags": Link(1, old_qinq),
-    "PPPoE": Link(1, pppoe),
-    "SNAP": Link(1, snap),
-    "Linux cooked": Link(113, cooked),
-    "Linux cooked v2": Link(276, cooked2),
-    "raw IP": Link(101, raw),
-    "raw IP, 12": Link(12, raw),
-    "raw IP, 14": Link(14, raw),
-    "loopback of macOS": Link(0, _loopback("<", 30)),
-    "loopback of FreeBSD": Link(0, _loopback("<", 28)),
-    "loopback of NetBSD and OpenBSD": Link(0, _loopback("<", 24)),
-    "loopback of Windows": Link(0, _loopback("<", 23)),
-    "loopback of Linux": Link(0, _loopback("<", 10)),
-    "loopback, other byte order": Link(0, _loopback(">", 30)),
-    "loopback of OpenBSD": Link(108, _loopback(">", 24)),
+    "Ethernet": LinkLayer(1, ethernet),
+    "VLAN": LinkLayer(1, vlan),
+    "QinQ": LinkLayer(1, qinq),
+    "three tags": LinkLayer(1, old_qinq),
+    "PPPoE": LinkLayer(1, pppoe),
+    "SNAP": LinkLayer(1, snap),
+    "Linux cooked": LinkLayer(113, cooked),
+    "Linux cooked v2": LinkLayer(276, cooked2),
+    "raw IP": LinkLayer(101, raw),
+    "raw IP, 12": LinkLayer(12, raw),
+    "raw IP, 14": LinkLayer(14, raw),
+    "loopback of macOS": LinkLayer(0, _loopback("<", 30)),
+    "loopback of FreeBSD": LinkLayer(0, _loopback("<", 28)),
+    "loopback of NetBSD and OpenBSD": LinkLayer(0, _loopback("<", 24)),
+    "loopback of Windows": LinkLayer(0, _loopback("<", 23)),
+    "loopback of Linux": LinkLayer(0, _loopback("<", 10)),
+    "loopback, other byte order": LinkLayer(0, _loopback(">", 30)),
+    "loopback of OpenBSD": LinkLayer(108, _loopback(">", 24)),
 }
-ONE_VERSION = {4: Link(228, raw), 6: Link(229, raw)}
+ONE_VERSION = {4: LinkLayer(228, raw), 6: LinkLayer(229, raw)}
 """Raw IPv4 and raw IPv6."""
 
 
@@ -242,7 +242,7 @@ START = 1_700_000_000_000_000_000
 MILLISECOND = 1_000_000
 
 
-def records(packets: Iterable[bytes], link: Link = LINKS["Ethernet"]) -> list[CaptureRecord]:
+def records(packets: Iterable[bytes], link: LinkLayer = LINKS["Ethernet"]) -> list[CaptureRecord]:
     """Return records of IP packets, one millisecond apart."""
     frames = [link.frame(packet) for packet in packets]
     return [

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from mqttpub.capture.types import CaptureRecord
-from tests.build.frames import ACK, FIN, LINKS, START, TIMESTAMPS, Link, Wire, fragments4, fragments6
+from tests.build.frames import ACK, FIN, LINKS, START, TIMESTAMPS, LinkLayer, Wire, fragments4, fragments6
 
 
 class Trouble(NamedTuple):
@@ -130,7 +130,7 @@ streams = st.binary(min_size=2, max_size=300).map(lambda stream: b"\x10" + strea
 
 
 @st.composite
-def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tuple(LINKS.values())) -> Captured:
+def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[LinkLayer, ...] = tuple(LINKS.values())) -> Captured:
     """Return captures of a few connections at once."""
     random = draw(st.randoms(use_true_random=False))
     talks = []

@@ -18,7 +18,7 @@ from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
 from tests.build.brokers import Broker, all_transports
 from tests.build.certificates import Authority
 from tests.build.frames import FIN, Wire, pcap, records
-from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
+from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, packets_in, publish, remarks, seen
 from tests.build.recording import dumpcap
 from tests.build.tls_captures import Captured, TlsScript
 
@@ -238,10 +238,10 @@ def tshark_types(traffic: Traffic) -> list[tuple[int, int]]:
 @pytest.mark.slow
 def test_real_traffic_agrees_with_tshark(traffic: Traffic) -> None:
     found = found_in(traffic, "tcp")
-    packets = [(each.record, each.data[0] >> 4) for each in found if isinstance(each, PacketSeen)]
+    packets = [(each.record, each.data[0] >> 4) for each in packets_in(found)]
     assert sorted(packets) == sorted(tshark_types(traffic))
     assert [record for record, _ in packets] == sorted(record for record, _ in packets)
-    assert {each.version for each in found if isinstance(each, PacketSeen)} == set(Version)
+    assert {each.version for each in packets_in(found)} == set(Version)
     assert not any(each.guessed for each in found if isinstance(each, PacketSeen))
 
 

@@ -28,7 +28,7 @@ from mqttpub.view.packet.dump import annotate
 from mqttpub.view.packet.record_json import dumps, record
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.types import VARIABLE
-from tests.build.containers import Packet, Pcapng, zstd
+from tests.build.containers import Pcapng, RawRecord, zstd
 from tests.build.frames import ACK, FIN, SYN, Wire, fragments4
 from tests.build.websocket import answer, frame, request
 from tests.fuzz.raw import packet
@@ -461,7 +461,7 @@ def packet_blocks(size: int) -> bytes:
     for _ in range(100):
         made.interface(101)
     for at in range(size):
-        made.enhanced(at % 100, Packet(at, b""))
+        made.enhanced(at % 100, RawRecord(at, b""))
     return made.written().data
 
 

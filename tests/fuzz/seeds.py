@@ -8,7 +8,7 @@ from random import Random
 from mqttpub.capture.types import CaptureRecord
 from mqttpub.spec.versions import Direction, Version
 from tests import vectors
-from tests.build.containers import Packet, Pcapng, zipped, zstd
+from tests.build.containers import Pcapng, RawRecord, zipped, zstd
 from tests.build.frames import LINKS, START, Wire, pcap
 from tests.build.network import SimulatedConnection, Trouble
 from tests.build.websocket import answer, frame, request
@@ -103,8 +103,8 @@ def _kinds(small: bytes) -> bytes:
         made.interface(1, 0, 9, None, (2, b"eth0"))
         made.interface(101, 96, 0x8A, 7)
         made.block(4, bytes(8))
-        made.enhanced(0, Packet(1_700_000_000_000_000_000, data), (1, b"a comment"))
-        made.obsolete(1, Packet(7, data[:40], 3))
+        made.enhanced(0, RawRecord(1_700_000_000_000_000_000, data), (1, b"a comment"))
+        made.obsolete(1, RawRecord(7, data[:40], 3))
         made.simple(data)
         made.secrets(0x544C534B, b"CLIENT_RANDOM 00 11\n")
         made.block(5, bytes(12))

@@ -180,8 +180,8 @@ class Blocks:
         interface = self.interfaces[index]
         return interface.link, interface.multiplier, (high << 32) * interface.multiplier + interface.offset
 
-    def _numbers(self, form: str, data: bytes | memoryview, at: int = 0) -> tuple[int, ...]:
-        return unpack_from(self.order + form, data, at)
+    def _numbers(self, form: str, data: bytes | memoryview) -> tuple[int, ...]:
+        return unpack_from(self.order + form, data)
 
     def _bad(self, message: str) -> BadCapture:
         return BadCapture(message, self.begin)

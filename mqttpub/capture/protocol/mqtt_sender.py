@@ -282,12 +282,6 @@ class MqttSender:
         text = f"{self._gap.cause}, and where packets begin after that cannot be determined"
         return [self._gap_seen(self._gap, None, text, time_ns, record)]
 
-    def _ignore(self, data: bytes, time_ns: int | None, record: int) -> list[Event]:
-        return []
-
-    def _ignore_missing(self, missing: Missing) -> list[Event]:
-        return []
-
     # gaps
 
     def _miss(self, missing: Missing) -> list[Event]:
@@ -390,9 +384,9 @@ class MqttSender:
             return 0
 
 
-_MODES: tuple[Any, ...] = (MqttSender.feed, MqttSender._wait, MqttSender._skip, MqttSender._look, MqttSender._ignore)
+_MODES: tuple[Any, ...] = (MqttSender.feed, MqttSender._wait, MqttSender._skip, MqttSender._look, lambda *_: [])
 _MISSING: tuple[Any, ...] = (
-    MqttSender._miss, MqttSender._miss, MqttSender._miss_more, MqttSender._miss_in_search, MqttSender._ignore_missing,
+    MqttSender._miss, MqttSender._miss, MqttSender._miss_more, MqttSender._miss_in_search, lambda *_: [],
 )  # fmt: skip
 _HOW = {
     "FIN": "the connection was closed",

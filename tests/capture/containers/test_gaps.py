@@ -11,19 +11,19 @@ import pytest
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.gaps import MOST_NAMED, FileGap, FileGaps
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, one_interface, pcap, zipped, zstd
+from tests.build.containers import PCAP, Pcapng, RawRecord, Written, damaged, one_interface, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
 
 START = 1_700_000_000 * 10**6
 
 
-def packets(count: int, step: int = 900, seed: int = 1) -> list[Packet]:
+def packets(count: int, step: int = 900, seed: int = 1) -> list[RawRecord]:
     """Return packets of different lengths."""
     random = Random(seed)
-    return [Packet(START * 1000 + step * n, random.randbytes(random.randrange(40, 200))) for n in range(count)]
+    return [RawRecord(START * 1000 + step * n, random.randbytes(random.randrange(40, 200))) for n in range(count)]
 
 
-def pcapng(given: list[Packet], order: str = "<") -> Written:
+def pcapng(given: list[RawRecord], order: str = "<") -> Written:
     """Return packets of one interface."""
     return one_interface(given, order, resolution=9).written()
 
@@ -88,8 +88,10 @@ def test_records_within_the_bytes_that_a_wrong_length_claims() -> None:
 
 
 def test_records_inside_a_whole_record_are_not_read() -> None:
-    inner = pcap([Packet(START + n, bytes(30)) for n in range(20)]).data[24:]
-    file = pcap([Packet(START, b"one"), Packet(START + 1, inner), *(Packet(START + n, b"more") for n in range(9))])
+    inner = pcap([RawRecord(START + n, bytes(30)) for n in range(20)]).data[24:]
+    file = pcap(
+        [RawRecord(START, b"one"), RawRecord(START + 1, inner), *(RawRecord(START + n, b"more") for n in range(9))]
+    )
     ends = sorted(file.ends)
     found, wrong = read(patched(file.data, ends[2] + 8, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(file.records[:2] + file.records[3:])
@@ -98,11 +100,11 @@ def test_records_inside_a_whole_record_are_not_read() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_records_count_when_they_lead_to_the_end(count: int) -> None:
-    file = pcap([Packet(START + n, b"%d" % n) for n in range(5 + count)])
+    file = pcap([RawRecord(START + n, b"%d" % n) for n in range(5 + count)])
     ends = sorted(file.ends)
     found, _ = read(patched(file.data, ends[4] + 8, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(file.records[:4] + file.records[5:])
-    whole = pcapng([Packet(START + n, b"%d" % n) for n in range(5 + count)])
+    whole = pcapng([RawRecord(START + n, b"%d" % n) for n in range(5 + count)])
     ends = sorted(whole.ends)[1:]
     found, _ = read(patched(whole.data, ends[4] + 4, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(whole.records[:4] + whole.records[5:])
@@ -110,8 +112,8 @@ def test_few_records_count_when_they_lead_to_the_end(count: int) -> None:
 
 @pytest.mark.parametrize("days", [0.9, 400, -400])
 def test_records_of_another_day_have_to_be_more(days: float) -> None:
-    later = [Packet(START + int(days * 86_400 * 10**6) + n, bytes(40)) for n in range(30)]
-    file = pcap([Packet(START + n, b"%d" % n) for n in range(5)] + later)
+    later = [RawRecord(START + int(days * 86_400 * 10**6) + n, bytes(40)) for n in range(30)]
+    file = pcap([RawRecord(START + n, b"%d" % n) for n in range(5)] + later)
     ends = sorted(file.ends)
     damage = patched(file.data, ends[4] + 8, b"\xff\xff\xff\xff")
     assert contents(read(damage)[0]) == contents(file.records[:4] + file.records[5:])
@@ -121,7 +123,7 @@ def test_records_of_another_day_have_to_be_more(days: float) -> None:
 
 
 def test_small_numbers_are_not_records() -> None:
-    file = pcap([Packet(START + n, bytes(40)) for n in range(30)])
+    file = pcap([RawRecord(START + n, bytes(40)) for n in range(30)])
     ends = sorted(file.ends)
     numbers = b"\xff\xff\xff\xff" * 3 + struct.pack("<I", 44) * 300
     found, wrong = read(file.data[: ends[9]] + numbers + file.data[ends[9] :])
@@ -147,7 +149,7 @@ def test_a_damaged_interface_keeps_its_number() -> None:
     for link in (1, 101, 113):
         file.interface(link, resolution=9)
     for number in (0, 1, 2, 1, 2):
-        file.enhanced(number, Packet(number, b"data"))
+        file.enhanced(number, RawRecord(number, b"data"))
     at = sorted(file.ends)[1] + 16
     found, wrong = read(patched(bytes(file.data), at, struct.pack("<HH", 9, 2)))
     assert [record.link for record in found] == [1, 113, 113]
@@ -176,7 +178,7 @@ def test_a_length_that_is_damaged_is_not_trusted(kind: int, total: int) -> None:
 
 
 def test_no_more_memory_than_a_search_needs() -> None:
-    file = pcap([Packet(START + n, bytes(40)) for n in range(30)], snaplen=2**31)
+    file = pcap([RawRecord(START + n, bytes(40)) for n in range(30)], snaplen=2**31)
     noise = b"\xff" * 12 + Random(3).randbytes(1 << 20) * 4
     given = [file.data[:700], *(noise[at : at + 65_536] for at in range(0, len(noise), 65_536)), file.data[700:]]
     stream = iter(given)

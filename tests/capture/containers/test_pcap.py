@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcap
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Written, up_to_damage
+from tests.build.containers import PCAP, RawRecord, Written, up_to_damage
 from tests.build.containers import pcap as write
 
-some = st.builds(Packet, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
+some = st.builds(RawRecord, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
 # A header of nothing but zeros is what a file has lost.
 packets = st.lists(some.filter(lambda one: bool(one.ticks or one.data or one.more)), max_size=6)
 written = st.builds(
@@ -29,7 +29,7 @@ written = st.builds(
     snaplen=st.integers(0, 2**32 - 1),
     link=st.integers(0, 65_535),
 )
-SOME = [Packet(1_700_000_000_123_456, b"one"), Packet(1_700_000_001_000_000, b"", 5), Packet(0, b"three")]
+SOME = [RawRecord(1_700_000_000_123_456, b"one"), RawRecord(1_700_000_001_000_000, b"", 5), RawRecord(0, b"three")]
 
 
 def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
@@ -71,12 +71,12 @@ def test_the_link_type_stands_beside_the_length_of_the_checksum() -> None:
 
 
 def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
-    file = write([Packet(7, b"four")] * 3)
+    file = write([RawRecord(7, b"four")] * 3)
     assert [record.length for record in read(patched(file, 24 + 12, "<I", 2))[0]] == [4, 4, 4]
 
 
 def test_records_larger_than_a_wrong_snap_length() -> None:
-    file = write([Packet(1, bytes(70_000)), Packet(2, bytes(262_144)), Packet(3, b"x")], snaplen=96)
+    file = write([RawRecord(1, bytes(70_000)), RawRecord(2, bytes(262_144)), RawRecord(3, b"x")], snaplen=96)
     assert read(file.data) == (file.records, None)
 
 
@@ -109,7 +109,7 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, data: st.DataO
 
 
 @given(packets, st.integers(1, 30))
-def test_pieces_of_any_size(given: list[Packet], size: int) -> None:
+def test_pieces_of_any_size(given: list[RawRecord], size: int) -> None:
     file = write(given)
     source = BytesIO(file.data)
     assert [*pcap.records(Buffer(lambda _: source.read(size)))] == file.records
@@ -128,14 +128,14 @@ def test_messages_about_a_broken_file() -> None:
 
 
 def test_a_record_may_be_as_large_as_the_snap_length_says() -> None:
-    file = write([Packet(1, bytes(300_000))], snaplen=300_000)
+    file = write([RawRecord(1, bytes(300_000))], snaplen=300_000)
     assert read(file.data) == (file.records, None)
     assert "claims 300001 bytes, but at most 300000" in broken(patched(file, 24 + 8, "<I", 300_001))
     assert "but at most 16777216 are possible" in broken(patched(write(SOME, snaplen=2**32 - 1), 24 + 8, "<I", 2**31))
 
 
 def test_a_record_that_is_too_long_is_refused_even_if_it_is_complete() -> None:
-    file = write([Packet(1, b"x"), Packet(2, bytes(262_145)), Packet(3, b"y")], snaplen=96)
+    file = write([RawRecord(1, b"x"), RawRecord(2, bytes(262_145)), RawRecord(3, b"y")], snaplen=96)
     given = [file.data]
     reader = pcap.records(Buffer(lambda _: given.pop() if given else b""))
     assert [next(reader), next(reader)] == [file.records[0], file.records[2]._replace(number=2)]
@@ -144,7 +144,7 @@ def test_a_record_that_is_too_long_is_refused_even_if_it_is_complete() -> None:
 
 
 def test_no_memory_for_bytes_that_are_only_claimed() -> None:
-    data = patched(write([Packet(1, b"x")], snaplen=2**31), 24 + 8, "<I", 16_000_000)
+    data = patched(write([RawRecord(1, b"x")], snaplen=2**31), 24 + 8, "<I", 16_000_000)
     tracemalloc.start()
     try:
         assert "record 1 has 16000000 bytes, but the file ends after 1" in broken(data)

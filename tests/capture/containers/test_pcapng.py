@@ -16,7 +16,7 @@ from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcapng import LATEST, MOST_INTERFACES
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import Packet, Pcapng, Written, one_interface, up_to_damage
+from tests.build.containers import Pcapng, RawRecord, Written, one_interface, up_to_damage
 
 TLS = 0x544C534B
 SECTION, INTERFACE, OBSOLETE, SIMPLE, NAMES, STATISTICS, ENHANCED, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10
@@ -28,7 +28,7 @@ OTHERS = (NAMES, STATISTICS, 0x80000001, 0x00000BAD, 0x40000BAD, 77)
 def files(draw: st.DrawFn, most: int = 5) -> Written:
     """Draw a file of one or more sections, with blocks of all kinds in any order."""
     file = Pcapng()
-    packets = st.builds(Packet, st.integers(0, 2**64 - 1), st.binary(max_size=20), st.integers(0, 3))
+    packets = st.builds(RawRecord, st.integers(0, 2**64 - 1), st.binary(max_size=20), st.integers(0, 3))
     comments = st.sampled_from([(), (COMMENT,), ((2, bytes(4)), COMMENT)])
     for order in draw(st.lists(st.sampled_from("<>"), min_size=1, max_size=2)):
         file.section(order, *draw(comments))
@@ -92,7 +92,7 @@ def test_many_packets_in_many_pieces() -> None:
     file = one_interface(resolution=9)
     file.interface(276, resolution=0x80 | 20)
     for number in range(3000):
-        file.enhanced(number // 7 % 2, Packet(number << 28, bytes(number % 90), number % 3))
+        file.enhanced(number // 7 % 2, RawRecord(number << 28, bytes(number % 90), number % 3))
         if number % 1000 == 999:
             file.section("><>"[number // 1000])
             file.interface(101)
@@ -131,7 +131,7 @@ def test_pieces_of_any_size(file: Written, size: int) -> None:
 
 def test_records_come_as_soon_as_they_are_there() -> None:
     file = one_interface()
-    file.enhanced(0, Packet(1, b"one"))
+    file.enhanced(0, RawRecord(1, b"one"))
     given: Iterator[bytes] = iter([bytes(file.data)])
     assert next(pcapng.records(Buffer(lambda _: next(given)), Counter())) == file.records[0]
 
@@ -140,10 +140,10 @@ def test_a_time_out_of_range_is_unknown() -> None:
     file = one_interface(resolution=0)
     last = LATEST // 10**9 - 1
     for ticks in (last, last + 1, 2**64 - 1):
-        file.enhanced(0, Packet(ticks, b""))
+        file.enhanced(0, RawRecord(ticks, b""))
     file.interface(offset=-5)
-    file.enhanced(1, Packet(5_000_000, b""))
-    file.enhanced(1, Packet(4_999_999, b""))
+    file.enhanced(1, RawRecord(5_000_000, b""))
+    file.enhanced(1, RawRecord(4_999_999, b""))
     found, _ = read(bytes(file.data))
     assert [record.time_ns for record in found] == [last * 10**9, None, None, 0, None]
 
@@ -163,7 +163,7 @@ def test_keys_are_counted_by_their_kind() -> None:
 def test_messages_about_broken_lengths() -> None:
     file = one_interface()
     at = len(file.data)
-    file.enhanced(0, Packet(1, b"four"))
+    file.enhanced(0, RawRecord(1, b"four"))
     for length in (37, 28, 2**32 - 4):
         wrong = f"{length} bytes are not a possible length of a block of type 6 (36 bytes skipped)"
         assert broken(file, at + 4, length) == f"offset {at}: {wrong}"
@@ -184,11 +184,11 @@ def test_messages_about_broken_lengths() -> None:
 
 def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_agree() -> None:
     file = one_interface()
-    file.enhanced(0, Packet(1, b"four"))
+    file.enhanced(0, RawRecord(1, b"four"))
     at = len(file.data)
     total = struct.pack("<I", 37)
     file.data += struct.pack("<I", 6) + total + bytes(21) + bytes(4) + total
-    file.enhanced(0, Packet(2, b"four"))
+    file.enhanced(0, RawRecord(2, b"four"))
     found, error = read(bytes(file.data))
     assert found == file.records
     assert str(error) == f"offset {at}: 37 bytes are not a possible length of a block of type 6 (37 bytes skipped)"
@@ -197,7 +197,7 @@ def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_ag
 def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
     file = one_interface()
     for _ in range(4):
-        file.enhanced(0, Packet(1, b"four", -2))
+        file.enhanced(0, RawRecord(1, b"four", -2))
     assert [record.length for record in read(bytes(file.data))[0]] == [4] * 4
 
 
@@ -210,7 +210,7 @@ def test_messages_about_a_cut_header() -> None:
 def test_the_length_at_the_end_of_every_block_counts() -> None:
     file = one_interface()
     for _ in range(5):
-        file.enhanced(0, Packet(1, b"four"))
+        file.enhanced(0, RawRecord(1, b"four"))
     ends = sorted(file.ends)[2:]
     for number, end in enumerate(ends):
         data = bytearray(file.data)
@@ -266,7 +266,7 @@ def test_a_simple_packet_needs_its_bytes() -> None:
 
 def test_no_memory_for_bytes_that_are_only_claimed() -> None:
     file = one_interface()
-    file.enhanced(0, Packet(1, bytes(8)))
+    file.enhanced(0, RawRecord(1, bytes(8)))
     tracemalloc.start()
     try:
         assert "the file ends after 40" in broken(file, 48 + 4, 16_000_000)
@@ -309,7 +309,7 @@ def test_places_beyond_four_gigabytes() -> None:
     total = 2**32 - 4
     head = bytes(file.data) + struct.pack("<II", 77, total)
     rest = one_interface()
-    rest.enhanced(0, Packet(9, b"far away"))
+    rest.enhanced(0, RawRecord(9, b"far away"))
     given = big(head, total - 12, struct.pack("<I", total) + bytes(rest.data) + b"\6")
     reader = pcapng.records(Buffer(lambda _: next(given, b"")), Counter())
     assert next(reader) == rest.records[0]
@@ -329,10 +329,10 @@ def test_tshark_reads_the_same(tmp_path: Path) -> None:
         for number in range(40):
             tick = {0: 10**6, 1: 10**9, 2: 1000, 3: 2**20}[number % 4]
             file.enhanced(
-                number % 4, Packet(1_700_000_000 * tick + number * 17, bytes(20 + number), number % 3), COMMENT
+                number % 4, RawRecord(1_700_000_000 * tick + number * 17, bytes(20 + number), number % 3), COMMENT
             )
             file.block(OTHERS[number % 2], struct.pack(order + "IHHI", 0, 0, 0, 0))
-        file.obsolete(1, Packet(1_700_000_000 * 10**9 + 7, bytes(30), 2))
+        file.obsolete(1, RawRecord(1_700_000_000 * 10**9 + 7, bytes(30), 2))
         file.simple(bytes(33))
     path = tmp_path / "file"
     path.write_bytes(bytes(file.data))

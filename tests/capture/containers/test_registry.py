@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import LOOK, RecordReader, is_capture, records
 from mqttpub.capture.types import BadCapture, CaptureRecord
-from tests.build.containers import PCAP, Packet, Written, one_interface, pcap, up_to_damage, zipped, zstd
+from tests.build.containers import PCAP, RawRecord, Written, one_interface, pcap, up_to_damage, zipped, zstd
 
-PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
+PACKETS = [
+    RawRecord(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)
+]
 PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}
 
 
-def pcapng(packets: list[Packet], order: str = "<") -> Written:
+def pcapng(packets: list[RawRecord], order: str = "<") -> Written:
     """Return the packets on one interface."""
     file = one_interface(packets, order, resolution=6)
     file.secrets(0x544C534B, b"CLIENT_RANDOM 00 11\n")
@@ -38,7 +40,7 @@ def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
 
 files = st.builds(
     lambda given, order, kind: pcap(given, kind=kind, order=order) if kind else pcapng(given, order),
-    st.lists(st.builds(Packet, st.integers(1, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
+    st.lists(st.builds(RawRecord, st.integers(1, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
     st.sampled_from("<>"),
     st.sampled_from(["", *PCAP]),
 )
@@ -125,7 +127,7 @@ def test_noise_after_a_beginning(head: bytes, noise: bytes) -> None:
     assert error or len(found) <= len(noise) // 16
 
 
-class Raw(RawIOBase):
+class Pieces(RawIOBase):
     """A stream that can only be read a little at a time, and not be sought."""
 
     def __init__(self, data: bytes, size: int) -> None:
@@ -147,7 +149,7 @@ class Raw(RawIOBase):
 def test_streams_without_a_buffer(size: int) -> None:
     for _, file in every():
         end, count = min((end, count) for end, count in file.ends.items() if count >= 50)
-        assert [*records(Raw(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
+        assert [*records(Pieces(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("members", [0, 3])
@@ -174,7 +176,7 @@ def test_a_pipe_gives_its_records_at_once(members: int) -> None:
 
 
 def test_the_position_grows_while_the_records_come() -> None:
-    file = pcap([Packet(number, bytes(1000)) for number in range(1000)])
+    file = pcap([RawRecord(number, bytes(1000)) for number in range(1000)])
     reader = RecordReader(BytesIO(file.data))
     positions = [reader.position for _ in reader]
     assert positions == sorted(positions)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.capture.network.link import NotTcp, ip_start
-from tests.build.frames import CLIENT, LINKS, ONE_VERSION, Link, ipv4, ipv6, vlan
+from tests.build.frames import CLIENT, LINKS, ONE_VERSION, LinkLayer, ipv4, ipv6, vlan
 
 PACKETS = {4: ipv4((CLIENT[0],) * 2, b""), 6: ipv6((CLIENT[1],) * 2, b"")}
 
@@ -63,6 +63,6 @@ def test_frames_without_an_ip_packet(link: int, frame: bytes, reason: str) -> No
 
 
 @given(st.sampled_from([*LINKS.values(), *ONE_VERSION.values()]), st.binary(max_size=80))
-def test_any_bytes_have_an_answer(link: Link, frame: bytes) -> None:
+def test_any_bytes_have_an_answer(link: LinkLayer, frame: bytes) -> None:
     with suppress(NotTcp):
         assert ip_start(link.type, frame) >= 0

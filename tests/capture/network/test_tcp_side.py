@@ -11,7 +11,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing, Piece
-from tests.build.frames import LINKS, Link, pcap
+from tests.build.frames import LINKS, LinkLayer, pcap
 from tests.build.network import Captured, SimulatedConnection, Trouble, captures
 from tests.capture.network.piece_words import read
 
@@ -115,7 +115,7 @@ def mutated(record: CaptureRecord, random: Random) -> CaptureRecord:
 
 
 @given(st.lists(st.tuples(st.sampled_from([*LINKS.values()]), st.binary(max_size=120)), max_size=20))
-def test_random_bytes_never_raise(frames: list[tuple[Link, bytes]]) -> None:
+def test_random_bytes_never_raise(frames: list[tuple[LinkLayer, bytes]]) -> None:
     read(CaptureRecord(number, None, link.type, data, len(data)) for number, (link, data) in enumerate(frames, 1))
 
 

@@ -36,6 +36,7 @@ from tests.build.pieces import (
     events,
     flow,
     gaps,
+    packets_in,
     puback,
     publish,
     remarks,
@@ -71,7 +72,7 @@ def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent
     for end in Direction:
         assert seen(found, end) == talk.of(end)
         assert_tiled(found, end, len(talk.stream(end)))
-    packets = [each for each in found if isinstance(each, PacketSeen)]
+    packets = packets_in(found)
     assert {(each.version, each.guessed, each.ends) for each in packets} == {
         (talk.version, False, (1, "10.0.0.1:50000", "10.0.0.2:4711", True))
     }
@@ -150,7 +151,7 @@ def test_any_bytes_never_raise(chunks: list[tuple[Direction, bytes]], opened: bo
 
 def test_each_packet_has_the_time_and_the_record_that_completed_it() -> None:
     found = Script(flow()).send(CLIENT, CONNECTS[V5], PINGREQ[:1], PINGREQ[1:] + PINGREQ).events()
-    assert [(each.time, each.record, each.offset) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.time, each.record, each.offset) for each in packets_in(found)] == [
         (1000, 1, 0), (3000, 3, 17), (3000, 3, 19),
     ]  # fmt: skip
 
@@ -171,18 +172,18 @@ def test_many_packets_in_one_segment() -> None:
 @pytest.mark.parametrize("version", Version)
 def test_the_version_of_the_connect_holds_for_both_ends(version: Version) -> None:
     found = opened(version).send(SERVER, publish(version=version)).events()
-    assert {each.version for each in found if isinstance(each, PacketSeen)} == {version}
+    assert {each.version for each in packets_in(found)} == {version}
 
 
 def test_a_new_connect_on_the_same_connection_changes_the_version() -> None:
     bye = encode(Disconnect(), V5)
     found = opened(V5).send(CLIENT, bye + CONNECTS[V311] + PINGREQ).send(SERVER, CONNACKS[V311]).events()
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5, V5, V5, V311, V311, V311]
+    assert [each.version for each in packets_in(found)] == [V5, V5, V5, V311, V311, V311]
 
 
 def test_an_answer_that_was_captured_before_the_connect_has_its_version() -> None:
     found = Script(flow()).send(SERVER, CONNACKS[V311]).send(CLIENT, *bites(CONNECTS[V311])).events()
-    assert [(each.direction, each.version) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.direction, each.version) for each in packets_in(found)] == [
         (SERVER, V311), (CLIENT, V311),
     ]  # fmt: skip
 
@@ -203,7 +204,7 @@ def test_who_opened_the_connection_is_the_client_or_else_who_sends_the_connect(o
 @pytest.mark.parametrize("data", [CONNACKS[V5], encode(Suback(packet_id=1, reason_codes=(0,)), V5), PINGREQ, PINGRESP])
 def test_the_end_that_opened_the_connection_is_the_client(end: Direction, data: bytes) -> None:
     found = Script(flow(1883)).send(end, data, publish()).send(CLIENT, PINGRESP).send(SERVER, PINGREQ).events()
-    packets = [each for each in found if isinstance(each, PacketSeen)]
+    packets = packets_in(found)
     assert {each.ends for each in packets} == {(1, *flow(1883).ends, True)}
     assert [each.direction for each in packets] == [end, end, CLIENT, SERVER]
     assert remarks(found)[0].endswith("the client is the end that opened the connection")
@@ -231,7 +232,7 @@ def test_connections_are_forgotten_when_both_sides_have_ended() -> None:
 
 def test_a_connect_that_the_server_sends_does_not_make_it_the_client() -> None:
     found = opened().send(SERVER, CONNECTS[V311]).send(CLIENT, PINGREQ).events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [CLIENT, SERVER, SERVER, CLIENT]
+    assert [each.direction for each in packets_in(found)] == [CLIENT, SERVER, SERVER, CLIENT]
 
 
 def connection(streams: MqttDemux) -> MqttConnection:
@@ -515,7 +516,7 @@ def test_a_beginning_within_a_packet(version: Version) -> None:
     (gap,) = gaps(found)
     assert (gap.offset, gap.length, gap.data) == (0, len(packet) - 50, packet[50:114])
     assert gap.message.startswith("the capture begins within the connection; reading continues where 3 packets follow")
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [version] * 3
+    assert [each.version for each in packets_in(found)] == [version] * 3
 
 
 def test_noise_is_not_mqtt_on_any_port() -> None:
@@ -542,7 +543,7 @@ def test_some_packets_tell_the_client(end: Direction, data: bytes, client: Direc
     found = Script(flow(opened=False, port=40_000)).send(end, publish() + data + publish()).events()
     ends = {each.ends for each in found}
     assert ends == {(1, *flow(port=40_000).ends[:: 1 if client is CLIENT else -1], False)}
-    assert {each.direction for each in found if isinstance(each, PacketSeen)} == {CLIENT if end is client else SERVER}
+    assert {each.direction for each in packets_in(found)} == {CLIENT if end is client else SERVER}
 
 
 @pytest.mark.parametrize(
@@ -564,20 +565,20 @@ def test_the_client_may_become_known_later() -> None:
     script = Script(flow(opened=False, client_port=4712)).send(
         CLIENT, publish(version=V311) * 3, publish(b"1", V311), PINGREQ, publish(b"2", V311)
     )
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert [each.direction for each in found] == [None] * 4 + [CLIENT] * 2
 
 
 @pytest.mark.parametrize(("data", "end"), [(PINGREQ, CLIENT), (PINGRESP, SERVER)])
 def test_a_single_packet_that_is_certain_only_at_the_end_tells_its_sender(data: bytes, end: Direction) -> None:
     found = Script(flow(1883, opened=False, client_port=4712)).send(end, data).events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [end]
+    assert [each.direction for each in packets_in(found)] == [end]
 
 
 def test_before_5_a_disconnect_is_the_client_s_even_where_nothing_else_tells_the_ends() -> None:
     old = [publish(version=V311), b"\xe0\0"]
     found = Script(flow(opened=False, client_port=4712)).send(CLIENT, old[0] * 3 + old[1]).end().events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [None] * 3 + [CLIENT]
+    assert [each.direction for each in packets_in(found)] == [None] * 3 + [CLIENT]
 
 
 def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
@@ -586,32 +587,32 @@ def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     found = script.events()
     assert "nothing shows the version so far: 5.0 is assumed" in remarks(found)[0]
     assert "version 3.1.1 guessed from 21 packets" in remarks(found)[1]
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5] * 20 + [V311]
+    assert [each.version for each in packets_in(found)] == [V5] * 20 + [V311]
 
 
 def test_a_version_that_packets_decided_is_not_changed_by_later_ones() -> None:
     # Either end may send these, so that it stays open which one is the client.
     older, newer = publish(version=V311), b"\x40\3\0\1\x10"
     script = Script(flow(opened=False, client_port=4712)).send(CLIENT, older * 4).send(CLIENT, *[newer] * 9)
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert (len(found), {each.version for each in found}) == (13, {V311})
 
 
 def test_binary_payloads_that_look_like_properties_settle_nothing_at_once() -> None:
     looks_newer, older = publish(b"\0x", V311), publish(b"text", V311)
     script = Script(flow(1883, opened=False)).send(CLIENT, looks_newer * 5, older, looks_newer)
-    assert {each.version for each in script.events() if isinstance(each, PacketSeen)} == {V311}
+    assert {each.version for each in packets_in(script.events())} == {V311}
 
 
 def test_a_version_that_was_given_is_not_guessed() -> None:
     found = Script(flow(1883, opened=False)).send(CLIENT, publish(version=V311) * 3).end().events(version=V31)
     assert remarks(found)[0].startswith("no CONNECT was captured: version 3.1 as given; ")
-    assert {(each.version, each.guessed) for each in found if isinstance(each, PacketSeen)} == {(V31, False)}
+    assert {(each.version, each.guessed) for each in packets_in(found)} == {(V31, False)}
 
 
 def test_a_connect_that_comes_later_tells_the_version() -> None:
     script = Script(flow(1883)).send(SERVER, CONNACKS[V311]).send(CLIENT, CONNECTS[V311] + PINGREQ)
-    assert {each.version for each in script.events() if isinstance(each, PacketSeen)} == {V311}
+    assert {each.version for each in packets_in(script.events())} == {V311}
     assert not remarks(script.events())
 
 
@@ -769,7 +770,7 @@ def test_decrypted_bytes_are_read_like_plain_ones() -> None:
     streams = decrypting(script := Script(flow()))
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
     found = [*streams.decrypted(A, B, 5000, 5, CONNECTS[V5]), *streams.decrypted(B, A, 6000, 6, CONNACKS[V5])]
-    assert [(each.data, each.direction) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.data, each.direction) for each in packets_in(found)] == [
         (CONNECTS[V5], CLIENT), (CONNACKS[V5], SERVER),
     ]  # fmt: skip
     script.pieces.clear()
@@ -824,7 +825,7 @@ def test_a_level_of_no_version_leaves_the_version_to_what_the_server_answers() -
     connect = bytes.fromhex("100d00044d5154540602003c000161")
     for answer, version in (("20020001", V311), ("2003008400", V5), ("", V311)):
         script = Script(flow(opened=True)).send(CLIENT, connect).send(SERVER, bytes.fromhex(answer)).end()
-        found = [each for each in script.events() if isinstance(each, PacketSeen)]
+        found = packets_in(script.events())
         assert [(each.version, each.guessed) for each in found] == [(V311, True), (version, True)][: len(found)]
         assert [each.direction for each in found] == [CLIENT, SERVER][: len(found)]
         assert remarks(script.events())[0].startswith("no version has protocol level 6: ")

@@ -32,6 +32,7 @@ from tests.build.pieces import (
     chunked,
     flow,
     gaps,
+    packets_in,
     publish,
     remarks,
     seen,
@@ -182,7 +183,7 @@ def test_an_upgrade_is_reported_with_path_and_sub_protocol() -> None:
 def test_an_upgrade_byte_by_byte_and_frames_in_the_same_segment() -> None:
     script = Script(flow()).send(CLIENT, *bites(request())).send(SERVER, *bites(answer())[:-1])
     script.send(CLIENT, mine(CONNECTS[V5])).send(SERVER, answer()[-1:] + frame(CONNACKS[V5]))
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert [(each.data, each.record) for each in found] == [
         (CONNECTS[V5], len(script.pieces) - 1), (CONNACKS[V5], len(script.pieces)),
     ]  # fmt: skip

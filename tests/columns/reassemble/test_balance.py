@@ -16,7 +16,7 @@ from mqttpub.columns.reassemble.headers import slots
 from mqttpub.columns.scan.buckets import SLOTS, table
 from mqttpub.columns.scan.records import enhanced, reader
 from mqttpub.columns.scan.records import records as in_columns
-from tests.build.containers import Packet, Written, one_interface
+from tests.build.containers import RawRecord, Written, one_interface
 from tests.build.containers import pcap as written
 from tests.build.frames import Wire, pcap, records
 
@@ -31,7 +31,7 @@ def _uneven(order: str = "<", container: str = "pcap") -> bytes:
                 packets.append(wire.packet(0, turn * 100, bytes(100)))
     if container == "pcap":
         return pcap(records(packets))
-    return bytes(one_interface((Packet(each.number, each.data) for each in records(packets)), order).data)
+    return bytes(one_interface((RawRecord(each.number, each.data) for each in records(packets)), order).data)
 
 
 def _loads(data: bytes, found: bytes, parts: int) -> list[float]:
@@ -80,12 +80,12 @@ def test_unreadable_captures_weigh_nothing(tmp_path: Path) -> None:
 # the first record after any place of a file
 
 
-def _packets(random: Random) -> list[Packet]:
+def _packets(random: Random) -> list[RawRecord]:
     start = 1_700_000_000_000_000
-    return [Packet(start + n * 987_654_321, random.randbytes(random.randrange(1, 200))) for n in range(3000)]
+    return [RawRecord(start + n * 987_654_321, random.randbytes(random.randrange(1, 200))) for n in range(3000)]
 
 
-def _pcapng(packets: list[Packet]) -> Written:
+def _pcapng(packets: list[RawRecord]) -> Written:
     return one_interface(packets, ">").written()
 
 

@@ -23,8 +23,8 @@ from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records
 from tests.build.containers import (
     PCAP,
-    Packet,
     Pcapng,
+    RawRecord,
     Written,
     damaged,
     one_interface,
@@ -38,7 +38,7 @@ from tests.build.frames import records as framed
 from tests.build.troubled_captures import troubled
 
 packets = st.lists(
-    st.builds(Packet, st.integers(1, 2**31 * 10**6), st.binary(max_size=90), st.integers(0, 99)), max_size=40
+    st.builds(RawRecord, st.integers(1, 2**31 * 10**6), st.binary(max_size=90), st.integers(0, 99)), max_size=40
 )
 START = 1_700_000_000 * 10**6
 blocks = st.sampled_from((1, 64, 1000, BLOCK))
@@ -77,7 +77,7 @@ def _described(read: Callable[[], Iterable[CaptureRecord]]) -> tuple[list[Captur
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(packets, st.sampled_from(sorted(PCAP)), st.sampled_from("<>"), blocks, st.data())
-def test_pcap(given: list[Packet], kind: str, order: str, block: int, data: st.DataObject) -> None:
+def test_pcap(given: list[RawRecord], kind: str, order: str, block: int, data: st.DataObject) -> None:
     written = pcap(given, kind=kind, order=order, link=101)
     assert read(written.data, block) == (written.records, "")
     cut = written.data[: data.draw(st.integers(0, len(written.data)))]
@@ -94,7 +94,7 @@ def sections(draw: st.DrawFn) -> Written:
         for link in draw(st.lists(st.sampled_from((0, 1, 101)), min_size=1, max_size=3)):
             file.interface(link, draw(st.sampled_from((0, 20))), draw(resolution), draw(st.sampled_from((None, 7, -7))))
         for kind in draw(st.lists(st.sampled_from("eeeeeosbk"), max_size=30)):
-            packet = Packet(draw(st.integers(0, 2**64 - 1) | st.integers(0, 2**51)), draw(st.binary(max_size=50)))
+            packet = RawRecord(draw(st.integers(0, 2**64 - 1) | st.integers(0, 2**51)), draw(st.binary(max_size=50)))
             number = draw(st.integers(0, len(file.interfaces) - 1))
             if kind in "eo":
                 (file.enhanced if kind == "e" else file.obsolete)(number, packet)
@@ -118,7 +118,7 @@ def test_pcapng(written: Written, block: int, data: st.DataObject) -> None:
 
 
 def test_compressed_files_and_those_that_are_compressed_too_often() -> None:
-    written = pcap([Packet(1, b"one"), Packet(2, b"two")])
+    written = pcap([RawRecord(1, b"one"), RawRecord(2, b"two")])
     assert read(zipped(zipped(written.data), 2), 1) == (written.records, "")
     assert read(zipped(zipped(zipped(written.data))), 1)[1] == one_by_one(zipped(zipped(zipped(written.data))))[1] != ""
     assert read(b"", 1)[1] == one_by_one(b"")[1] != ""
@@ -136,7 +136,7 @@ def test_keys_are_counted() -> None:
 def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
     file = one_interface()
     for number in range(3000):
-        file.enhanced(0, Packet(number, bytes(200)))
+        file.enhanced(0, RawRecord(number, bytes(200)))
         file.block(0xBAD, b"")
     copied = 0
 
@@ -159,7 +159,7 @@ def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
 def test_segments_below_every_link(link: str, version: int) -> None:
     wire = Wire(version)
     packets = [*wire.opening(), wire.packet(0, 0, b"hello"), wire.packet(1, 0, b"", ack=5)]
-    found = pcap([Packet(0, each.data) for each in framed(packets, LINKS[link])], link=LINKS[link].type)
+    found = pcap([RawRecord(0, each.data) for each in framed(packets, LINKS[link])], link=LINKS[link].type)
     (block,) = records(reader(io.BytesIO(found.data)), Counter())
     parts = segments(block)
     if link == "SNAP":
@@ -216,7 +216,7 @@ def test_frames_with_snap_are_read_for_any_length_field(size: int) -> None:
 
 
 def test_a_block_is_never_too_long_for_offsets_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = pcap([Packet(number, bytes(900)) for number in range(2000)])
+    made = pcap([RawRecord(number, bytes(900)) for number in range(2000)])
     monkeypatch.setattr(scan, "MOST_BLOCK", 100_000)
     found = list(records(reader(io.BytesIO(made.data)), Counter(), block=1 << 40))
     assert max(len(each.data) for each in found) <= 100_000 + PIECE + 916
@@ -229,7 +229,7 @@ def damaged_captures(draw: st.DrawFn) -> bytes:
     """Return captures of which a part is damaged."""
     random = Random(draw(st.integers(0, 10**9)))
     step, longest = draw(st.sampled_from((1, 900, 10**6))), draw(st.sampled_from((90, 1400)))
-    given = [Packet(START + step * n, random.randbytes(random.randrange(longest)), n % 3) for n in range(200)]
+    given = [RawRecord(START + step * n, random.randbytes(random.randrange(longest)), n % 3) for n in range(200)]
     if kind := draw(st.sampled_from(("", *PCAP))):
         return damaged(random, pcap(given, kind=kind, order=draw(st.sampled_from("<>"))).data)
     file = Pcapng()
@@ -277,7 +277,7 @@ def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
     file = one_interface(order=order)
     ends = []
     for number in range(9):
-        file.enhanced(0, Packet(number, bytes(24)))
+        file.enhanced(0, RawRecord(number, bytes(24)))
         ends.append(len(file.data))
     broken = bytearray(file.data)
     start, stop = ends[4], ends[5]
@@ -297,7 +297,7 @@ def test_interfaces_that_are_not_described(index: int, order: str) -> None:
     ends = []
     for number in range(9):
         ends.append(len(file.data))
-        file.enhanced(0, Packet(number, bytes(24)))
+        file.enhanced(0, RawRecord(number, bytes(24)))
     file.data[ends[4] + 8 : ends[4] + 12] = struct.pack(order + "I", index)
     found, why = read(bytes(file.data), BLOCK)
     assert (found, why) == one_by_one(bytes(file.data))

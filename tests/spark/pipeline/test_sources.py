@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from mqttpub.spark.pipeline.sources import NoSource, Source, examine, expand, opens, ordered, same_beginning
 from mqttpub.spark.storage.files import BadLocation
 from tests.build.object_store import ObjectStore
-from tests.build.variations import Frame, pcap
+from tests.build.variations import CapturedFrame, pcap
 
 
 def capture(path: Path, second: int) -> Path:
     """Write a capture of one record."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pcap([Frame(second * 1_000_000_000, bytes(20))]))
+    path.write_bytes(pcap([CapturedFrame(second * 1_000_000_000, bytes(20))]))
     return path
 
 
