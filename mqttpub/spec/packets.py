@@ -19,15 +19,13 @@ from .constraints import (
 )
 from .declare import PACKETS, Group, Packet, Properties, bits, control_packet, declare, group, properties, repeat, wire
 from .reason_codes import Codes
-from .versions import Version
+from .versions import V5, V31, V311, Version
 
 __all__ = [
     "PACKETS", "PACKETS_BY_NAME", "Auth", "Connack", "Connect", "Disconnect", "Packet", "Pingreq", "Pingresp",
     "Puback", "Pubcomp", "Publish", "Pubrec", "Pubrel", "Suback", "Subscribe", "Subscription", "Unsuback",
     "Unsubscribe", "Will", "declared",
 ]  # fmt: skip
-
-V31, V311, V5 = Version.V31, Version.V311, Version.V5
 
 QOS_NAMES = {0: "at most once", 1: "at least once", 2: "exactly once", 3: "reserved"}
 RETAIN_HANDLING_NAMES = {

@@ -72,7 +72,10 @@ def statement(id: str) -> Statement:
 
 
 def statements(version: str | None = None) -> tuple[Statement, ...]:
-    """Return the statements of one or all versions, newest first, in the order of the text."""
+    """Return the statements of one or all versions, newest first, in the order of the text.
+
+    Raises ValueError for a version that is not 5.0, 3.1.1 or 3.1.
+    """
     if version is None:
         return tuple(row for label in _VERSIONS.values() for row in _load(label))
     if version not in _VERSIONS.values():

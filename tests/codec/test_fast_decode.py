@@ -148,7 +148,7 @@ def test_short_bodies_of_every_first_byte_are_read_as_decode_reads_them(version:
             b"\0\1\0\0",
             b"\0\1\x10\x03",
             b"\0\1\0\x02\x26",
-            b"\0\0\0\1\0\0\0\0",
+            bytes(3) + b"\1" + bytes(4),
         ):
             same(framed(first, body), version)
 

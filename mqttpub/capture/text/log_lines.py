@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from string import hexdigits
 from typing import NamedTuple
 
 from ...codec.framing import frame_length
@@ -26,6 +25,7 @@ _COLUMN = re.compile(r"(?<!\s)\s++\|.*$")
 """The text column after bytes: `|0...a/bhello|`."""
 _GAP = r"(?:[ \t]{1,3}|[ \t]*[,:;-][ \t]*)"
 _HEX = r"(?:0[xX][0-9A-Fa-f]{1,2}(?:_?u8)?|\\x[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2})"
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _BYTES = re.compile(rf"(?<![\w.]){_HEX}(?:{_GAP}{_HEX})+(?![\w.]|{_GAP}?\.\.)")
 _JOINED = re.compile(r"(?<![\w.])(?:0[xX])?((?:[0-9A-Fa-f]{2}){2,})(?![\w.])")
 _NUMBERS = re.compile(rf"(?<![\w.])[0-9A-Fa-f]{{1,3}}(?:{_GAP}[0-9A-Fa-f]{{1,3}})+(?![\w.])")
@@ -116,7 +116,7 @@ class Log:
                 continue
             pair = _PAIR.match(text, found.end()) if not text[: found.start()].strip() else None
             for at in range(*pair.span(1)) if pair else ():
-                if text[at] not in hexdigits:
+                if text[at] not in _HEX_DIGITS:
                     raise entry.line.error(at, f"'{text[at]}' is not a hex digit")
             if _BYTES.search(text, found.end()):
                 self.first_cut = self.first_cut or entry.line.source.line(entry.line.start)

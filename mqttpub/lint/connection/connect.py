@@ -12,7 +12,7 @@ from ...spec.properties import (
     SESSION_EXPIRY_INTERVAL,
     value_of,
 )
-from ...spec.versions import Direction, Version
+from ...spec.versions import V5, V31, V311, Direction, Version
 from ..packet.check import lint
 from ..registry import TestPoint, cite, rule
 from .must_close import SECOND_CONNECT, note_server_must_close
@@ -176,7 +176,7 @@ def connected(state: ConnectionState, packet: Connect, peer: Peer) -> None:
     state.version_announced = Version.of_level(packet.protocol_level or 0) is not None
     state.connect_error = "" if is_ordinary(packet, state.version, state.size_bytes) else _first_error(state)
     state.new_session = state.complete and packet.clean_start
-    if state.version != Version.V5:
+    if state.version != V5:
         return
     state.auth_method = value_of(packet.properties, AUTHENTICATION_METHOD)
     state.problem_information = value_of(packet.properties, REQUEST_PROBLEM_INFORMATION, 1) != 0
@@ -187,7 +187,7 @@ def connected(state: ConnectionState, packet: Connect, peer: Peer) -> None:
 _ORDINARY = {
     version: {"flags": 0, "reserved": False, "protocol_name": name, "protocol_level": version, "properties": (),
               "will_flag": False, "will_qos": 0, "will_retain": False}
-    for version, name in ((Version.V31, "MQIsdp"), (Version.V311, "MQTT"), (Version.V5, "MQTT"))
+    for version, name in ((V31, "MQIsdp"), (V311, "MQTT"), (V5, "MQTT"))
 }  # fmt: skip
 
 
@@ -203,7 +203,7 @@ def is_ordinary(packet: Connect, version: Version, size_bytes: int) -> bool:
     if (packet.username_flag, packet.password_flag) != (user is not None, password is not None):
         return False
     fields = (packet.protocol_name or "", name, user, password)
-    expected = 2 + 4 + (version == Version.V5) + sum(2 + len(each) for each in fields if each is not None)
+    expected = 2 + 4 + (version == V5) + sum(2 + len(each) for each in fields if each is not None)
     return size_bytes == expected < 130
 
 
@@ -239,13 +239,13 @@ def acknowledged(state: ConnectionState, packet: Connack, peer: Peer) -> None:
         return
     state.exercised[SERVER_DISCONNECTED_OR_ACCEPTED] += 1
     state.connack = packet.replace(properties=())
-    if state.version == Version.V5:
+    if state.version == V5:
         limits = SendLimits(packet.properties, state.number)
         if state.early_packets:
             state.pending_limits = limits
         else:
             _set_limits(state, limits)
-    if state.version > Version.V31:
+    if state.version > V31:
         state.new_session = state.complete and not packet.session_present
     if state.connect:
         _accepted(state, packet, state.connect)
@@ -264,7 +264,7 @@ def _refused(state: ConnectionState, packet: Connack, peer: Peer) -> None:
     state.check_order[peer.side] = True
     if not state.connect:
         return
-    if packet.reason_code == (0x85 if state.version == Version.V5 else 2):
+    if packet.reason_code == (0x85 if state.version == V5 else 2):
         name = state.connect.client_id
         state.exercised[CLIENT_ID_REJECTED] += 1
         if 1 <= len(name) <= LONGEST_ID and name.isascii() and name.isalnum():
@@ -280,7 +280,7 @@ def _refused(state: ConnectionState, packet: Connack, peer: Peer) -> None:
 def _is_nameless_session(state: ConnectionState) -> bool:
     """Whether CONNECT wants a session that outlives the connection, but has no Client Identifier (3.1.1)."""
     connect = state.connect
-    return connect is not None and state.version == Version.V311 and not connect.client_id and not connect.clean_start
+    return connect is not None and state.version == V311 and not connect.client_id and not connect.clean_start
 
 
 def _accepted(state: ConnectionState, packet: Connack, connect: Connect) -> None:
@@ -291,7 +291,7 @@ def _accepted(state: ConnectionState, packet: Connack, connect: Connect) -> None
             message = f"Session Present is 1, but CONNECT (packet {state.connect_number}) has {clean} 1"
             state.fault(CLEAN_START_ACCEPTED.law, "session_present", message)
     _accepted_invalid(state)
-    if state.version == Version.V5:
+    if state.version == V5:
         _check_assigned_id(state, packet, connect)
         _check_will(state, packet, connect)
         _check_method(state, packet, connect)
@@ -333,7 +333,7 @@ def _check_will(state: ConnectionState, packet: Connack, connect: Connect) -> No
 
 def _check_method(state: ConnectionState, packet: Connack, connect: Connect) -> None:
     """Check Response Information and the Authentication Method of a CONNACK (5.0)."""
-    if state.version != Version.V5:
+    if state.version != V5:
         return
     method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if value_of(connect.properties, REQUEST_RESPONSE_INFORMATION, 0) == 0:

@@ -2,7 +2,7 @@
 
 from ...spec.packets import Packet, Publish
 from ...spec.properties import REASON_STRING, USER_PROPERTY
-from ...spec.versions import Version
+from ...spec.versions import V5
 from ..registry import TestPoint, cite, rule
 from .state import CLIENT, ENDLESS, SERVER, ConnectionState, Peer
 
@@ -75,7 +75,7 @@ def _check_problem_information(state: ConnectionState, packet: Packet) -> None:
 def publish_limits(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """PUBLISH keeps to the receiver's limits on QoS, RETAIN and messages in flight."""
     limits = peer.limits
-    if not limits.known or state.version != Version.V5:
+    if not limits.known or state.version != V5:
         return
     if packet.retain and peer.side == CLIENT:
         state.exercised[RETAINED] += 1

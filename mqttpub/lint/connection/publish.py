@@ -1,7 +1,7 @@
 """PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4)."""
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
-from ...spec.versions import Version
+from ...spec.versions import V5, V31
 from ..registry import TestPoint, cite, rule
 from .must_close import FLAGS, note_server_must_close
 from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
@@ -21,7 +21,7 @@ _REUSED = {
 }
 """What a PUBLISH with an identifier in use violates, by what the older message of the same QoS waits for."""
 _ENDED = cite("4.4.0-2")
-_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
+RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
 _DUP = cite(v311="3.3.1-1", v31="2.1/dup-set")
 _DUP_ALSO = (cite(v31="4.2/which"), cite(v31="4.1/qos1-resend"))
 _KEEPS_ID = cite(v311="2.3.1-3")
@@ -34,7 +34,7 @@ NEW_PUBLISH = {
     for qos, held in {1: (_REUSED[PUBACK],), 2: (_REUSED[PUBREC], _REUSED[PUBCOMP])}.items()
 }
 NEW_REQUEST = TestPoint(_UNIQUE, _OLD_DUP)
-REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
+REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, RELEASED)
 NOT_REPEATED = TestPoint(cite("4.4.0-1"))
 """A complete exchange, in which nothing may be sent twice (5.0)."""
 AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
@@ -58,14 +58,14 @@ def published(state: ConnectionState, packet: Publish, peer: Peer) -> None:
             peer.in_flight -= 1
     elif packet.dup:
         _dup_without_original(state, packet, peer)
-        if not state.complete or state.version != Version.V5:
+        if not state.complete or state.version != V5:
             peer.ids_reused_early.add(id)
     if peer.refused_ids and id in peer.refused_ids:
         state.exercised[AFTER_REFUSAL] += 1
         peer.refused_ids.discard(id)
     state.exercised[NEW_PUBLISH[qos][peer.side]] += 1
     begun = IdentifierInUse("PUBLISH", state.number, state.time_ns, PUBACK if qos == 1 else PUBREC, qos)
-    if state.version != Version.V5:
+    if state.version != V5:
         begun.content_hash = hash((packet.topic, packet.payload))
         if id in peer.repeats_due:
             begun.unanswered_repeats = peer.repeats_due.pop(id).unanswered_repeats
@@ -84,7 +84,7 @@ def _repeated(state: ConnectionState, packet: Publish, exchange: IdentifierInUse
     state.exercised[REPEATED] += 1
     what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
     if exchange.awaits == PUBCOMP:
-        state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
+        state.fault(RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
         return
     state.exercised[NOT_REPEATED] += 1
     message = f"{what} (first in packet {exchange.number}), but nothing may be sent twice on the same connection"
@@ -155,7 +155,7 @@ def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Pee
     filters = packet.subscriptions if isinstance(packet, Subscribe) else packet.filters
     content = hash(filters)
     if exchange is not None:
-        if state.version == Version.V31 and exchange.request == name and exchange.content_hash == content:
+        if state.version == V31 and exchange.request == name and exchange.content_hash == content:
             _repeated_request(state, packet, exchange)
             return
         if id not in peer.ids_reused_early:
@@ -164,7 +164,7 @@ def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Pee
         if exchange.qos:
             peer.in_flight -= 1
         state.held_bytes -= exchange.size_bytes
-    elif state.version == Version.V31 and packet.dup and state.complete and id not in peer.answered_requests:
+    elif state.version == V31 and packet.dup and state.complete and id not in peer.answered_requests:
         message = f"DUP is 1, but this is the first {name} with Packet Identifier {id}"
         state.fault(_OLD_DUP, "dup", message)
     state.exercised[NEW_REQUEST] += 1

@@ -6,7 +6,7 @@ from ...common.words import counted
 from ...spec.constraints import SHARE, StatementRef
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import SUBSCRIPTION_IDENTIFIER, value_of
-from ...spec.versions import Direction, Version
+from ...spec.versions import V5, V31, Direction
 from ...traffic.topics import has_wildcard
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
@@ -39,7 +39,7 @@ _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 def subscribed(state: ConnectionState, packet: Subscribe, peer: Peer) -> None:
     """SUBSCRIBE asks only for what the server supports."""
     identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
-    if peer.limits.known and state.version == Version.V5:
+    if peer.limits.known and state.version == V5:
         _check_supported(state, packet, peer, identifier)
     for each in packet.subscriptions:
         state.subscriptions.ask(each, identifier, state.number)
@@ -97,7 +97,7 @@ def unsuback(state: ConnectionState, packet: Unsuback, peer: Peer) -> None:
         return
     for filter in exchange.filters:
         state.subscriptions.ended(filter, state.number)
-    if state.version == Version.V5:
+    if state.version == V5:
         _check_count(state, packet, exchange, _UNSUBACK_COUNT)
 
 
@@ -148,14 +148,14 @@ def _unrequested(state: ConnectionState, packet: Any, peer: Peer, exchange: Iden
         message = f"{message}, but the {_REQUESTS[code]} in flight has another"
         state.fault(_SAME_ID[code], "packet_id", message, _BELONGS)
     else:
-        law = _UNASKED if state.version != Version.V31 else _SAME_ID[code]
+        law = _UNASKED if state.version != V31 else _SAME_ID[code]
         # Before 5.0 the text says nothing about it.
-        severity = "" if state.version == Version.V5 else "warning"
+        severity = "" if state.version == V5 else "warning"
         state.fault(law, "packet_id", f"{message}, but no {_REQUESTS[code]} awaits it", severity=severity)
 
 
 def law_of_missing_answer(state: ConnectionState, exchange: IdentifierInUse) -> StatementRef:
     """Return the statement that a request without an answer violates."""
     if exchange.awaits == UNSUBACK and not any(state.subscriptions.existed(each) for each in exchange.filters):
-        return _NOTHING_DELETED if state.version != Version.V31 else _ANSWER[UNSUBACK]
+        return _NOTHING_DELETED if state.version != V31 else _ANSWER[UNSUBACK]
     return _ANSWER[exchange.awaits]

@@ -162,13 +162,10 @@ def refused_session(packet: PacketView) -> Iterator[Fault]:
 @rule(Connack, Disconnect, cites=StatementRef("4.11/server-reference"))
 def needless_reference(packet: PacketView) -> Iterator[Fault]:
     """A Server Reference without a redirection."""
-    code = packet.value("reason_code")
-    for place in packet.properties.get("server_reference", [])[:1]:
-        if code not in (0x9C, 0x9D):
-            yield Fault(
-                place,
-                f"{packet.decoded.name} has a Server Reference, but Reason Code is 0x{code:02x}, not 0x9c or 0x9d",
-            )
+    code, name = packet.value("reason_code"), packet.decoded.name
+    if code not in (0x9C, 0x9D):
+        for place in packet.properties.get("server_reference", [])[:1]:
+            yield Fault(place, f"{name} has a Server Reference, but Reason Code is 0x{code:02x}, not 0x9c or 0x9d")
 
 
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}

@@ -63,6 +63,8 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 class Sheet:
+    """Draws entries one by one, each with the findings below it."""
+
     def __init__(self, decoded: Decoded, columns: Columns, limit: int | None) -> None:
         self.data = decoded.data
         self.columns = columns

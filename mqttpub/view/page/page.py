@@ -300,15 +300,15 @@ def _json(value: Any) -> str:
 
 def _opening(title: str) -> str:
     """Return the part of the file before the rows."""
-    style = _asset("page.css")
-    script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    style = asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     shown = html_escape(remark(title)).encode("ascii", "xmlcharrefreplace").decode("ascii")
     values = {"title": shown, "policy": policy, "style": style, "script": script, "language": _json(_language())}
-    first, *pieces = _asset("page.html").split("{{")
+    first, *pieces = asset("page.html").split("{{")
     named = (piece.partition("}}") for piece in pieces)
     return first + "".join(values[name] + rest for name, _, rest in named)
 
@@ -324,7 +324,8 @@ def _language() -> dict[str, Any]:
     }
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of the folder `assets` as text; raises FileNotFoundError."""
     from importlib.resources import files  # here, because it imports much of the standard library
 
     return files("mqttpub").joinpath("view", "page", "assets", name).read_text(encoding="utf-8")

@@ -6,21 +6,7 @@ from typing import Any, NamedTuple
 
 from ...common.escape import escape, json_text
 from ...spec.declare import PACKETS, Packet
-from ...spec.packets import (
-    Auth,
-    Connack,
-    Connect,
-    Disconnect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-)
+from ...spec.packets import Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
 from ...spec.versions import Version
 from ...traffic.aliases import Topic
@@ -68,7 +54,7 @@ def facts(known: PacketInContext) -> list[Fact]:
     packet = known.packet
     if packet is None:
         return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
-    facts_of = _FACTS_OF.get(type(packet))
+    facts_of = _FACTS_OF.get(packet.name)
     return list(facts_of(known, packet)) if facts_of else []
 
 
@@ -211,9 +197,7 @@ def _connack(known: PacketInContext, packet: Connack) -> _Facts:
 
 
 def _ack(known: PacketInContext, packet: Any) -> _Facts:
-    yield _id(packet)
-    if known.event.version == Version.V31 and getattr(packet, "dup", False):
-        yield Fact("DUP", "warning")
+    yield from _request(known, packet)
     yield from _reason(known, packet)
 
 
@@ -244,21 +228,21 @@ def reason_word(packet: Packet | type[Packet], code: int, version: Version) -> s
 
 
 def _subscribe(known: PacketInContext, packet: Subscribe) -> _Facts:
-    yield _id(packet)
-    yield from _old_dup(known, packet)
+    yield from _request(known, packet)
     for each in packet.subscriptions:
         yield Fact(f"QoS {each.qos} {escape(each.filter)}", "topic", bends=True)
 
 
 def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Facts:
-    yield _id(packet)
-    yield from _old_dup(known, packet)
+    yield from _request(known, packet)
     for each in packet.filters:
         yield Fact(escape(each) or '""', "topic", bends=True)
 
 
-def _old_dup(known: PacketInContext, packet: Any) -> _Facts:
-    if known.event.version == Version.V31 and packet.dup:
+def _request(known: PacketInContext, packet: Any) -> _Facts:
+    """Yield the Packet Identifier, and DUP, which only 3.1 has beyond PUBLISH."""
+    yield _id(packet)
+    if known.event.version == Version.V31 and getattr(packet, "dup", False):
         yield Fact("DUP", "warning")
 
 
@@ -269,13 +253,13 @@ def _answers(known: PacketInContext, packet: Suback | Unsuback) -> _Facts:
         yield fact if fact.style == "error" or len(packet.reason_codes) == 1 else fact._replace(text=fact.text[:4])
 
 
-_FACTS_OF: dict[type[Packet], Callable[[PacketInContext, Any], _Facts]] = {
-    Publish: _publish,
-    Connect: _connect,
-    Connack: _connack,
-    **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp), _ack),
-    Subscribe: _subscribe,
-    Unsubscribe: _unsubscribe,
-    **dict.fromkeys((Suback, Unsuback), _answers),
-    **dict.fromkeys((Disconnect, Auth), _reason),
+_FACTS_OF: dict[str, Callable[[PacketInContext, Any], _Facts]] = {
+    "PUBLISH": _publish,
+    "CONNECT": _connect,
+    "CONNACK": _connack,
+    **dict.fromkeys(("PUBACK", "PUBREC", "PUBREL", "PUBCOMP"), _ack),
+    "SUBSCRIBE": _subscribe,
+    "UNSUBSCRIBE": _unsubscribe,
+    **dict.fromkeys(("SUBACK", "UNSUBACK"), _answers),
+    **dict.fromkeys(("DISCONNECT", "AUTH"), _reason),
 }

@@ -21,7 +21,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.masking import hidden
-from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, PageWriter, _asset
+from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, PageWriter, asset
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
 
 ENDS = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
@@ -132,7 +132,7 @@ def test_the_policy_allows_the_one_script_and_the_one_style() -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_script_never_parses_text_as_markup(name: str) -> None:
-    text = _asset(f"{name}.js")
+    text = asset(f"{name}.js")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|setTimeout\(['\"]", text
     )
@@ -388,7 +388,7 @@ def test_small_packets_need_little_space() -> None:
 
 def palettes() -> dict[str, dict[str, str]]:
     """Return the colours of both themes."""
-    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", _asset("page.css"))[:2]
+    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", asset("page.css"))[:2]
     colours = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", each)) for each in (light, dark)]
     return {"light": colours[0], "dark": {**colours[0], **colours[1]}}
 
@@ -421,6 +421,6 @@ def test_text_can_be_read_on_every_ground(theme: str) -> None:
 
 
 def test_every_kind_of_field_has_a_colour() -> None:
-    style = _asset("page.css")
+    style = asset("page.css")
     for kind in KINDS.split():
         assert f".k-{kind} {{" in style
