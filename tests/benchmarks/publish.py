@@ -10,7 +10,6 @@ seconds, peak memory, and the ratio to paho.
 
 import argparse
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.build.brokers import mosquitto, plain
 
 PAHO = """
 import sys
@@ -38,13 +41,6 @@ for line in sys.stdin.buffer:
 info.wait_for_publish()
 client.disconnect()
 client.loop_stop()
-"""
-CONFIG = """\
-listener {port} 127.0.0.1
-allow_anonymous true
-max_queued_messages 0
-max_inflight_messages {window}
-log_dest none
 """
 
 
@@ -97,20 +93,9 @@ def commands(port: int, qos: int, mqttx: str | None) -> dict[str, list[str]]:
     return programs | ({"mqttx": [mqttx, "pub", *where, "-s", "-M"]} if mqttx else {})
 
 
-@contextmanager
-def mosquitto(folder: Path, window: int = 20) -> Iterator[int]:
-    """Run a broker and yield its port; a window of 20 is its default."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = int(server.getsockname()[1])
-    config = folder / "mosquitto.conf"
-    config.write_text(CONFIG.format(port=port, window=window))
-    process = subprocess.Popen([shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(config)])
-    time.sleep(0.5)
-    try:
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
+def unlimited(port: int) -> list[str]:
+    """Return the settings of a broker that drops no message."""
+    return [*plain(port), "max_queued_messages 0"]
 
 
 @contextmanager
@@ -209,7 +194,7 @@ def main() -> None:
             return
         for qos in given.qos:
             measured: dict[str, tuple[Run, Arrival | None]] = {}
-            with mosquitto(folder) as port:
+            with mosquitto(folder, unlimited) as (port,):
                 for who, what in commands(port, qos, given.mqttx).items():
                     if given.alone:
                         measured[who] = (run(what, lines), None)
