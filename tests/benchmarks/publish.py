@@ -100,13 +100,14 @@ def unlimited(port: int) -> list[str]:
 
 @contextmanager
 def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
-    """Write what arrives to a file."""
-    with open(out, "wb") as file:
-        process = subprocess.Popen(
-            ["mosquitto_sub", "-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)],
-            stdout=file,
-        )
-    time.sleep(0.3)
+    """Write what arrives to a file, from when the first message has come."""
+    here = ["-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)]
+    with open(out, "ab") as file:
+        process = subprocess.Popen(["mosquitto_sub", *here], stdout=file)
+    while not out.stat().st_size:
+        subprocess.run(["mosquitto_pub", *here, "-m", "ready?"], check=True)
+        time.sleep(0.2)
+    os.truncate(out, 0)
     try:
         yield
     finally:
@@ -122,21 +123,28 @@ class Arrival(NamedTuple):
     """When the last of it was there, by time.perf_counter()."""
 
 
-def settled(path: Path, most: int) -> Arrival:
-    """Return how many bytes of lines came and when the last did: all, or no more for two seconds."""
+def settled(path: Path, most: int, publishing: threading.Event) -> Arrival:
+    """Return how many bytes of lines came and when the last did: all, or no more for two seconds after publishing."""
     size, at = -1, time.perf_counter()
-    while time.perf_counter() - at < 2 and size < most:
+    quiet_since = at
+    while size < most and time.perf_counter() - quiet_since < 2:
         if (now := path.stat().st_size) != size:
             size, at = now, time.perf_counter()
+            quiet_since = at
+        elif publishing.is_set():
+            quiet_since = time.perf_counter()
         time.sleep(0.005)
     return Arrival(path.read_bytes().count(b"\n"), at)
 
 
 def watched(what: list[str], lines: Path, out: Path) -> tuple[Run, Arrival]:
     """Run a program and watch what arrives meanwhile."""
+    publishing = threading.Event()
+    publishing.set()
     with ThreadPoolExecutor(1) as pool:
-        arrival = pool.submit(settled, out, lines.stat().st_size)
+        arrival = pool.submit(settled, out, lines.stat().st_size, publishing)
         done = run(what, lines)
+        publishing.clear()
         return done, arrival.result()
 
 

@@ -1,16 +1,14 @@
 """Colour and the pager, on terminals of their own."""
 
-import contextlib
 import os
-import pty
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PROGRAM = [sys.executable, "-m", "mqttpub"]
+from tests.program import PROGRAM, on_terminal
+
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "MQTTPUB_PAGER", "LESS", "COLUMNS")
 PLAIN = {name: value for name, value in os.environ.items() if name not in VARIABLES} | {"TERM": "xterm"}
 
@@ -26,21 +24,8 @@ def piped(*arguments: str, **variables: str) -> str:
 
 def on_a_terminal(*arguments: str, status: int = 0, data: bytes = b"", **variables: str) -> str:
     """Return what the program and its pager write to a terminal; `data` waits on standard input."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(
-        [*PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=its, stderr=its, env=PLAIN | variables
-    ) as process:
-        os.close(its)
-        assert process.stdin
-        process.stdin.write(data)
-        process.stdin.close()
-        shown = b""
-        # Reading fails once everybody has closed the other end.
-        with contextlib.suppress(OSError):
-            while piece := os.read(ours, 65536):
-                shown += piece
-        os.close(ours)
-    assert process.returncode == status, shown
+    shown, ended = on_terminal([*PROGRAM, *arguments], data=data, env=PLAIN | variables)
+    assert ended == status, shown
     return shown.decode()
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.cli.commands.test_pub import PROGRAM, subscribed
+from tests.cli.commands.test_pub import subscribed
 from tests.fakes import Peer, scripted, scripted_many
+from tests.program import PROGRAM
 
 pytestmark = pytest.mark.broker
 

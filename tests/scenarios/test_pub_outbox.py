@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
-from tests.cli.commands.test_pub import PROGRAM, subscribed
+from tests.cli.commands.test_pub import subscribed
 from tests.cli.requested import refused
+from tests.program import PROGRAM
 from tests.scenarios.test_pub_bulk import pub
 
 pytestmark = pytest.mark.broker

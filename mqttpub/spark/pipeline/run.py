@@ -213,7 +213,7 @@ class _Run:
     def _job(self, spark: Any, output: Output, sources: list[Source]) -> Job:
         request, before = self.request, output.before
         resumed = request.mode == "resume" and before.buckets
-        buckets = before.buckets if resumed else request.partitions or min(_cores(spark), MOST_TASKS)
+        buckets = before.buckets if resumed else request.partitions or min(session_cores(spark), MOST_TASKS)
         states = tuple(str((output.folder / name).absolute()) for name in before.states if resumed)
         captures = [source.path for source in sources if source.capture and not source.problem]
         return Job(
@@ -300,10 +300,10 @@ def distribute(spark: Any, count: int, task: Callable[[int], TaskResult]) -> lis
     """Run `count` tasks on Spark, which repeats lost ones, and return their results."""
     if hasattr(spark, "_jsparkSession"):
         return list(spark.sparkContext.parallelize(range(count), count).map(task).collect())
-    return _through_connect(spark, count, task)
+    return run_through_connect(spark, count, task)
 
 
-def _through_connect(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
+def run_through_connect(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
     """Do the same on a Spark Connect server, which offers data frames only; raises Failed."""
     import pyarrow as pa
 
@@ -332,7 +332,8 @@ def _cancel(spark: Any) -> None:
         spark.interruptAll()
 
 
-def _cores(spark: Any) -> int:
+def session_cores(spark: Any) -> int:
+    """Return how many tasks the session of Spark runs at the same time, through Spark Connect as well."""
     return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_TASKS)
 
 

@@ -18,8 +18,8 @@ import pytest
 from tests.build.brokers import free_port, plain
 from tests.build.brokers import mosquitto as started
 from tests.fakes import Peer, scripted
+from tests.program import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "mqttpub"]
 SEED = (
     "30 31 00 07 72 65 71 75 65 73 74 10 02 00 00 01 2c 08 00 08 72 65 73 70 6f 6e 73 65 "
     "54 68 69 73 20 69 73 20 61 20 51 6f 53 20 30 20 6d 65 73 73 61 67 65"

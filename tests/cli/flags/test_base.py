@@ -4,7 +4,6 @@ import os
 import shlex
 import socket
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +16,9 @@ from mqttpub.cli.flags.properties import PREFIXES, dashed, options_of
 from mqttpub.spec.declare import Property
 from mqttpub.spec.properties import PropertyRow
 from mqttpub.wire.types import BINARY, PAIR, STRING
-from tests.cli.commands.test_pub import PROGRAM, pub, subscribed
+from tests.cli.commands.test_pub import pub, subscribed
 from tests.cli.requested import PLAIN, connect, disconnect, names, publish, refused, requested
+from tests.program import PROGRAM, on_terminal
 
 EVERY = [(packet, key, row) for packet in PREFIXES for key, row in options_of(packet).items()]
 
@@ -333,26 +333,11 @@ def test_a_session_of_a_terminal_is_warned_once_and_a_script_without_one_never(t
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     for runtime in (str(tmp_path), "/dev/null"):
         for _ in range(2):
-            said = in_a_terminal(f"{line}; {line}", {**env, "XDG_RUNTIME_DIR": runtime})
+            values = {**env, "XDG_RUNTIME_DIR": runtime}
+            said, _ = on_terminal(["bash", "-c", f"{line}; {line}"], env=values, own_session=True)
             assert said.count(b"can be seen") == (1 if runtime == str(tmp_path) else 2)
     without = subprocess.run(["bash", "-c", line], env=env, capture_output=True, check=False, timeout=30)
     assert without.stderr == b"mqttpub: cannot connect to localhost:1: Connection refused\n"
-
-
-def in_a_terminal(line: str, env: dict[str, str]) -> bytes:
-    """Run a line of the shell in a session of a terminal of its own; return what the terminal shows."""
-    ours, theirs = os.openpty()
-    shown = b""
-    with os.fdopen(ours, "rb", buffering=0) as terminal:
-        process = subprocess.Popen(
-            ["bash", "-c", line], env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-        os.close(theirs)
-        with suppress(OSError):  # the terminal ends so when nobody has it open any more
-            while piece := terminal.read(65536):
-                shown += piece
-        process.wait(30)
-    return shown
 
 
 @pytest.mark.parametrize(

@@ -596,12 +596,12 @@ def test_a_server_sends_rows_and_nothing_that_runs() -> None:
             number, (TableFile("packets", "a", 1, 2, True),), (SourceResult(3), None), "state", 0.5, "tag", places
         )
 
-    got = pipeline._through_connect(Server(), 3, task)
+    got = pipeline.run_through_connect(Server(), 3, task)
     assert [row._replace(places=None) for row in got] == [task(number)._replace(places=None) for number in range(3)]
     assert [row.places.source(0) for row in got] == [("a", number) for number in range(3)]
     for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", "few"))):
         with pytest.raises(Failed, match="the server sent something other than task results: "):
-            pipeline._through_connect(Server(sent), 1, task)
+            pipeline.run_through_connect(Server(sent), 1, task)
 
 
 def test_names_of_sources_are_texts(tmp_path: Path) -> None:
