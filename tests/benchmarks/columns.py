@@ -10,7 +10,6 @@ steps run in one process on one core and take turns with tshark, so that a slow 
 """
 
 import argparse
-import os
 import shutil
 import sys
 import tempfile
@@ -29,7 +28,7 @@ from mqttpub.columns.exchanges.pair import Pairing, closes
 from mqttpub.columns.read import read
 from mqttpub.columns.reassemble.assembly import Batch
 from mqttpub.traffic.closings import Closings
-from tests.benchmarks.traffic import MIXES, stay_on_one_core, tshark, write_pcap
+from tests.benchmarks.traffic import MIXES, processor_time_s, stay_on_one_core, tshark, write_pcap
 
 Batches = list[Batch]
 
@@ -65,19 +64,12 @@ def to_arrow(path: Path) -> int:
     return rows
 
 
-def processor() -> float:
-    """Return the processor time of this process and those that it ran, as others want the core too."""
-    return sum(os.times()[:4])
-
-
 def measure(ways: dict[str, Callable[[], Any]], rounds: int) -> dict[str, float]:
     """Return the median processor time of each way."""
     took: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
-            began = processor()
-            way()
-            took[name].append(processor() - began)
+            took[name].append(processor_time_s(way))
     return {name: median(times) for name, times in took.items()}
 
 

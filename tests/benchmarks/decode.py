@@ -14,7 +14,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import median
-from time import perf_counter
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.stream import Stream
 from mqttpub.spec.versions import Direction, Version
-from tests.benchmarks.traffic import TWO, Burst, bursts, stay_on_one_core, tshark, write_pcap
+from tests.benchmarks.traffic import TWO, Burst, bursts, processor_time_s, stay_on_one_core, tshark, write_pcap
 
 START_UP = "of that, start-up"
 Read = Callable[[bytes, Version], object]
@@ -33,13 +32,6 @@ Chunk = tuple[Version, Direction, bytes]
 def chunks_of(sent: Iterable[Burst]) -> list[Chunk]:
     """Return the segments of bursts."""
     return [(burst.version, burst.direction, data) for burst in sent for data in TWO.segments(burst.packets)]
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Return how long a call takes."""
-    began = perf_counter()
-    work()
-    return perf_counter() - began
 
 
 def run_streams(chunks: Iterable[Chunk], read: Read) -> int:
@@ -66,7 +58,7 @@ def measure(chunks: list[Chunk], pcap: Path, rounds: int) -> dict[str, list[floa
     took: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
-            took[name].append(seconds(way))
+            took[name].append(processor_time_s(way))
     return took
 
 

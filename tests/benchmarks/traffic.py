@@ -14,7 +14,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.spec.versions import Direction, Version
-from tests.build.pcap import Segment, pcap
+from tests.build.frames import SentSegment, pcap_of
 
 SEGMENT = 1448
 """Bytes of payload in a full segment."""
@@ -62,13 +62,13 @@ def write_pcap(path: Path, packets: int, mix: Mix) -> int:
     """Write a capture with so many packets or a few more; return how many."""
     written = 0
 
-    def segments() -> Iterator[Segment]:
+    def segments() -> Iterator[SentSegment]:
         nonlocal written
         for burst in bursts(packets, mix):
             written += len(burst.packets)
-            yield from (Segment(burst.connection, burst.direction, each) for each in mix.segments(burst.packets))
+            yield from (SentSegment(burst.connection, burst.direction, each) for each in mix.segments(burst.packets))
 
-    path.write_bytes(pcap(segments()))
+    path.write_bytes(pcap_of(segments()))
     return written
 
 
@@ -77,6 +77,13 @@ def tshark(path: Path, *more: str) -> int:
     command = [*TSHARK.format(path).split(), *more]
     lines = subprocess.run(command, check=True, capture_output=True).stdout.splitlines()
     return sum(len(line.split(b"\t")[0].split(b",")) for line in lines if not line.startswith(b"\t"))
+
+
+def processor_time_s(work: Callable[[], object]) -> float:
+    """Return the processor time of a call, with the processes that it runs: others want the core too."""
+    began = sum(os.times()[:4])
+    work()
+    return sum(os.times()[:4]) - began
 
 
 def stay_on_one_core() -> None:
