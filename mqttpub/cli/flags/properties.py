@@ -10,7 +10,7 @@ from ...spec.declare import Property
 from ...spec.properties import WILL, PropertyRow, of_packet
 from ...spec.versions import Version
 from ...wire.types import BYTE, WireType
-from .base import Flag
+from .base import Flag, FlagValues
 from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS, NumberType
 
 PREFIXES = {"PUBLISH": "", "CONNECT": "connect_", WILL: "will_", "DISCONNECT": "disconnect_"}
@@ -131,9 +131,7 @@ def camel_case(key: str) -> str:
     return f"--{first}{''.join(part.title() for part in rest)}"
 
 
-def chosen_properties(
-    packet: str, given: dict[str, Any], version: Version, *, alone: bool = False
-) -> tuple[Property, ...]:
+def chosen_properties(packet: str, given: FlagValues, version: Version, *, alone: bool = False) -> tuple[Property, ...]:
     """Return the properties that flags gave, ordered by Identifier, then those of --property; raises UsageError."""
     chosen: list[Property] = []
     for key, row in options_of(packet, alone=alone).items():
@@ -148,7 +146,7 @@ def chosen_properties(
     return (*chosen, *named_properties(packet, given, version))
 
 
-def named_properties(packet: str, given: dict[str, Any], version: Version) -> Iterator[Property]:
+def named_properties(packet: str, given: FlagValues, version: Version) -> Iterator[Property]:
     """Yield the properties that --property gave a packet; raises UsageError for one it may not carry."""
     for place, row, value in given.get("property", ()):
         if place != packet:

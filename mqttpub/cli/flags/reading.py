@@ -1,11 +1,11 @@
 """The flags that `decode` and `lint` share: what is read, and how."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from .base import F, flag, parameter, together
+from .base import F, FlagValues, flag, parameter, together
 from .types import DIRECTIONS, MOST, PORT, VERSION, NumberType
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def reading_flags(*, without_connect: str) -> Callable[[F], F]:
     )  # fmt: skip
 
 
-def input_request(given: dict[str, Any]) -> InputRequest:
+def input_request(given: FlagValues) -> InputRequest:
     """Return what the flags and the argument `text` ask for."""
     from pathlib import Path
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ...common.times import Zero
-from ..flags.base import parameter
+from ..flags.base import FlagValues, parameter
 from ..flags.types import PathWord
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TableView(View):
         """Imports what writes the file; returns it with the kind of file it writes."""
 
 
-def chosen_view(given: dict[str, Any]) -> View | None:
+def chosen_view(given: FlagValues) -> View | None:
     """Return the view that flags select, None for the bytes of each packet; raises UsageError for a conflict."""
     chosen = [view for view in VIEWS if given[view.name] not in (None, False)]
     if chosen[1:]:

@@ -58,10 +58,10 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     return value
 
 
-def _message(given: dict[str, Any], defaults: Publish, version: Version) -> Publish:
+def _message(line: dict[str, Any], defaults: Publish, version: Version) -> Publish:
     from ...codec.from_json import BadMember, plain_keys
 
-    given = plain_keys(given, Publish.fields, "$")
+    given = plain_keys(line, Publish.fields, "$")
     for key in given:
         if key not in Publish.fields:
             raise BadMember("$", f"a message has no member '{key}' ({', '.join(Publish.fields)})")
