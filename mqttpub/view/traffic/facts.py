@@ -8,7 +8,7 @@ from ...common.escape import escape, json_text
 from ...spec.declare import PACKETS, Packet
 from ...spec.packets import Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
-from ...spec.versions import Version
+from ...spec.versions import V5, V31, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
 from ...traffic.events import Endpoints
@@ -178,7 +178,7 @@ def _connect(known: PacketInContext, packet: Connect) -> _Facts:
     yield Fact(escape(packet.client_id) or '""', "text", bends=True)
     yield Fact(f"MQTT {known.event.version.label}", "type")
     if packet.clean_start:
-        yield Fact("clean start" if known.event.version == Version.V5 else "clean session", "flag")
+        yield Fact("clean start" if known.event.version == V5 else "clean session", "flag")
     yield Fact(f"keep alive {packet.keep_alive} s", "number")
     if packet.username is not None:
         yield Fact(f"user {escape(packet.username)}", "text", bends=True)
@@ -242,7 +242,7 @@ def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Facts:
 def _request(known: PacketInContext, packet: Any) -> _Facts:
     """Yield the Packet Identifier, and DUP, which only 3.1 has beyond PUBLISH."""
     yield _id(packet)
-    if known.event.version == Version.V31 and getattr(packet, "dup", False):
+    if known.event.version == V31 and getattr(packet, "dup", False):
         yield Fact("DUP", "warning")
 
 
