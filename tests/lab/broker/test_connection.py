@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.codec.encode import Raw, encode
+from mqttpub.codec.encode import encode
 from mqttpub.lab.broker.dispatch import receive
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.spec.declare import Packet
@@ -37,7 +37,6 @@ def wish(filter: str = "a", **fields: Any) -> Subscribe:
     return Subscribe(packet_id=1, subscriptions=(Subscription(filter=filter, **fields),))
 
 
-ID_0 = Raw(b"\0\0")
 REFUSED: list[tuple[str, Packet | bytes, int]] = [
     ("type 0", b"\0\0", 0x81),
     ("Remaining Length of five bytes", b"\x30\xff\xff\xff\xff\1", 0x81),
