@@ -72,14 +72,14 @@ def test_columns_are_single_records(made: Truth, block: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(troubled(), st.sampled_from(BLOCKS))
-def test_the_same_where_the_network_does_its_worst(file: bytes, block: int) -> None:
+def test_columns_agree_with_single_records_on_a_troubled_network(file: bytes, block: int) -> None:
     assert of(file, block=block) == scalar(file)
 
 
 @pytest.mark.long
 @settings(max_examples=1000)
 @given(troubled(), st.sampled_from(BLOCKS))
-def test_the_same_a_thousand_times(file: bytes, block: int) -> None:
+def test_columns_agree_with_single_records_a_thousand_times(file: bytes, block: int) -> None:
     assert of(file, block=block) == scalar(file)
 
 
@@ -100,7 +100,7 @@ def test_cut_files_broken_bytes_and_other_settings_change_nothing(made: Truth, d
 
 @settings(max_examples=5)
 @given(st.integers(0, 10**6), st.integers(1, 19), st.sampled_from(BLOCKS), st.randoms(use_true_random=False))
-def test_rotated_files_are_one_capture_though_all_is_forgotten_but_the_state(
+def test_rotated_files_are_one_capture_if_only_the_state_is_kept(
     seed: int, files: int, block: int, random: Random
 ) -> None:
     made = truth(seed, files=files)

@@ -148,7 +148,7 @@ def test_every_view_takes_the_capture_with_everything(view: str, capsys: pytest.
     assert not shown.err
 
 
-def test_records_of_a_capture_tell_where_they_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_a_capture_name_their_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", str(QOS2), "--json", "--filter", "type=PUBREL client=pub-4"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["record"], first["connection"], first["client"]) == (12, 1, "pub-4")
@@ -229,7 +229,7 @@ def test_all_views_count_seconds_from_the_same_time(capsys: pytest.CaptureFixtur
         assert "0.114719" in capsys.readouterr().out
 
 
-def test_what_began_before_the_capture_has_no_negative_times(
+def test_exchanges_older_than_the_capture_have_no_negative_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "late.pcap"

@@ -191,13 +191,13 @@ def test_repeats_with_a_pause(mosquitto: int) -> None:
     assert time.monotonic() - began > 0.6
 
 
-def test_require_subscribers_fails_where_nobody_listens(mosquitto: int) -> None:
+def test_require_subscribers_fails_without_a_subscriber(mosquitto: int) -> None:
     _, said = pub("-t", "nobody", "-q", "1", "-m", "x", "--require-subscribers", port=mosquitto, data=b"", status=5)
     assert said == "mqttpub: nobody subscribes to 'nobody' (0x10)\n"
 
 
 @pytest.mark.slow
-def test_require_subscribers_is_refused_where_nobody_can_know(mosquitto: int, tmp_path: Path) -> None:
+def test_require_subscribers_is_refused_if_the_broker_cannot_tell(mosquitto: int, tmp_path: Path) -> None:
     need = "needs QoS 1 or 2: a QoS 0 message is not acknowledged\n"
     flags = ("-t", "nobody", "--require-subscribers")
     for more in (["-m", "x"], ["-m", "x", "--repeat", "2"], ["-l"], ["-l", "--rate", "9"], ["-0"]):

@@ -29,7 +29,7 @@ def test_a_broker_on_a_used_port_says_so(mosquitto: int) -> None:
 
 @pytest.mark.parametrize("flag", ["--timeout", "--rate", "--repeat-delay"])
 @pytest.mark.parametrize("value", ["nan", "inf", "1e12"])
-def test_numbers_that_are_none_are_refused(flag: str, value: str) -> None:
+def test_numbers_out_of_range_are_refused(flag: str, value: str) -> None:
     done = run("pub", "-t", "a", "-m", "x", flag, value)
     assert done.returncode == 2
     assert done.stderr.startswith(f"mqttpub pub: {flag}: ".encode())
@@ -134,7 +134,7 @@ def test_a_repeat_of_standard_input_is_refused(capsys: pytest.CaptureFixture[str
     assert said == "--repeat is for a message that flags name, not for standard input"
 
 
-def test_a_payload_that_is_said_to_be_text_but_is_none_is_sent_with_a_warning(mosquitto: int) -> None:
+def test_a_payload_declared_as_text_that_is_not_utf_8_is_sent_with_a_warning(mosquitto: int) -> None:
     here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-pf")
     done = run(*here, "--payload", "hex:61ff")
     assert done.returncode == 0

@@ -516,7 +516,7 @@ def test_a_resumed_run_knows_the_ports_of_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["append", "resume"])
-def test_a_capture_without_packets_is_not_the_beginning_of_others(mode: str, data: bytes, tmp_path: Path) -> None:
+def test_a_capture_without_packets_does_not_begin_the_next_one(mode: str, data: bytes, tmp_path: Path) -> None:
     empty, full, out = tmp_path / "1.pcap", tmp_path / "2.pcap", tmp_path / "out"
     empty.write_bytes(data[:HEADER])
     full.write_bytes(data)
