@@ -30,7 +30,7 @@ with open("/proc/self/status") as told:
 """
 
 
-class Memory(NamedTuple):
+class MemoryCase(NamedTuple):
     """A capture that is written piece by piece."""
 
     pieces: Callable[[], Iterable[bytes]]
@@ -161,17 +161,17 @@ def other_block() -> Iterator[bytes]:
 
 
 MEMORIES = {
-    "long topics": Memory(long_topics),
-    "unacknowledged": Memory(unacknowledged),
-    "long filters": Memory(long_filters),
-    "long names": Memory(long_names),
-    "short lives": Memory(short_lives),
-    "out of order": Memory(out_of_order),
-    "specks": Memory(specks),
-    "large packet": Memory(large_packet, 20_000_000),
-    "large record": Memory(large_record, 15 * MB, zipped=True),
-    "other block": Memory(other_block, zipped=True),
-    "claimed record": Memory(claimed_record, zipped=True),
-    "claimed block": Memory(claimed_block, zipped=True),
+    "long topics": MemoryCase(long_topics),
+    "unacknowledged": MemoryCase(unacknowledged),
+    "long filters": MemoryCase(long_filters),
+    "long names": MemoryCase(long_names),
+    "short lives": MemoryCase(short_lives),
+    "out of order": MemoryCase(out_of_order),
+    "specks": MemoryCase(specks),
+    "large packet": MemoryCase(large_packet, 20_000_000),
+    "large record": MemoryCase(large_record, 15 * MB, zipped=True),
+    "other block": MemoryCase(other_block, zipped=True),
+    "claimed record": MemoryCase(claimed_record, zipped=True),
+    "claimed block": MemoryCase(claimed_block, zipped=True),
 }
 """Captures that have to be read in 64 MB and the size of their largest packet."""

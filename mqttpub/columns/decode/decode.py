@@ -138,14 +138,14 @@ class _BatchDecoder:
             valid[text.rows] = True if text.valid is None else text.valid
         return begin, end, valid & ~self.found.irregular
 
-    def scalar(self, row: int, body: int) -> fallback.Row:
+    def scalar(self, row: int, body: int) -> fallback.ScalarRow:
         """Read one packet with the scalar codec."""
         data = bytes(self.frames.buffer[int(self.frames.start[row]) : int(self.frames.end[row])])
         return fallback.read(data, Version(int(self.frames.version[row])), int(body))
 
     # columns
 
-    def about(self, capture: str, rows: Rows, scalar: list[fallback.Row]) -> None:
+    def about(self, capture: str, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns about where a packet comes from and what type it has."""
         frames, own = self.frames, self.columns
         if len(rows):
@@ -161,7 +161,7 @@ class _BatchDecoder:
         own["type_code"] = numbers(self.code.astype(np.int8))
         own["length"] = numbers((frames.end - frames.start).astype(np.int32))
 
-    def conversation(self, rows: Rows, scalar: list[fallback.Row]) -> None:
+    def conversation(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns that depend on earlier packets."""
         own, ends = self.columns, self.frames.connections
         own["connection"] = self.of_connection(self.keys)
@@ -176,7 +176,7 @@ class _BatchDecoder:
             self.keys, connection.astype(np.int64), direction.astype(np.int64), having, aliases, own["topic"]
         )
 
-    def aliases(self, rows: Rows, scalar: list[fallback.Row]) -> tuple[Rows, Rows]:
+    def aliases(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> tuple[Rows, Rows]:
         """Return the rows of PUBLISH packets that have a Topic Alias, in order, and their aliases."""
         having, aliases = self.found.entries.alias()
         published = self.code[having] == Publish.code
@@ -190,7 +190,7 @@ class _BatchDecoder:
     def of_connection(self, words: Sequence[str | None]) -> pa.Array:
         return coded(words, self.frames.connection)
 
-    def merge(self, rows: Rows, scalar: list[fallback.Row]) -> None:
+    def merge(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns of the fields of packets, with the rows of the scalar codec."""
         odd: dict[str, list[tuple[int, Any]]] = {}
         for row, each in zip(rows.tolist(), scalar, strict=True):

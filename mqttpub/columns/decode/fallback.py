@@ -20,7 +20,7 @@ TAKEN = frozenset(("client_id", "properties"))
 SECRETS = frozenset(row.id for row in PROPERTIES.values() if row.secret)
 
 
-class Row(NamedTuple):
+class ScalarRow(NamedTuple):
     """One packet, read by the scalar codec."""
 
     version: Version
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     """The Client Identifier in it; empty if there is none."""
 
 
-def read(data: bytes, version: Version, body: int) -> Row:
+def read(data: bytes, version: Version, body: int) -> ScalarRow:
     """Return the values of a packet; `body` is where its variable header begins, 0 if its fixed header is irregular."""
     version = connect_layout(data) or version
     packet, finding = _regular(data, version, body) if body else None, None
@@ -51,7 +51,7 @@ def _regular(data: bytes, version: Version, body: int) -> Packet | None:
         return None
 
 
-def row(packet: Packet | None, version: Version, finding: Finding | None = None) -> Row:
+def row(packet: Packet | None, version: Version, finding: Finding | None = None) -> ScalarRow:
     """Return the values of a packet by column."""
     cells: dict[str, Any] = dict(_cells(packet, version)) if packet else {}
     if finding:
@@ -61,7 +61,7 @@ def row(packet: Packet | None, version: Version, finding: Finding | None = None)
     assigned = value_of(found, ASSIGNED_CLIENT_IDENTIFIER, "")
     client = packet.client_id if isinstance(packet, Connect) else assigned if isinstance(packet, Connack) else ""
     alias = alias if isinstance(packet, Publish) else None
-    return Row(version, cells, _words(packet, version), alias, readable(client))
+    return ScalarRow(version, cells, _words(packet, version), alias, readable(client))
 
 
 def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[str, Any]]:

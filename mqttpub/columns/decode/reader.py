@@ -44,7 +44,7 @@ class BitFields(NamedTuple):
     """Whether it is the first byte of the packet."""
 
 
-class Value(NamedTuple):
+class ValueField(NamedTuple):
     """A value of one data type, or the properties."""
 
     key: str
@@ -57,7 +57,7 @@ class Value(NamedTuple):
     """Whether the packet may end before it."""
 
 
-Shape = tuple[BitFields | Value, ...]
+Shape = tuple[BitFields | ValueField, ...]
 
 
 class Text(NamedTuple):
@@ -123,13 +123,13 @@ def _plain(field: Field) -> bool:
     return known and field.kind != "secret"
 
 
-def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> BitFields | Value:
+def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> BitFields | ValueField:
     field = fields[0]
     if field.mask:
         picks = (Pick(one.key, one.mask, one.shift, one.single) for one in fields if one.key in asked)
         return BitFields(tuple(picks), not field.octet)
     key = field.key if field.key in PACKETS.names else ""
-    return Value(key, field.type, field.when or "", version in field.tail)
+    return ValueField(key, field.type, field.when or "", version in field.tail)
 
 
 class _Walk:
@@ -145,7 +145,7 @@ class _Walk:
         self.found = found
         self.flags: dict[str, NDArray[Any]] = {}
 
-    def step(self, step: BitFields | Value) -> None:
+    def step(self, step: BitFields | ValueField) -> None:
         """Read the next field."""
         if isinstance(step, BitFields):
             self.bits(step)
@@ -161,7 +161,7 @@ class _Walk:
             self.flags[key] = values != 0 if single else values >> shift if shift else values
             self.number(key, self.flags[key], None)
 
-    def present(self, step: Value) -> Mask | None:
+    def present(self, step: ValueField) -> Mask | None:
         """Return the rows that have a field; None if all have it."""
         here = self.flags[step.when] != 0 if step.when else None
         if step.tail:

@@ -84,7 +84,7 @@ def _looked_at(file: BinaryIO, size: int, places: int) -> Iterator[Records]:
             yield from _place(file, start, sample)
 
 
-def _place(file: BinaryIO, start: int, sample: "Sample") -> Iterator[Records]:
+def _place(file: BinaryIO, start: int, sample: "RecordSampler") -> Iterator[Records]:
     """Yield the records from a place in the file on, if one can be found there."""
     file.seek(start)
     data = file.read(WINDOW)
@@ -100,7 +100,7 @@ def _place(file: BinaryIO, start: int, sample: "Sample") -> Iterator[Records]:
 # the first record after any place of a file
 
 
-class Sample(ABC):
+class RecordSampler(ABC):
     """Finds a record in bytes that were cut out of a capture."""
 
     head: bytes
@@ -119,7 +119,7 @@ class Sample(ABC):
         return -1
 
 
-class PcapSample(Sample):
+class PcapSampler(RecordSampler):
     """Finds a record of pcap by the fraction of its second and its lengths."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -139,7 +139,7 @@ class PcapSample(Sample):
         return -1
 
 
-class PcapngSample(Sample):
+class PcapngSampler(RecordSampler):
     """Finds an Enhanced Packet Block of pcapng by its type, and its length that stands at its end, too."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -164,5 +164,5 @@ class PcapngSample(Sample):
         return at + int(total) if self.word(data, at + total - 4)[0] == total else -1
 
 
-_SAMPLES: dict[str, Callable[[BinaryIO], Sample]] = {"pcap": PcapSample, "pcapng": PcapngSample}
+_SAMPLES: dict[str, Callable[[BinaryIO], RecordSampler]] = {"pcap": PcapSampler, "pcapng": PcapngSampler}
 """The containers, by name, whose records can be found from any place in the file."""

@@ -76,7 +76,7 @@ def _table() -> dict[str, StateClass]:
             "capture/mqtt-connection": mqtt_connection.MqttConnection,
             "capture/datagram": ip._Datagram,
             "capture/side": tcp_side.TcpSide,
-            "capture/waiting": tcp_side.Waiting,
+            "capture/waiting": tcp_side.WaitingBytes,
             "capture/kept-bytes": resync.KeptBytes,
             "capture/packet-chain": resync.PacketChain,
             "capture/mqtt-sender": mqtt_sender.MqttSender,

@@ -127,7 +127,7 @@ def test_noise_after_a_beginning(head: bytes, noise: bytes) -> None:
     assert error or len(found) <= len(noise) // 16
 
 
-class Pieces(RawIOBase):
+class SlowStream(RawIOBase):
     """A stream that can only be read a little at a time, and not be sought."""
 
     def __init__(self, data: bytes, size: int) -> None:
@@ -149,7 +149,7 @@ class Pieces(RawIOBase):
 def test_streams_without_a_buffer(size: int) -> None:
     for _, file in every():
         end, count = min((end, count) for end, count in file.ends.items() if count >= 50)
-        assert [*records(Pieces(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
+        assert [*records(SlowStream(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("members", [0, 3])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mqttpub.capture.containers import pcapng
-from mqttpub.columns.reassemble.balance import PcapngSample, PcapSample, shares
+from mqttpub.columns.reassemble.balance import PcapngSampler, PcapSampler, shares
 from mqttpub.columns.reassemble.headers import slots
 from mqttpub.columns.scan.buckets import SLOTS, table
 from mqttpub.columns.scan.records import enhanced, reader
@@ -89,7 +89,7 @@ def _pcapng(packets: list[RawRecord]) -> Written:
     return one_interface(packets, ">").written()
 
 
-@pytest.mark.parametrize(("write", "sample"), [(written, PcapSample), (_pcapng, PcapngSample)])
+@pytest.mark.parametrize(("write", "sample"), [(written, PcapSampler), (_pcapng, PcapngSampler)])
 def test_the_first_record_after_any_place_is_found(write: type, sample: type) -> None:
     random = Random(2)
     made = write(_packets(random))
@@ -102,8 +102,8 @@ def test_the_first_record_after_any_place_is_found(write: type, sample: type) ->
 @pytest.mark.parametrize("data", [b"", bytes(500)])
 def test_no_record_is_found_in_bytes_without_one(data: bytes) -> None:
     random = Random(2)
-    assert PcapSample(BytesIO(written(_packets(random)).data)).first(data) == -1
-    assert PcapngSample(BytesIO(_pcapng(_packets(random)).data)).first(data) == -1
+    assert PcapSampler(BytesIO(written(_packets(random)).data)).first(data) == -1
+    assert PcapngSampler(BytesIO(_pcapng(_packets(random)).data)).first(data) == -1
 
 
 def test_a_block_longer_than_the_longest_is_not_a_block() -> None:
