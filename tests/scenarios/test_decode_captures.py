@@ -229,7 +229,7 @@ def test_all_views_count_seconds_from_the_same_time(capsys: pytest.CaptureFixtur
         assert "0.114719" in capsys.readouterr().out
 
 
-def test_exchanges_older_than_the_capture_have_no_negative_times(
+def test_connections_older_than_the_capture_have_no_negative_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "late.pcap"
