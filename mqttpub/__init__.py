@@ -26,7 +26,7 @@ modules import one another in a circle. Nothing up to `reading` imports anything
 Three journeys, by the names to read in order:
 
     pub        cli.pub.run.publish, live.publish.publisher.Publisher, live.session.Session,
-               live.publish.outgoing.OutgoingMessage, cli.pub.outcome.OutcomeReport
+               live.publish.sender.OutgoingMessage, cli.pub.outcome.OutcomeReport
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                codec.decode.decode, view.packet.dump.annotate
     pipeline   spark.pipeline.run.run, spark.pipeline.task.read_buckets, columns.reassemble.reassemble.reassemble,

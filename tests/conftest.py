@@ -1,15 +1,19 @@
 """What all tests share: a real broker, and `--update` to rewrite screens."""
 
+import gc
 import os
 import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.build import brokers as starters
+from tests.build.object_store import ObjectStore, object_store
 
 # The same examples in every run, so that a change and nothing else makes a test fail; a busy machine is no failure.
 settings.register_profile("stable", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -19,26 +23,56 @@ settings.load_profile("stable")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# What runs the tests may ignore it, as nohup does, and programs leave what is ignored alone.
+# Thousands of collected tests are walked by each full collection of garbage: a fifth of the time of the quick tests.
+# pytest_collection_finish takes them out of its reach.
+gc.disable()
+
+# What runs the tests may ignore them, as nohup and jobs in the background do, and programs leave what is ignored alone.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 LONG_S = 900
 """Seconds for a test that is marked long."""
 
 
+SPARK_AS_SLOW = 20
+"""Slow tests that one with a Spark session takes as long as."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --update."""
+    """Add --update and --without-quick."""
     parser.addoption("--update", action="store_true", help="rewrite the screens in transcripts and README.md")
+    parser.addoption("--without-quick", nargs="+", default=(), metavar="FOLDER", help="of these, run only slow tests")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give tests that take minutes more time before they are stopped; what is long is slow as well."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Give tests that take minutes more time before they are stopped; what is long is slow as well.
+
+    Files with slow tests come first, so that no worker is left with one when the others are done.
+    """
     for item in items:
         if not item.get_closest_marker("long"):
             continue
         item.add_marker(pytest.mark.slow)
         if not item.get_closest_marker("timeout"):
             item.add_marker(pytest.mark.timeout(LONG_S))
+    yield
+    folders = {config.rootpath / folder for folder in config.getoption("--without-quick")}
+    items[:] = [item for item in items if item.get_closest_marker("slow") or folders.isdisjoint(item.path.parents)]
+    weights: Counter[Path] = Counter()
+    for item in items:
+        if item.get_closest_marker("slow"):
+            weights[item.path] += SPARK_AS_SLOW if "spark" in getattr(item, "fixturenames", ()) else 1
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: -weights[item.path])
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected to the end of the process, and collect garbage from here on."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
@@ -77,3 +111,16 @@ def spark() -> Iterator[Any]:
     quick = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
     with session(Settings("local[2]", {"spark.sql.shuffle.partitions": "2"}, options=quick)) as made:
         yield made
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[ObjectStore]:
+    """Run a server with the interface of S3."""
+    with object_store() as made:
+        yield made
+
+
+@pytest.fixture
+def s3(s3_server: ObjectStore) -> str:
+    """Make a bucket of its own for a test, and return its URL."""
+    return s3_server.make(f"test-{os.urandom(6).hex()}")

@@ -61,6 +61,26 @@ class Peer:
 Script = Callable[[Peer], None]
 
 
+def answering(
+    *answers: str, seen: list[str] | None = None, connack: str = CONNACK.hex(), last: Script = lambda peer: None
+) -> Script:
+    """Return a script that accepts, answers each packet with the next of these bytes, does the last, and closes.
+
+    What it is sent is added to `seen` in hex.
+    """
+
+    def script(peer: Peer) -> None:
+        peer.accept(connack)
+        for answer in answers:
+            packet = peer.packet()
+            if seen is not None:
+                seen.append(packet.hex(" "))
+            peer.send(answer)
+        last(peer)
+
+    return script
+
+
 @contextmanager
 def scripted_many(scripts: list[Script]) -> Iterator[int]:
     """Run a script for each connection to a free port of loopback, in order, and yield the port."""

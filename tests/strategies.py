@@ -126,7 +126,7 @@ def senders(cls: type[Packet], version: Version) -> list[Direction]:
     """Return the ends that may send a packet; none where the version does not have it."""
     if cls.since > version:
         return []
-    allowed = cls.senders if version == Version.V5 else cls.senders_before_5
+    allowed = cls.senders_in(version)
     return [end for end in Direction if end in allowed]
 
 

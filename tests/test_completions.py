@@ -1,8 +1,6 @@
 """completions/ is what the commands say, the man pages too, and the shells agree with it; `--update` rewrites it."""
 
-import contextlib
 import os
-import pty
 import subprocess
 import sys
 import tempfile
@@ -13,6 +11,7 @@ import pytest
 from mqttpub.cli.completions import script
 from mqttpub.cli.registry import COMMANDS
 from tests.man_pages import pages
+from tests.program import on_terminal
 
 FOLDER = Path(__file__).parent.parent / "completions"
 MAN = FOLDER / "man"
@@ -80,18 +79,9 @@ def zsh(line: str) -> list[str]:
         offered = Path(folder, "offered")
         offered.touch()
         Path(folder, ".zshrc").write_text(ZSHRC)
-        ours, its = pty.openpty()
         values = {"ZDOTDIR": folder, "COMPLETION": str(FOLDER / FILES["zsh"]), "OFFERED": str(offered)}
-        with subprocess.Popen(
-            ["zsh", "-i"], stdin=its, stdout=its, stderr=its, start_new_session=True,
-            env={**environment(), **values, "LINE_TO_COMPLETE": line, "TERM": "dumb"},
-        ):  # fmt: skip
-            os.close(its)
-            # Reading fails once the shell has closed its end.
-            with contextlib.suppress(OSError):
-                while os.read(ours, 4096):
-                    pass
-            os.close(ours)
+        env = {**environment(), **values, "LINE_TO_COMPLETE": line, "TERM": "dumb"}
+        on_terminal(["zsh", "-i"], env=env, own_session=True)
         return [word for word in offered.read_text().splitlines() if word]
 
 

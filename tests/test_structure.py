@@ -18,7 +18,7 @@ FOLDERS = {
     "live": ("net", "publish"),
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
-    "spark": ("session", "pipeline", "formats"),
+    "spark": ("storage", "session", "pipeline", "formats"),
     "report": ("sections",),
     "cli": ("flags", "inspect", "pub", "commands"),
 }

@@ -6,7 +6,7 @@ How a byte becomes an event
     bytes of a file, compressed or not
       | containers   registry.RecordReader: gzip and Zstandard removed; pcap or pcapng
       v
-    Record           one frame: number, time_ns, link type, captured bytes
+    CaptureRecord    one frame: number, time_ns, link type, captured bytes
       | network      link, ip: the TCP segment in the frame, fragments put together
       |              tcp.Reassembler: segments in the order of their bytes (tcp_side, out_of_order)
       v

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 
-class Record(NamedTuple):
+class CaptureRecord(NamedTuple):
     """One record of a capture: a frame as a link layer sent it."""
 
     number: int
@@ -64,7 +64,7 @@ class End(NamedTuple):
     """`FIN`, `RST` or `end`."""
 
 
-class Lost(NamedTuple):
+class Unreadable(NamedTuple):
     """The rest of one direction, which a layer within TCP, such as WebSocket, cannot read."""
 
     flow: Flow

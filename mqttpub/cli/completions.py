@@ -10,7 +10,7 @@ from typing import NamedTuple
 import click
 
 
-class Entry(NamedTuple):
+class OptionWords(NamedTuple):
     """One option of a command."""
 
     names: tuple[str, ...]
@@ -22,12 +22,12 @@ class Entry(NamedTuple):
     """Arguments with which the program prints the possible values, such as `profile list`."""
 
 
-class Node(NamedTuple):
+class CommandWords(NamedTuple):
     """One command and the words that can follow it."""
 
     path: tuple[str, ...]
     help: str
-    options: tuple[Entry, ...]
+    options: tuple[OptionWords, ...]
     words: tuple[str, ...]
     """Subcommands, or the choices of its first argument."""
     paths: bool
@@ -44,7 +44,7 @@ def script(shell: str) -> str:
     return WRITERS[shell](list(_nodes(program, context, ())))
 
 
-def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[Node]:
+def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]) -> Iterator[CommandWords]:
     words: list[str] = []
     paths = False
     listing = ""
@@ -57,7 +57,7 @@ def _nodes(command: click.Command, context: click.Context, path: tuple[str, ...]
             paths = paths or not (words or listing)
     shown = [param for param in command.get_params(context) if isinstance(param, click.Option) and not param.hidden]
     options = [_entry(param) for param in shown]
-    yield Node(path, command.get_short_help_str(60), tuple(options), tuple(words), paths, listing)
+    yield CommandWords(path, command.get_short_help_str(60), tuple(options), tuple(words), paths, listing)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             child = command.get_command(context, name)
@@ -79,12 +79,12 @@ def _listing(param: click.Parameter) -> str:
     return str(getattr(param.type, "listing", ""))
 
 
-def _entry(option: click.Option) -> Entry:
+def _entry(option: click.Option) -> OptionWords:
     shown = getattr(option, "shown", None)
     names = shown() if shown else [*option.opts, *option.secondary_opts]
     help = (option.help or "").split("\n")[0]
     path = isinstance(option.type, click.Path)
-    return Entry(
+    return OptionWords(
         tuple(names), help, tuple(_choices(option)), not (option.is_flag or option.count), path,
         _listing(option),
     )  # fmt: skip
@@ -93,20 +93,20 @@ def _entry(option: click.Option) -> Entry:
 # bash
 
 
-def _bash(nodes: list[Node]) -> str:
+def _bash(nodes: list[CommandWords]) -> str:
     cases = "\n".join(_bash_case(node) for node in nodes)
     values = "\n".join(_bash_values(nodes))
     return _BASH.format(cases=cases, values=values, parents=_parents(nodes))
 
 
-def _bash_case(node: Node) -> str:
+def _bash_case(node: CommandWords) -> str:
     options = " ".join(name for entry in node.options for name in entry.names)
     files = " files=1" if node.paths else ""
     listing = f" listing='{node.listing}'" if node.listing else ""
     return f"        '{' '.join(node.path)}') options='{options}' words='{' '.join(node.words)}'{files}{listing} ;;"
 
 
-def _bash_values(nodes: list[Node]) -> Iterator[str]:
+def _bash_values(nodes: list[CommandWords]) -> Iterator[str]:
     for node in nodes:
         for entry in node.options:
             if entry.takes_value:
@@ -116,7 +116,7 @@ def _bash_values(nodes: list[Node]) -> Iterator[str]:
                 yield f"        {names}) values='{what}' ;;"
 
 
-def _parents(nodes: list[Node]) -> str:
+def _parents(nodes: list[CommandWords]) -> str:
     return "|".join(f"'{' '.join(node.path)}'" for node in nodes if node.path)
 
 
@@ -178,12 +178,12 @@ complete -o filenames -F _mqttpub mqttpub
 # zsh
 
 
-def _zsh(nodes: list[Node]) -> str:
+def _zsh(nodes: list[CommandWords]) -> str:
     cases = "\n".join(_zsh_case(node) for node in nodes)
     return _ZSH.format(cases=cases, parents=_parents(nodes))
 
 
-def _zsh_case(node: Node) -> str:
+def _zsh_case(node: CommandWords) -> str:
     rows = [f"            '{row}'" for entry in node.options for row in _zsh_rows(entry)]
     words = [f"            '*: :({' '.join(node.words)})'"] if node.words else []
     words += [f"            '1:name:{_zsh_listing(node.listing)}'"] if node.listing else []
@@ -192,7 +192,7 @@ def _zsh_case(node: Node) -> str:
     return f"        '{' '.join(node.path)}') specs=(\n" + "\n".join(rows) + "\n        ) ;;"
 
 
-def _zsh_rows(entry: Entry) -> Iterator[str]:
+def _zsh_rows(entry: OptionWords) -> Iterator[str]:
     help = entry.help
     for old, new in (("\\", "\\\\"), ("[", "("), ("]", ")"), (":", "\\:"), ("'", "'\\''")):
         help = help.replace(old, new)
@@ -247,14 +247,14 @@ fi
 # fish
 
 
-def _fish(nodes: list[Node]) -> str:
+def _fish(nodes: list[CommandWords]) -> str:
     lines = [_FISH]
     for node in nodes:
         lines += _fish_lines(node)
     return "\n".join(lines) + "\n"
 
 
-def _fish_lines(node: Node) -> Iterator[str]:
+def _fish_lines(node: CommandWords) -> Iterator[str]:
     at = f"complete -c mqttpub -n '__mqttpub_at {' '.join(node.path)}'".replace("at '", "at'")
     if node.words:
         yield f"{at} -f -a '{' '.join(node.words)}'"
@@ -268,7 +268,7 @@ def _fish_lines(node: Node) -> Iterator[str]:
         yield f"{at} {names}{_fish_value(entry)} -d '{help}'"
 
 
-def _fish_value(entry: Entry) -> str:
+def _fish_value(entry: OptionWords) -> str:
     if not entry.takes_value:
         return ""
     if entry.listing:
@@ -298,4 +298,4 @@ end
 
 complete -c mqttpub -f"""
 
-WRITERS: dict[str, Callable[[list[Node]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}
+WRITERS: dict[str, Callable[[list[CommandWords]], str]] = {"bash": _bash, "zsh": _zsh, "fish": _fish}

@@ -10,6 +10,8 @@ from .flags.base import Flag, has_short_help
 
 MOST = 2
 """Maximum number of names suggested."""
+NEAR = 0.75
+"""How similar a name must be to be suggested, from 0 to 1; below this, names that share only a few letters match."""
 _NO_SUBSCRIBER = "mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
 OTHER_COMMANDS = {
     **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
@@ -81,5 +83,5 @@ def _shown(command: click.Command) -> list[str]:
 
 def suggestion(name: str, known: Iterable[str], listing: str) -> str:
     """Return the end of a sentence about an unknown name: similar names, or else the command that lists all."""
-    near = get_close_matches(name, known, MOST)
+    near = get_close_matches(name, known, MOST, NEAR)
     return f"; did you mean {' or '.join(near)}?" if near else f"; `{listing}` lists them"

@@ -33,7 +33,7 @@ def decode(
     exactly once, whatever the bytes are.
     """
     version = connect_layout(data) or version or Version.V5
-    reader = _Reader(data, version)
+    reader = _TreeReader(data, version)
     return reader.decoded(direction, offset)
 
 
@@ -59,7 +59,7 @@ def decode_packet(data: bytes, version: Version) -> Packet | None:
         return decode(data, version).packet
 
 
-class _Reader:
+class _TreeReader:
     def __init__(self, data: bytes, version: Version) -> None:
         self.data = data
         self.version = version
@@ -375,8 +375,8 @@ class _Reader:
 
 _KINDS: dict[WireType, str] = {STRING: "text"}
 _READERS: dict[str, Any] = {
-    "value": _Reader.plain,
-    "group": _Reader.group,
-    "list": _Reader.list,
-    "properties": _Reader.properties,
+    "value": _TreeReader.plain,
+    "group": _TreeReader.group,
+    "list": _TreeReader.list,
+    "properties": _TreeReader.properties,
 }

@@ -72,7 +72,7 @@ def _octet(values: Group, step: Iterable[Field]) -> int:
             value = getattr(values, field.derived) is not None
         placed = int(value) << field.shift
         if placed & ~field.mask:
-            raise ValueError(f"{value} does not fit {field.label} (0 to {field.mask >> field.shift})")
+            raise ValueError(f"{value} does not fit {field.label} ({field.legal_bits})")
         octet |= placed
     return octet
 
@@ -105,14 +105,14 @@ def _write(type: WireType, value: Any, label: str) -> bytes:
     try:
         return type.write(value)
     except UnicodeEncodeError as error:
-        raise ValueError(f"{label}: U+{ord(error.object[error.start]):04X} cannot be written as UTF-8") from None
+        raise ValueError(f"{label}: U+{ord(error.object[error.start]):04X} cannot be encoded as UTF-8") from None
     except ValueError as error:
         raise ValueError(f"{label}: {error}") from None
 
 
 def _check_unspoken(values: Group, version: Version) -> None:
     for field in values.layout:
-        if field.spoken(version):
+        if field.exists_in(version):
             continue
         given = getattr(values, field.key)
         if given != field.default and given not in (None, (), 0):

@@ -125,7 +125,7 @@ def _default(cls: type[Group], field: Field) -> str:
 
 def _made(cls: type[Group], name: str, prefix: str, version: Version) -> list[str]:
     """Return lines that build an instance without calling its constructor, which would be slower."""
-    values = (prefix + field.key if field.spoken(version) else _default(cls, field) for field in cls.layout)
+    values = (prefix + field.key if field.exists_in(version) else _default(cls, field) for field in cls.layout)
     pairs = (f'"{field.key}": {value}' for field, value in zip(cls.layout, values, strict=True))
     return [f"{name} = instance({cls.__name__})", f"{name}.__dict__ = {{{', '.join(pairs)}}}"]
 

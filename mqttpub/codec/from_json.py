@@ -10,7 +10,8 @@ from string import hexdigits, whitespace
 from typing import Any
 
 from ..common.words import counted
-from ..spec.declare import MISSING, PACKETS, Field, Group, Packet, Property
+from ..spec.declare import MISSING, Field, Group, Packet, Property
+from ..spec.packets import PACKETS_BY_NAME
 from ..spec.properties import BY_KEY, PROPERTIES, PropertyRow
 from ..spec.versions import Version
 from ..wire.types import Binary, Integer, Rest, String, StringPair, VariableInteger, WireType
@@ -20,17 +21,20 @@ _ABOUT = frozenset(["type", "version", "direction", "time", "offset", "length", 
 """Members of a record that are not fields of the packet."""
 
 
-class _Fault(ValueError):
-    """An error in the JSON; the message begins with its JSON path."""
+class BadMember(ValueError):
+    """An error in the JSON of a packet, with the key of the member, such as `will.properties[0].value`."""
 
     def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}")
+        self.key = path.removeprefix("$").removeprefix(".")
+        """Empty for the object as a whole."""
+        self.message = message
+        super().__init__(f"{self.key}: {message}" if self.key else message)
 
 
 def packet_of(record: Mapping[str, Any]) -> tuple[Packet, Version]:
     """Return the packet that a record or the shorter form describes, and its version.
 
-    Raises ValueError, whose message begins with the JSON path of the error.
+    Raises BadMember.
     """
     _expect(record, Mapping, "$", "an object")
     version = _version(record.get("version", "5.0"))
@@ -46,13 +50,13 @@ def packet_of(record: Mapping[str, Any]) -> tuple[Packet, Version]:
 def plain_keys(given: Mapping[str, Any], known: Container[str], path: str) -> dict[str, Any]:
     """Return the members of an object by their known names: packet-id and Packet ID are packet_id.
 
-    Unknown names stay as they are; raises ValueError for a name given in two spellings.
+    Unknown names stay as they are; raises BadMember for a name given in two spellings.
     """
     plain: dict[str, Any] = {}
     for key, value in given.items():
         name = key if key in known or plain_key(key) not in known else plain_key(key)
         if name in plain:
-            raise _Fault(path, f"'{name}' occurs twice, in two spellings")
+            raise BadMember(path, f"'{name}' occurs twice, in two spellings")
         plain[name] = value
     return plain
 
@@ -66,16 +70,15 @@ def _version(named: Any) -> Version:
     try:
         return Version.named(str(named))
     except ValueError as error:
-        raise _Fault("$.version", str(error)) from None
+        raise BadMember("$.version", str(error)) from None
 
 
 def _class(name: Any, version: Version) -> type[Packet]:
-    by_name = {cls.name: cls for cls in PACKETS.values()}
-    cls = by_name.get(str(name).upper())
+    cls = PACKETS_BY_NAME.get(str(name).upper())
     if cls is None:
-        raise _Fault("$.type", f"{name!r} is not a packet ({', '.join(by_name)})")
+        raise BadMember("$.type", f"{name!r} is not a packet ({', '.join(PACKETS_BY_NAME)})")
     if cls.since > version:
-        raise _Fault("$.type", f"{cls.name} needs MQTT {cls.since.label}")
+        raise BadMember("$.type", f"{cls.name} needs MQTT {cls.since.label}")
     return cls
 
 
@@ -85,13 +88,13 @@ def _recorded(shown: Any, version: Version) -> tuple[Packet, Version]:
     if "*" in shown:
         count = shown.count("*") // 2
         masked = counted(count, "byte is", "bytes are")
-        raise _Fault("$.hex", f"{masked} masked, so the packet is not known")
+        raise BadMember("$.hex", f"{masked} masked, so the packet is not known")
     try:
         decoded = decode(_hex(shown), version)
     except ValueError as error:
-        raise _Fault("$.hex", str(error)) from None
+        raise BadMember("$.hex", str(error)) from None
     if decoded.packet is None:
-        raise _Fault("$.hex", decoded.findings[0].message if decoded.findings else "not a complete packet")
+        raise BadMember("$.hex", decoded.findings[0].message if decoded.findings else "not a complete packet")
     return decoded.packet, decoded.version
 
 
@@ -102,26 +105,25 @@ def _members(cls: type[Group], given: Mapping[str, Any], version: Version, path:
     name = cls.name if issubclass(cls, Packet) else cls.__name__
     for key in given:
         if key not in cls.fields:
-            raise _Fault(f"{path}.{key}", f"{name} has no such field ({', '.join(cls.fields)})")
+            raise BadMember(f"{path}.{key}", f"{name} has no such field ({', '.join(cls.fields)})")
     for key, field in cls.fields.items():
-        if key not in given and field.default is MISSING and field.spoken(version):
-            raise _Fault(f"{path}.{key}", f"{name} needs it")
+        if key not in given and field.default is MISSING and field.exists_in(version):
+            raise BadMember(f"{path}.{key}", f"it is missing, and {name} needs it")
     return {key: _field(cls.fields[key], value, version, f"{path}.{key}") for key, value in given.items()}
 
 
 def _field(field: Field, value: Any, version: Version, path: str) -> Any:
     if value is None and field.default is None:
         return None
-    if not field.spoken(version):
-        raise _Fault(path, f"MQTT {version.label} does not have it")
+    if not field.exists_in(version):
+        raise BadMember(path, f"MQTT {version.label} does not have it")
     return _SHAPES[field.shape](field, value, version, path)
 
 
 def _bits(field: Field, value: Any, version: Version, path: str) -> int | bool:
     _expect(value, int, path, "a number or a boolean")
-    most = field.mask >> field.shift
-    if not 0 <= value <= most:
-        raise _Fault(path, f"{value} does not fit {field.label} (0 to {most})")
+    if not 0 <= value <= field.mask >> field.shift:
+        raise BadMember(path, f"{value} does not fit {field.label} ({field.legal_bits})")
     return bool(value) if field.single else int(value)
 
 
@@ -167,7 +169,7 @@ def _property(given: Any, path: str) -> Property:
         return Property(row.id, _typed(row.type, value, path + steps[1]))
     if isinstance(named, int) and named >= 0:
         return Property(named, _bytes(value, path + steps[1]))
-    raise _Fault(path + steps[0], f"{named!r} is not a property")
+    raise BadMember(path + steps[0], f"{named!r} is not a property")
 
 
 def _unnamed(given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -185,14 +187,14 @@ def _row(named: Any) -> PropertyRow | None:
 
 
 def _typed(type: WireType, value: Any, path: str) -> Any:
-    """Return a value of a data type; raises _Fault for a value that does not fit it."""
+    """Return a value of a data type; raises BadMember for a value that does not fit it."""
     made = _TYPES[type.__class__](value, path)
     try:
         type.write(made)
     except UnicodeEncodeError:
-        raise _Fault(path, _SURROGATE) from None
+        raise BadMember(path, _SURROGATE) from None
     except ValueError as error:
-        raise _Fault(path, str(error)) from None
+        raise BadMember(path, str(error)) from None
     return made
 
 
@@ -207,7 +209,7 @@ def _text(value: Any, path: str) -> str:
 
 def _pair(value: Any, path: str) -> tuple[str, str]:
     if not isinstance(value, list) or len(value) != 2:
-        raise _Fault(path, "must be an array of name and value")
+        raise BadMember(path, "must be an array of name and value")
     return _text(value[0], f"{path}[0]"), _text(value[1], f"{path}[1]")
 
 
@@ -219,15 +221,15 @@ def _bytes(value: Any, path: str) -> bytes:
     _expect(value, Mapping, path, f"a string or an object with one of {forms}")
     form = next(iter(value), "")
     if len(value) != 1 or form not in _FORMS:
-        raise _Fault(path, f"must have one of {forms}")
+        raise BadMember(path, f"must have one of {forms}")
     if form != "json":
         _expect(value[form], str, f"{path}.{form}", "a string")
     try:
         return _FORMS[form](value[form])
     except UnicodeEncodeError:
-        raise _Fault(f"{path}.{form}", _SURROGATE) from None
+        raise BadMember(f"{path}.{form}", _SURROGATE) from None
     except ValueError as error:
-        raise _Fault(f"{path}.{form}", str(error)) from None
+        raise BadMember(f"{path}.{form}", str(error)) from None
 
 
 def _payload(value: Any, path: str) -> bytes:
@@ -236,7 +238,7 @@ def _payload(value: Any, path: str) -> bytes:
     return _bytes(value if named or value is None or isinstance(value, str) else {"json": value}, path)
 
 
-_SURROGATE = "a lone surrogate cannot be written as UTF-8"
+_SURROGATE = "a lone surrogate cannot be encoded as UTF-8"
 
 
 def _hex(text: str) -> bytes:
@@ -266,7 +268,7 @@ def _json(value: Any) -> bytes:
 
 def _expect(value: Any, kind: type, path: str, words: str) -> None:
     if not isinstance(value, kind):
-        raise _Fault(path, f"must be {words}")
+        raise BadMember(path, f"must be {words}")
 
 
 _FORMS: dict[str, Callable[[Any], bytes]] = {

@@ -111,7 +111,7 @@ class Stream:
         return length
 
 
-class Connection:
+class ConnectionStreams:
     """Both directions of a connection; the version that CONNECT announces holds for both.
 
     Only the server's first packet may have the form of an older version (see `answer_form`).

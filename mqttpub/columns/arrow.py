@@ -58,7 +58,7 @@ def _buffer(values: NDArray[Any]) -> pa.Buffer:
 
 
 def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
-    """Return bytes as texts, and the rows that are not UTF-8; if there are any, the bytes unchanged."""
+    """Return bytes as texts, and the rows (int64) that are not UTF-8; if there are any, the bytes unchanged."""
     try:
         return data.cast(pa.string()), np.empty(0, np.int64)
     except pa.ArrowInvalid:
@@ -67,7 +67,7 @@ def texts(data: pa.Array) -> tuple[pa.Array, Rows]:
 
 
 def coded_texts(data: pa.Array) -> tuple[pa.Array, Rows]:
-    """Do the same as `texts`, but return a dictionary, so that each text is checked once."""
+    """Return the same as `texts`, but the texts as a dictionary array, so that each is checked once."""
     encoded = data.dictionary_encode()
     words, bad = texts(encoded.dictionary)
     if len(bad):
@@ -84,7 +84,7 @@ def _is_text(value: bytes) -> bool:
 
 
 def picked(words: Sequence[str | None], places: NDArray[Any]) -> pa.Array:
-    """Return the words at these places."""
+    """Return the words at these places (any integers) as an array of strings."""
     return pa.array(words, pa.string()).take(numbers(places))
 
 
@@ -99,13 +99,13 @@ def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
 
 
 def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
-    """Return a column of texts as indices, -1 for null, and the texts, some of which may not occur."""
+    """Return a column of texts as indices (int32), -1 for null, and the texts, some of which may not occur."""
     coded = column.dictionary_encode()
     return indices(coded), coded.dictionary.to_pylist()
 
 
 def indices(column: pa.DictionaryArray) -> NDArray[Any]:
-    """Return the index of each element in its dictionary; -1 for null."""
+    """Return the index of each element in its dictionary, in the dtype of the dictionary; -1 for null."""
     return values(pc.fill_null(column.indices, -1) if column.null_count else column.indices)
 
 
@@ -136,7 +136,7 @@ def sparse(rows: Rows, values: Iterable[Any], count: int, type: pa.DataType) -> 
 
 
 def replaced(array: pa.Array, rows: Rows, values: Iterable[Any]) -> pa.Array:
-    """Return an array with other values in some rows."""
+    """Return an array with other values in some rows (int64, each at most once)."""
     if not len(rows):
         return array
     where = np.arange(len(array), dtype=np.int64)
@@ -184,7 +184,7 @@ def rows_at(data: bytes, at: Integers, size: int, kind: str) -> NDArray[Any]:
     return gathered.view(kind).reshape(len(at), size // np.dtype(kind).itemsize)
 
 
-class Bytes:
+class Octets:
     """The buffer of a batch, a uint8 array, read at many places at once.
 
     A place after the end of the buffer gives any value: rows that read there are found to be irregular later.
@@ -197,11 +197,11 @@ class Bytes:
         self._last = len(data) - 1
 
     def byte(self, at: Rows) -> NDArray[np.uint8]:
-        """Return the byte at each place."""
+        """Return the byte at each place (uint8, one element for each)."""
         return self.data[np.minimum(at, self._last)]
 
     def integer(self, at: Rows, size: int) -> NDArray[np.int64]:
-        """Return the big-endian integer of `size` bytes at each place."""
+        """Return the big-endian integer of `size` bytes, at most 7, at each place."""
         value = self.byte(at).astype(np.int64)
         for more in range(1, size):
             value <<= 8
@@ -209,7 +209,7 @@ class Bytes:
         return value
 
     def variable(self, at: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the Variable Byte Integer at each place, and its size in bytes.
+        """Return the Variable Byte Integer at each place, and its size in bytes (int64, one element for each).
 
         The size is 0 where the integer has a fifth byte or takes more bytes than it needs (5.0: 1.5.5).
         """

@@ -36,7 +36,7 @@ class Connections:
     def add(
         self, packets: pa.RecordBatch, frames: Frames | None = None, *, name: Callable[[Endpoints], str] = key
     ) -> pa.RecordBatch:
-        """Read rows of `packets`, and the other events of `frames`; return the connections that ended.
+        """Read rows of `packets` and the other events of `frames`; return rows of `connections` for those that ended.
 
         `name` gives the keys of connections.
         """
@@ -52,7 +52,7 @@ class Connections:
         return _table(self._end(over))
 
     def finish(self) -> pa.RecordBatch:
-        """Return all other connections."""
+        """Return the rows of all other connections."""
         return _table(self._end(list(self._rows)))
 
     def _end(self, over: Iterable[str]) -> Iterator[dict[str, Any]]:

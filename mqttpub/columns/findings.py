@@ -23,7 +23,7 @@ _OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "dir
 """Columns of a finding that come from its packet."""
 
 
-class Found(NamedTuple):
+class PlacedFinding(NamedTuple):
     """A finding, the row of its packet or of the packet before it, and its event if that is not a packet."""
 
     row: int
@@ -41,14 +41,14 @@ class Judging:
         self, frames: Frames, packets: pa.RecordBatch, *, capture: str = "", name: Callable[[Endpoints], str] = key,
         client: Callable[[str], str | None] = lambda key: None,
     ) -> pa.RecordBatch:  # fmt: skip
-        """Return the findings in frames; `packets` are their rows.
+        """Return rows of `findings` for frames; `packets` has the rows of the same packets.
 
         `name` gives the keys of connections, and `client` the Client Identifier by such a key.
         """
         found = list(self._found(frames))
         return _rows(found, packets, capture, lambda ends: (name(ends), client(name(ends))))
 
-    def _found(self, frames: Frames) -> Iterator[Found]:
+    def _found(self, frames: Frames) -> Iterator[PlacedFinding]:
         """Yield findings in order, those of gaps and closes at their places among the packets."""
         others = iter(placed(frames))
         place, other = next(others, (len(frames), None))
@@ -56,16 +56,16 @@ class Judging:
             while other and place <= row:
                 yield from self._other(row, other)
                 place, other = next(others, (len(frames), None))
-            yield from (Found(row, finding, None) for finding in self._judge.packet(event)[1])
+            yield from (PlacedFinding(row, finding, None) for finding in self._judge.packet(event)[1])
         while other:
             yield from self._other(len(frames), other)
             _, other = next(others, (0, None))
 
-    def _other(self, row: int, event: GapSeen | Closed) -> Iterator[Found]:
+    def _other(self, row: int, event: GapSeen | Closed) -> Iterator[PlacedFinding]:
         for finding in self._judge.event(event):
-            yield Found(row, finding, event)
+            yield PlacedFinding(row, finding, event)
         if isinstance(event, GapSeen) and event.malformed:
-            yield Found(row, self._judge.unread(event), event)
+            yield PlacedFinding(row, self._judge.unread(event), event)
 
 
 def packets_of(frames: Frames) -> Iterator[PacketSeen]:
@@ -98,7 +98,6 @@ def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
     if isinstance(event, Closed):
         if event.how == "end":
             return len(frames)
-        # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
         return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
     own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
     rows = np.flatnonzero(own & (frames.offset >= event.offset))
@@ -112,7 +111,7 @@ Whose = Callable[[Endpoints], tuple[str, str | None]]
 """Returns the key of a connection and its Client Identifier."""
 
 
-def _rows(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> pa.RecordBatch:
+def _rows(found: list[PlacedFinding], packets: pa.RecordBatch, capture: str, whose: Whose) -> pa.RecordBatch:
     columns = _whose(found, packets, capture, whose)
     columns |= {
         "severity": [each.finding.severity for each in found],
@@ -130,7 +129,7 @@ def _array(values: Any, type: pa.DataType) -> pa.Array:
     return pa.array(values, type) if isinstance(values, list) else values
 
 
-def _whose(found: list[Found], packets: pa.RecordBatch, capture: str, whose: Whose) -> dict[str, Any]:
+def _whose(found: list[PlacedFinding], packets: pa.RecordBatch, capture: str, whose: Whose) -> dict[str, Any]:
     """Return the columns about the packet or the connection of findings."""
     about = np.array([each.row if each.event is None else 0 for each in found], np.int64)
     odd = np.array([index for index, each in enumerate(found) if each.event is not None], np.int64)

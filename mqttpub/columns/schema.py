@@ -120,11 +120,7 @@ EXCHANGES_COLUMNS = (
     Column("kind", pa.string(), "QoS 1, QoS 2, SUBSCRIBE or UNSUBSCRIBE; SUBACK or UNSUBACK where only that was seen"),
     _declared(Publish, "qos", "QoS; for acks without their PUBLISH, that which they imply; null for subscriptions"),
     _declared(Publish, "packet_id", "Packet Identifier, by which acks find their packet"),
-    Column(
-        "topic",
-        pa.string(),
-        "Topic Name; null if the PUBLISH, or the setting of its Topic Alias, was not seen",
-    ),
+    Column("topic", pa.string(), "Topic Name; null if the PUBLISH, or the setting of its Topic Alias, was not seen"),
     Column("filters", pa.list_(pa.string()), "Topic Filters of SUBSCRIBE and UNSUBSCRIBE; null for messages"),
     Column("payload_length", pa.int32(), "Bytes of the payload; null when no PUBLISH was seen"),
     Column("outcome", pa.string(), f"complete; unfinished; {_ENDINGS}"),
@@ -143,11 +139,7 @@ EXCHANGES_COLUMNS = (
     Column("pubrel_time", TIME, "Time of its first PUBREL"),
     Column("pubcomp_time", TIME, "Time of its first PUBCOMP"),
     Column("first_frame", pa.int64(), "The record of its first packet"),
-    Column(
-        "first_pos",
-        pa.int64(),
-        "Offset of its first packet among the bytes that its sender sent",
-    ),
+    Column("first_pos", pa.int64(), "Offset of its first packet among the bytes that its sender sent"),
     Column("last_frame", pa.int64(), "The record of its last packet"),
 )
 
@@ -186,11 +178,7 @@ CONNECTIONS_COLUMNS = (
 FINDINGS_COLUMNS = (
     _SOURCE[0],
     Column("frame", pa.int64(), "The record of the capture (a frame in Wireshark) that shows it, from 1"),
-    Column(
-        "pos",
-        pa.int64(),
-        "Offset of the packet among the bytes that its sender sent; null if there is none",
-    ),
+    Column("pos", pa.int64(), "Offset of the packet among the bytes that its sender sent; null if there is none"),
     Column("time", TIME, "When that record was captured; null if unknown"),
     *_SOURCE[1:],
     Column("direction", pa.string(), "Which end is at fault, or sent the packet: client or server"),

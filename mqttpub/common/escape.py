@@ -41,11 +41,6 @@ def remark(text: str) -> str:
     return text if text.isprintable() else text.translate(_REMARKS)
 
 
-def escape_bytes(data: bytes) -> str:
-    """Return bytes as escaped text; bytes that are not UTF-8 become `\\xNN`."""
-    return escape(data.decode("utf-8", "surrogateescape"))
-
-
 def json_text(text: str) -> str | dict[str, str]:
     """Return a string for JSON; one that is not Unicode, as a peer sent other bytes, becomes `{"hex": ...}`."""
     try:

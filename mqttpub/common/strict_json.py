@@ -6,13 +6,22 @@ of range into infinity.
 
 import re
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from json import JSONDecodeError
 
 PORTABLE_DEPTH = 64
 """Levels of nested values that every reader of JSON can be expected to accept."""
 
 _CONSTANT = r'"(?:\\.|[^"\\])*+"|(-?Infinity|NaN)'
 _MESSAGES = {
+    "Expecting value": "no JSON value begins here",
+    "Expecting property name enclosed in double quotes": "the name of a member must be in double quotes",
+    "Expecting ',' delimiter": "a comma or a closing bracket is missing here",
+    "Expecting ':' delimiter": "a colon is missing after the name of a member",
+    "Illegal trailing comma before end of object": "the comma before the closing bracket is one too many",
+    "Illegal trailing comma before end of array": "the comma before the closing bracket is one too many",
     "Unterminated string starting at": "the string that begins here has no end",
     "Invalid control character at": "a string contains a control character",
     "Invalid \\escape": "there is no such escape",
@@ -20,7 +29,7 @@ _MESSAGES = {
     "Extra data": "unexpected data after the value",
     "Unexpected UTF-8 BOM (decode using utf-8-sig)": "the text begins with a byte order mark",
 }
-"""Plainer words for some messages of Python's parser."""
+"""Plainer words for the messages of Python's parser."""
 
 
 class NotJson(ValueError):
@@ -93,7 +102,7 @@ def _loads(text: str, **hooks: Any) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse, **hooks)
     except json.JSONDecodeError as error:
-        raise NotJson(_MESSAGES.get(error.msg, error.msg), text, error.pos) from None
+        raise NotJson(in_plain_words(error), text, error.pos) from None
     except _Constant:
         found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
         raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
@@ -104,6 +113,15 @@ def _loads(text: str, **hooks: Any) -> Any:
     except ValueError:
         # int() refuses more digits than sys.get_int_max_str_digits().
         raise ValueError("a number has too many digits") from None
+
+
+def in_plain_words(error: "JSONDecodeError") -> str:
+    """Return the message of Python's parser in words for people who do not know it."""
+    if not error.doc.strip():
+        return "it is empty, which is not JSON"
+    if error.msg.startswith("Expecting") and not error.doc[error.pos :].strip():
+        return "the text ends before the JSON is complete"
+    return _MESSAGES.get(error.msg, error.msg)
 
 
 def _refuse(word: str) -> Any:

@@ -150,13 +150,13 @@ def _keys(kind: type[Packet], field: Field) -> set[Key]:
 
 
 def _field_laws(kind: type[Packet], field: Field, version: Version) -> Iterator[tuple[StatementRef, set[Key]]]:
-    if not field.spoken(version):
+    if not field.exists_in(version):
         return
     keys = _keys(kind, field)
     if field.shape == "properties":
         yield constraints.NO_PROPERTIES, keys
     nested = getattr(field.item, "layout", ())
-    for each in (field, *(inner for inner in nested if inner.spoken(version))):
+    for each in (field, *(inner for inner in nested if inner.exists_in(version))):
         text = each.type is STRING or each.item is STRING
         if each.shape == "list":
             yield from ((limit.ref, keys) for limit in demands(each.limits, version, text=False))

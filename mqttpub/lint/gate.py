@@ -52,7 +52,7 @@ def check_packet(packet: Packet, version: Version, *, forced: bool = False) -> S
 
 
 def check_expiry(connect: Connect, disconnect: Disconnect, version: Version) -> None:
-    """Raise Forbidden for a DISCONNECT that sets a Session Expiry Interval after a CONNECT without one."""
+    """Raise Forbidden if only DISCONNECT sets a Session Expiry Interval, and CONNECT did not (5.0: 3.14.2.2.2)."""
     asked, last = _expiry_s(connect.properties), _expiry_s(disconnect.properties)
     if last and not asked:
         message = f"Session Expiry Interval is {last} in DISCONNECT, but 0 in CONNECT"

@@ -106,6 +106,11 @@ class TestPoint:
         self.laws = laws
         TEST_POINTS.append(self)
 
+    @property
+    def law(self) -> StatementRef:
+        """The first statement, which a violation cites; most test points have only one."""
+        return self.laws[0]
+
     def ids(self, version: Version) -> list[str]:
         """Return the ids of the statements that a version has for it."""
         return [id for law in self.laws if (id := law.id(version))]

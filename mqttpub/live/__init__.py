@@ -1,12 +1,14 @@
-"""Talking to a broker: paho owns the connection, mqttpub owns the publish flows.
+"""Talking to a broker: paho makes the connection, mqttpub owns the exchanges.
 
-    Session      one connection and its loop; every packet in and out passes it
-    Tap          the socket that paho sees; it records every byte and cuts packets
+    Session      one connection; whoever drives it calls `step`, which waits once and handles what came
+    Tap          the socket that paho sees; it shows every byte to an observer and cuts packets
     Incoming     checks what the broker sends and hands it on: acknowledgements to the sender, messages to the receiver
     Receiver     answers messages from the broker; a MessageStore keeps them before they are acknowledged
+    Guard        the limits of our CONNECT, which the broker has to keep; ServerLimits are those of its CONNACK
     Failure      why a run ended, with its exit status (failures.py draws the tree)
 
-`net/` makes the connection, and Session stands on it. `publish/` sends messages: its Publisher drives a Session.
+`net/` makes the connection, and Session stands on it. `publish/` sends messages: its Publisher drives a Session, and
+its Sender owns the exchanges. `reconnect` says when another attempt makes sense.
 
 Units: names end in `_s` for seconds and `_ns` for nanoseconds; times of packets are seconds since the epoch,
 deadlines are moments of the monotonic clock.

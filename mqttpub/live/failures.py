@@ -8,7 +8,7 @@
      +-- ConnectionRefused      4  CONNECTION_REFUSED: CONNACK with a refusal
      +-- Refused                5  REFUSED: a message or a subscription; or a DISCONNECT with a reason
      +-- Unanswered             6  UNKNOWN: the deadline passed while something was awaited
-     |    +-- Lost              6  the connection broke while something was awaited
+     |    +-- ConnectionLost    6  the connection broke while something was awaited
      +-- PeerFault              7  PEER_FAULT: the broker broke the protocol
      +-- OutboxNotWritten      74  NOT_WRITTEN: such as on a full disk (publish/store)
      +-- Interrupted          129, 130 or 143, by the signal
@@ -96,7 +96,7 @@ class Unanswered(Failure):
     status = Exit.UNKNOWN
 
 
-class Lost(Unanswered):
+class ConnectionLost(Unanswered):
     """The connection broke while something was awaited."""
 
 

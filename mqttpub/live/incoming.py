@@ -1,21 +1,28 @@
-"""What the broker sends, packet by packet: checked, then handed to whoever it is for."""
+"""What the broker sends, packet by packet: read, checked, then handed to whoever it is for."""
 
 from typing import Any, Protocol
 
 from ..codec.connect_version import RETURN_CODES
+from ..codec.fast_decode import Irregular, reader
+from ..lint.packet.fast import is_clean
 from ..spec.declare import Packet
 from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback
-from ..spec.versions import Version
+from ..spec.properties import REASON_STRING, SERVER_REFERENCE, value_of
+from ..spec.reason_codes import Codes
+from ..spec.versions import Direction, Version
 from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
-from .guard import Guard
+from .limits import Guard
 from .net.target import Target
-from .packets import acknowledgement, read, reason_text
 from .receive import Receiver
 from .tap import Tap
 
 OTHER_VERSION = (1, 0x84)
 """Codes that mean that the broker does not support the version."""
 ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
+LEGAL = {
+    cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
+}  # fmt: skip
+"""Reason Codes that are allowed after these first bytes."""
 OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0))
 """Codes of a DISCONNECT by which a server ends a connection without blaming what it was sent last."""
 
@@ -23,8 +30,8 @@ OWN_REASONS = frozenset((0, 0x89, 0x8B, 0x8D, 0x8E, 0x93, 0x98, 0x9C, 0x9D, 0xA0
 class AckHandler(Protocol):
     """The sender's half of the publish flows, as far as a session has to know it."""
 
-    unconfirmed: bool
-    """Whether the last message was one that nothing acknowledges."""
+    output: list[bytes]
+    """The packets that `take_output` will return."""
 
     @property
     def awaited(self) -> str:
@@ -44,10 +51,11 @@ class AckHandler(Protocol):
 class Incoming:
     """Reads the packets of one connection. Acknowledgements go to `sender`, messages to `receiver`.
 
+    `receiver` may be None until a message comes, as a broker may send one to any session that it still has.
     Raises PeerFault where the broker breaks the protocol, ConnectionRefused and Refused where it refuses.
     """
 
-    def __init__(self, target: Target, sender: AckHandler | None, receiver: Receiver) -> None:
+    def __init__(self, target: Target, sender: AckHandler | None, receiver: Receiver | None) -> None:
         self.target = target
         self.sender = sender
         self.receiver = receiver
@@ -67,23 +75,17 @@ class Incoming:
         """Whether no end of the connection leaves the outcome of a message in doubt."""
         return self.sender is None or self.sender.settled
 
-    def read_connack(self, tap: Tap) -> bool:
-        """Read what comes before and with CONNACK; return whether CONNACK is among it."""
-        if self.connack is not None:
-            return False
-        self.read_others(tap)
-        return self.connack is not None
-
-    def check(self, tap: Tap) -> None:
-        """Raise PeerFault where what came cannot be read, or is too large."""
+    def read_others(self, tap: Tap) -> None:
+        """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are no packet."""
+        self._read_others(tap)
         if tap.oversize:
             raise self.guard.oversize(tap.oversize)
         if tap.lost:
-            fault = f"the broker sent bytes that are not an MQTT packet: {tap.lost.message}"
+            where = f"at offset {tap.lost.offset} of the connection"
+            fault = f"the broker sent bytes that are not an MQTT packet, {where}: {tap.lost.message}"
             raise PeerFault(fault, tap.unfinished, MALFORMED)
 
-    def read_others(self, tap: Tap) -> None:
-        """Read the packets that are not part of the publish flows."""
+    def _read_others(self, tap: Tap) -> None:
         others, inbox = tap.others, tap.inbox
         while others:
             if self.connack is None and inbox and inbox[0][1].offset < others[0][1].offset:
@@ -108,10 +110,16 @@ class Incoming:
         return f"DISCONNECT ({reason_text(packet, self.target.version)})"
 
     def read_flows(self, tap: Tap) -> bool:
-        """Hand the packets of the publish flows to the sender and the receiver; return whether a message got on."""
+        """Hand the packets of the publish flows to the sender and the receiver.
+
+        Before them comes CONNACK. Return whether it is among them, or a message got on.
+        """
+        progress = False
+        if self.connack is None:
+            self._read_others(tap)
+            progress = self.connack is not None
         inbox, version, sender = tap.inbox, self.target.version, self.sender
         checks_explanations = not self.guard.wants_explanations
-        progress = False
         while inbox:
             time_s, frame = inbox.popleft()
             data = frame.data
@@ -133,6 +141,7 @@ class Incoming:
         if isinstance(packet, Publish):
             self.guard.topic_alias(packet, data)
         if not self.closing:
+            self.receiver = self.receiver or Receiver(self.target.version)
             self.receiver.receive(packet, data, int(time_s * 1e9))
             self.guard.receive_maximum(self.receiver.unanswered, data)
 
@@ -176,3 +185,71 @@ _OTHERS: dict[type[Packet], Any] = {
     Suback: Incoming._take_suback,
     Disconnect: Incoming._take_disconnect,
 }
+
+
+# reading one packet
+
+
+def acknowledgement(data: bytes, version: Version, time_s: float) -> tuple[int, int, int | None, float, str]:
+    """Return packet type, Packet Identifier, Reason Code, time and Reason String of an acknowledgement.
+
+    Raises PeerFault for one that breaks a rule. `time_s` is returned as it is given.
+    """
+    # Nearly all acknowledgements of bulk publishing have no properties; these are read without decoding
+    # (tests/benchmarks/publish.py).
+    size, legal = len(data), LEGAL.get(data[0])
+    if legal and size < 6 and (packet_id := data[2] << 8 | data[3] if size > 3 else 0):
+        if size == 4:
+            return data[0] >> 4, packet_id, None, time_s, ""
+        if version == Version.V5 and data[4] in legal:
+            return data[0] >> 4, packet_id, data[4], time_s, ""
+    packet: Any = read(data, version)
+    text = value_of(packet.properties, REASON_STRING, "")
+    return data[0] >> 4, packet.packet_id, packet.reason_code, time_s, text
+
+
+def read(data: bytes, version: Version) -> Packet:
+    """Return a packet from the server; raises PeerFault for one that breaks a rule."""
+    try:
+        packet = reader(data[0] >> 4, version)(data, data[0], _header(data), len(data))
+    except (Irregular, IndexError):
+        return _judged(data, version)
+    return packet if is_clean(packet, version, Direction.SERVER) else _judged(data, version)
+
+
+def _header(data: bytes) -> int:
+    """Return the length of the fixed header; raises Irregular where it is longer than necessary."""
+    size = 2
+    while data[size - 1] > 0x7F:
+        size += 1
+    if size > 2 and not data[size - 1]:
+        raise Irregular
+    return size
+
+
+def _judged(data: bytes, version: Version) -> Packet:
+    from ..codec.decode import decode
+    from ..lint.packet.check import lint
+
+    decoded = decode(data, version, direction=Direction.SERVER)
+    for finding in lint(decoded, Direction.SERVER):
+        if finding.severity == "error":
+            cited = f" ({finding.statement})" if finding.statement else ""
+            where = f"{decoded.name} with an error at offset {finding.span.start}"
+            said = f"the broker sent {where}: {finding.message}{cited}"
+            raise PeerFault(said, data, finding.reason or MALFORMED)
+    if decoded.packet is None:
+        raise PeerFault(f"the broker sent a {decoded.name} that cannot be read", data, MALFORMED)
+    return decoded.packet
+
+
+def reason_text(packet: Any, version: Version) -> str:
+    """Return the code of a packet in words, with the Server Reference and the Reason String if it has them."""
+    name = packet.fields["reason_code"].meaning(packet.reason_code or 0, version)
+    if version < Version.V5:
+        return f"{packet.reason_code} {name}"
+    text = f"0x{packet.reason_code or 0:02x} {name}"
+    given = dict(packet.properties or ())
+    if reference := given.get(SERVER_REFERENCE.id):
+        text += f", Server Reference '{reference}'"
+    return f"{text}: {given[REASON_STRING.id]}" if given.get(REASON_STRING.id) else text

@@ -1,7 +1,7 @@
-"""One connection from CONNECT to DISCONNECT, driven by one loop without threads.
+"""One connection from CONNECT to DISCONNECT, driven without threads by whoever calls `step`.
 
-The session owns the loop and every packet in and out. `Incoming` hands acknowledgements
-to the sender and messages to the receiver; what these put out is sent as soon as everything that came was read.
+The session owns the connection: it waits, reads and writes. `Incoming` hands acknowledgements to the sender and
+messages to the receiver, who own the exchanges; what these put out is sent as soon as everything that came was read.
 """
 
 import selectors
@@ -13,18 +13,16 @@ from typing import Self
 from ..codec.encode import encode
 from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
 from ..spec.versions import Version
-from .failures import MALFORMED, Lost, NoConnack, NotConnected, PeerFault, Unanswered
+from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
 from .incoming import AckHandler, Incoming
-from .net.client import Client
-from .net.dial import half_close
+from .limits import packet_name
+from .net.connection import PahoConnection, half_close
 from .net.target import Target
 from .receive import Receiver
 from .tap import Observer, Tap, buffering
 
 LINGER_S = 2.0
 """How long to wait for the broker to close after DISCONNECT."""
-CLOSED = "the broker closed the connection before {}"
-"""Used for a close and for a reset: which of the two is seen is a matter of timing."""
 ALL_SENT = "everything was sent"
 """What is awaited where no packet is."""
 QUIET_S = 0.02
@@ -47,11 +45,13 @@ class Session:
         self.target = target
         self.timeout_s = timeout_s
         self.sender = sender
-        self.receiver = receiver or Receiver(target.version)
-        self._buffering = buffering(observer)
-        self._incoming = Incoming(target, sender, self.receiver)
-        self._client = Client(target, observer, timeout_s, self._incoming.guard.packet_limit)
+        self.unsent = bytearray()
+        """The bytes that wait for the socket."""
+        self._buffering = buffering(observer) if observer else None
+        self._incoming = Incoming(target, sender, receiver)
+        self._client = PahoConnection(target, observer, timeout_s, self._incoming.guard.packet_limit)
         self._tap: Tap
+        self._descriptor: int
         self._selector = selectors.DefaultSelector()
         self._wants = selectors.EVENT_READ
         self._input: int | None = None
@@ -65,7 +65,9 @@ class Session:
             self._buffering.flush()
         try:
             self._tap = self._client.establish()
-            self._selector.register(self._tap.fileno(), selectors.EVENT_READ)
+            self.unsent = self._tap.unsent
+            self._descriptor = self._tap.fileno()
+            self._selector.register(self._descriptor, selectors.EVENT_READ)
         except BaseException as error:
             # The block will not begin, so its end will not clean up.
             if self._client.tap:
@@ -104,7 +106,7 @@ class Session:
             if self.connack:
                 return self.connack
             if self._tap.ended:
-                raise Lost(CLOSED.format("CONNACK"))
+                raise ConnectionLost(self._closed("CONNACK"))
             if self._tap.first:
                 self._check_first_bytes()
 
@@ -143,8 +145,6 @@ class Session:
             self.step("PINGRESP")
             if not self._incoming.pinged:
                 self.check_open("PINGRESP")
-        if self.sender:
-            self.sender.unconfirmed = False
 
     def close(self) -> None:
         """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
@@ -159,15 +159,15 @@ class Session:
         except Unanswered:
             if not self.settled:
                 raise
-        unfinished = self._tap.unfinished
+        unfinished = self._tap.unfinished if self._tap.ended else b""
         # A message for the client may be cut off anywhere after DISCONNECT.
-        if self._tap.ended and unfinished and unfinished[0] >> 4 != Publish.code:
-            raise PeerFault("the broker closed in the middle of a packet", unfinished, MALFORMED)
+        if unfinished and unfinished[0] >> 4 != Publish.code:
+            raise PeerFault(f"the broker closed in the middle of {packet_name(unfinished)}", unfinished, MALFORMED)
 
     def _send_disconnect(self) -> None:
         self.send(encode(self.target.disconnect, self.target.version), ALL_SENT)
         self.restart_clock()
-        while self._tap.unsent:
+        while self.unsent:
             self.step(ALL_SENT)
         half_close(self._tap.sock)
 
@@ -175,7 +175,7 @@ class Session:
         until_s = time.monotonic() + min(LINGER_S, self.timeout_s)
         while not self._tap.ended and time.monotonic() < until_s:
             self._wait(until_s - time.monotonic(), None)
-            self._pump(ALL_SENT)
+            self._transfer(ALL_SENT)
 
     def abort(self) -> None:
         """Close the socket at once."""
@@ -188,7 +188,7 @@ class Session:
             if error.code and self.target.version == Version.V5:
                 self._leave(Disconnect(reason_code=error.code), self._tap.drain)
         elif error is not None and not isinstance(error, Exception):
-            self._leave(self.target.disconnect, self._pump_all)
+            self._leave(self.target.disconnect, lambda: self._transfer(ALL_SENT))
 
     def _leave(self, disconnect: Disconnect, read_rest: Callable[[], object]) -> None:
         from .parting import leave
@@ -196,9 +196,6 @@ class Session:
         if not self._incoming.closing:
             self._incoming.closing = True
             leave(self._tap, encode(disconnect, self.target.version), self.timeout_s, read_rest)
-
-    def _pump_all(self) -> None:
-        self._pump(ALL_SENT)
 
     # what is known of it
 
@@ -210,24 +207,22 @@ class Session:
     @property
     def awaited(self) -> str:
         """What the broker owes, in words; empty where nothing is awaited."""
-        return (self.sender.awaited if self.sender else "") or (ALL_SENT if self._tap.unsent else "")
+        return (self.sender.awaited if self.sender else "") or (ALL_SENT if self.unsent else "")
 
     @property
     def settled(self) -> bool:
         """Whether no end of the connection leaves the outcome of a message in doubt."""
         return self._incoming.settled
 
-    @property
-    def unsent_bytes(self) -> int:
-        """Number of bytes that wait for the socket."""
-        return self._tap.unsent
-
     def check_open(self, awaited: str = "") -> None:
-        """Raise Lost when the broker has closed its side, Refused when it gave a reason."""
+        """Raise ConnectionLost when the broker has closed its side, Refused when it gave a reason."""
         if self._incoming.farewell:
             raise self._incoming.farewell
         if self._tap.ended:
-            raise Lost(CLOSED.format(awaited or self.awaited or ALL_SENT))
+            raise ConnectionLost(self._closed(awaited))
+
+    def _closed(self, awaited: str) -> str:
+        return f"the broker closed the connection before {awaited or self.awaited or ALL_SENT}"
 
     # the loop
 
@@ -244,17 +239,19 @@ class Session:
             missing = "not everything was sent" if awaited == ALL_SENT else f"no {awaited}"
             raise Unanswered(f"{missing} within {self.timeout_s:g} s")
         ready = self._wait(min(left_s, most_s, HOUSEKEEPING_S), also)
-        if self._tap.fileno() in ready:
-            self._flush(awaited or ALL_SENT)
-            self._pump(awaited or ALL_SENT)
+        if self._descriptor in ready:
+            self._transfer(awaited)
         self._keep_alive()
+        if not awaited:
+            # The timeout of what is sent next does not begin before it is sent.
+            self.restart_clock()
         return also in ready
 
     def restart_clock(self) -> None:
         """Count the timeout from now: something new is awaited."""
         self._progress_s = time.monotonic()
 
-    def send(self, data: bytes, awaited: str) -> None:
+    def send(self, data: bytes, awaited: str = "") -> None:
         """Send whole packets, as soon as the socket takes them; `awaited` is what a loss is reported to prevent."""
         try:
             self._tap.write(data)
@@ -265,22 +262,23 @@ class Session:
         """Send what the sender and the receiver put out; nothing may follow the DISCONNECT (5.0: 3.14.4)."""
         if self._incoming.closing or self._mute or self._tap.ended:
             return
-        data = self.receiver.take_output()
-        if self.sender:
-            data += self.sender.take_output()
+        receiver, sender = self._incoming.receiver, self.sender
+        data = receiver.take_output() if receiver else b""
+        if sender and sender.output:
+            data += sender.take_output()
         if data:
-            self.send(data, self.awaited or ALL_SENT)
+            self.send(data)
 
     def _wait(self, seconds: float, also: int | None) -> set[int | None]:
-        wants = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._tap.unsent else 0)
+        wants = selectors.EVENT_READ | (selectors.EVENT_WRITE if self.unsent else 0)
         if wants != self._wants:
-            self._selector.modify(self._tap.fileno(), wants)
+            self._selector.modify(self._descriptor, wants)
             self._wants = wants
         if also != self._input:
             self._listen(also)
         more = self._tap.has_more
         ready: set[int | None] = {key.fd for key, _ in self._select(0 if more else max(seconds, 0))}
-        return ready | {self._tap.fileno()} if more else ready
+        return ready | {self._descriptor} if more else ready
 
     def _select(self, seconds: float) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait for the first event; an observer shows what it has gathered when the connection falls quiet."""
@@ -309,50 +307,41 @@ class Session:
         self._kept_s = now_s
         self._client.loop_misc()
         if self._tap.released:
-            raise Lost("the broker did not answer PINGREQ")
+            raise ConnectionLost("the broker did not answer PINGREQ")
 
-    def _flush(self, awaited: str) -> None:
-        before = self._tap.unsent
-        if not before:
-            return
+    def _transfer(self, awaited: str) -> None:
+        """Write what waits, as far as the socket takes it, and read what has come."""
+        tap, unsent = self._tap, len(self.unsent)
         try:
-            self._tap.flush()
+            if unsent:
+                tap.flush()
+            came = tap.pump()
         except OSError as error:
             self._lose(error, awaited)
             return
-        if self._tap.unsent < before:
+        if len(self.unsent) < unsent:
             self.restart_clock()
-
-    def _pump(self, awaited: str) -> None:
-        try:
-            self._tap.pump()
-        except OSError as error:
-            self._lose(error, awaited)
-            return
-        self._read()
+        if came:
+            self._read()
 
     def _lose(self, error: OSError, awaited: str) -> None:
-        """Handle the loss of the connection; raises Lost unless what came before it has settled everything."""
+        """Handle the loss of the connection; raises ConnectionLost unless everything is settled by what came before."""
         self._mute = True
         with suppress(OSError):
             # The loss is known; what came before it can still be read.
             self._tap.pump()
         self._read()
         if not self.settled:
-            raise Lost(CLOSED.format(awaited)) from error
+            # The same for a close and a reset: which of the two is seen is a matter of timing.
+            raise ConnectionLost(self._closed(awaited)) from error
         self._tap.give_up()
-
-    # what came
 
     def _read(self) -> None:
         incoming, tap = self._incoming, self._tap
-        progress = incoming.read_connack(tap)
-        progress |= incoming.read_flows(tap)
-        if progress:
+        if incoming.read_flows(tap):
             # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
         self.send_output()
         incoming.read_others(tap)
-        while tap.pending() and not tap.released:
+        while tap.for_paho and not tap.released:
             self._client.loop_read()
-        incoming.check(tap)

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
-from ..codec.stream import MAX_PACKET, Connection, Frame, LostSync
+from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
 from ..spec.versions import Direction, Version
 from .shield import SHIELD
 
@@ -58,6 +58,10 @@ class Tap:
         """Packets of the publish flows, with their time of arrival."""
         self.others: deque[tuple[float, Frame]] = deque()
         """All other packets, with their time of arrival; paho gets their bytes too."""
+        self.for_paho = bytearray()
+        """The bytes of these, as far as paho has not taken them."""
+        self.unsent = bytearray()
+        """The bytes that wait for the socket."""
         self.lost: LostSync | None = None
         """Set when the incoming bytes could not be cut into packets."""
         self.oversize = b""
@@ -75,9 +79,7 @@ class Tap:
         self._connect = connect
         self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
-        self._cut = Connection(version)
-        self._for_paho = bytearray()
-        self._out = bytearray()
+        self._cut = ConnectionStreams(version)
 
     # what paho uses
 
@@ -89,10 +91,6 @@ class Tap:
         """Set the mode of the socket below."""
         self.sock.setblocking(flag)
 
-    def pending(self) -> int:
-        """Return how many bytes can be read without waiting."""
-        return len(self._for_paho)
-
     def send(self, data: bytes) -> int:
         """Send bytes for paho; in place of the first, its CONNECT, that of the target is sent."""
         ours, self._connect = self._connect, None
@@ -101,10 +99,10 @@ class Tap:
 
     def recv(self, count: int) -> bytes:
         """Return the next bytes of the packets that are left for paho."""
-        if not self._for_paho:
+        if not self.for_paho:
             raise BlockingIOError
-        data = bytes(self._for_paho[:count])
-        del self._for_paho[:count]
+        data = bytes(self.for_paho[:count])
+        del self.for_paho[:count]
         return data
 
     def close(self) -> None:
@@ -122,7 +120,7 @@ class Tap:
         """Send whole packets, as soon as the socket takes them."""
         if self.observer:
             self._show(self.observer, data)
-        self._out += data
+        self.unsent += data
         self.flush()
 
     def _show(self, observer: Observer, data: bytes) -> None:
@@ -136,25 +134,20 @@ class Tap:
 
     def flush(self) -> None:
         """Send as much of the buffer as the socket takes."""
-        while self._out:
+        while self.unsent:
             with SHIELD:
                 try:
-                    sent = self.sock.send(self._out)
+                    sent = self.sock.send(self.unsent)
                 except OSError as error:
                     if not again(error):
                         raise
                     return
-                del self._out[:sent]
+                del self.unsent[:sent]
 
     def give_up(self) -> None:
         """Treat the connection as lost: nothing more is sent or read."""
         self.ended = True
-        self._out.clear()
-
-    @property
-    def unsent(self) -> int:
-        """Bytes that wait for the socket."""
-        return len(self._out)
+        self.unsent.clear()
 
     def pump(self) -> bool:
         """Read what the socket has; return whether anything came."""
@@ -172,7 +165,9 @@ class Tap:
             came = True
             if self._acknowledge:
                 self._acknowledge()
-            self.ended = not data
+            if not data:
+                self.ended = True
+                break
             self.first += data[: MOST_FIRST - len(self.first)]
             self._take(data)
         else:
@@ -211,7 +206,7 @@ class Tap:
             self.inbox.append((now, frame))
         else:
             self.others.append((now, frame))
-            self._for_paho += frame.data
+            self.for_paho += frame.data
 
     @property
     def unfinished(self) -> bytes:

@@ -70,16 +70,16 @@ class Avro:
         raise real[0] if len(real) == 1 else Misfit(path, f"must be one of {', '.join(names)}")
 
     def _array(self, value: Any, schema: Any, path: str) -> list[Any]:
-        _expect(value, list, path, "an array")
+        expect(value, list, path, "an array")
         return [self._shaped(each, schema["items"], f"{path}[{at}]") for at, each in enumerate(value)]
 
     def _map(self, value: Any, schema: Any, path: str) -> dict[str, Any]:
-        _expect(value, dict, path, "an object")
+        expect(value, dict, path, "an object")
         shaped = {key: self._shaped(each, schema["values"], f"{path}.{key}") for key, each in value.items()}
         return {_string(key, schema, path): each for key, each in shaped.items()}
 
     def _record(self, value: Any, schema: Any, path: str) -> dict[str, Any]:
-        _expect(value, dict, path, "an object")
+        expect(value, dict, path, "an object")
         fields = {field["name"]: field for field in schema["fields"]}
         for key in value:
             if key not in fields:
@@ -127,11 +127,11 @@ def _json_file(path: str) -> Any:
 
 
 def _null(value: Any, schema: Any, path: str) -> None:
-    _expect(value, type(None), path, "null")
+    expect(value, type(None), path, "null")
 
 
 def _boolean(value: Any, schema: Any, path: str) -> bool:
-    _expect(value, bool, path, "true or false")
+    expect(value, bool, path, "true or false")
     return bool(value)
 
 
@@ -155,16 +155,16 @@ def _double(value: Any, schema: Any, path: str) -> float:
 
 
 def _string(value: Any, schema: Any, path: str) -> str:
-    _expect(value, str, path, "a string")
+    expect(value, str, path, "a string")
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise Misfit(path, "a lone surrogate cannot be written as UTF-8") from None
+        raise Misfit(path, "a lone surrogate cannot be encoded as UTF-8") from None
     return str(value)
 
 
 def _bytes(value: Any, schema: Any, path: str) -> bytes:
-    _expect(value, str, path, "a string")
+    expect(value, str, path, "a string")
     try:
         data = bytes(value.encode("latin-1"))
     except UnicodeEncodeError as error:
@@ -181,7 +181,8 @@ def _enum(value: Any, schema: Any, path: str) -> str:
     return str(value)
 
 
-def _expect(value: Any, kind: type, path: str, words: str) -> None:
+def expect(value: Any, kind: type, path: str, words: str) -> None:
+    """Raise Misfit unless a JSON value is of a type; `words` name it."""
     if not isinstance(value, kind):
         raise Misfit(path, f"must be {words}")
 

@@ -88,7 +88,7 @@ def _packed(format: str, function: str, data: bytes) -> bytes:
 
 
 _MESSAGES: dict[type[Exception], str] = {
-    UnicodeEncodeError: "a lone surrogate cannot be written as UTF-8",
+    UnicodeEncodeError: "a lone surrogate cannot be encoded as UTF-8",
     OverflowError: "the number does not fit 64 bits",
     ValueError: "",
 }

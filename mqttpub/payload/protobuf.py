@@ -9,6 +9,7 @@ from typing import Any
 
 from ..common.strict_json import parse_json
 from ..common.words import counted
+from .avro import Misfit, expect
 from .library import library
 
 _STEP = re.compile(r"Failed to parse (\w+) field: ")
@@ -137,7 +138,7 @@ def _check(descriptor: Any, value: Any, path: str) -> None:
     """Raise ValueError for a value that is not an object with the fields of a message."""
     if descriptor.full_name.startswith(_OWN_JSON):
         return
-    _expect(value, dict, path, "an object")
+    expect(value, dict, path, "an object")
     fields = {name: field for field in descriptor.fields for name in (field.name, field.json_name)}
     for key, given in value.items():
         if key in fields:
@@ -151,11 +152,11 @@ def _check_field(field: Any, given: Any, path: str) -> None:
     if given is None:
         return
     if field.message_type and field.message_type.GetOptions().map_entry:
-        _expect(given, dict, path, "an object")
+        expect(given, dict, path, "an object")
         for key, each in given.items():
             _check_value(field.message_type.fields_by_name["value"], each, f"{path}.{key}")
     elif field.is_repeated:
-        _expect(given, list, path, "an array")
+        expect(given, list, path, "an array")
         for at, each in enumerate(given):
             _check_value(field, each, f"{path}[{at}]")
     else:
@@ -168,10 +169,10 @@ def _check_value(field: Any, value: Any, path: str) -> None:
         return
     kinds, words = _KINDS[field.cpp_type]
     if not isinstance(value, kinds) or isinstance(value, bool) != (kinds is bool):
-        raise ValueError(f"{path}: must be {words}")
+        raise Misfit(path, f"must be {words}")
     low, high = _RANGES.get(field.cpp_type, (value, value))
     if isinstance(value, int) and not low <= value <= high:
-        raise ValueError(f"{path}: {value} is not in the range {low} to {high}")
+        raise Misfit(path, f"{value} is not in the range {low} to {high}")
     if field.type == _TYPE_BYTES:
         _check_base64(value, path)
 
@@ -182,12 +183,7 @@ def _check_base64(text: str, path: str) -> None:
     try:
         PREFIXES["base64"](text)
     except ValueError:
-        raise ValueError(f"{path}: '{text}' is not base64") from None
-
-
-def _expect(value: Any, kind: type, path: str, words: str) -> None:
-    if not isinstance(value, kind):
-        raise ValueError(f"{path}: must be {words}")
+        raise Misfit(path, f"'{text}' is not base64") from None
 
 
 _RANGES = {1: (-1 << 31, (1 << 31) - 1), 2: (-1 << 63, (1 << 63) - 1), 3: (0, (1 << 32) - 1), 4: (0, (1 << 64) - 1)}

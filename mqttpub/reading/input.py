@@ -2,11 +2,13 @@
 
 import io
 import os
+import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 LOOK = 65536
 """Bytes at the start of a file that are enough to recognize what it is."""
+_NAME = re.compile(r"(?=.*[^0-9A-Fa-f])[\w./~-]+")
+"""A word that may be meant as the name of a file: mistyped hex is not."""
 ENOUGH = 12
 """Bytes that tell a capture from a text."""
 SUFFIXES = frozenset((".bin", ".hex", ".json", ".jsonl", ".log", ".txt"))
@@ -199,11 +203,7 @@ class AllEvents:
                         event = event._replace(ends=event.ends._replace(number=event.ends.number + base))
                     last = max(last, event.ends.number)
                     yield event
-            except BadCapture as error:
-                self.faults.append(f"{each.name}: offset {error.offset}: {error.message}")
-            except BadText as error:
-                self.faults.append(f"{each.name}: line {error.line}, column {error.column}: {error.message}")
-            except NoKeys as error:
+            except (BadCapture, BadText, NoKeys) as error:
                 self.faults.append(f"{each.name}: {error}")
             self.remarks += (f"{each.name}: {remark}" for remark in each.remarks())
             base = last
@@ -283,8 +283,21 @@ def _argument(words: Sequence[str], value: Callable[[str], bytes], form: str, lo
             raise
         except ValueError as error:
             raise UserError(str(error)) from None
-    text = " ".join(words)
-    return read_text(text, log) if form == "auto" else read_bytes(text.encode("utf-8", "surrogateescape"), form)
+    if form == "auto":
+        return _bytes_or_file(words, log)
+    return read_bytes(" ".join(words).encode("utf-8", "surrogateescape"), form)
+
+
+def _bytes_or_file(words: Sequence[str], log: Log) -> Iterator[TextPiece]:
+    """Yield the bytes that words hold; the error for a word that may have been meant as a file says so."""
+    try:
+        yield from read_text(" ".join(words), log)
+    except BadText as error:
+        ends = accumulate(len(word) + 1 for word in words)
+        word = next(word for word, end in zip(words, ends, strict=True) if error.column <= end)
+        if error.line > 1 or not _NAME.fullmatch(word):
+            raise
+        raise BadText(f"{error.message}, and there is no file '{word}'", error.line, error.column) from None
 
 
 def _bytes_of(path: str) -> Iterator[TextPiece]:

@@ -7,8 +7,9 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
-from ..capture.protocol.evidence import Guess, only_sender
+from ..capture.protocol.evidence import Guess
 from ..codec.connect_version import connect_layout
+from ..spec.declare import only_sender
 from ..spec.versions import Version
 from ..traffic.events import Event, GapSeen, PacketSeen
 

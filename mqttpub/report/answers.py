@@ -35,7 +35,7 @@ class Bins(NamedTuple):
         return range(self.first, self.first + self.length)
 
 
-class Span(NamedTuple):
+class PacketTotals(NamedTuple):
     """Totals of all packets, and their period."""
 
     packets: int
@@ -110,11 +110,11 @@ class Summary(NamedTuple):
     made: Made = Made()
 
     @property
-    def span(self) -> Span:
+    def span(self) -> PacketTotals:
         """The totals over all kinds of packets."""
         times = [row[name] for row in self.kinds for name in ("first", "last") if row[name] is not None]
         sums = (sum(row[name] for row in self.kinds) for name in ("packets", "bytes", "unreadable", "untimed"))
-        return Span(*sums, *((min(times), max(times)) if times else (None, None)))
+        return PacketTotals(*sums, *((min(times), max(times)) if times else (None, None)))
 
 
 class Details(NamedTuple):

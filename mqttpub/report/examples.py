@@ -27,7 +27,7 @@ def decoding(example: Example, statement: str, sources: Sequence[str] = ()) -> s
     if example.packet is None:
         chosen = f" --select {quoted(statement)}" if statement else ""
         return f"mqttpub lint {quoted(named(example.capture))}{chosen}"
-    terms = quoted(" ".join(_terms(example)))
+    terms = quoted(" ".join(filter_terms(example)))
     return f"mqttpub decode -f {quoted(named(example.capture))} --absolute-time --filter {terms}"
 
 
@@ -37,7 +37,8 @@ def by_connection(example: Example, sources: Sequence[str]) -> bool:
     return example.packet is None and bool(example.client) and len({*places}) > 1 and {*places} <= {*sources}
 
 
-def _terms(example: Example) -> Iterator[str]:
+def filter_terms(example: Example) -> Iterator[str]:
+    """Yield the terms of a `--filter` that shows the packet of an example and no other of its record."""
     packet = example.packet or {}
     # A record can complete several packets, which the other terms distinguish.
     yield f"record={example.frame}"

@@ -10,7 +10,7 @@ from ..spec.properties import PROPERTIES
 from ..traffic.statistics import PERCENTILES
 from ..traffic.volume import ALIAS_SIZE
 from ..wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE
-from .answers import ALL, OUTCOMES, Bins, Details, Example, Made, Row, Span, StatementFindings, Summary
+from .answers import ALL, OUTCOMES, Bins, Details, Example, Made, PacketTotals, Row, StatementFindings, Summary
 from .tables import frames, has
 
 Answer = TypeVar("Answer")
@@ -63,7 +63,7 @@ def summary(spark: Any, folder: Path) -> Summary:
     data = frames(spark, folder)
     judged = has(folder, "findings") or _judged(folder)
     return _together(
-        Summary, lambda: _connections(spark, data), lambda: _kinds(spark, data), lambda: _exchanges(spark, data),
+        Summary, lambda: _connections(spark, data), lambda: _kinds(spark, data), lambda: exchange_rows(spark, data),
         lambda: _clients(spark, data), lambda: _topics(spark, data),
         lambda: _faults(spark, data) if judged else None, lambda: _made(folder),
     )  # fmt: skip
@@ -71,7 +71,7 @@ def summary(spark: Any, folder: Path) -> Summary:
 
 def details(spark: Any, folder: Path, known: Summary) -> Details:
     """Return the answers that only the page shows."""
-    data, bins, links = frames(spark, folder), _bins(known.span, MOST_BINS), _bins(known.span, MOST_CELLS)
+    data, bins, links = frames(spark, folder), bins_of(known.span, MOST_BINS), bins_of(known.span, MOST_CELLS)
     worst = [row["who"] for row in known.clients if row["top"] == "dups"][:WORST]
     return _together(
         Details, lambda: bins, lambda: _traffic(spark, data, bins), lambda: _latencies(spark, data, bins),
@@ -110,7 +110,7 @@ def _rows(spark: Any, query: str, data: dict[str, Any], **given: Any) -> list[Ro
 # time
 
 
-def _bins(span: Span, most: int) -> Bins | None:
+def bins_of(span: PacketTotals, most: int) -> Bins | None:
     """Return the narrowest bins of a width in WIDTHS that cover a span with at most `most` of them."""
     if span.first is None or span.last is None:
         return None
@@ -220,7 +220,8 @@ _ENDED = f"(SELECT *, {_ANSWERED}, {_CONTINUED} FROM {{exchanges}})"
 """SQL for exchanges with the columns `answered` and `continued`: a later row describes the same message."""
 
 
-def _exchanges(spark: Any, data: dict[str, Any]) -> list[Row]:
+def exchange_rows(spark: Any, data: dict[str, Any]) -> list[Row]:
+    """Return for each kind of exchange and sender how often each outcome occurred, and percentiles of latency."""
     outcomes = ", ".join(f"count_if(outcome = '{each}' AND NOT continued) AS {each}" for each in OUTCOMES)
     query = f"""
         SELECT kind, sender, {outcomes}, count_if(continued) AS continued, sum(dups) AS dups, {LATENCY} FROM {_ENDED}

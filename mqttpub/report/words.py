@@ -2,10 +2,9 @@
 
 from ..common.escape import escape
 from ..common.times import duration, iso
-from ..spec.declare import PACKETS
+from ..spec.packets import PACKETS_BY_NAME
 from ..spec.versions import Version
 
-_PACKETS = {packet.name: packet for packet in PACKETS.values()}
 LONGEST = 120
 """Characters of a name in a plot; tables show all of it."""
 _MINUTE_US = 60_000_000
@@ -64,7 +63,7 @@ def cut(text: str, length: int, head: int | None = None) -> str:
 
 def reason(type: str, code: int, version: str) -> str:
     """Return a Reason Code in hexadecimal, with its name in the packet of that version."""
-    packet = _PACKETS.get(type)
+    packet = PACKETS_BY_NAME.get(type)
     field = (packet.fields.get("reason_code") or packet.fields.get("reason_codes")) if packet else None
     name = field.meaning(code, Version.named(version)) if field else ""
     return f"0x{code:02x} {'unknown' if not name or name.startswith('reason 0x') else name}"

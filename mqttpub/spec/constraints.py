@@ -53,9 +53,13 @@ class OneOf(Constraint):
     def violation(self, value: Any) -> str:
         if value in self.allowed:
             return ""
+        return f"is {_shown(value)}, but must be {self.listed}"
+
+    @property
+    def listed(self) -> str:
+        """The values in words: `0, 1 or 2`."""
         shown = [f"{item:d}" if isinstance(item, int) else repr(item) for item in self.allowed]
-        listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
-        return f"is {_shown(value)}, but must be {listed}"
+        return " or ".join([", ".join(shown[:-1]), shown[-1]] if shown[1:] else shown)
 
 
 class InTable(Constraint):

@@ -5,10 +5,10 @@ the declaration of a packet; a field that is declared once exists in all of them
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, TypedDict, TypeVar, Unpack, dataclass_transform
 
 from ..wire.types import WireType
-from .constraints import Constraint
+from .constraints import Constraint, OneOf
 from .reason_codes import Codes
 from .versions import Direction, Version
 
@@ -20,27 +20,8 @@ class Field:
     """One declared field of a packet: its place, when it is present, and what it may hold."""
 
     __slots__ = (
-        "default",
-        "derived",
-        "doc",
-        "each",
-        "fixed",
-        "item",
-        "key",
-        "kind",
-        "label",
-        "limits",
-        "mask",
-        "name_before_5",
-        "names",
-        "octet",
-        "shape",
-        "since",
-        "tail",
-        "type",
-        "unit",
-        "until",
-        "when",
+        "default", "derived", "doc", "each", "fixed", "item", "key", "kind", "label", "limits", "mask", "name_before_5",
+        "names", "octet", "shape", "since", "tail", "type", "unit", "until", "when",
     )  # fmt: skip
 
     def __init__(
@@ -99,11 +80,17 @@ class Field:
         """Whether the field is a single bit, so that its value is a bool."""
         return self.mask != 0 and self.mask & (self.mask - 1) == 0
 
+    @property
+    def legal_bits(self) -> str:
+        """The values of bits that the specification allows, in words: `0, 1 or 2`, `0 to 15`."""
+        few = next((limit for limit in self.limits if isinstance(limit, OneOf)), None)
+        return few.listed if few else f"0 to {self.mask >> self.shift}"
+
     def label_in(self, version: Version) -> str:
         """Return the name of the field in `version`."""
         return self.name_before_5 if self.name_before_5 and version < Version.V5 else self.label
 
-    def spoken(self, version: Version) -> bool:
+    def exists_in(self, version: Version) -> bool:
         """Whether `version` has this field."""
         return self.since <= version <= self.until
 
@@ -121,54 +108,57 @@ class Field:
         return ""
 
 
+class _Common(TypedDict, total=False):
+    """What bits, values and lists declare alike; `Field` describes each."""
+
+    doc: str
+    label: str
+    name_before_5: str
+    since: Version
+    limits: tuple[Constraint, ...]
+
+
 def bits(
-    mask: int, *, octet: str = "", default: Any = MISSING, doc: str = "", label: str = "",
-    kind: str = "flag", names: Mapping[Any, str] | None = None, derived: str | None = None,
-    since: Version = Version.V31, until: Version = Version.V5, limits: tuple[Constraint, ...] = (),
-    name_before_5: str = "",
+    mask: int, *, octet: str = "", default: Any = MISSING, names: Mapping[Any, str] | None = None,
+    derived: str | None = None, until: Version = Version.V5, **common: Unpack[_Common],
 ) -> Any:  # fmt: skip
     """Declare bits of the first byte, or of the byte named `octet`."""
     return Field(
-        "bits", mask=mask, octet=octet, default=default, doc=doc, label=label, kind=kind, names=names, derived=derived,
-        since=since, until=until, limits=limits, name_before_5=name_before_5,
+        "bits", kind="flag", mask=mask, octet=octet, default=default, names=names, derived=derived, until=until,
+        **common,
     )  # fmt: skip
 
 
 def wire(
-    type: WireType, *, default: Any = MISSING, doc: str = "", label: str = "", kind: str = "",
-    names: Codes | Mapping[Any, str] | None = None, unit: str = "", when: str | None = None,
-    tail: tuple[Version, ...] = (), since: Version = Version.V31, limits: tuple[Constraint, ...] = (),
-    name_before_5: str = "", fixed: Mapping[Version, Any] | None = None,
+    type: WireType, *, default: Any = MISSING, kind: str = "", names: Codes | Mapping[Any, str] | None = None,
+    unit: str = "", when: str | None = None, tail: tuple[Version, ...] = (),
+    fixed: Mapping[Version, Any] | None = None, **common: Unpack[_Common],
 ) -> Any:  # fmt: skip
     """Declare a value of one data type."""
     return Field(
-        "value", type=type, default=default, doc=doc, label=label, kind=kind, names=names, unit=unit, when=when,
-        tail=tail, since=since, limits=limits, name_before_5=name_before_5, fixed=fixed,
+        "value", type=type, default=default, kind=kind, names=names, unit=unit, when=when, tail=tail, fixed=fixed,
+        **common,
     )  # fmt: skip
 
 
-def group(item: "type[Group]", *, when: str, default: Any = None, doc: str = "", label: str = "") -> Any:
+def group(item: "type[Group]", *, when: str, default: Any = None, doc: str = "") -> Any:
     """Declare fields that are present together or not at all."""
-    return Field("group", item=item, when=when, default=default, doc=doc, label=label)
+    return Field("group", item=item, when=when, default=default, doc=doc)
 
 
 def repeat(
-    item: "WireType | type[Group]", *, default: Any = MISSING, doc: str = "", label: str = "",
-    kind: str = "", names: Codes | None = None, since: Version = Version.V31,
-    limits: tuple[Constraint, ...] = (), each: tuple[Constraint, ...] = (), name_before_5: str = "",
+    item: "WireType | type[Group]", *, default: Any = MISSING, kind: str = "", names: Codes | None = None,
+    each: tuple[Constraint, ...] = (), **common: Unpack[_Common],
 ) -> Any:  # fmt: skip
     """Declare a list that fills the rest of the packet."""
-    return Field(
-        "list", item=item, default=default, doc=doc, label=label, kind=kind, names=names, since=since, limits=limits,
-        each=each, name_before_5=name_before_5,
-    )  # fmt: skip
+    return Field("list", item=item, default=default, kind=kind, names=names, each=each, **common)
 
 
-def properties(*, default: Any = MISSING, tail: bool = False, doc: str = "") -> Any:
+def properties(*, default: Any = MISSING, tail: bool = False) -> Any:
     """Declare the Property Length and the properties after it (5.0: 2.2.2)."""
     return Field(
         "properties", default=None if tail else () if default is MISSING else default,
-        tail=(Version.V5,) if tail else (), since=Version.V5, doc=doc, label="Properties",
+        tail=(Version.V5,) if tail else (), since=Version.V5, label="Properties",
     )  # fmt: skip
 
 
@@ -184,7 +174,7 @@ Properties = tuple[Property, ...]
 
 
 class Group:
-    """Values of declared fields, as attributes; raises TypeError for a missing or an unknown field."""
+    """Values of declared fields, as attributes; the constructor raises TypeError for a missing or an unknown field."""
 
     layout: ClassVar[tuple[Field, ...]] = ()
     fields: ClassVar[dict[str, Field]] = {}
@@ -229,17 +219,31 @@ class Packet(Group):
     senders_before_5: ClassVar[frozenset[Direction]]
     """Which ends may send it in 3.1 and 3.1.1."""
 
+    @classmethod
+    def senders_in(cls, version: Version) -> frozenset[Direction]:
+        """Return which ends may send it in a version."""
+        return cls.senders if version == Version.V5 else cls.senders_before_5
+
     def may_send(self, direction: Direction, version: Version) -> bool:
-        """Whether an end may send this packet in a version."""
-        return direction in (self.senders if version == Version.V5 else self.senders_before_5)
+        """Whether an end may send this packet in a version (5.0: 2.1.2; 3.1.1: 2.2.1)."""
+        return direction in self.senders_in(version)
 
 
 PACKETS: dict[int, type[Packet]] = {}
 """Every control packet by its type code."""
 
+
+def only_sender(code: int, version: Version | None = None) -> Direction | None:
+    """Return the only end that may send a packet type in a version, or in all versions for None; None for both ends."""
+    cls = PACKETS.get(code)
+    if cls is None:
+        return None
+    ends = cls.senders_in(version) if version else cls.senders | cls.senders_before_5
+    return next(iter(ends)) if len(ends) == 1 else None
+
+
 G = TypeVar("G", bound=Group)
 P = TypeVar("P", bound=Packet)
-SPECIFIERS = (bits, wire, group, repeat, properties)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(bits, wire, group, repeat, properties))
@@ -259,7 +263,7 @@ def declare(cls: type[G]) -> type[G]:
 def _plan(layout: Iterable[Field], version: Version) -> tuple[tuple[Field, ...], ...]:
     steps: list[list[Field]] = []
     for field in layout:
-        if not field.spoken(version):
+        if not field.exists_in(version):
             continue
         joined = steps and field.mask and steps[-1][0].mask and steps[-1][0].octet == field.octet
         steps[-1].append(field) if joined else steps.append([field])

@@ -19,14 +19,13 @@ from .constraints import (
 )
 from .declare import PACKETS, Group, Packet, Properties, bits, control_packet, declare, group, properties, repeat, wire
 from .reason_codes import Codes
-from .versions import Version
+from .versions import V5, V31, V311, Version
 
 __all__ = [
-    "PACKETS", "Auth", "Connack", "Connect", "Disconnect", "Packet", "Pingreq", "Pingresp", "Puback", "Pubcomp",
-    "Publish", "Pubrec", "Pubrel", "Suback", "Subscribe", "Subscription", "Unsuback", "Unsubscribe", "Will", "declared",
+    "PACKETS", "PACKETS_BY_NAME", "Auth", "Connack", "Connect", "Disconnect", "Packet", "Pingreq", "Pingresp",
+    "Puback", "Pubcomp", "Publish", "Pubrec", "Pubrel", "Suback", "Subscribe", "Subscription", "Unsuback",
+    "Unsubscribe", "Will", "declared",
 ]  # fmt: skip
-
-V31, V311, V5 = Version.V31, Version.V311, Version.V5
 
 QOS_NAMES = {0: "at most once", 1: "at least once", 2: "exactly once", 3: "reserved"}
 RETAIN_HANDLING_NAMES = {
@@ -385,6 +384,10 @@ class Auth(Packet):
     flags: int = _reserved(StatementRef("3.15.1-1"))
     reason_code: int | None = _reason("AUTH", StatementRef("3.15.2-1"))
     properties: Properties | None = properties(default=None, tail=True)
+
+
+PACKETS_BY_NAME = {packet.name: packet for packet in PACKETS.values()}
+"""Every control packet by its name in the specification, such as PUBLISH."""
 
 
 def declared(code: int, version: Version) -> type[Packet] | None:

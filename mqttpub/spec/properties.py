@@ -177,7 +177,7 @@ BY_KEY: dict[str, PropertyRow] = {row.key: row for row in _ROWS}
 
 
 def of_packet(packet: str) -> tuple[PropertyRow, ...]:
-    """Return the properties that a packet, or the WILL, may carry."""
+    """Return the properties that a packet, by its name, or the WILL may carry (5.0: 2.2.2.2)."""
     return tuple(row for row in _ROWS if packet in row.packets)
 
 

@@ -163,7 +163,7 @@ class Codes:
         return row.name if row else f"reason 0x{code:02x}"
 
     def legal(self, code: int, version: Version) -> bool:
-        """Whether this packet may carry the code in `version`."""
+        """Whether this packet may carry the code in `version` (5.0: 2.4; 3.1.1: 3.2.2.3, 3.9.3)."""
         return code in self.rows[version]
 
 

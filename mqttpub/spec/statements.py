@@ -14,10 +14,10 @@ CLASSES = {
     "A": "one packet shows it",
     "A~": "one packet hints at it",
     "B": "one connection shows it",
-    "B*": "one connection shows it when provoked",
-    "BL": "shown by subscribing to what one publishes",
-    "C2": "needs a second connection",
-    "C": "cannot be seen from outside",
+    "B*": "one connection shows it, once the other end provokes it",
+    "BL": "a client that subscribes to what it publishes shows it",
+    "C2": "only a second connection shows it",
+    "C": "no connection shows it",
 }
 """Classes of statements: what it takes to see a violation."""
 PARTIES = {"c": "the client", "s": "the server", "cs": "both ends"}
@@ -72,7 +72,10 @@ def statement(id: str) -> Statement:
 
 
 def statements(version: str | None = None) -> tuple[Statement, ...]:
-    """Return the statements of one or all versions, newest first, in the order of the text."""
+    """Return the statements of one or all versions, newest first, in the order of the text.
+
+    Raises ValueError for a version that is not 5.0, 3.1.1 or 3.1.
+    """
     if version is None:
         return tuple(row for label in _VERSIONS.values() for row in _load(label))
     if version not in _VERSIONS.values():

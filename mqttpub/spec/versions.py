@@ -42,6 +42,10 @@ class Version(IntEnum):
         return {name: version.value for name, version in _NAMES.items()}
 
 
+V31, V311, V5 = Version
+"""Short names for code that runs for each packet: Python takes far longer to find an attribute of an Enum class."""
+
+
 class Direction(Enum):
     """Which end sent a packet."""
 

@@ -6,11 +6,11 @@ from ..common.lru import WeightedLru
 from ..spec.packets import Publish
 from ..spec.properties import TOPIC_ALIAS, value_of
 from ..spec.versions import Direction
+from .events import SIDES
 
 MEMORY = 4 << 20
 """Most characters of Topic Names that are remembered; each entry counts `_ENTRY` more."""
 _ENTRY = 64
-_SIDES = {Direction.CLIENT: 1, Direction.SERVER: 2, None: 0}
 
 
 class Topic(NamedTuple):
@@ -54,7 +54,7 @@ class Aliases:
         alias = value_of(publish.properties, TOPIC_ALIAS)
         if alias is None:
             return Topic(publish.topic)
-        key = (self._base + _SIDES[direction]) << 16 | alias
+        key = (self._base + SIDES[direction]) << 16 | alias
         if publish.topic:
             if alias:
                 self._table.put(key, publish.topic, len(publish.topic) + _ENTRY)

@@ -4,6 +4,11 @@ from typing import NamedTuple
 
 from ..spec.versions import Direction, Version
 
+SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
+"""Numbers of the ends that send packets, for tables and keys."""
+GAP_BYTES = 64
+"""Bytes of a gap that its event holds, at most."""
+
 
 class Endpoints(NamedTuple):
     """The two ends of a Network Connection."""
@@ -46,7 +51,7 @@ class GapSeen(NamedTuple):
     length: int | None
     """Length in bytes; None if the gap reaches to the end of the stream."""
     data: bytes
-    """The bytes, at most the first 64; empty if they were not captured."""
+    """The first GAP_BYTES bytes; empty if they were not captured."""
     message: str
     """What happened, as a sentence without a full stop: `1,448 bytes are missing from the capture`."""
     malformed: bool

@@ -13,7 +13,7 @@ from ..spec.declare import Packet
 from ..spec.packets import Connack, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback, Subscribe, Unsuback, Unsubscribe
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .events import Endpoints, PacketSeen
+from .events import SIDES, Endpoints, PacketSeen
 
 MEMORY = 48 << 20
 """About how many bytes open exchanges may take; the oldest are dropped."""
@@ -162,7 +162,6 @@ _LAST = frozenset((Puback, Pubcomp, Suback, Unsuback))
 _ANSWERS = frozenset((Puback, Pubrec, Pubcomp, Suback, Unsuback))
 """Packets that come from the receiver of the request."""
 _OTHER = {Direction.CLIENT: Direction.SERVER, Direction.SERVER: Direction.CLIENT, None: None}
-_SIDES = {Direction.CLIENT: 1, Direction.SERVER: 2, None: 0}
 
 
 _Add = Callable[[PacketSeen, Any, Topic | None, str], Exchange | None]
@@ -180,7 +179,8 @@ class Exchanges:
         """Open exchanges that were dropped for lack of memory and are not reported."""
         self._open: dict[int, dict[int, _Open]] = {}
         self._memory_bytes = memory_bytes
-        self._weight = 0
+        self.weight = 0
+        """About how many bytes open exchanges take."""
         self._sessions: WeightedLru[str, dict[int, _Open]] = WeightedLru(SESSIONS_MEMORY)
         self._add_by_type: dict[type[Packet] | type[None], _Add] = {
             Publish: self._publish,
@@ -202,7 +202,7 @@ class Exchanges:
     def finish(self, ends: Endpoints) -> Iterator[Exchange]:
         """Yield the exchanges that a connection leaves unfinished, in the order in which they began."""
         left = self._open.pop(ends.number, {})
-        self._weight -= sum(each.weight for each in left.values())
+        self.weight -= sum(each.weight for each in left.values())
         kept = {key: each for key, each in left.items() if each.topic is not None and each.client}
         for each in left.values():
             yield each.ended("unfinished")
@@ -216,7 +216,7 @@ class Exchanges:
     def _publish(self, event: PacketSeen, packet: Publish, topic: Topic | None, client: str) -> Exchange | None:
         if packet.qos not in (1, 2):
             return self._sent(event, packet, topic, client) if packet.qos == 0 else None
-        key = _SIDES[event.direction] << 16 | (packet.packet_id or 0)
+        key = SIDES[event.direction] << 16 | (packet.packet_id or 0)
         older = self._find(event, key)
         if older and packet.dup and older.topic is not None:
             self._add(older, event, packet)
@@ -243,7 +243,7 @@ class Exchanges:
     def _request(
         self, event: PacketSeen, packet: Subscribe | Unsubscribe, topic: Topic | None, client: str
     ) -> Exchange | None:
-        key = _SIDES[event.direction] << 16 | packet.packet_id
+        key = SIDES[event.direction] << 16 | packet.packet_id
         older = self._find(event, key)
         if older and packet.dup and older.filters:  # only in 3.1
             self._add(older, event, packet)
@@ -257,7 +257,7 @@ class Exchanges:
     def _ack(self, event: PacketSeen, packet: Any, topic: Topic | None, client: str) -> Exchange | None:
         kind = type(packet)
         sender = _OTHER[event.direction] if kind in _ANSWERS else event.direction
-        key = _SIDES[sender] << 16 | packet.packet_id
+        key = SIDES[sender] << 16 | packet.packet_id
         found = self._find(event, key)
         if found and kind not in found.wants:
             return self._stray(_Open(event, packet, sender, client), event, packet)
@@ -299,7 +299,7 @@ class Exchanges:
         self._close(event, key)
         group = self._open.setdefault(event.ends.number, {})
         begun = group[key] = _Open(event, packet, sender, client)
-        self._weight += begun.weight
+        self.weight += begun.weight
         return begun
 
     def _add(self, found: _Open, event: PacketSeen, packet: Any, texts: int = 0) -> int | None:
@@ -307,8 +307,8 @@ class Exchanges:
         before = found.weight
         reason = found.add(event, packet)
         found.weight += texts
-        self._weight += found.weight - before
-        while self._weight > self._memory_bytes and self._drop(found):
+        self.weight += found.weight - before
+        while self.weight > self._memory_bytes and self._drop(found):
             self.forgotten += 1
         return reason
 
@@ -327,7 +327,7 @@ class Exchanges:
         group = self._open.get(number)
         found = group.pop(key, None) if group else None
         if found:
-            self._weight -= found.weight
+            self.weight -= found.weight
         if group is not None and not group:
             del self._open[number]
 

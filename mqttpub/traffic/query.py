@@ -74,6 +74,11 @@ class PacketFilter:
         self.text = text
         self._groups = groups
 
+    @property
+    def terms(self) -> int:
+        """Number of terms that must all be true; terms separated by `,` count as one."""
+        return len(self._groups)
+
     @classmethod
     def parse(cls, text: str) -> "PacketFilter":
         """Return the filter for a text; raises ValueError, which says at which character the text is wrong."""
@@ -155,14 +160,18 @@ def _term(words: _Words) -> Test:
 
 def _bare(word: str, place: int) -> Test:
     if word not in _FLAGS:
-        raise wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
+        raise _not_a_term(word, place)
     return _FLAGS[word]
+
+
+def _not_a_term(word: str, place: int) -> ValueError:
+    return wrong(place, f"{word!r} is not a term ({', '.join(f'{key}=' for key in _TERMS)}, {', '.join(_FLAGS)})")
 
 
 def _valued(word: str, place: int, words: _Words) -> Test:
     key = word[: word.index("=")]
     if key not in _TERMS:
-        raise wrong(place, f"{key!r} is not a term ({', '.join(_TERMS)})")
+        raise _not_a_term(f"{key}=", place)
     values = [(word[len(key) + 1 :], place + len(key) + 1)]
     while words.next == "," and _is_value(words):
         words.take()
@@ -255,9 +264,9 @@ def _in_turn(parts: Sequence[bytes], data: bytes) -> bool:
     return True
 
 
-def _glob(value: str, *, case: bool = True) -> re.Pattern[str]:
+def _glob(value: str) -> re.Pattern[str]:
     parts = (re.escape(part) for part in value.split("*"))
-    return re.compile(".*".join(parts), re.DOTALL if case else re.DOTALL | re.IGNORECASE)
+    return re.compile(".*".join(parts), re.DOTALL)
 
 
 def _client(value: str) -> Test:
@@ -277,14 +286,14 @@ def _number(value: str, name: str, most: int) -> int:
     return number
 
 
-def _connection(value: str) -> Test:
-    number = _number(value, "connection", 1 << 62)
-    return lambda seen: seen.event.ends.number == number
+def _equal(name: str, most: int, found: Callable[[Candidate], int | None]) -> Callable[[str], Test]:
+    """Return a term whose value is a number; `found` returns that of a packet, None if it has none."""
 
+    def term(value: str) -> Test:
+        number = _number(value, name, most)
+        return lambda seen: found(seen) == number
 
-def _record(value: str) -> Test:
-    number = _number(value, "record", 1 << 62)
-    return lambda seen: seen.event.record == number
+    return term
 
 
 def _direction(value: str) -> Test:
@@ -293,21 +302,6 @@ def _direction(value: str) -> Test:
     except ValueError:
         raise ValueError(f"{value!r} is not a direction (client, server)") from None
     return lambda seen: seen.event.direction is direction
-
-
-def _id(value: str) -> Test:
-    number = _number(value, "Packet Identifier", 0xFFFF)
-    return lambda seen: getattr(seen.packet, "packet_id", None) == number
-
-
-def _qos(value: str) -> Test:
-    number = _number(value, "QoS", 3)
-    return lambda seen: isinstance(seen.packet, Publish) and seen.packet.qos == number
-
-
-def _alias(value: str) -> Test:
-    number = _number(value, "Topic Alias", 0xFFFF)
-    return lambda seen: seen.topic is not None and seen.topic.alias == number
 
 
 def _reason(value: str) -> Test:
@@ -354,16 +348,16 @@ _TERMS: dict[str, Callable[[str], Test]] = {
     "topic": _topic,
     "payload": _payload,
     "client": _client,
-    "connection": _connection,
+    "connection": _equal("connection", 1 << 62, lambda seen: seen.event.ends.number),
     "direction": _direction,
-    "id": _id,
-    "qos": _qos,
-    "alias": _alias,
+    "id": _equal("Packet Identifier", 0xFFFF, lambda seen: getattr(seen.packet, "packet_id", None)),
+    "qos": _equal("QoS", 3, lambda seen: seen.packet.qos if isinstance(seen.packet, Publish) else None),
+    "alias": _equal("Topic Alias", 0xFFFF, lambda seen: seen.topic.alias if seen.topic else None),
     "reason": _reason,
     "version": _version,
     "finding": _finding,
     "severity": _severity,
-    "record": _record,
+    "record": _equal("record", 1 << 62, lambda seen: seen.event.record),
 }
 _FLAGS: dict[str, Test] = {
     "dup": lambda seen: isinstance(seen.packet, Publish) and seen.packet.dup,

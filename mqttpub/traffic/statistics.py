@@ -10,9 +10,9 @@ from ..spec.declare import PACKETS, Packet
 from ..spec.packets import Connack, Connect, Publish
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .events import Closed, GapSeen, PacketSeen, Remark
+from .events import SIDES, Closed, GapSeen, PacketSeen, Remark
 from .exchanges import Exchange
-from .volume import SIDES, ClientTotals, PublishBytes
+from .volume import ClientTotals, PublishBytes
 
 MOST_CONNECTIONS = 10_000
 """Most connections that are counted separately at the same time."""
@@ -21,7 +21,6 @@ MOST_CLIENTS = 10_000
 OTHERS = ""
 """Name of the entry for all other clients."""
 PERCENTILES = (50, 90, 99)
-_ENDS = (None, Direction.CLIENT, Direction.SERVER)
 
 
 class PacketKind(NamedTuple):
@@ -212,7 +211,7 @@ def _kind(key: int) -> PacketKind:
     code, flags = key >> 4 & 15, key & 15
     type = PACKETS[code].name if code in PACKETS else f"TYPE {code}"
     qos = flags >> 1 & 3 if type == "PUBLISH" else None
-    return PacketKind(type, _ENDS[key >> 16], Version(key >> 8 & 0xFF), qos)
+    return PacketKind(type, tuple(SIDES)[key >> 16], Version(key >> 8 & 0xFF), qos)
 
 
 def _merge(clients: dict[str, ClientTotals], connection: ClientTotals) -> None:

@@ -5,7 +5,7 @@ from ..spec.properties import TOPIC_ALIAS_MAXIMUM, value_of
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .clients import display_name
-from .events import Endpoints, PacketSeen
+from .events import SIDES, Endpoints, PacketSeen
 
 LONGEST_NAME = 256
 """Most characters of a Client Identifier that are kept."""
@@ -13,7 +13,6 @@ MOST_TOPICS = 100_000
 """Most Topic Names without an alias that are remembered, over all connections."""
 ALIAS_SIZE = 3
 """Bytes of the Topic Alias property: its identifier and two bytes."""
-SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
 
 
 class ClientTotals:

@@ -101,12 +101,12 @@ class Cursor:
         value, self.pos = found
         return value
 
-    def window(self, length: int) -> "Window":
+    def window(self, length: int) -> "CursorWindow":
         """Narrow the cursor to the next `length` bytes for a `with` block."""
-        return Window(self, length)
+        return CursorWindow(self, length)
 
 
-class Window:
+class CursorWindow:
     """A `with` block in which a cursor ends early; afterwards it is at the end of the window."""
 
     __slots__ = ("cursor", "outer", "stop")

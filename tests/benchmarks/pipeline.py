@@ -26,7 +26,7 @@ from mqttpub.spark.pipeline.manifest import MANIFEST
 from mqttpub.spark.pipeline.run import PipelineRequest, run
 from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
-from tests.benchmarks.columns import MIXES, write_pcap
+from tests.benchmarks.traffic import MIXES, write_pcap
 from tests.build.fleet import rotated
 
 MASTERS = ("local[1]", "local[2]")

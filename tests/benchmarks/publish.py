@@ -10,7 +10,6 @@ seconds, peak memory, and the ratio to paho.
 
 import argparse
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -22,6 +21,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.build.brokers import mosquitto, plain
 
 PAHO = """
 import sys
@@ -38,13 +41,6 @@ for line in sys.stdin.buffer:
 info.wait_for_publish()
 client.disconnect()
 client.loop_stop()
-"""
-CONFIG = """\
-listener {port} 127.0.0.1
-allow_anonymous true
-max_queued_messages 0
-max_inflight_messages {window}
-log_dest none
 """
 
 
@@ -97,31 +93,21 @@ def commands(port: int, qos: int, mqttx: str | None) -> dict[str, list[str]]:
     return programs | ({"mqttx": [mqttx, "pub", *where, "-s", "-M"]} if mqttx else {})
 
 
-@contextmanager
-def mosquitto(folder: Path, window: int = 20) -> Iterator[int]:
-    """Run a broker and yield its port; a window of 20 is its default."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = int(server.getsockname()[1])
-    config = folder / "mosquitto.conf"
-    config.write_text(CONFIG.format(port=port, window=window))
-    process = subprocess.Popen([shutil.which("mosquitto") or "/usr/sbin/mosquitto", "-c", str(config)])
-    time.sleep(0.5)
-    try:
-        yield port
-    finally:
-        process.terminate()
-        process.wait()
+def unlimited(port: int) -> list[str]:
+    """Return the settings of a broker that drops no message."""
+    return [*plain(port), "max_queued_messages 0"]
 
 
 @contextmanager
 def subscriber(port: int, qos: int, out: Path) -> Iterator[None]:
-    """Write what arrives to a file."""
-    with open(out, "wb") as file:
-        process = subprocess.Popen(
-            ["mosquitto_sub", "-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)],
-            stdout=file,
-        )
-    time.sleep(0.3)
+    """Write what arrives to a file, from when the first message has come."""
+    here = ["-V", "311", "-h", "127.0.0.1", "-p", str(port), "-t", "bench/t", "-q", str(qos)]
+    with open(out, "ab") as file:
+        process = subprocess.Popen(["mosquitto_sub", *here], stdout=file)
+    while not out.stat().st_size:
+        subprocess.run(["mosquitto_pub", *here, "-m", "ready?"], check=True)
+        time.sleep(0.2)
+    os.truncate(out, 0)
     try:
         yield
     finally:
@@ -137,21 +123,28 @@ class Arrival(NamedTuple):
     """When the last of it was there, by time.perf_counter()."""
 
 
-def settled(path: Path, most: int) -> Arrival:
-    """Return how many bytes of lines came and when the last did: all, or no more for two seconds."""
+def settled(path: Path, most: int, publishing: threading.Event) -> Arrival:
+    """Return how many bytes of lines came and when the last did: all, or no more for two seconds after publishing."""
     size, at = -1, time.perf_counter()
-    while time.perf_counter() - at < 2 and size < most:
+    quiet_since = at
+    while size < most and time.perf_counter() - quiet_since < 2:
         if (now := path.stat().st_size) != size:
             size, at = now, time.perf_counter()
+            quiet_since = at
+        elif publishing.is_set():
+            quiet_since = time.perf_counter()
         time.sleep(0.005)
     return Arrival(path.read_bytes().count(b"\n"), at)
 
 
 def watched(what: list[str], lines: Path, out: Path) -> tuple[Run, Arrival]:
     """Run a program and watch what arrives meanwhile."""
+    publishing = threading.Event()
+    publishing.set()
     with ThreadPoolExecutor(1) as pool:
-        arrival = pool.submit(settled, out, lines.stat().st_size)
+        arrival = pool.submit(settled, out, lines.stat().st_size, publishing)
         done = run(what, lines)
+        publishing.clear()
         return done, arrival.result()
 
 
@@ -209,7 +202,7 @@ def main() -> None:
             return
         for qos in given.qos:
             measured: dict[str, tuple[Run, Arrival | None]] = {}
-            with mosquitto(folder) as port:
+            with mosquitto(folder, unlimited) as (port,):
                 for who, what in commands(port, qos, given.mqttx).items():
                     if given.alone:
                         measured[who] = (run(what, lines), None)

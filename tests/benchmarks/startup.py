@@ -7,19 +7,17 @@ the median of each and the ratios pair by pair.
 """
 
 import argparse
-import shutil
-import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
 
-def free_port() -> int:
-    """Return a port of loopback that nobody uses."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
+from tests.build.brokers import mosquitto, plain
 
 
 def seconds(command: Sequence[str]) -> float:
@@ -54,22 +52,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=20)
     rounds = parser.parse_args().rounds
-    port = str(free_port())
-    mosquitto = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
-    broker = subprocess.Popen([mosquitto, "-p", port], stderr=subprocess.DEVNULL)
     base = "import click, paho.mqtt.client"
-    message = ["-h", "127.0.0.1", "-p", port, "-t", "a", "-q", "1", "-m", "hello"]
-    try:
-        time.sleep(0.5)
+    with tempfile.TemporaryDirectory() as folder, mosquitto(Path(folder), plain) as (port,):
+        message = ["-h", "127.0.0.1", "-p", str(port), "-t", "a", "-q", "1", "-m", "hello"]
         commands = {
             base: [sys.executable, "-c", base],
             "mqttpub pub -q 1": [sys.executable, "-m", "mqttpub", "pub", *message],
             "mosquitto_pub -q 1": ["mosquitto_pub", "-V", "5", *message],
         }
         print(report(measure(commands, rounds), base))  # noqa: T201
-    finally:
-        broker.terminate()
-        broker.wait()
 
 
 if __name__ == "__main__":

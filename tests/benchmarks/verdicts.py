@@ -26,7 +26,7 @@ from mqttpub.spec.packets import Connect
 from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Overlong
-from tests.build.pcap import LARGEST, Segment, pcap
+from tests.build.frames import LARGEST, SentSegment, pcap_of
 from tests.lint.breaking import Mark, amiss, broken, subjects
 from tests.lint.test_verdicts import HINTS, ways_of
 
@@ -103,19 +103,19 @@ def marked(listed: list[Sample]) -> set[int]:
     """Return the numbers of the packets at which tshark says anything."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "packets.pcap"
-        path.write_bytes(pcap(_segments(listed)))
+        path.write_bytes(pcap_of(_segments(listed)))
         lines = subprocess.run([*TSHARK.split(), str(path)], check=True, capture_output=True).stdout.splitlines()
     cells = (line.split(b"\t") for line in lines)
     return {int(stream) for stream, *said in cells if any(said)}
 
 
-def _segments(listed: Iterable[Sample]) -> Iterator[Segment]:
+def _segments(listed: Iterable[Sample]) -> Iterator[SentSegment]:
     for number, sample in enumerate(listed):
         connect = encode(Connect(client_id="c"), sample.version)
         if sample.code != Connect.code:
-            yield Segment(number, Direction.CLIENT, connect)
+            yield SentSegment(number, Direction.CLIENT, connect)
         for start in range(0, max(len(sample.data), 1), LARGEST):
-            yield Segment(number, sample.direction, sample.data[start : start + LARGEST])
+            yield SentSegment(number, sample.direction, sample.data[start : start + LARGEST])
 
 
 # the table

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mqttpub.codec.encode import encode
+from mqttpub.common.times import SECOND_NS
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
     Connack,
@@ -31,8 +32,7 @@ from tests.build.frames import pcap as file_of
 
 V5, V311 = Version.V5, Version.V311
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
-SECOND = 1_000_000_000
-START = 1_700_000_000 * SECOND
+START = 1_700_000_000 * SECOND_NS
 TOPIC_ALIAS, TOPIC_ALIAS_MAXIMUM, RECEIVE_MAXIMUM = 0x23, 0x22, 0x21
 
 
@@ -127,7 +127,7 @@ def written(said: Iterable[Said]) -> bytes:
     at, now = [0, 0], START
     for each in said:
         side = 0 if each.sender is CLIENT else 1
-        now += int(each.after * SECOND)
+        now += int(each.after * SECOND_NS)
         packets.append(wire.packet(side, at[side], each.data, ack=at[1 - side]))
         times.append(now)
         at[side] += len(each.data)

@@ -128,8 +128,8 @@ def exchanged(events: Iterable[Event]) -> list[Exchange]:
     for event in events:
         live[event.ends.number] = event.ends
         if isinstance(event, PacketSeen):
-            told = conversations.packet(event, decode_packet(event.data, event.version))
-            if ended := exchanges.packet(*told[:4]):
+            known = conversations.packet(event, decode_packet(event.data, event.version))
+            if ended := exchanges.packet(*known[:4]):
                 found.append(ended)
         elif isinstance(event, Closed) and closings.over(event.ends.number, event):
             found += exchanges.finish(live.pop(event.ends.number))
@@ -143,9 +143,9 @@ def counted(events: Iterable[Event]) -> Statistics:
     conversations, exchanges, statistics = ContextTracker(), Exchanges(), Statistics()
     for event in events:
         if isinstance(event, PacketSeen):
-            told = conversations.packet(event, decode_packet(event.data, event.version))
-            statistics.packet(*told[:4])
-            if ended := exchanges.packet(*told[:4]):
+            known = conversations.packet(event, decode_packet(event.data, event.version))
+            statistics.packet(*known[:4])
+            if ended := exchanges.packet(*known[:4]):
                 statistics.exchange(ended)
         else:
             statistics.event(event)
@@ -201,14 +201,14 @@ def walkthrough() -> Dialog:
 
 def redelivered() -> list[Event]:
     """Return a QoS 2 message that a lost connection interrupts, and the connection that settles it."""
-    told = Publish(topic="meters/7/kWh", qos=2, packet_id=9, payload=b"1024")
+    message = Publish(topic="meters/7/kWh", qos=2, packet_id=9, payload=b"1024")
     first = Dialog(1).client(Connect(client_id="meter-7", clean_start=False)).server(Connack())
-    first.client(told).server(Pubrec(packet_id=9)).client(Pubrel(packet_id=9))
-    first.client(told.replace(qos=1, packet_id=10)).closes(None, "RST")
+    first.client(message).server(Pubrec(packet_id=9)).client(Pubrel(packet_id=9))
+    first.client(message.replace(qos=1, packet_id=10)).closes(None, "RST")
     second = Dialog(2, time=first.time or 0, record=first.record)
     second.client(Connect(client_id="meter-7", clean_start=False)).server(Connack(session_present=True), after=5 * MS)
     second.client(Pubrel(packet_id=9)).server(Pubcomp(packet_id=9), after=12 * MS)
-    second.client(told.replace(qos=1, packet_id=10, dup=True)).server(Puback(packet_id=10), after=14 * MS)
+    second.client(message.replace(qos=1, packet_id=10, dup=True)).server(Puback(packet_id=10), after=14 * MS)
     return [*first.events, *second.closes(CLIENT).events]
 
 

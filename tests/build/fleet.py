@@ -20,7 +20,7 @@ from mqttpub.spec.packets import (
     Subscription,
 )
 from mqttpub.spec.versions import Direction, Version
-from tests.build.pcap import Segment, pcap
+from tests.build.frames import SentSegment, pcap_of
 
 HEADER = 24
 """Bytes in front of the first record."""
@@ -53,7 +53,7 @@ def _acks(qos: int, id: int) -> Iterator[Step]:
         yield SERVER, Pubcomp(packet_id=id)
 
 
-def segments(seed: int, *, clients: int, messages: int) -> Iterator[Segment]:
+def segments(seed: int, *, clients: int, messages: int) -> Iterator[SentSegment]:
     """Yield what is on the wire: streams cut at random places, those of all connections mixed."""
     random = Random(seed)
     talks = {number: list(_cut(random, number, messages)) for number in range(clients)}
@@ -64,19 +64,19 @@ def segments(seed: int, *, clients: int, messages: int) -> Iterator[Segment]:
             del talks[number]
 
 
-def _cut(random: Random, number: int, messages: int) -> Iterator[Segment]:
+def _cut(random: Random, number: int, messages: int) -> Iterator[SentSegment]:
     version = (Version.V5, Version.V311)[number % 2]
     for direction, packet in said(random, number, messages):
         data = encode(packet, version)
         at = random.randrange(1, len(data)) if random.random() < 0.2 else len(data)
-        yield Segment(number, direction, data[:at])
+        yield SentSegment(number, direction, data[:at])
         if data[at:]:
-            yield Segment(number, direction, data[at:])
+            yield SentSegment(number, direction, data[at:])
 
 
 def capture(seed: int, *, clients: int = 7, messages: int = 30) -> bytes:
     """Return all in one file."""
-    return pcap(segments(seed, clients=clients, messages=messages))
+    return pcap_of(segments(seed, clients=clients, messages=messages))
 
 
 def rotated(data: bytes, folder: Path, files: int) -> list[Path]:

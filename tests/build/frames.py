@@ -1,11 +1,14 @@
 """Builds frames of captures, from TCP segments up to link layers; checksums are left at 0."""
 
 import struct
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
+from mqttpub.common.times import SECOND_NS
+from mqttpub.spec.versions import Direction
 
 FIN, SYN, RST, PUSH, ACK, URGENT = 1, 2, 4, 8, 16, 32
 TCP, UDP = 6, 17
@@ -161,7 +164,7 @@ def _loopback(order: str, family6: int) -> Callable[[bytes], bytes]:
     return lambda ip: struct.pack(f"{order}I", family6 if ip[0] >> 4 == 6 else 2) + ip
 
 
-class Link(NamedTuple):
+class LinkLayer(NamedTuple):
     """A way to put IP packets into records."""
 
     type: int
@@ -169,26 +172,26 @@ class Link(NamedTuple):
 
 
 LINKS = {
-    "Ethernet": Link(1, ethernet),
-    "VLAN": Link(1, vlan),
-    "QinQ": Link(1, qinq),
-    "three tags": Link(1, old_qinq),
-    "PPPoE": Link(1, pppoe),
-    "SNAP": Link(1, snap),
-    "Linux cooked": Link(113, cooked),
-    "Linux cooked v2": Link(276, cooked2),
-    "raw IP": Link(101, raw),
-    "raw IP, 12": Link(12, raw),
-    "raw IP, 14": Link(14, raw),
-    "loopback of macOS": Link(0, _loopback("<", 30)),
-    "loopback of FreeBSD": Link(0, _loopback("<", 28)),
-    "loopback of NetBSD and OpenBSD": Link(0, _loopback("<", 24)),
-    "loopback of Windows": Link(0, _loopback("<", 23)),
-    "loopback of Linux": Link(0, _loopback("<", 10)),
-    "loopback, other byte order": Link(0, _loopback(">", 30)),
-    "loopback of OpenBSD": Link(108, _loopback(">", 24)),
+    "Ethernet": LinkLayer(1, ethernet),
+    "VLAN": LinkLayer(1, vlan),
+    "QinQ": LinkLayer(1, qinq),
+    "three tags": LinkLayer(1, old_qinq),
+    "PPPoE": LinkLayer(1, pppoe),
+    "SNAP": LinkLayer(1, snap),
+    "Linux cooked": LinkLayer(113, cooked),
+    "Linux cooked v2": LinkLayer(276, cooked2),
+    "raw IP": LinkLayer(101, raw),
+    "raw IP, 12": LinkLayer(12, raw),
+    "raw IP, 14": LinkLayer(14, raw),
+    "loopback of macOS": LinkLayer(0, _loopback("<", 30)),
+    "loopback of FreeBSD": LinkLayer(0, _loopback("<", 28)),
+    "loopback of NetBSD and OpenBSD": LinkLayer(0, _loopback("<", 24)),
+    "loopback of Windows": LinkLayer(0, _loopback("<", 23)),
+    "loopback of Linux": LinkLayer(0, _loopback("<", 10)),
+    "loopback, other byte order": LinkLayer(0, _loopback(">", 30)),
+    "loopback of OpenBSD": LinkLayer(108, _loopback(">", 24)),
 }
-ONE_VERSION = {4: Link(228, raw), 6: Link(229, raw)}
+ONE_VERSION = {4: LinkLayer(228, raw), 6: LinkLayer(229, raw)}
 """Raw IPv4 and raw IPv6."""
 
 
@@ -239,19 +242,52 @@ START = 1_700_000_000_000_000_000
 MILLISECOND = 1_000_000
 
 
-def records(packets: Iterable[bytes], link: Link = LINKS["Ethernet"]) -> list[Record]:
+def records(packets: Iterable[bytes], link: LinkLayer = LINKS["Ethernet"]) -> list[CaptureRecord]:
     """Return records of IP packets, one millisecond apart."""
     frames = [link.frame(packet) for packet in packets]
     return [
-        Record(index, START + index * MILLISECOND, link.type, frame, len(frame))
+        CaptureRecord(index, START + index * MILLISECOND, link.type, frame, len(frame))
         for index, frame in enumerate(frames, start=1)
     ]
 
 
-def pcap(written: Iterable[Record], link: int = 1) -> bytes:
+def pcap(written: Iterable[CaptureRecord], link: int = 1) -> bytes:
     """Return a capture file with records of one link type."""
     file = bytearray(struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, link))
     for record in written:
-        seconds, nanoseconds = divmod(record.time_ns or 0, 1_000_000_000)
+        seconds, nanoseconds = divmod(record.time_ns or 0, SECOND_NS)
         file += struct.pack("<IIII", seconds, nanoseconds, len(record.data), record.length) + record.data
     return bytes(file)
+
+
+HEADERS = 14 + 20 + 20
+"""Bytes of Ethernet, IPv4 and TCP before a payload."""
+LARGEST = 65_495
+"""The longest payload that the Total Length of IPv4 leaves room for."""
+PORT = 1883
+
+
+class SentSegment(NamedTuple):
+    """Bytes that one end of a connection sends in one packet of the capture."""
+
+    connection: int
+    direction: Direction
+    payload: bytes
+
+
+def pcap_of(segments: Iterable[SentSegment], *, port: int = PORT) -> bytes:
+    """Return a capture of segments, each in its connection, one millisecond apart."""
+    sent: Counter[tuple[int, Direction]] = Counter()
+    return pcap(records(_packet(segment, sent, port) for segment in segments))
+
+
+def _packet(segment: SentSegment, sent: Counter[tuple[int, Direction]], port: int) -> bytes:
+    number, direction, payload = segment
+    ends = [bytes((10, 0, number >> 8 & 255, number & 255)), bytes((10, 1, 0, 1))]
+    ports = [40_000 + number % 20_000, port]
+    order = 1 if direction is Direction.CLIENT else -1
+    seq, ack = (1 + sent[number, each] for each in list(Direction)[::order])
+    sent[number, direction] += len(payload)
+    source, target = ends[::order]
+    source_port, target_port = ports[::order]
+    return ipv4((source, target), tcp((source_port, target_port), seq, ack, PUSH | ACK, payload))

@@ -12,8 +12,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from random import Random
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.encode import encode
+from mqttpub.common.times import SECOND_NS
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import (  # fmt: skip
     Connack,
@@ -29,7 +30,7 @@ from mqttpub.spec.packets import (  # fmt: skip
     Pubrel,
 )
 from mqttpub.spec.versions import Direction, Version
-from tests.build.frames import ACK, FIN, LINKS, PUSH, SYN, TIMESTAMPS, Link, ipv4, ipv6, pcap, tcp
+from tests.build.frames import ACK, FIN, LINKS, PUSH, SYN, TIMESTAMPS, LinkLayer, ipv4, ipv6, pcap, tcp
 
 TOPIC_ALIAS = 0x23
 LARGEST = 1400
@@ -39,7 +40,6 @@ SIDES = (Direction.CLIENT, Direction.SERVER)
 START = 1_700_000_000_000_000_000
 MICROSECOND = 1000
 MILLISECOND = 1000 * MICROSECOND
-SECOND = 1000 * MILLISECOND
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Seen:
 
 
 @dataclass
-class Exchange:
+class KnownExchange:
     """What became of a message with QoS 1 or 2."""
 
     connection: int
@@ -84,7 +84,7 @@ class Truth:
     files: list[bytes]
     packets: list[Seen]
     """In the order of the records, and then of the bytes."""
-    exchanges: list[Exchange]
+    exchanges: list[KnownExchange]
     """In the order in which they begin."""
     retransmitted: int = 0
     reordered: int = 0
@@ -123,7 +123,7 @@ class _Connection:
         self.streams = (bytearray(), bytearray())
         self.flushed = [0, 0]
         self.rows: list[Seen] = []
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[KnownExchange] = []
         self.ends_at: list[tuple[int, Seen]] = []
         self.segments: list[_Sent] = []
         self.ids = [0, 0]
@@ -180,7 +180,7 @@ class _Connection:
         self.say(time + MILLISECOND, SERVER, Connack())
         begun = (len(self.streams[0]), len(self.streams[1]))
         self.flush(time + MILLISECOND, SERVER)
-        later: list[tuple[int, int, Exchange, int]] = []
+        later: list[tuple[int, int, KnownExchange, int]] = []
         for _ in range(messages):
             time += random.randint(1, 40) * MILLISECOND
             for due in [each for each in later if each[0] <= time]:
@@ -198,7 +198,7 @@ class _Connection:
         if not self.whole:
             self._forget(begun)
 
-    def _message(self, time: int, later: list[tuple[int, int, Exchange, int]]) -> None:
+    def _message(self, time: int, later: list[tuple[int, int, KnownExchange, int]]) -> None:
         random = self.random
         side, qos = random.randrange(2), random.choice((0, 0, 1, 1, 2))
         if random.random() < 0.05:
@@ -208,7 +208,7 @@ class _Connection:
         chance = random.random()
         # What is sent again means its topic by name, as an alias may stand for another by then.
         topic, sent, properties = self._topic(side, named=chance < 0.05)
-        payload = json.dumps({"t": time // SECOND, "v": "x" * random.choice((0, 3, 40, 150, 3000))}).encode()
+        payload = json.dumps({"t": time // SECOND_NS, "v": "x" * random.choice((0, 3, 40, 150, 3000))}).encode()
         publish = Publish(topic=sent, qos=qos, payload=payload)
         if properties:
             publish.properties = properties
@@ -218,7 +218,7 @@ class _Connection:
         # Few Packet Identifiers, so that they come again, now and then while one is in use.
         self.ids[side] = self.ids[side] % 40 + 1
         publish.packet_id = self.ids[side]
-        exchange = Exchange(self.number, SIDES[side].value, publish.packet_id, qos, topic)
+        exchange = KnownExchange(self.number, SIDES[side].value, publish.packet_id, qos, topic)
         self._supersede(exchange)
         self.exchanges.append(exchange)
         index = self.say(time, side, publish, topic)
@@ -226,17 +226,17 @@ class _Connection:
         if chance < 0.1:
             self.lost += 1
         if chance < 0.05:
-            later.append((time + SECOND // 10, side, exchange, index))
+            later.append((time + SECOND_NS // 10, side, exchange, index))
         if chance >= 0.1:
             self._acknowledge(time + MILLISECOND, side, exchange)
 
-    def _supersede(self, exchange: Exchange) -> None:
+    def _supersede(self, exchange: KnownExchange) -> None:
         for earlier in self.exchanges:
             same = (earlier.sender, earlier.packet_id) == (exchange.sender, exchange.packet_id)
             if same and earlier.outcome == "unfinished":
                 earlier.outcome = "superseded"
 
-    def _again(self, time: int, side: int, exchange: Exchange, index: int) -> None:
+    def _again(self, time: int, side: int, exchange: KnownExchange, index: int) -> None:
         """Send a PUBLISH again, with DUP, unless its Packet Identifier has been used for another."""
         if exchange.outcome != "unfinished":
             return
@@ -247,7 +247,7 @@ class _Connection:
         exchange.packets.append(again)
         self._acknowledge(time + MILLISECOND, side, exchange)
 
-    def _acknowledge(self, time: int, side: int, exchange: Exchange) -> None:
+    def _acknowledge(self, time: int, side: int, exchange: KnownExchange) -> None:
         number = exchange.packet_id
         answers: list[tuple[int, Packet]] = [(1 - side, Puback(packet_id=number))]
         if exchange.qos == 2:
@@ -346,7 +346,7 @@ def random_time(random: Random) -> int:
 
 def truth(
     seed: int, *, connections: int = 6, messages: int = 60, files: int = 1, midstream: bool = True,
-    link: Link = LINKS["Ethernet"],
+    link: LinkLayer = LINKS["Ethernet"],
 ) -> Truth:  # fmt: skip
     """Return captures that follow from a seed."""
     random = Random(seed)
@@ -381,14 +381,14 @@ def _merged(queues: list[list[_Sent]], random: Random) -> Iterator[_Sent]:
 
 
 def _number(
-    result: Truth, talks: list[_Connection], merged: list[_Sent], files: int, random: Random, link: Link
+    result: Truth, talks: list[_Connection], merged: list[_Sent], files: int, random: Random, link: LinkLayer
 ) -> None:
     """Write the records and find out which holds the last byte of each packet."""
     holders: dict[tuple[int, int], list[tuple[int, int, int, int]]] = {}
     written = []
     for number, sent in enumerate(merged, start=1):
         frame = link.frame(sent.connection.frame(sent))
-        written.append(Record(number, sent.time, link.type, frame, len(frame)))
+        written.append(CaptureRecord(number, sent.time, link.type, frame, len(frame)))
         if sent.data:
             place = sent.at, sent.at + len(sent.data), number, sent.time
             holders.setdefault((sent.connection.number, sent.side), []).append(place)
@@ -416,7 +416,7 @@ def _sort(result: Truth) -> None:
     result.exchanges.sort(key=lambda exchange: exchange.packets[0])
 
 
-def _files(written: list[Record], files: int, random: Random, link: Link) -> list[bytes]:
+def _files(written: list[CaptureRecord], files: int, random: Random, link: LinkLayer) -> list[bytes]:
     """Cut a capture into files anywhere."""
     cuts = sorted(random.sample(range(1, len(written)), files - 1))
     return [pcap(written[start:stop], link.type) for start, stop in zip([0, *cuts], [*cuts, len(written)], strict=True)]

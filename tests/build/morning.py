@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.codec.encode import encode
+from mqttpub.common.times import SECOND_NS
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import (
     Connack,
@@ -32,15 +33,14 @@ from tests.build.frames import ACK, FIN, LINKS, PUSH, RST, SYN, ipv4, pcap, tcp
 from tests.paths import MORNING
 
 SEED = 20260203
-SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
-HOUR = 3600 * SECOND
-START = 1_770_098_400 * SECOND
+HOUR = 3600 * SECOND_NS
+START = 1_770_098_400 * SECOND_NS
 """6 o'clock on 3 February 2026, in UTC."""
 END = START + 4 * HOUR
 BUSY = (1.0, 1.3, 4.0, 1.6)
 """How much longer everything takes in each hour."""
-PATIENCE = 20 * SECOND
+PATIENCE = 20 * SECOND_NS
 """After so long without an ack a device gives up its connection."""
 BROKER = (bytes((10, 20, 0, 1)), 1883)
 CLIENT, SERVER = 0, 1
@@ -143,9 +143,9 @@ class Life:
 
     def lived(self) -> list[Sent]:
         """Return all that it sent and got."""
-        time = self._connect(START + self.random.randrange(60) * SECOND, again=False)
-        while time < END - 300 * SECOND:
-            time = self._message(time) + self.device.every * SECOND + self.random.randrange(3000) * MILLISECOND
+        time = self._connect(START + self.random.randrange(60) * SECOND_NS, again=False)
+        while time < END - 300 * SECOND_NS:
+            time = self._message(time) + self.device.every * SECOND_NS + self.random.randrange(3000) * MILLISECOND
             self.count += 1
         getattr(self, f"_end_with_{self.device.ends or 'nothing'}")(time)
         return self.line.sent
@@ -207,7 +207,7 @@ class Life:
         """Break the connection off instead of an ack, come back, and send the message again."""
         self.line.say(time, CLIENT, message)
         time = self.line.reset(time + PATIENCE)
-        time = self._connect(time + 2 * SECOND, again=True)
+        time = self._connect(time + 2 * SECOND_NS, again=True)
         time = self.line.say(time + MILLISECOND, CLIENT, message.replace(dup=True))
         return self._settled(time, message)
 
@@ -246,7 +246,7 @@ class Life:
         """Publish three messages that nobody acknowledges."""
         for number in range(3):
             message = Publish(topic=self.device.topic, qos=1, packet_id=self._next(), payload=b'{"value": 1.0}')
-            self.line.say(time + number * SECOND, CLIENT, message)
+            self.line.say(time + number * SECOND_NS, CLIENT, message)
 
     def _end_with_release(self, time: int) -> None:
         """Leave a message of QoS 2 after its PUBREC."""
@@ -256,7 +256,7 @@ class Life:
 
     def _end_with_subscribe(self, time: int) -> None:
         """Subscribe, get no answer, and go."""
-        self.line.close(self._subscribe(time, answered=False) + 60 * SECOND)
+        self.line.close(self._subscribe(time, answered=False) + 60 * SECOND_NS)
 
 
 def segments() -> Iterator[Sent]:
@@ -268,7 +268,7 @@ def capture() -> bytes:
     """Return the capture, not compressed."""
     link = LINKS["Ethernet"].type
     written = (
-        Record(number, sent.time, link, sent.frame, len(sent.frame)) for number, sent in enumerate(segments(), 1)
+        CaptureRecord(number, sent.time, link, sent.frame, len(sent.frame)) for number, sent in enumerate(segments(), 1)
     )
     return pcap(written, link)
 

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
-from mqttpub.capture.types import Record
-from tests.build.frames import ACK, FIN, LINKS, START, TIMESTAMPS, Link, Wire, fragments4, fragments6
+from mqttpub.capture.types import CaptureRecord
+from tests.build.frames import ACK, FIN, LINKS, START, TIMESTAMPS, LinkLayer, Wire, fragments4, fragments6
 
 
 class Trouble(NamedTuple):
@@ -122,7 +122,7 @@ class SimulatedConnection:
 class Captured(NamedTuple):
     """A capture and what was said in it."""
 
-    records: list[Record]
+    records: list[CaptureRecord]
     talks: list[SimulatedConnection]
 
 
@@ -130,7 +130,7 @@ streams = st.binary(min_size=2, max_size=300).map(lambda stream: b"\x10" + strea
 
 
 @st.composite
-def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tuple(LINKS.values())) -> Captured:
+def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[LinkLayer, ...] = tuple(LINKS.values())) -> Captured:
     """Return captures of a few connections at once."""
     random = draw(st.randoms(use_true_random=False))
     talks = []
@@ -141,7 +141,7 @@ def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tup
         opened = draw(st.booleans())
         talks.append(SimulatedConnection(random, wire, draw(st.tuples(streams, streams)), trouble, opened=opened))
     queues = [talk.packets() for talk in talks]
-    records: list[Record] = []
+    records: list[CaptureRecord] = []
     while queues:
         queue = random.choice(queues)
         packets = next(queue, None)
@@ -152,5 +152,5 @@ def captures(draw: st.DrawFn, trouble: Trouble, *, links: tuple[Link, ...] = tup
             link = random.choice(links)
             frame = link.frame(packet)
             number = len(records) + 1
-            records.append(Record(number, START + number, link.type, frame, len(frame)))
+            records.append(CaptureRecord(number, START + number, link.type, frame, len(frame)))
     return Captured(records, talks)

@@ -64,6 +64,10 @@ def events(pieces: Iterable[Piece], **settings: Any) -> list[Event]:
     return [*(event for piece in pieces for event in streams.feed(piece)), *streams.finish()]
 
 
+def packets_in(found: Iterable[Event]) -> list[PacketSeen]:
+    return [each for each in found if isinstance(each, PacketSeen)]
+
+
 def seen(found: Iterable[Event], direction: Direction | None = None) -> list[bytes]:
     """Return the packets of one direction, or of all."""
     return [each.data for each in found if isinstance(each, PacketSeen) and direction in (None, each.direction)]

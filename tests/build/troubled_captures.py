@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.versions import Version
-from tests.build.containers import Packet, Pcapng
-from tests.build.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, Link, Wire, ipv4, ipv6
+from tests.build.containers import Pcapng, RawRecord
+from tests.build.frames import FIN, LINKS, RST, START, SYN, TIMESTAMPS, UDP, LinkLayer, Wire, ipv4, ipv6
 from tests.build.network import SimulatedConnection, Trouble
 from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, PINGRESP, puback, publish
 
@@ -55,7 +55,7 @@ def troubled(draw: st.DrawFn) -> bytes:
     random = draw(st.randoms(use_true_random=False))
     trouble = draw(st.sampled_from(TROUBLES))
     links = list(LINKS.values())
-    queues: list[tuple[Iterator[list[bytes]], list[Link]]] = []
+    queues: list[tuple[Iterator[list[bytes]], list[LinkLayer]]] = []
     for number in range(draw(st.integers(1, 4))):
         version = draw(st.sampled_from(Version))
         isn = draw(st.tuples(*[st.integers(0, 2**32 - 1) | st.integers(2**32 - 300, 2**32 - 1)] * 2))
@@ -94,7 +94,7 @@ _OTHERS = (
 )
 
 
-def _merged(queues: list[tuple[Iterator[list[bytes]], list[Link]]], random: Random, order: str) -> bytes:
+def _merged(queues: list[tuple[Iterator[list[bytes]], list[LinkLayer]]], random: Random, order: str) -> bytes:
     """Write packets of all connections in turn."""
     file = Pcapng()
     file.section(order)
@@ -117,5 +117,5 @@ def _merged(queues: list[tuple[Iterator[list[bytes]], list[Link]]], random: Rand
             time = (START + written * 1_000_000) * ticks[number % 4] // 1_000_000_000
             cut = random.choice((0,) * 30 + (1, 30))
             frame = link.frame(packet)
-            file.enhanced(number, Packet(time, frame[: len(frame) - cut], cut))
+            file.enhanced(number, RawRecord(time, frame[: len(frame) - cut], cut))
     return file.written().data

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.build import containers
-from tests.build.containers import Packet
-from tests.build.frames import Link
+from tests.build.containers import RawRecord
+from tests.build.frames import LinkLayer
 
 ETHERNET = 14
 """Bytes of an Ethernet header."""
 
 
-class Frame(NamedTuple):
+class CapturedFrame(NamedTuple):
     """What one record holds."""
 
     time: int
@@ -39,12 +39,12 @@ class Frame(NamedTuple):
         """Addresses and ports, which tell the connection and the direction."""
         return self.ip[12:24]
 
-    def wrapped(self, data: bytes) -> "Frame":
+    def wrapped(self, data: bytes) -> "CapturedFrame":
         """Return it with other bytes."""
         return self._replace(data=data)
 
 
-Frames = list[Frame]
+Frames = list[CapturedFrame]
 
 
 def frames(path: Path) -> Frames:
@@ -53,7 +53,7 @@ def frames(path: Path) -> Frames:
     at, found = 24, []
     while at < len(written):
         seconds, nanos, size, _ = struct.unpack_from("<IIII", written, at)
-        found.append(Frame(seconds * 10**9 + nanos, written[at + 16 : at + 16 + size]))
+        found.append(CapturedFrame(seconds * 10**9 + nanos, written[at + 16 : at + 16 + size]))
         at += 16 + size
     return found
 
@@ -70,14 +70,14 @@ def path_of(path: Path, command: Callable[[Path], list[str]]) -> bytes:
 # containers
 
 
-def pcap(given: Iterable[Frame], *, order: str = "<", kind: str = "nano", link: int = 1) -> bytes:
+def pcap(given: Iterable[CapturedFrame], *, order: str = "<", kind: str = "nano", link: int = 1) -> bytes:
     """Return a pcap file."""
     tick_ns = containers.PCAP[kind][1]
-    packets = (Packet(frame.time // tick_ns, frame.data) for frame in given)
+    packets = (RawRecord(frame.time // tick_ns, frame.data) for frame in given)
     return containers.pcap(packets, kind=kind, order=order, link=link).data
 
 
-def pcapng(given: Iterable[Frame], *, order: str = ">", interfaces: int = 1) -> bytes:
+def pcapng(given: Iterable[CapturedFrame], *, order: str = ">", interfaces: int = 1) -> bytes:
     """Return a pcapng file with blocks of unknown types, and frames from several interfaces in turn."""
     file = containers.Pcapng()
     file.section(order)
@@ -88,7 +88,7 @@ def pcapng(given: Iterable[Frame], *, order: str = ">", interfaces: int = 1) -> 
         interface = index % interfaces
         # An odd interface counts in 2**-32 of a second, rounded up so that it is the same nanosecond.
         ticks = frame.time if interface % 2 == 0 else -(-frame.time * 2**32 // 10**9)
-        file.enhanced(interface, Packet(ticks, frame.data))
+        file.enhanced(interface, RawRecord(ticks, frame.data))
     return file.written().data
 
 
@@ -102,12 +102,12 @@ def zstd(data: bytes) -> bytes:
 # link layers
 
 
-def on(link: Link) -> Callable[[Frame], Frame]:
+def on(link: LinkLayer) -> Callable[[CapturedFrame], CapturedFrame]:
     """Return a function that puts the IP packet of a frame on another link layer."""
     return lambda frame: frame.wrapped(link.frame(frame.ip))
 
 
-def padded(frame: Frame) -> Frame:
+def padded(frame: CapturedFrame) -> CapturedFrame:
     """Return it with bytes after the IP packet, as Ethernet pads short frames."""
     return frame.wrapped(frame.data + b"\xc0\x00" * 9)
 
@@ -135,13 +135,13 @@ def cut(given: Frames, size: int = 1) -> Frames:
     return [each for frame in given for each in (_cut(frame, size) if len(frame.payload) > size else [frame])]
 
 
-def _cut(frame: Frame, size: int) -> Frames:
+def _cut(frame: CapturedFrame, size: int) -> Frames:
     payload = frame.payload
     head = len(frame.ip) - len(payload)
     return [_part(frame, head, at, payload[at : at + size]) for at in range(0, len(payload), size)]
 
 
-def _part(frame: Frame, head: int, at: int, payload: bytes) -> Frame:
+def _part(frame: CapturedFrame, head: int, at: int, payload: bytes) -> CapturedFrame:
     ip = bytearray(frame.ip[:head])
     tcp = (ip[0] & 15) * 4
     struct.pack_into(">H", ip, 2, head + len(payload))
@@ -162,7 +162,7 @@ def fragmented(given: Frames) -> Frames:
     return [each for number, frame in enumerate(given) for each in _fragments(frame, number)]
 
 
-def _fragments(frame: Frame, number: int) -> Frames:
+def _fragments(frame: CapturedFrame, number: int) -> Frames:
     size = (frame.ip[0] & 15) * 4
     head, body = frame.ip[:size], frame.ip[size:]
     made = []

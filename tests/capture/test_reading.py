@@ -18,7 +18,7 @@ from mqttpub.traffic.events import Closed, Event, PacketSeen, Remark
 from tests.build.brokers import Broker, all_transports
 from tests.build.certificates import Authority
 from tests.build.frames import FIN, Wire, pcap, records
-from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, publish, remarks, seen
+from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, SERVER, V5, gaps, packets_in, publish, remarks, seen
 from tests.build.recording import dumpcap
 from tests.build.tls_captures import Captured, TlsScript
 
@@ -49,7 +49,7 @@ def test_a_capture_is_read_in_the_order_of_its_records() -> None:
     assert found[0].time == 1_700_000_000_004_000_000
 
 
-def test_position_and_what_was_skipped_are_there_to_be_shown() -> None:
+def test_position_and_skipped_connections_can_be_shown() -> None:
     wire = Wire()
     file = io.BytesIO(pcap(records([*wire.opening(), wire.packet(0, 0, b"GET / HTTP/1.1\r\n\r\n")])))
     reading = CaptureEvents(file)
@@ -60,21 +60,21 @@ def test_position_and_what_was_skipped_are_there_to_be_shown() -> None:
     assert reading.problems == []
 
 
-def test_a_broken_file_is_said_after_all_that_it_holds() -> None:
+def test_a_broken_file_is_reported_after_its_events() -> None:
     data = capture(end=False)
     found: list[Event] = []
     with pytest.raises(BadCapture, match="offset"):
         found.extend(events(io.BytesIO(data[:-5])))
     reading = CaptureEvents(io.BytesIO(data[:-5]))
-    told = reading.events()
-    found = [next(told) for _ in range(3)]
+    left = reading.events()
+    found = [next(left) for _ in range(3)]
     assert seen(found) == [CONNECTS[V5], CONNACKS[V5]]
     assert [each.message for each in gaps(found)] == ["the capture ends 8 bytes into a PUBLISH of 13 bytes"]
     with pytest.raises(BadCapture):
-        list(told)
+        list(left)
 
 
-def test_what_is_no_capture() -> None:
+def test_files_that_are_not_captures() -> None:
     with pytest.raises(BadCapture):
         list(events(io.BytesIO(b"no capture at all")))
 
@@ -236,12 +236,12 @@ def tshark_types(traffic: Traffic) -> list[tuple[int, int]]:
 @pytest.mark.broker
 @pytest.mark.tshark
 @pytest.mark.slow
-def test_real_traffic_is_what_tshark_sees(traffic: Traffic) -> None:
+def test_real_traffic_agrees_with_tshark(traffic: Traffic) -> None:
     found = found_in(traffic, "tcp")
-    packets = [(each.record, each.data[0] >> 4) for each in found if isinstance(each, PacketSeen)]
+    packets = [(each.record, each.data[0] >> 4) for each in packets_in(found)]
     assert sorted(packets) == sorted(tshark_types(traffic))
     assert [record for record, _ in packets] == sorted(record for record, _ in packets)
-    assert {each.version for each in found if isinstance(each, PacketSeen)} == set(Version)
+    assert {each.version for each in packets_in(found)} == set(Version)
     assert not any(each.guessed for each in found if isinstance(each, PacketSeen))
 
 
@@ -258,9 +258,9 @@ def test_real_traffic_on_every_way_is_the_same(traffic: Traffic, kind: str) -> N
     payloads = [data for data in seen(found, CLIENT) if data[0] >> 4 == 3]
     assert payloads[0].endswith(b"hello 0")
     assert payloads[3].endswith(b"y" * 100_000)
-    told = remarks(found)
-    assert len(told) == (4 if kind in ("ws", "wss") else 0)
-    assert all(each.startswith("WebSocket: GET /mqtt -> 101 Switching Protocols, sub-protocol mqtt") for each in told)
+    said = remarks(found)
+    assert len(said) == (4 if kind in ("ws", "wss") else 0)
+    assert all(each.startswith("WebSocket: GET /mqtt -> 101 Switching Protocols, sub-protocol mqtt") for each in said)
     assert {each.ends.server.rpartition(":")[2] for each in found} == {str(traffic.ports[kind])}
 
 
@@ -306,7 +306,7 @@ def test_real_traffic_without_its_beginnings(traffic: Traffic) -> None:
         (each.version, versions[each.ends.client], each.guessed) for each in later if isinstance(each, PacketSeen)
     )
     # 3.1 differs from 3.1.1 in next to nothing but its CONNECT.
-    assert all((told is V5) == (true is V5) and guessed for told, true, guessed in compared)
+    assert all((given is V5) == (true is V5) and guessed for given, true, guessed in compared)
     rest = [each.data for each in whole if each.record not in numbers]
     assert Counter(seen(later)) == Counter(rest)
     assert not gaps(later)

@@ -1,16 +1,14 @@
 """Colour and the pager, on terminals of their own."""
 
-import contextlib
 import os
-import pty
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-PROGRAM = [sys.executable, "-m", "mqttpub"]
+from tests.program import PROGRAM, on_terminal
+
 VARIABLES = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "PAGER", "MQTTPUB_PAGER", "LESS", "COLUMNS")
 PLAIN = {name: value for name, value in os.environ.items() if name not in VARIABLES} | {"TERM": "xterm"}
 
@@ -26,21 +24,8 @@ def piped(*arguments: str, **variables: str) -> str:
 
 def on_a_terminal(*arguments: str, status: int = 0, data: bytes = b"", **variables: str) -> str:
     """Return what the program and its pager write to a terminal; `data` waits on standard input."""
-    ours, its = pty.openpty()
-    with subprocess.Popen(
-        [*PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=its, stderr=its, env=PLAIN | variables
-    ) as process:
-        os.close(its)
-        assert process.stdin
-        process.stdin.write(data)
-        process.stdin.close()
-        shown = b""
-        # Reading fails once everybody has closed the other end.
-        with contextlib.suppress(OSError):
-            while piece := os.read(ours, 65536):
-                shown += piece
-        os.close(ours)
-    assert process.returncode == status, shown
+    shown, ended = on_terminal([*PROGRAM, *arguments], data=data, env=PLAIN | variables)
+    assert ended == status, shown
     return shown.decode()
 
 
@@ -113,7 +98,7 @@ def test_no_pager_where_nobody_asked_for_one(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_what_is_still_coming_is_not_held_by_a_pager(tmp_path: Path) -> None:
+def test_output_that_still_arrives_is_not_held_by_a_pager(tmp_path: Path) -> None:
     path = tmp_path / "paged"
     assert "PINGREQ" in on_a_terminal("decode", "-V", "5", "-f", "-", data=b"c000", PAGER=f"cat > '{path}'")
     assert "PINGREQ" in on_a_terminal("decode", "-V", "5", data=b"c000", PAGER=f"cat > '{path}'")

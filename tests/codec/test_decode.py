@@ -72,7 +72,7 @@ def test_a_vector_followed_by_bytes_is_read_the_same(vector: Vector) -> None:
 
 
 @small
-def test_a_vector_cut_short_is_no_packet(vector: Vector) -> None:
+def test_a_truncated_vector_is_not_a_packet(vector: Vector) -> None:
     # How a CONNECT of unknown level is read depends on what fits, which only the whole packet shows.
     if vector.packet is None or vector.findings or unknown_level(vector.data) is not None:
         return

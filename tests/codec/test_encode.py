@@ -102,7 +102,7 @@ _SOME["reason_codes"] = ()
         (Connect(username_flag=False, username="u"), V311, "10 0f 0004 'MQTT' 04 02 003c 0000 0001 'u'"),
     ],
 )
-def test_what_is_forbidden_is_built(packet: Packet, version: Version, data: str) -> None:
+def test_forbidden_packets_can_be_built(packet: Packet, version: Version, data: str) -> None:
     assert hexed(packet, version) == parse(data).hex(" ")
 
 
@@ -147,18 +147,18 @@ def test_properties_by_themselves() -> None:
     ("packet", "version", "says"),
     [
         (Auth(), V311, "AUTH needs MQTT 5.0"),
-        (Publish(topic="a", qos=4), V311, "4 does not fit QoS (0 to 3)"),
-        (Publish(topic="a", qos=-1), V311, "-1 does not fit QoS (0 to 3)"),
+        (Publish(topic="a", qos=4), V311, "4 does not fit QoS (0, 1 or 2)"),
+        (Publish(topic="a", qos=-1), V311, "-1 does not fit QoS (0, 1 or 2)"),
         (Publish(topic="a", packet_id=65536), V311,
          "Packet Identifier: 65536 does not fit a Two Byte Integer (0 to 65535)"),
         (Publish(topic="x" * 65536), V311, "Topic Name: 65536 bytes do not fit Binary Data (0 to 65535 bytes)"),
-        (Publish(topic="a\ud800"), V311, "Topic Name: U+D800 cannot be written as UTF-8"),
+        (Publish(topic="a\ud800"), V311, "Topic Name: U+D800 cannot be encoded as UTF-8"),
         (Publish(topic="a", properties=(Property(1, 256),)), V5,
          "Payload Format Indicator: 256 does not fit a Byte (0 to 255)"),
         (Publish(topic="a", properties=(Property(0x0B, 268_435_456),)), V5,
          "Subscription Identifier: 268435456 does not fit a Variable Byte Integer (0 to 268435455)"),
         (Publish(topic="a", properties=(Property(0x26, ("a", "\ud800")),)), V5,
-         "User Property: U+D800 cannot be written as UTF-8"),
+         "User Property: U+D800 cannot be encoded as UTF-8"),
         (Publish(topic="a", properties=(Property(1, 1),)), V311, "Publish Properties needs MQTT 5.0"),
         (Puback(packet_id=1, reason_code=0x10), V311, "Puback Reason Code needs MQTT 5.0"),
         (Puback(packet_id=1, properties=()), V5, "Properties needs Reason Code before it"),

@@ -87,7 +87,7 @@ def framed(first: int, body: bytes) -> bytes:
 @pytest.mark.parametrize(("cls", "version"), KINDS, ids=NAMES)
 @settings(max_examples=30)
 @given(st.data())
-def test_every_packet(cls: type[Packet], version: Version, data: st.DataObject) -> None:
+def test_every_packet_type_is_read_as_it_was_built(cls: type[Packet], version: Version, data: st.DataObject) -> None:
     packet = data.draw(packets(version, valid=False, code=cls.code))
     got = same(encode(packet, version), version)
     assert type(got) is cls
@@ -96,7 +96,7 @@ def test_every_packet(cls: type[Packet], version: Version, data: st.DataObject) 
 
 
 @given(wholes, st.data())
-def test_mutated(whole: tuple[bytes, Version], data: st.DataObject) -> None:
+def test_changed_bytes_are_read_as_decode_reads_them(whole: tuple[bytes, Version], data: st.DataObject) -> None:
     mutable = bytearray(whole[0])
     for _ in range(data.draw(st.integers(1, 4))):
         mutable[data.draw(st.integers(0, len(mutable) - 1))] = data.draw(st.integers(0, 255))
@@ -105,7 +105,7 @@ def test_mutated(whole: tuple[bytes, Version], data: st.DataObject) -> None:
 
 
 @given(wholes)
-def test_truncated(whole: tuple[bytes, Version]) -> None:
+def test_cut_packets_are_read_as_decode_reads_them(whole: tuple[bytes, Version]) -> None:
     data, version = whole
     for stop in range(min(len(data), 80)):
         same(data[:stop], version)
@@ -120,7 +120,7 @@ def test_a_shorter_remaining_length(whole: tuple[bytes, Version]) -> None:
 
 
 @given(wholes, st.binary(max_size=9))
-def test_trailing(whole: tuple[bytes, Version], more: bytes) -> None:
+def test_bytes_after_a_packet_are_judged_as_decode_judges_them(whole: tuple[bytes, Version], more: bytes) -> None:
     data, version = whole
     start, _ = header(data) or (0, 0)
     same(data + more, version)
@@ -128,17 +128,17 @@ def test_trailing(whole: tuple[bytes, Version], more: bytes) -> None:
 
 
 @given(st.binary(max_size=60), versions)
-def test_random_bytes(data: bytes, version: Version) -> None:
+def test_random_bytes_are_read_as_decode_reads_them(data: bytes, version: Version) -> None:
     same(data, version)
 
 
 @given(st.integers(0, 255), st.lists(st.sampled_from((0, 1, 2, 3, 0x0B, 0x26, 0x80, 0x81, 255))), versions)
-def test_random_bodies(first: int, body: list[int], version: Version) -> None:
+def test_random_bodies_are_read_as_decode_reads_them(first: int, body: list[int], version: Version) -> None:
     same(framed(first, bytes(body)), version)
 
 
 @pytest.mark.parametrize("version", Version)
-def test_short_bodies(version: Version) -> None:
+def test_short_bodies_of_every_first_byte_are_read_as_decode_reads_them(version: Version) -> None:
     for first in range(256):
         for body in (
             b"",
@@ -148,7 +148,7 @@ def test_short_bodies(version: Version) -> None:
             b"\0\1\0\0",
             b"\0\1\x10\x03",
             b"\0\1\0\x02\x26",
-            b"\0\0\0\1\0\0\0\0",
+            bytes(3) + b"\1" + bytes(4),
         ):
             same(framed(first, body), version)
 
@@ -157,7 +157,7 @@ def test_short_bodies(version: Version) -> None:
 
 
 @pytest.mark.parametrize("row", PROPERTIES.values(), ids=BY_KEY)
-def test_every_property(row: PropertyRow) -> None:
+def test_every_property_is_read_even_twice(row: PropertyRow) -> None:
     for value in SAMPLES[row.type]:
         listed = (Property(row.id, value), Property(row.id, value))
         got = same(encode(Publish(topic="t", properties=listed, payload=b"p"), V5), V5)
@@ -167,7 +167,7 @@ def test_every_property(row: PropertyRow) -> None:
 
 
 @pytest.mark.parametrize("row", PROPERTIES.values(), ids=BY_KEY)
-def test_every_property_cut(row: PropertyRow) -> None:
+def test_a_property_that_is_cut_gives_no_packet(row: PropertyRow) -> None:
     whole = encode_properties((Property(row.id, SAMPLES[row.type][1]),))[1:]
     for stop in range(1, len(whole)):
         for tail in (b"", b"p", whole[stop:], bytes(5)):
@@ -175,7 +175,7 @@ def test_every_property_cut(row: PropertyRow) -> None:
 
 
 @for_each(range(256), hex)
-def test_every_identifier(id: int) -> None:
+def test_every_property_identifier_is_read_as_decode_reads_it(id: int) -> None:
     for stated in (bytes((id,)), bytes((id | 0x80, 0)), bytes((id | 0x80, id >> 1 | 1))):
         for value in (b"", b"\0", b"\1\2", b"\0\0\0\0", b"\0\1a\0\1b"):
             same(published(bytes((len(stated + value),)) + stated + value), V5)
@@ -245,13 +245,13 @@ def test_trailing_bytes_leave_the_values() -> None:
         reader(4, V311)(b"\x40\x03\x00\x07\x99", 0x40, 2, 5)
 
 
-def test_what_is_wrong_but_whole() -> None:
+def test_complete_packets_with_faults() -> None:
     wrong = Publish(dup=True, qos=3, retain=True, topic="\udcff", packet_id=0)
     assert same(b"\x3f\x06\x00\x01\xff\x00\x00\x00", V5) == wrong
     assert same(b"\x4f\x03\x00\x01\x77", V5) == Puback(flags=15, packet_id=1, reason_code=0x77)
 
 
-def test_the_optional_tail() -> None:
+def test_reason_code_and_properties_may_be_left_out() -> None:
     assert same(b"\xe0\x00", V5) == Disconnect()
     assert same(b"\xe0\x01\x04", V5) == Disconnect(reason_code=4)
     assert same(b"\xe0\x02\x04\x00", V5) == Disconnect(reason_code=4, properties=())
@@ -284,7 +284,7 @@ def test_connect_of_another_level(level: int) -> None:
 
 
 @pytest.mark.parametrize(("code", "version"), [(0, V5), (0, V31), (15, V31), (15, V311)])
-def test_reserved_types(code: int, version: Version) -> None:
+def test_a_reserved_type_has_no_reader(code: int, version: Version) -> None:
     assert same(bytes((code << 4, 0)), version) is None
     with pytest.raises(Irregular):
         reader(code, version)(bytes((code << 4, 0)), code << 4, 2, 2)
@@ -292,7 +292,7 @@ def test_reserved_types(code: int, version: Version) -> None:
         source(code, version)
 
 
-def test_nothing() -> None:
+def test_no_bytes_and_one_byte_are_no_packet() -> None:
     assert same(b"", V5) is None
     assert same(b"\x30", V5) is None
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import pytest
 
 from mqttpub.codec.framing import frame_length
-from mqttpub.codec.stream import MAX_PACKET, Connection, Frame, LostSync, Stream
+from mqttpub.codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync, Stream
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Overlong
 from tests.checks import for_each
@@ -68,7 +68,7 @@ def test_a_vector_byte_by_byte(vector: Vector) -> None:
 
 
 @each_whole
-def test_a_vector_with_others_before_and_behind_it(vector: Vector) -> None:
+def test_a_vector_between_others(vector: Vector) -> None:
     stream = Stream(version=vector.version)
     frames = list(stream.feed(PING + vector.data + PING + b"\x30"))
     assert [frame.data for frame in frames] == [PING, vector.data, PING]
@@ -165,7 +165,7 @@ def test_a_length_longer_than_necessary_is_still_a_length() -> None:
 
 
 def test_both_directions_share_the_version_of_the_connect() -> None:
-    connection = Connection()
+    connection = ConnectionStreams()
     (before,) = connection.feed(SERVER, PING)
     assert (before.version, connection.version) == (None, None)
     (connect,) = connection.feed(CLIENT, CONNECTS[V311])
@@ -175,7 +175,7 @@ def test_both_directions_share_the_version_of_the_connect() -> None:
 
 
 def test_each_direction_has_its_own_offsets_and_bytes() -> None:
-    connection = Connection(V5)
+    connection = ConnectionStreams(V5)
     assert list(connection.feed(CLIENT, b"\x30\x04\x00\x01")) == []
     (ping,) = connection.feed(SERVER, PING)
     (publish,) = connection.feed(CLIENT, b"a\x00")
@@ -185,22 +185,22 @@ def test_each_direction_has_its_own_offsets_and_bytes() -> None:
 
 def test_only_the_first_packet_of_a_server_may_have_the_form_of_an_older_version() -> None:
     refusal = b"\x20\x02\x00\x01"
-    connection = Connection(V5)
+    connection = ConnectionStreams(V5)
     assert [frame.version for frame in connection.feed(SERVER, refusal + refusal)] == [V311, V5]
-    assert [frame.version for frame in Connection(V5).feed(SERVER, PING + refusal)] == [V5, V5]
-    assert [frame.version for frame in Connection().feed(SERVER, refusal)] == [None]
+    assert [frame.version for frame in ConnectionStreams(V5).feed(SERVER, PING + refusal)] == [V5, V5]
+    assert [frame.version for frame in ConnectionStreams().feed(SERVER, refusal)] == [None]
     assert connection.version == V5
 
 
 def test_the_loss_of_one_direction_leaves_the_other() -> None:
-    connection = Connection()
+    connection = ConnectionStreams()
     with pytest.raises(LostSync):
         list(connection.feed(CLIENT, FIVE))
     assert [frame.data for frame in connection.feed(SERVER, PING)] == [PING]
 
 
 def test_both_directions_have_the_same_largest_packet() -> None:
-    connection = Connection(max_packet=7)
+    connection = ConnectionStreams(max_packet=7)
     for direction in Direction:
         with pytest.raises(LostSync):
             list(connection.feed(direction, b"\x30\x06"))

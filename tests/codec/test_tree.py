@@ -69,7 +69,7 @@ def test_at_gives_the_first_node_of_a_path(walked: Decoded) -> None:
     assert walked.at("connect.nothing") is None
 
 
-def test_repr_of_a_node() -> None:
+def test_a_node_is_printed_with_its_place() -> None:
     assert repr(Node("qos", Span(0, 1), 1, mask=6)) == "Node('qos', 0-1, 1, mask=0x6)"
 
 
@@ -85,7 +85,7 @@ def test_a_finding_cites_a_statement_that_is_there() -> None:
             finding(id, "publish", Span(0, 1), "is odd")
 
 
-def test_repr_of_a_finding() -> None:
+def test_a_finding_is_printed_with_its_place() -> None:
     made = Finding("error", "publish.qos", Span(0, 1), "is 3", "MQTT5-3.3.1-4")
     assert repr(made) == "Finding(error publish.qos 0-1 'is 3' MQTT5-3.3.1-4)"
 

@@ -23,7 +23,7 @@ from mqttpub.spec.reason_codes import Codes
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Cursor
 from mqttpub.wire.types import BINARY, PAIR, STRING, VARIABLE
-from tests.build.pcap import HEADERS, LARGEST, Segment, pcap
+from tests.build.frames import HEADERS, LARGEST, SentSegment, pcap_of
 from tests.strategies import packets as generate
 from tests.strategies import senders
 from tests.vectors import named, packets
@@ -293,7 +293,7 @@ def read(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Sent, list[Show
     sent += from_vectors(sent[-1].connection + 1)
     sent += crossing_aliases(sent[-1].connection + 1)
     capture = tmp_path_factory.mktemp("tshark") / "packets.pcap"
-    capture.write_bytes(pcap(Segment(one.connection, one.direction, one.data) for one in sent))
+    capture.write_bytes(pcap_of(SentSegment(one.connection, one.direction, one.data) for one in sent))
     return list(zip(sent, tshark(capture), strict=True))
 
 

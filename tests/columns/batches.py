@@ -6,17 +6,13 @@ from typing import NamedTuple
 
 from mqttpub.capture.reading import events
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.arrow import NO_TIME
+from mqttpub.columns.findings import packets_of
 from mqttpub.columns.reassemble.assembly import Batch
-from mqttpub.columns.reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from mqttpub.columns.scan.records import BLOCK
-from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Event, PacketSeen
 
-DIRECTIONS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
 
-
-class Told(NamedTuple):
+class ReadEvents(NamedTuple):
     """The events of a capture, packets and others, and why it is broken if it is."""
 
     packets: list[PacketSeen]
@@ -24,30 +20,12 @@ class Told(NamedTuple):
     broken: str = ""
 
 
-def packets(batch: Frames) -> list[PacketSeen]:
-    """Return the packets of a batch."""
-    buffer = bytes(batch.buffer)
-    columns = (
-        batch.start, batch.end, batch.time, batch.record, batch.connection, batch.direction, batch.offset,
-        batch.version, batch.guessed,
-    )  # fmt: skip
-    return [
-        PacketSeen(
-            batch.connections[connection], None if time == NO_TIME else time, record, buffer[start:end], offset,
-            DIRECTIONS[direction], Version(version), guessed,
-        )
-        for start, end, time, record, connection, direction, offset, version, guessed in zip(
-            *(column.tolist() for column in columns), strict=True
-        )
-    ]  # fmt: skip
-
-
-def told(batches: Iterable[Batch]) -> Told:
+def all_events(batches: Iterable[Batch]) -> ReadEvents:
     """Return what batches hold, and check that they fit together."""
     found, others, broken = list[PacketSeen](), list[Event](), ""
     try:
         for batch in batches:
-            found += packets(batch)
+            found += packets_of(batch)
             others += batch.others
             assert {each.number for each in batch.connections} <= batch.names.keys()
             assert len(batch.keys) == len(set(batch.connections)) == len(batch.connections)
@@ -55,10 +33,10 @@ def told(batches: Iterable[Batch]) -> Told:
             assert sorted(set(batch.connection.tolist())) == list(range(len(batch.connections)))
     except BadCapture as error:
         broken = error.message
-    return Told(found, others, broken)
+    return ReadEvents(found, others, broken)
 
 
-def scalar(*files: bytes, **settings: object) -> Told:
+def scalar(*files: bytes, **settings: object) -> ReadEvents:
     """Return what single records give, of files that are parts of one pcap or pcapng."""
     joined = files[0] + b"".join(file[24:] for file in files[1:])
     found, broken = list[Event](), ""
@@ -66,7 +44,7 @@ def scalar(*files: bytes, **settings: object) -> Told:
         found.extend(events(io.BytesIO(joined), **settings))  # type: ignore[arg-type]
     except BadCapture as error:
         broken = error.message
-    return Told(
+    return ReadEvents(
         [each for each in found if isinstance(each, PacketSeen)],
         [each for each in found if not isinstance(each, PacketSeen)],
         broken,

@@ -102,7 +102,7 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
     row = dict.fromkeys(PACKETS.names)
     row |= {
         "capture": "test.pcap", "frame": event.record, "pos": event.offset, "time": event.time and event.time // 1000,
-        "connection": key(event.ends), "client_id": told(known.client) or None,
+        "connection": key(event.ends), "client_id": text(known.client) or None,
         "client": event.ends.client or None, "server": event.ends.server or None,
         "direction": event.direction.value if event.direction else None,
         "version": decoded.version.label, "version_guessed": event.guessed,
@@ -113,7 +113,7 @@ def _row(event: PacketSeen, conversations: ContextTracker) -> dict[str, Any]:
         row["error_statement"] = decoded.findings[0].statement or None
     if known.topic:
         row["topic_alias"] = known.topic.alias
-        row["resolved_topic"] = None if known.topic.name is None else told(known.topic.name)
+        row["resolved_topic"] = None if known.topic.name is None else text(known.topic.name)
     return row | _fields(decoded)
 
 
@@ -124,14 +124,14 @@ def _fields(decoded: Decoded) -> dict[str, Any]:
         return {}
     cells = {}
     for name, value in packet.__dict__.items():
-        if packet.fields[name].spoken(decoded.version) and name != "client_id":
-            cells[name] = told(value)
+        if packet.fields[name].exists_in(decoded.version) and name != "client_id":
+            cells[name] = text(value)
     if cells.get("payload") is not None:
         cells["payload_length"] = len(cells["payload"])
     cells |= _lists(cells, decoded)
     if will := cells.get("will"):
-        own = {name: told(value) for name, value in will.__dict__.items() if will.fields[name].spoken(decoded.version)}
-        cells |= {f"will_{name}": value for name, value in own.items()}
+        own = (name for name in will.__dict__ if will.fields[name].exists_in(decoded.version))
+        cells |= {f"will_{name}": text(getattr(will, name)) for name in own}
     for name in ("properties", "will_properties"):
         if cells.get(name) is not None:
             cells[name] = _properties(cells[name])
@@ -142,16 +142,16 @@ def _lists(cells: dict[str, Any], decoded: Decoded) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in ("reason_codes", "filters"):
         if name in cells:
-            found[name] = [told(each) for each in cells[name]]
+            found[name] = [text(each) for each in cells[name]]
     if "subscriptions" in cells:
-        found["filters"] = [told(each.filter) for each in cells["subscriptions"]]
+        found["filters"] = [text(each.filter) for each in cells["subscriptions"]]
         found["subscription_options"] = [_options(each, decoded.version) for each in cells["subscriptions"]]
     return found
 
 
 def _options(each: Any, version: Version) -> dict[str, Any]:
     names = ("retain_handling", "retain_as_published", "no_local", "qos")
-    return {name: getattr(each, name) if each.fields[name].spoken(version) else None for name in names}
+    return {name: getattr(each, name) if each.fields[name].exists_in(version) else None for name in names}
 
 
 def _properties(found: Iterable[Property]) -> list[dict[str, Any]]:
@@ -162,15 +162,15 @@ def _property(id: int, value: Any) -> dict[str, Any]:
     row = PROPERTIES.get(id)
     name, key = row.key if row else f"property_{id}", None
     if isinstance(value, tuple):
-        key, value = told(value[0]), value[1]
+        key, value = text(value[0]), value[1]
     if isinstance(value, bytes):
         hidden = id == SECRET[0] or (row is None and SECRET in value)
         value = None if hidden else f"hex:{value.hex()}"
-    return {"id": id, "name": name, "key": key, "value": None if value is None else told(str(value))}
+    return {"id": id, "name": name, "key": key, "value": None if value is None else text(str(value))}
 
 
-def told(value: Any) -> Any:
-    """Return a text with its bytes that are no UTF-8 written out, anything else as it is."""
+def text(value: Any) -> Any:
+    """Return a text with escapes for bytes that are not UTF-8; any other value unchanged."""
     if isinstance(value, str):
         return "".join(f"\\x{ord(each) - 0xDC00:02x}" if "\ud800" <= each <= "\udfff" else each for each in value)
     return value

@@ -67,7 +67,7 @@ def test_batches_change_nothing() -> None:
         assert added(events, [cut]) == added(events)
 
 
-def test_a_connection_that_is_over_is_told_at_once() -> None:
+def test_a_connection_is_reported_as_soon_as_it_ends() -> None:
     connections = Connections()
     frames = of_events(Dialog().client(Connect(client_id="c")).closes(None, "RST").events)
     assert connections.add(decode(frames), frames)["closed_how"].to_pylist() == ["RST"]

@@ -21,7 +21,7 @@ from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Direction
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
 from tests.build.events import Dialog, talks
-from tests.columns.packet_rows import batches, rows, told
+from tests.columns.packet_rows import batches, rows, text
 from tests.paths import CAPTURES as SHIPPED_CAPTURES
 
 CAPTURES = sorted((SHIPPED_CAPTURES).glob("*.pcapng"))
@@ -54,7 +54,7 @@ def truth(found: Iterable[Event]) -> list[tuple[Any, ...]]:
 
 
 def _parts(each: Finding) -> tuple[Any, ...]:
-    return each.severity, each.statement or None, told(each.path), told(each.message), *each.span, each.mask
+    return each.severity, each.statement or None, text(each.path), text(each.message), *each.span, each.mask
 
 
 def told_by(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -63,7 +63,7 @@ def told_by(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["frame"], row["severity"], row["statement"], row["path"], row["message"], *place
 
 
-def test_a_finding_is_told_with_its_packet() -> None:
+def test_a_finding_has_the_columns_of_its_packet() -> None:
     talk = Dialog().client(Connect(client_id="c")).server(Connack())
     talk.client(Publish(topic="a/#", qos=0, payload=b""))
     (row,) = judged(talk.events)
@@ -78,13 +78,13 @@ def test_a_finding_is_told_with_its_packet() -> None:
     assert row["time"] is not None
 
 
-def test_what_is_no_packet_has_its_finding() -> None:
+def test_bytes_that_are_not_a_packet_have_a_finding() -> None:
     talk = Dialog().client(Connect(client_id="c")).gap(Direction.CLIENT, None, "lost", malformed=True)
     found = judged(talk.events)
     assert [(row["type"], row["message"]) for row in found] == [(None, "lost")]
 
 
-def test_the_end_of_the_capture_is_behind_all_packets() -> None:
+def test_the_end_of_the_capture_comes_after_all_packets() -> None:
     talk = Dialog().client(Connect(client_id="c")).client(Connect(client_id="c"))
     found = [*talk.events, Closed(talk.ends, None, 0, None, "end")]
     assert [told_by(row) for row in judged(found, [1])] == truth(found)

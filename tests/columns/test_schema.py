@@ -20,7 +20,7 @@ from mqttpub.spec.packets import Connect, Publish, Subscription, Will
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_every_column_has_a_name_of_its_own_and_one_sentence(name: str) -> None:
+def test_every_column_has_a_unique_name_and_one_sentence(name: str) -> None:
     columns = TABLES[name]
     assert len({column.name for column in columns}) == len(columns)
     for column in columns:
@@ -45,7 +45,7 @@ def test_all_tables_join_on_the_same_columns() -> None:
 
 
 def test_what_packets_declare_has_columns() -> None:
-    told = {
+    in_other_columns = {
         "flags",
         "reserved",
         "unused",
@@ -57,7 +57,7 @@ def test_what_packets_declare_has_columns() -> None:
         "password",
     }
     for cls in TYPES.values():
-        assert set(cls.fields) - told <= set(PACKETS.names), cls.name
+        assert set(cls.fields) - in_other_columns <= set(PACKETS.names), cls.name
     assert {f"will_{key}" for key in Will.fields} <= set(PACKETS.names)
     assert "password" not in PACKETS.names
     assert {field.name for field in schema.OPTIONS} == set(Subscription.fields) - {"filter", "reserved", "unused"}

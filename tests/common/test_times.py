@@ -17,7 +17,7 @@ def test_times_count_from_the_first() -> None:
 @pytest.mark.parametrize(
     ("later", "shown"), [(10**14, "100000.0000"), (10**18, " 1000000000"), (10**22, "10000000000000")]
 )
-def test_long_times_lose_digits_behind_the_point(later: int, shown: str) -> None:
+def test_long_times_lose_decimals(later: int, shown: str) -> None:
     clock = Clock()
     assert clock.show(START).strip() == "0.000000"
     assert clock.show(START + later) == shown

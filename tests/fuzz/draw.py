@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from mqttpub.capture.types import Chunk, End, Flow, Missing, Piece, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Flow, Missing, Piece
 from tests.build.frames import LINKS, Wire
 
 T = TypeVar("T")
@@ -110,7 +110,7 @@ def bytewise(made: list[Piece]) -> Iterator[Piece]:
 # records of several connections
 
 
-def records(draw: Draw) -> Iterator[Record]:
+def records(draw: Draw) -> Iterator[CaptureRecord]:
     """Yield records: segments of a few connections near to where their streams are, and frames of any bytes."""
     wires = [Wire(4 if number % 2 else 6, port=50_000 + number, isn=(2**32 - 5, 77)) for number in range(4)]
     places = [[0, 0] for _ in wires]
@@ -119,7 +119,7 @@ def records(draw: Draw) -> Iterator[Record]:
         time += MILLISECOND
         if choice & 0xC0 == 0xC0:
             link = LINK_TYPES[choice & 7]
-            yield Record(number, time, link, data, len(data) + (choice >> 3 & 7) * 5)
+            yield CaptureRecord(number, time, link, data, len(data) + (choice >> 3 & 7) * 5)
             continue
         head = Draw(data)
         flow, side = choice & 3, choice >> 2 & 1
@@ -133,4 +133,4 @@ def records(draw: Draw) -> Iterator[Record]:
         framed = tuple(LINKS.values())[choice >> 3 & 1]
         frame = framed.frame(packet)
         kept = frame[: len(frame) - (choice & 0x20 and len(payload) // 2)]
-        yield Record(number, time, framed.type, kept, len(frame))
+        yield CaptureRecord(number, time, framed.type, kept, len(frame))

@@ -4,7 +4,7 @@ import gzip
 import json
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from itertools import count
 from random import Random
@@ -28,7 +28,7 @@ from mqttpub.view.packet.dump import annotate
 from mqttpub.view.packet.record_json import dumps, record
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.types import VARIABLE
-from tests.build.containers import Packet, Pcapng, zstd
+from tests.build.containers import Pcapng, RawRecord, zstd
 from tests.build.frames import ACK, FIN, SYN, Wire, fragments4
 from tests.build.websocket import answer, frame, request
 from tests.fuzz.raw import packet
@@ -193,41 +193,46 @@ def small_bytes(size: int) -> bytes:
 # records
 
 
-def _pcap(packets: Iterator[bytes]) -> bytes:
-    made = bytearray(struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, 101))
+def pcap_pieces(packets: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a capture of raw IP packets, record by record."""
+    yield struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, 101)
     for at, each in enumerate(packets):
-        made += struct.pack("<IIII", START + at // 1000, at % 1000 * 10**6, len(each), len(each)) + each
-    return bytes(made)
+        yield struct.pack("<IIII", START + at // 1000, at % 1000 * 10**6, len(each), len(each)) + each
 
 
-def _said(data: bytes, size: int, *, port: int = 50_000, opened: bool = True) -> Iterator[bytes]:
-    """Yield the packets of a client that sends data in segments of a size."""
-    wire = Wire(port=port)
+def _pcap(packets: Iterable[bytes]) -> bytes:
+    return b"".join(pcap_pieces(packets))
+
+
+def said(pieces: Iterable[bytes], size: int, *, opened: bool = True) -> Iterator[bytes]:
+    """Yield the packets of a client that sends each piece in segments of a size."""
+    wire, start = Wire(), 0
     yield from wire.opening() if opened else ()
-    for at in range(0, len(data), size):
-        yield wire.packet(0, at, data[at : at + size])
+    for data in pieces:
+        yield from (wire.packet(0, start + at, data[at : at + size]) for at in range(0, len(data), size))
+        start += len(data)
 
 
 def tiny_packets(size: int) -> bytes:
     """Return many packets in few segments."""
-    return _pcap(_said(CONNECT + PING * size, 1400))
+    return _pcap(said([CONNECT + PING * size], 1400))
 
 
 def tiny_segments(size: int) -> bytes:
     """Return packets in segments of one byte."""
-    return _pcap(_said(CONNECT + PING * size, 1))
+    return _pcap(said([CONNECT + PING * size], 1))
 
 
 def messages(size: int) -> bytes:
     """Return many messages of QoS 1 that nobody acknowledges, with long topics that differ."""
     each = (Publish(topic=f"{at}/" + "x" * 200, qos=1, packet_id=at % 65535 + 1) for at in range(size))
-    return _pcap(_said(CONNECT + b"".join(encode(one, V5) for one in each), 1400))
+    return _pcap(said([CONNECT + b"".join(encode(one, V5) for one in each)], 1400))
 
 
 def aliased(size: int) -> bytes:
     """Return messages that set aliases."""
     each = (b"\0\4%04x\3\x23" % (at & 0xFFFF) + struct.pack(">H", at % 65535 + 1) for at in range(size))
-    return _pcap(_said(CONNECT + b"".join(packet(0x30, one) for one in each), 1400))
+    return _pcap(said([CONNECT + b"".join(packet(0x30, one) for one in each)], 1400))
 
 
 def subscribed(size: int) -> bytes:
@@ -237,14 +242,14 @@ def subscribed(size: int) -> bytes:
     )
     data = b"".join(encode(one, V5) for one in asked)
     data += b"".join(encode(Publish(topic=f"a/{at}/b", retain=True), V5) for at in range(size))
-    return _pcap(_said(CONNECT + data, 1400))
+    return _pcap(said([CONNECT + data], 1400))
 
 
 def reversed_segments(size: int) -> bytes:
     """Return segments of which the first comes last."""
     wire, data = Wire(), CONNECT + PING * size
     packets = [wire.packet(0, at, data[at : at + 20]) for at in range(0, len(data), 20)]
-    return _pcap(iter([*wire.opening(), *reversed(packets)]))
+    return _pcap([*wire.opening(), *reversed(packets)])
 
 
 def shuffled_segments(size: int) -> bytes:
@@ -253,28 +258,26 @@ def shuffled_segments(size: int) -> bytes:
     packets = [wire.packet(0, at, data[at : at + 60]) for at in range(0, len(data), 20)]
     late = packets[1:]
     Random(1).shuffle(late)
-    return _pcap(iter([*wire.opening(), *late, packets[0]]))
+    return _pcap([*wire.opening(), *late, packets[0]])
 
 
 def holes(size: int) -> bytes:
     """Return every other segment, of which nothing is acknowledged."""
     wire, data = Wire(), CONNECT + PING * size
-    return _pcap(iter([*wire.opening(), *(wire.packet(0, at, data[at : at + 10]) for at in range(0, len(data), 20))]))
+    return _pcap([*wire.opening(), *(wire.packet(0, at, data[at : at + 10]) for at in range(0, len(data), 20))])
 
 
 def overlapping(size: int) -> bytes:
     """Return long segments, each two bytes further on than the one before, behind a hole."""
     wire, data = Wire(), PING * size
-    return _pcap(
-        iter([*wire.opening(), *(wire.packet(0, 10 + at, data[at : at + 1000]) for at in range(0, len(data), 2))])
-    )
+    return _pcap([*wire.opening(), *(wire.packet(0, 10 + at, data[at : at + 1000]) for at in range(0, len(data), 2))])
 
 
 def within(size: int) -> bytes:
     """Return one long segment that comes first, behind a hole, and then parts of it."""
     wire, data = Wire(), PING * 30_000
     late = [wire.packet(0, 10 + at % 50_000, data[:2]) for at in range(0, size * 7, 7)]
-    return _pcap(iter([*wire.opening(), wire.packet(0, 10, data), *late]))
+    return _pcap([*wire.opening(), wire.packet(0, 10, data), *late])
 
 
 def opened(size: int) -> bytes:
@@ -317,7 +320,7 @@ def fragments(size: int) -> bytes:
     for at in range(0, size * 8, 1200):
         segment = wire.segment(0, at, (CONNECT + PING * 600)[:1200] if not at else PING * 600)
         made += fragments4(wire.ends[0], segment, range(0, 1300, 8), next(number) & 0xFFFF)
-    return _pcap(iter([*wire.opening(), *made]))
+    return _pcap([*wire.opening(), *made])
 
 
 def lone_fragments(size: int) -> bytes:
@@ -329,12 +332,12 @@ def lone_fragments(size: int) -> bytes:
 
 def packets_like(size: int) -> bytes:
     """Return a stream, captured within, in which a packet may begin anywhere but none is sure."""
-    return _pcap(_said((b"\x30\x05\0\x03a" * (size // 5 + 1))[:size], 700, opened=False))
+    return _pcap(said([(b"\x30\x05\0\x03a" * (size // 5 + 1))[:size]], 700, opened=False))
 
 
 def nobody_knows(size: int) -> bytes:
     """Return a connection on another port, captured within, in which nothing tells what it is."""
-    packets = _said((b"\x40\x02" * size)[:size], 1, opened=False)
+    packets = said([(b"\x40\x02" * size)[:size]], 1, opened=False)
     return _pcap(each.replace(struct.pack(">H", 1883), struct.pack(">H", 4711), 1) for each in packets)
 
 
@@ -388,12 +391,12 @@ def slow_answer(size: int) -> bytes:
 
 def slow_request(size: int) -> bytes:
     """Return a request of many headers that comes byte by byte."""
-    return _pcap(_said(request().replace(b"Host: b\r\n", b"a:b\r\n" * (size // 5)), 1))
+    return _pcap(said([request().replace(b"Host: b\r\n", b"a:b\r\n" * (size // 5))], 1))
 
 
 def hello(size: int) -> bytes:
     """Return a ClientHello that comes byte by byte."""
-    return _pcap(_said(b"\x16\x03\x01" + struct.pack(">H", 0xFFFF) + b"\1" + bytes(size), 1))
+    return _pcap(said([b"\x16\x03\x01" + struct.pack(">H", 0xFFFF) + b"\1" + bytes(size)], 1))
 
 
 # files
@@ -401,23 +404,23 @@ def hello(size: int) -> bytes:
 
 def zeros(size: int) -> bytes:
     """Return a compressed pcap of records without bytes."""
-    return gzip.compress(_pcap(iter(())) + bytes(16) * size, mtime=0)
+    return gzip.compress(_pcap(()) + bytes(16) * size, mtime=0)
 
 
 def zstd_zeros(size: int) -> bytes:
     """Return the same in Zstandard."""
-    return zstd(_pcap(iter(())) + bytes(16) * size)
+    return zstd(_pcap(()) + bytes(16) * size)
 
 
 def gzip_members(size: int) -> bytes:
     """Return a pcap in gzip of which each member holds one byte."""
-    data = _pcap(iter(())) + bytes(16) * (size // 16)
+    data = _pcap(()) + bytes(16) * (size // 16)
     return b"".join(gzip.compress(data[at : at + 1], mtime=0) for at in range(len(data)))
 
 
 def zstd_frames(size: int) -> bytes:
     """Return a pcap in Zstandard of which each frame holds one byte."""
-    data = _pcap(iter(())) + bytes(16) * (size // 16)
+    data = _pcap(()) + bytes(16) * (size // 16)
     return b"".join(zstd(data[at : at + 1]) for at in range(len(data)))
 
 
@@ -458,7 +461,7 @@ def packet_blocks(size: int) -> bytes:
     for _ in range(100):
         made.interface(101)
     for at in range(size):
-        made.enhanced(at % 100, Packet(at, b""))
+        made.enhanced(at % 100, RawRecord(at, b""))
     return made.written().data
 
 

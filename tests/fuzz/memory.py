@@ -15,7 +15,7 @@ from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.versions import Version
 from tests.build.frames import ACK, FIN, SYN, Wire
-from tests.fuzz.growth import CONNECT, client_wire
+from tests.fuzz.growth import CONNECT, client_wire, pcap_pieces, said
 
 MB = 1 << 20
 ZEROS = bytes(MB)
@@ -30,7 +30,7 @@ with open("/proc/self/status") as told:
 """
 
 
-class Memory(NamedTuple):
+class MemoryCase(NamedTuple):
     """A capture that is written piece by piece."""
 
     pieces: Callable[[], Iterable[bytes]]
@@ -61,27 +61,10 @@ def peak(path: Path, *flags: str) -> int:
     return int(found[1])
 
 
-def pcap(packets: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a capture of raw IP packets."""
-    yield struct.pack("<IHHiIII", 0xA1B2_3C4D, 2, 4, 0, 0, 0x40000, 101)
-    for at, each in enumerate(packets):
-        yield struct.pack("<IIII", 1_700_000_000 + at // 1000, at % 1000 * 10**6, len(each), len(each)) + each
-
-
-def said(data: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield the packets of a client that sends data, cut into segments where it is long."""
-    wire, at = Wire(), 0
-    yield from wire.opening()
-    for each in data:
-        for start in range(0, len(each), 30_000):
-            yield wire.packet(0, at, each[start : start + 30_000])
-            at += len(each[start : start + 30_000])
-
-
 def long_topics() -> Iterator[bytes]:
     """Yield messages with long topics, each another."""
     made = (encode(Publish(topic=f"{at}/" + "x" * 40_000), Version.V5) for at in range(1500))
-    yield from pcap(said([CONNECT, *made]))
+    yield from pcap_pieces(said([CONNECT, *made], 30_000))
 
 
 def unacknowledged() -> Iterator[bytes]:
@@ -90,14 +73,14 @@ def unacknowledged() -> Iterator[bytes]:
         encode(Publish(topic=f"{at}/" + "x" * 1000, qos=1, packet_id=at % 65535 + 1), Version.V5)
         for at in range(15_000)
     )
-    yield from pcap(said([CONNECT, *made]))
+    yield from pcap_pieces(said([CONNECT, *made], 30_000))
 
 
 def long_filters() -> Iterator[bytes]:
     """Yield subscriptions with long filters that nobody answers."""
     asked = (Subscription(filter=f"{at}/" + "x/" * 20_000 + "+") for at in range(1000))
     made = (encode(Subscribe(packet_id=at, subscriptions=(each,)), Version.V5) for at, each in enumerate(asked, 1))
-    yield from pcap(said([CONNECT, *made]))
+    yield from pcap_pieces(said([CONNECT, *made], 30_000))
 
 
 def long_names() -> Iterator[bytes]:
@@ -110,7 +93,7 @@ def long_names() -> Iterator[bytes]:
             data = encode(Connect(client_id=f"{at}-" + "y" * 20_000, username="u" * 20_000), Version.V5)
             yield wire.packet(0, 0, data)
 
-    yield from pcap(packets())
+    yield from pcap_pieces(packets())
 
 
 def short_lives() -> Iterator[bytes]:
@@ -123,24 +106,24 @@ def short_lives() -> Iterator[bytes]:
                 yield client_wire(at - 500).packet(0, len(CONNECT), flags=ACK | FIN)
                 yield client_wire(at - 500).packet(1, 0, flags=ACK | FIN, ack=len(CONNECT) + 1)
 
-    yield from pcap(packets())
+    yield from pcap_pieces(packets())
 
 
 def out_of_order() -> Iterator[bytes]:
     """Yield long segments behind a hole."""
     wire = Wire()
-    yield from pcap([*wire.opening(), *(wire.packet(0, 10 + at * 60_000, bytes(59_990)) for at in range(1200))])
+    yield from pcap_pieces([*wire.opening(), *(wire.packet(0, 10 + at * 60_000, bytes(59_990)) for at in range(1200))])
 
 
 def specks() -> Iterator[bytes]:
     """Yield segments of one byte with a hole in front of each."""
     wire = Wire()
-    yield from pcap([*wire.opening(), *(wire.packet(0, 10 + at * 2, b"x") for at in range(100_000))])
+    yield from pcap_pieces([*wire.opening(), *(wire.packet(0, 10 + at * 2, b"x") for at in range(100_000))])
 
 
 def large_packet() -> Iterator[bytes]:
     """Yield one packet of 20 MB."""
-    yield from pcap(said([CONNECT, encode(Publish(topic="a", payload=bytes(20_000_000)), Version.V5)]))
+    yield from pcap_pieces(said([CONNECT, encode(Publish(topic="a", payload=bytes(20_000_000)), Version.V5)], 30_000))
 
 
 def large_record() -> Iterator[bytes]:
@@ -178,17 +161,17 @@ def other_block() -> Iterator[bytes]:
 
 
 MEMORIES = {
-    "long topics": Memory(long_topics),
-    "unacknowledged": Memory(unacknowledged),
-    "long filters": Memory(long_filters),
-    "long names": Memory(long_names),
-    "short lives": Memory(short_lives),
-    "out of order": Memory(out_of_order),
-    "specks": Memory(specks),
-    "large packet": Memory(large_packet, 20_000_000),
-    "large record": Memory(large_record, 15 * MB, zipped=True),
-    "other block": Memory(other_block, zipped=True),
-    "claimed record": Memory(claimed_record, zipped=True),
-    "claimed block": Memory(claimed_block, zipped=True),
+    "long topics": MemoryCase(long_topics),
+    "unacknowledged": MemoryCase(unacknowledged),
+    "long filters": MemoryCase(long_filters),
+    "long names": MemoryCase(long_names),
+    "short lives": MemoryCase(short_lives),
+    "out of order": MemoryCase(out_of_order),
+    "specks": MemoryCase(specks),
+    "large packet": MemoryCase(large_packet, 20_000_000),
+    "large record": MemoryCase(large_record, 15 * MB, zipped=True),
+    "other block": MemoryCase(other_block, zipped=True),
+    "claimed record": MemoryCase(claimed_record, zipped=True),
+    "claimed block": MemoryCase(claimed_block, zipped=True),
 }
 """Captures that have to be read in 64 MB and the size of their largest packet."""

@@ -6,7 +6,7 @@ from io import BytesIO
 from random import Random
 
 from mqttpub.capture.containers.registry import RecordReader
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 from tests.build.frames import pcap
 
 BYTES = (b"\0", b"\xff", b"\x7f", b"\x80", b"\x01", b"\n", b"<", b"\x1b", b"\xff\xff", b"\xff\xff\xff\x7f", b"\0\0\0\0")
@@ -51,7 +51,7 @@ def scratched(random: Random, data: bytes) -> bytes:
     return bytes(made)
 
 
-def _payload(record: Record) -> int:
+def _payload(record: CaptureRecord) -> int:
     """Return where the payload of a TCP segment without options begins, in a frame of Ethernet."""
     data = record.data
     six = record.link == 1 and len(data) > 74 and data[12:15] == b"\x86\xdd\x60" and data[20] == 6
@@ -60,7 +60,7 @@ def _payload(record: Record) -> int:
     return tcp + (data[tcp + 12] >> 4) * 4 if tcp < len(data) else tcp
 
 
-def _within(random: Random, records: list[Record]) -> None:
+def _within(random: Random, records: list[CaptureRecord]) -> None:
     """Change what a segment carries, its length staying right."""
     at = random.randrange(len(records))
     record = records[at]
@@ -72,13 +72,13 @@ def _within(random: Random, records: list[Record]) -> None:
     records[at] = record._replace(data=made)
 
 
-def _anywhere(random: Random, records: list[Record]) -> None:
+def _anywhere(random: Random, records: list[CaptureRecord]) -> None:
     at = random.randrange(len(records))
     data = scratched(random, records[at].data)
     records[at] = records[at]._replace(data=data, length=max(len(data), records[at].length))
 
 
-def _sequence(random: Random, records: list[Record]) -> None:
+def _sequence(random: Random, records: list[CaptureRecord]) -> None:
     """Move a segment within its stream, or what it acknowledges."""
     at = random.randrange(len(records))
     data = bytearray(records[at].data)
@@ -91,30 +91,30 @@ def _sequence(random: Random, records: list[Record]) -> None:
     records[at] = records[at]._replace(data=bytes(data))
 
 
-def _lost(random: Random, records: list[Record]) -> None:
+def _lost(random: Random, records: list[CaptureRecord]) -> None:
     if len(records) > 1:
         del records[random.randrange(len(records))]
 
 
-def _again(random: Random, records: list[Record]) -> None:
+def _again(random: Random, records: list[CaptureRecord]) -> None:
     records.insert(random.randrange(len(records) + 1), random.choice(records))
 
 
-def _swapped(random: Random, records: list[Record]) -> None:
+def _swapped(random: Random, records: list[CaptureRecord]) -> None:
     at, other = random.randrange(len(records)), random.randrange(len(records))
     records[at], records[other] = records[other], records[at]
 
 
-def _snapped(random: Random, records: list[Record]) -> None:
+def _snapped(random: Random, records: list[CaptureRecord]) -> None:
     at = random.randrange(len(records))
     records[at] = records[at]._replace(data=records[at].data[: random.randrange(len(records[at].data) + 1)])
 
 
-def _timeless(random: Random, records: list[Record]) -> None:
+def _timeless(random: Random, records: list[CaptureRecord]) -> None:
     at = random.randrange(len(records))
     records[at] = records[at]._replace(time_ns=random.choice((0, 1, 2**32 * 10**9 - 1, records[0].time_ns)))
 
 
-_CHANGES: tuple[Callable[[Random, list[Record]], None], ...] = (
+_CHANGES: tuple[Callable[[Random, list[CaptureRecord]], None], ...] = (
     _within, _within, _within, _within, _anywhere, _sequence, _lost, _again, _swapped, _snapped, _timeless,
 )  # fmt: skip

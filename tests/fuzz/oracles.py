@@ -23,7 +23,7 @@ from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate, headline
 from mqttpub.view.packet.record_json import dumps, packet_of, record
-from mqttpub.view.page.page import Page
+from mqttpub.view.page.page import PageWriter
 from mqttpub.view.terminal.cells import Line, measure
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
 from mqttpub.view.traffic.statistics import record as counts
@@ -200,18 +200,14 @@ def _check_exchanges(known: Sequence[TrafficItem]) -> None:
 
 def _check_page(known: Sequence[TrafficItem]) -> None:
     out = io.StringIO()
-    page = Page(out, "x")
+    page = PageWriter(out, "x")
     for each in known:
         if isinstance(each, PacketInContext):
             event, _, topic, client, _ = each
             named = topic.name if topic and topic.name else None
             page.packet(event, decoded_of(each), client=display_name(client, event.ends), topic=named)
-        elif isinstance(each, GapSeen):
-            page.gap(each)
-        elif isinstance(each, Closed):
-            page.closed(each)
         else:
-            page.remark(each)
+            page.event(each)
     page.close()
     check_page(out.getvalue())
 

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from random import Random
 
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.spec.versions import Direction, Version
 from tests import vectors
-from tests.build.containers import Packet, Pcapng, zipped, zstd
+from tests.build.containers import Pcapng, RawRecord, zipped, zstd
 from tests.build.frames import LINKS, START, Wire, pcap
 from tests.build.network import SimulatedConnection, Trouble
 from tests.build.websocket import answer, frame, request
@@ -83,15 +83,15 @@ def _websocket(talk: Iterable[Seen]) -> bytes:
 
 def _records(
     streams: tuple[bytes, bytes], seed: int, trouble: Trouble = NO_TROUBLE, *, opened: bool = True
-) -> list[Record]:
+) -> list[CaptureRecord]:
     wire = Wire(4 if seed % 2 else 6, port=50_000 + seed)
     talk = SimulatedConnection(Random(seed), wire, streams, trouble, opened=opened)
     return _numbered(packet for packets in talk.packets() for packet in packets)
 
 
-def _numbered(packets: Iterable[bytes]) -> list[Record]:
+def _numbered(packets: Iterable[bytes]) -> list[CaptureRecord]:
     frames = [LINKS["Ethernet"].frame(packet) for packet in packets]
-    return [Record(at, START + at * 10**6, 1, each, len(each)) for at, each in enumerate(frames, 1)]
+    return [CaptureRecord(at, START + at * 10**6, 1, each, len(each)) for at, each in enumerate(frames, 1)]
 
 
 def _kinds(small: bytes) -> bytes:
@@ -103,8 +103,8 @@ def _kinds(small: bytes) -> bytes:
         made.interface(1, 0, 9, None, (2, b"eth0"))
         made.interface(101, 96, 0x8A, 7)
         made.block(4, bytes(8))
-        made.enhanced(0, Packet(1_700_000_000_000_000_000, data), (1, b"a comment"))
-        made.obsolete(1, Packet(7, data[:40], 3))
+        made.enhanced(0, RawRecord(1_700_000_000_000_000_000, data), (1, b"a comment"))
+        made.obsolete(1, RawRecord(7, data[:40], 3))
         made.simple(data)
         made.secrets(0x544C534B, b"CLIENT_RANDOM 00 11\n")
         made.block(5, bytes(12))

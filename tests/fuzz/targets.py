@@ -20,7 +20,7 @@ from mqttpub.capture.text.log_lines import Log
 from mqttpub.capture.text.parse import FORMS, BadText, read_bytes, read_text
 from mqttpub.capture.text.transcript import events as transcript_events
 from mqttpub.capture.text.transcript import is_transcript
-from mqttpub.capture.types import BadCapture, Chunk, Flow, Missing, Piece, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord, Chunk, Flow, Missing, Piece
 from mqttpub.cli.main import main
 from mqttpub.codec.decode import decode
 from mqttpub.codec.stream import LostSync, Stream
@@ -145,8 +145,8 @@ class Dribble(io.BytesIO):
         return super().read1(1)
 
 
-def _read(stream: io.BytesIO) -> tuple[list[Record], tuple[str, int] | None]:
-    found: list[Record] = []
+def _read(stream: io.BytesIO) -> tuple[list[CaptureRecord], tuple[str, int] | None]:
+    found: list[CaptureRecord] = []
     try:
         for record in RecordReader(stream):
             found.append(record)  # noqa: PERF402
@@ -160,7 +160,7 @@ def segments(data: bytes) -> None:
     chained(records(Draw(data)))
 
 
-def chained(given: Iterable[Record]) -> None:
+def chained(given: Iterable[CaptureRecord]) -> None:
     """Reassemble records, and read what the connections carry."""
     reassembler = Reassembler(max_flows=3, max_held=2000, max_together=5000)
     made: list[Piece] = []

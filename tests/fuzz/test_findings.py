@@ -22,9 +22,8 @@ from mqttpub.traffic.events import Closed, Endpoints, PacketSeen
 from tests.build.frames import SYN
 from tests.build.websocket import request
 from tests.checks import steps
-from tests.fuzz.growth import CONNECT, client_wire
-from tests.fuzz.memory import Memory, peak
-from tests.fuzz.memory import pcap as captured
+from tests.fuzz.growth import CONNECT, client_wire, pcap_pieces
+from tests.fuzz.memory import MemoryCase, peak
 
 V5, CLIENT = Version.V5, Direction.CLIENT
 MB = 1 << 20
@@ -200,4 +199,4 @@ def test_many_open_connections(data: bytes) -> None:
             if data:
                 yield wire.packet(0, 0, data)
 
-    assert peak(Memory(lambda: captured(packets())).written()) < 64_000
+    assert peak(MemoryCase(lambda: pcap_pieces(packets())).written()) < 64_000

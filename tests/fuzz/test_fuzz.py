@@ -58,13 +58,13 @@ def test_every_target_has_seeds() -> None:
 
 
 @each_target
-def test_mutations(name: str) -> None:
+def test_a_few_mutations_break_nothing(name: str) -> None:
     run(name, QUICK[name], seed=0)
 
 
 @pytest.mark.slow
 @each_target
-def test_more_mutations(name: str) -> None:
+def test_many_mutations_break_nothing(name: str) -> None:
     for seed in known(name):
         TARGETS[name](seed)
     run(name, QUICK[name] * 20, seed=1)
@@ -87,7 +87,7 @@ def test_captures_among_the_seeds_are_whole() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", GROWTHS)
-def test_time_is_linear(name: str) -> None:
+def test_four_times_the_input_takes_about_four_times_as_long(name: str) -> None:
     growth = GROWTHS[name]
     inputs = [growth.make(growth.size * times) for times in (1, 4)]
     grown = max(4, len(inputs[1]) / len(inputs[0]))
@@ -111,7 +111,7 @@ def _seconds(use: object, data: bytes, times: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MEMORIES)
-def test_memory_has_bounds(name: str) -> None:
+def test_a_large_capture_is_read_in_64_mb(name: str) -> None:
     memory = MEMORIES[name]
     used = peak(memory.written())
     assert used < 64 * 1000 + memory.largest // 1000, f"{used / 1000:.1f} MB"

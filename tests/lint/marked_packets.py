@@ -18,12 +18,15 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+import pytest
+
 from mqttpub.codec.decode import decode
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.packet.check import lint
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.cursor import Span
 from mqttpub.wire.types import VARIABLE
+from tests.lint.label_tables import labelled_lines
 from tests.vectors.notation import parse
 
 _PIECE = re.compile(
@@ -126,16 +129,17 @@ _SENDERS = {"-": None, ">": Direction.CLIENT, "<": Direction.SERVER}
 
 def rows(table: str) -> list[Row]:
     """Return the lines of a table, once for each version that they are about."""
-    made = []
-    for line in table.splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        *cells, sender, text = line.split(maxsplit=4)
-        for version, labels in zip(reversed(Version), cells, strict=True):
-            if labels != ".":
-                ids = tuple(f"{version.prefix}-{label}" for label in labels.split(","))
-                made.append(Row(ids, version, _SENDERS[sender], text))
-    return made
+    return [Row(ids, version, _SENDERS[sender], text) for ids, version, (sender, text) in labelled_lines(table, 2)]
+
+
+def table_test(table: list[Row], check: Callable[[Row], None]) -> Callable[[Row], None]:
+    """Return a test of each row of a table."""
+
+    @pytest.mark.parametrize("row", table, ids=str)
+    def test(row: Row) -> None:
+        check(row)
+
+    return test
 
 
 def assert_one_fault(row: Row) -> None:

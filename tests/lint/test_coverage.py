@@ -54,7 +54,7 @@ def test_every_statement_of_one_packet_is_known(version: Version) -> None:
 
 @settings(max_examples=40)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version, False))))
-def test_whatever_lint_finds_was_put_to_the_test(given: tuple[Version, bytes]) -> None:
+def test_every_statement_with_a_finding_was_exercised(given: tuple[Version, bytes]) -> None:
     version, data = given
     decoded = decode(data, version, direction=Direction.CLIENT)
     found = {each.statement for each in lint(decoded)}
@@ -71,7 +71,7 @@ def test_whatever_lint_finds_was_put_to_the_test(given: tuple[Version, bytes]) -
 
 @settings(max_examples=40)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), packets(version))))
-def test_each_row_counts_up(given: tuple[Version, Packet]) -> None:
+def test_a_packet_read_or_not_counts_for_the_same_statements(given: tuple[Version, Packet]) -> None:
     version, packet = given
     once, nothing = fared(packet, version), fared(None, version, data=b"\x30\0")
     assert set(once) == set(nothing)
@@ -79,7 +79,7 @@ def test_each_row_counts_up(given: tuple[Version, Packet]) -> None:
     assert all(row.word == ("kept" if row.exercised else "not exercised") for row in once.values())
 
 
-def test_what_is_not_there_is_not_exercised() -> None:
+def test_absent_fields_are_not_exercised() -> None:
     plain, full = Publish(topic="a"), Publish(topic="a", qos=1, packet_id=1, properties=(Property(0x23, 1),))
     assert kept(full) - kept(plain) == {
         "2.2.1-3", "3.3.2-8", "2.2.2.1/short", "2.2.2.2/unknown", "2.2.2.2/not-allowed", "2.2.2.2/repeated",

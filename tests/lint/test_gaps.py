@@ -27,7 +27,7 @@ CUT = "the connection was closed 7 bytes into a PUBLISH of 12 bytes"
         ("83ffffffff", None, "no frame", ("MQTT5-6.0.0/frames", "subscribe", (0, 1), "no frame")),
     ],
 )
-def test_the_finding_stands_at_what_is_to_blame(
+def test_the_finding_points_at_the_bytes_at_fault(
     data: str, length: int | None, message: str, expected: tuple[object, ...]
 ) -> None:
     gap = GapSeen(Endpoints(1, "", ""), None, 1, 0, Direction.CLIENT, length, bytes.fromhex(data), message, True)

@@ -46,7 +46,7 @@ def test_a_packet_gets_at_least_the_findings_that_it_has_by_itself(given: tuple[
     assert {(each.statement, each.span) for each in found} >= {(each.statement, each.span) for each in alone}
 
 
-def test_what_is_wrong_is_counted_when_asked_for() -> None:
+def test_faults_are_counted_on_request() -> None:
     for tally in (True, False):
         judge = Judge(tally=tally)
         for event in (*OPEN, WRONG, WRONG, seen(Puback(packet_id=9), S)):
@@ -126,7 +126,7 @@ def test_a_packet_of_a_wrong_length_has_the_findings_of_decode(
 
 
 @pytest.mark.parametrize("size", [121, 122, 16_377, 16_378, 100_000, 2_097_145, 2_097_146])
-def test_a_packet_is_read_at_once_whatever_the_size_of_its_length(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_a_packet_is_read_at_once_for_any_size_of_its_length(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Sizes of payloads with which the Remaining Length takes one byte more; decoding such packets takes too long."""
     monkeypatch.setattr("mqttpub.lint.judge.decode", None)
     judge = Judge()

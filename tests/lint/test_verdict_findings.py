@@ -9,7 +9,7 @@ from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, PacketSeen
-from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows
+from tests.lint.marked_packets import assert_no_fault, assert_one_fault, case, rows, table_test
 
 FAULTS = rows("""
     # 5.0             3.1.1         3.1           sender and bytes
@@ -52,14 +52,8 @@ NEAR = rows("""
 """)
 
 
-@pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
-    assert_one_fault(row)
-
-
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
-    assert_no_fault(row)
+test_what_is_marked_is_the_only_finding = table_test(FAULTS, assert_one_fault)
+test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
 
 
 def test_after_a_property_cut_in_half_the_decoder_reports_nothing_more() -> None:
@@ -105,7 +99,7 @@ def test_a_topic_that_is_clean_from_the_server_is_reported_from_the_client() -> 
 
 
 @pytest.mark.parametrize("text", ["30 r s'$SYS' p()", "30 r s'a' p(01 01) ff", "30 r s'a' p(01 01) 'a' c0"])
-def test_what_is_worth_a_warning_is_not_sound(text: str) -> None:
+def test_a_packet_with_a_warning_is_not_sound(text: str) -> None:
     packet = decode_packet(case(text, Version.V5).data, Version.V5)
     assert isinstance(packet, Publish)
     assert not is_clean(packet, Version.V5, Direction.CLIENT)

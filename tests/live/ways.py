@@ -7,12 +7,12 @@ from typing import Any
 
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message, OutgoingMessage
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from tests.build.brokers import Broker
 from tests.build.certificates import PASSWORD
-from tests.fakes import Peer, Script
+from tests.fakes import Peer, Script, answering
 
 TIMEOUT = 5.0
 SHORT = 0.5
@@ -21,14 +21,14 @@ TLS_LINE = "TLS 1.3, TLS_AES_256_GCM_SHA384, peer CN=localhost, valid for 364 mo
 
 
 class Watcher:
-    """Observes a connection; keeps what it was told about its layers."""
+    """Observes a connection; keeps the lines about its layers."""
 
     def __init__(self) -> None:
         self.layers: list[str] = []
         self.packets = 0
 
     def connected(self, layers: list[str]) -> None:
-        assert not self.packets, "the layers are told before CONNECT"
+        assert not self.packets, "the layers are shown before CONNECT"
         self.layers = layers
 
     def __call__(self, now: float, frame: Any) -> None:
@@ -40,13 +40,13 @@ def publish(
 ) -> OutgoingMessage:
     """Publish one retained message and return its exchange."""
     target = target.changed(client_id="test")
-    message = Message.of(Publish(topic="way", qos=qos, retain=bool(payload), payload=payload), target.version)
+    message = Publication.of(Publish(topic="way", qos=qos, retain=bool(payload), payload=payload), target.version)
     (exchange,) = publish_all(target, [message], timeout_s=timeout, **more)
     return exchange
 
 
 def layers(target: Target) -> list[str]:
-    """Return what is told about a connection to a target."""
+    """Return the lines about the layers of a connection."""
     watcher = Watcher()
     publish(target, observer=watcher)
     assert watcher.packets
@@ -135,12 +135,8 @@ def secured(brokers: Broker, script: Script, *alpn: str, maximum: ssl.TLSVersion
     return secure
 
 
-def puback(peer: Peer) -> None:
-    """Accept a connection and a message."""
-    peer.accept()
-    published = peer.packet()
-    peer.send("40 02 " + published[7:9].hex())
-    peer.packet()
+puback = answering("40 02 00 01", "")
+"""Accepts a connection and a message."""
 
 
 def saying(data: bytes) -> Script:

@@ -165,8 +165,8 @@ def test_any_text_has_one_version_in_every_view(tmp_path_factory: pytest.TempPat
     found = of_text(path)
     first = found.pop("lint")
     assert all(each == first for each in found.values())
-    behind = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
-    assert len(set(behind)) == 1
+    later = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
+    assert len(set(later)) == 1
 
 
 @settings(max_examples=25)
@@ -188,8 +188,8 @@ def test_any_capture_has_one_version_in_every_view(tmp_path_factory: pytest.Temp
     first = found.pop("lint")
     assert all(each == first for each in found.values())
     assert len(first) == len(sent)
-    behind = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
-    assert len(set(behind)) <= 1
+    later = first[1:] if sent[0][1] == UNKNOWN_LEVEL else first
+    assert len(set(later)) <= 1
 
 
 # single packets
@@ -227,7 +227,7 @@ def test_no_more_is_held_than_needed() -> None:
     assert len(taken) == MOST_HELD
 
 
-def test_beyond_what_is_held_a_connection_keeps_its_version() -> None:
+def test_a_connection_keeps_its_version_after_the_buffer_is_full() -> None:
     found = [*settle([seen(AMBIGUOUS)] * MOST_HELD + [seen(ONLY_OLD)] * 3)]
     assert {each.version for each in found if isinstance(each, PacketSeen)} == {V5}
 

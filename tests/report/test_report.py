@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.report.answers import Bins, Details, Example, Made, Span, Summary, top, total
-from mqttpub.report.examples import _terms, decoding
+from mqttpub.report.answers import Bins, Details, Example, Made, PacketTotals, Summary, top, total
+from mqttpub.report.examples import decoding, filter_terms
 from mqttpub.report.page import page
 from mqttpub.report.plots import shortened
-from mqttpub.report.queries import _bins, _exchanges, details, summary
+from mqttpub.report.queries import bins_of, details, exchange_rows, summary
 from mqttpub.report.sections.common import ReportContext
 from mqttpub.report.sections.delays import links
 from mqttpub.report.tables import frames
@@ -34,8 +34,8 @@ from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.statistics import PERCENTILES
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.browser import browser as browser
+from tests.build.frames import SentSegment, pcap_of
 from tests.build.known_captures import Truth, truth, write
-from tests.build.pcap import Segment, pcap
 from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone as alone
 from tests.spark.running import one_by_one, piped, tables
@@ -72,7 +72,7 @@ def nearest(values: Sequence[int]) -> list[int]:
 
 @given(st.integers(0, 2**52), st.integers(0, 2**51), st.integers(2, 300))
 def test_bins_hold_the_span_and_are_not_many(first: int, length: int, most: int) -> None:
-    bins = _bins(Span(1, 1, 0, 0, first, first + length), most)
+    bins = bins_of(PacketTotals(1, 1, 0, 0, first, first + length), most)
     assert bins is not None
     assert bins.length <= most
     assert bins.begin(bins.first) <= first < bins.begin(bins.first + 1)
@@ -94,7 +94,7 @@ def test_a_page_on_nothing_says_so_in_each_section() -> None:
 def test_the_filter_of_an_example_is_one(type: str) -> None:
     packet = {**dict.fromkeys(("direction", "packet_id", "topic_alias", "qos", "reason_code")), "type": type}
     example = Example("a.pcap", 7, 0, 1, "client", type, "", "", packet)
-    terms = " ".join(_terms(example))
+    terms = " ".join(filter_terms(example))
     assert PacketFilter.parse(terms)
     assert ("type=" in terms) == (type == "PUBLISH")
 
@@ -181,7 +181,7 @@ def test_exchanges_without_a_client_identifier_do_not_continue(spark: Any) -> No
             timestamp_micros(first_frame) AS begin, 0L AS first_pos
         FROM VALUES {values} AS ({columns})
     """)
-    (row,) = _exchanges(spark, {"exchanges": given})
+    (row,) = exchange_rows(spark, {"exchanges": given})
     assert {name: row[name] for name in ("complete", "unfinished", "continued")} == {
         "complete": 4, "unfinished": 3, "continued": 2,
     }  # fmt: skip
@@ -387,7 +387,7 @@ def hostile(path: Path) -> Path:
         if number % 5 == 0:
             steps.append((CLIENT, packet.replace(dup=True)))
         steps.append((SERVER, Puback(packet_id=number, reason_code=0x97 if number % 7 == 0 else 0)))
-    path.write_bytes(pcap(Segment(0, side, encode(each, v5)) for side, each in steps))
+    path.write_bytes(pcap_of(SentSegment(0, side, encode(each, v5)) for side, each in steps))
     return path
 
 

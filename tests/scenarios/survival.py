@@ -16,8 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import PUBCOMP, Message
-from mqttpub.live.publish.sender import Sender
+from mqttpub.live.publish.sender import PUBCOMP, Publication, Sender
 from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
@@ -252,7 +251,7 @@ def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
         client_id="sender", clean_start=False, properties=(Property(SESSION_EXPIRY, 3600),)
     ))  # fmt: skip
     sender = Withholding(target.version)
-    sender.publish(Message.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
+    sender.publish(Publication.of(Publish(topic="survive", qos=2, payload=b"x"), target.version))
     for awaited in ("PUBREC", "PUBCOMP"):
         with Session(target, sender) as session:
             session.open()
@@ -261,7 +260,7 @@ def forgotten_behind_pubrec(folder: Path, seconds: float) -> bool:
             while not (sender.open[1].awaits == PUBCOMP if awaited == "PUBREC" else sender.ended):
                 session.step(awaited)
         time.sleep(seconds)
-        sender.forget_output()
+        sender.output.clear()
         sender.withholds = False
         if awaited == "PUBREC":
             broker.kill()

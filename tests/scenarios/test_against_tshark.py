@@ -9,7 +9,7 @@ import pytest
 
 from mqttpub.capture.reading import events
 from mqttpub.codec.decode import decode
-from mqttpub.codec.stream import Connection, Frame
+from mqttpub.codec.stream import ConnectionStreams, Frame
 from mqttpub.codec.tree import Decoded
 from mqttpub.spec.declare import PACKETS
 from mqttpub.spec.packets import Publish
@@ -62,7 +62,7 @@ def packets(found: dict[Half, bytes]) -> dict[Half, list[Frame]]:
     """Return the packets of each direction, cut by us from the bytes that tshark gives."""
     cut: dict[Half, list[Frame]] = {}
     for number in sorted({number for number, _ in found}):
-        connection = Connection()
+        connection = ConnectionStreams()
         for direction in Direction:
             cut[number, direction] = list(connection.feed(direction, found.get((number, direction), b"")))
     return cut

@@ -26,6 +26,7 @@ from mqttpub.spec.packets import (
     Will,
 )
 from mqttpub.spec.versions import Direction, Version
+from tests.build import brokers
 from tests.lab.broker.test_connect import PROTOCOLS
 from tests.lab.broker.test_connect import REFUSED as NOT_LET_IN
 from tests.lab.broker.test_connection import OLD, REFUSED
@@ -309,6 +310,13 @@ def embedded() -> Iterator[int]:
     """The port of an embedded broker."""
     with Broker() as broker:
         yield broker.port
+
+
+@pytest.fixture(scope="module")
+def mosquitto(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """The port of a mosquitto that no other test has left messages on."""
+    with brokers.mosquitto(tmp_path_factory.mktemp("mosquitto"), brokers.plain) as (port,):
+        yield port
 
 
 @pytest.mark.parametrize(("name", "version", "steps"), SCRIPTS, ids=[name for name, _, _ in SCRIPTS])

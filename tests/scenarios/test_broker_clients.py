@@ -166,7 +166,7 @@ def test_paho_sees_properties_and_reasons(noted: Noted) -> None:
 
 
 @pytest.mark.slow
-def test_paho_is_told_why(noted: Noted) -> None:
+def test_paho_gets_the_reason_of_a_disconnect(noted: Noted) -> None:
     with Paho(noted, "c") as first, Paho(noted, "c") as second:
         assert eventually(lambda: first.ended)
         assert first.ended[0] == "Session taken over"

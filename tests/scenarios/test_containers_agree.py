@@ -15,12 +15,12 @@ from tests.build import variations
 from tests.build.containers import zipped
 from tests.build.frames import LINKS as ALL_LINKS
 from tests.build.frames import ONE_VERSION
-from tests.build.variations import Frame, Frames, frames, pcap, pcapng
+from tests.build.variations import CapturedFrame, Frames, frames, pcap, pcapng
 from tests.paths import CAPTURES
 
 NAMES = ("qos2-mosquitto", "every-type-and-property")
 
-LINKS: dict[str, tuple[int, Callable[[Frame], Frame]]] = {
+LINKS: dict[str, tuple[int, Callable[[CapturedFrame], CapturedFrame]]] = {
     "padded Ethernet": (1, variations.padded),
     **{name: (link.type, variations.on(link)) for name, link in ALL_LINKS.items() if name != "Ethernet"},
     "raw IPv4": (ONE_VERSION[4].type, variations.on(ONE_VERSION[4])),

@@ -3,10 +3,8 @@
 import gzip
 import json
 import os
-import pty
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,16 +13,18 @@ import pyarrow as pa
 import pytest
 
 from mqttpub.cli.main import main
+from tests import program
 from tests.build.broken_captures import c, opening, publish, written
 from tests.cli.faulty import C, S, capture
 from tests.paths import QOS2
+from tests.program import on_terminal
 
 EVERY = QOS2.with_name("every-type-and-property.pcapng")
-PROGRAM = [sys.executable, "-m", "mqttpub", "decode"]
+DECODE = [*program.PROGRAM, "decode"]
 
 
 def run(*arguments: object, stdin: bytes = b"") -> "subprocess.CompletedProcess[bytes]":
-    return subprocess.run([*PROGRAM, *map(str, arguments)], input=stdin, capture_output=True, timeout=60, check=False)
+    return program.run("decode", *arguments, data=stdin)
 
 
 def rows(capsys: pytest.CaptureFixture[str], *arguments: object, status: int = 0) -> list[dict[str, object]]:
@@ -40,13 +40,13 @@ def test_a_pipe_gives_what_the_file_gives() -> None:
 
 
 def test_a_pipe_may_be_slow() -> None:
-    line = f"(head -c 3 '{QOS2}'; sleep 0.3; tail -c +4 '{QOS2}') | {shlex.join(PROGRAM)} --summary"
+    line = f"(head -c 3 '{QOS2}'; sleep 0.3; tail -c +4 '{QOS2}') | {shlex.join(DECODE)} --summary"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, run(QOS2, "--summary").stdout)
 
 
-def test_a_pipe_that_closes_early_is_no_fault() -> None:
-    line = f"{shlex.join(PROGRAM)} '{QOS2}' --summary | head -1; exit ${{PIPESTATUS[0]}}"
+def test_a_pipe_that_closes_early_is_not_an_error() -> None:
+    line = f"{shlex.join(DECODE)} '{QOS2}' --summary | head -1; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", line], capture_output=True, timeout=60, check=False)
     assert done.returncode in (0, 141)
     assert done.stderr == b""
@@ -111,7 +111,7 @@ def test_a_page_is_written_whole_and_with_what_could_be_read(tmp_path: Path) -> 
     ]
 
 
-def test_what_is_no_mqtt_is_counted(tmp_path: Path) -> None:
+def test_other_traffic_is_counted(tmp_path: Path) -> None:
     path = tmp_path / "http.pcap"
     path.write_bytes(written([c(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")]).replace(b"\x07\x5b", b"\x00\x50"))
     done = run(path, "--summary")
@@ -148,7 +148,7 @@ def test_every_view_takes_the_capture_with_everything(view: str, capsys: pytest.
     assert not shown.err
 
 
-def test_records_of_a_capture_tell_where_they_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+def test_records_of_a_capture_name_their_source(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["decode", str(QOS2), "--json", "--filter", "type=PUBREL client=pub-4"]) == 0
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["record"], first["connection"], first["client"]) == (12, 1, "pub-4")
@@ -204,7 +204,7 @@ def test_an_output_takes_the_place_of_nothing_but_its_like(
         assert all(path.read_bytes() == QOS2.read_bytes() for path in (copy, link, twin))
         assert link.is_symlink()
     with open(copy, "rb") as file:
-        done = subprocess.run([*PROGRAM, "-", flag, str(copy)], stdin=file, stderr=subprocess.PIPE, check=False)
+        done = subprocess.run([*DECODE, "-", flag, str(copy)], stdin=file, stderr=subprocess.PIPE, check=False)
     assert done.returncode == 2
     assert done.stderr.endswith(f"{flag}: '{copy}' is an input as well; choose another name\n".encode())
     for _ in range(2):
@@ -217,7 +217,7 @@ def test_an_input_is_not_read_while_it_grows(verb: str, tmp_path: Path) -> None:
     path.write_bytes(run(QOS2, "--json").stdout)
     before = path.read_bytes()
     with open(path, "ab") as file:
-        words = [sys.executable, "-m", "mqttpub", verb, "--json", str(path)]
+        words = [*program.PROGRAM, verb, "--json", str(path)]
         done = subprocess.run(words, stdout=file, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, b"standard output goes to a file that is an input as well" in done.stderr) == (2, True)
     assert path.read_bytes() == before
@@ -229,7 +229,7 @@ def test_all_views_count_seconds_from_the_same_time(capsys: pytest.CaptureFixtur
         assert "0.114719" in capsys.readouterr().out
 
 
-def test_what_began_before_the_capture_has_no_negative_times(
+def test_connections_older_than_the_capture_have_no_negative_times(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "late.pcap"
@@ -261,27 +261,14 @@ def test_the_bar_is_drawn_on_the_terminal_and_the_output_goes_to_the_file(
     big, out = tmp_path / "big.pcap", tmp_path / "out"
     one = written([*opening(), *(c(publish(0)) for _ in range(20_000))])
     big.write_bytes(one)
-    terminal, end = pty.openpty()
     with open(out, "wb") as file:
-        process = subprocess.Popen([*PROGRAM, str(big), *flags], stdout=file, stderr=end)
-    os.close(end)
-    drawn = b""
-    while chunk := _read(terminal):
-        drawn += chunk
-    os.close(terminal)
-    assert process.wait(30) == 0
+        drawn, ended = on_terminal([*DECODE, str(big), *flags], data=b"", stdout=file)
+    assert ended == 0
     assert b"/2.1 MB" in drawn
     assert b'"type"' not in drawn
     output = out.read_bytes()
     rows = output.count(b'"type":') if "--json" in flags else len(pa.ipc.open_stream(output).read_all())
     assert rows == 20_002
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 4096)
-    except OSError:
-        return b""
 
 
 # what peers send that is not Unicode

@@ -3,7 +3,6 @@
 import resource
 import shlex
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,8 +13,8 @@ from mqttpub.cli.commands.encode import EncodeOutput, encode_json
 from mqttpub.codec.encode import encode
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
+from tests.program import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "mqttpub"]
 MB = 1 << 20
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
-from mqttpub.codec.stream import Connection, Frame, LostSync, Stream
+from mqttpub.codec.stream import ConnectionStreams, Frame, LostSync, Stream
 from mqttpub.spec.declare import Packet
 from mqttpub.spec.packets import Connect
 from mqttpub.spec.versions import Direction, Version
@@ -86,7 +86,7 @@ def test_a_valid_packet_breaks_no_limit(version: Version, data: st.DataObject) -
     packet = data.draw(packets(version))
     for field in packet.layout:
         value = getattr(packet, field.key)
-        if value is not None and field.spoken(version):
+        if value is not None and field.exists_in(version):
             assert [
                 limit.violation(value) for limit in limits_of(field.limits, version) if limit.violation(value)
             ] == []
@@ -95,7 +95,7 @@ def test_a_valid_packet_breaks_no_limit(version: Version, data: st.DataObject) -
 @each_version
 @laws
 @given(data=st.data())
-def test_the_encoder_settles_what_is_not_given(version: Version, data: st.DataObject) -> None:
+def test_the_encoder_fills_in_omitted_fields(version: Version, data: st.DataObject) -> None:
     packet = data.draw(packets(version, code=Connect.code))
     missing = [
         field.key for field in packet.layout if field.fixed and getattr(packet, field.key) == field.fixed[version]
@@ -266,10 +266,10 @@ def test_a_caller_that_stops_early_loses_nothing(sent: list[bytes], cuts: list[i
 @each_version
 @laws
 @given(data=st.data())
-def test_both_directions_have_the_version_that_connect_told(version: Version, data: st.DataObject) -> None:
+def test_both_directions_have_the_version_of_connect(version: Version, data: st.DataObject) -> None:
     sent = data.draw(conversations(version))
-    assert Connection().version is None
-    connection = Connection()
+    assert ConnectionStreams().version is None
+    connection = ConnectionStreams()
     for direction, packet in sent:
         (frame,) = connection.feed(direction, encode(packet, version))
         assert frame.direction is direction
@@ -281,8 +281,8 @@ def test_both_directions_have_the_version_that_connect_told(version: Version, da
 
 @laws
 @given(st.lists(st.tuples(directions, st.binary(max_size=30)), max_size=8))
-def test_any_bytes_end_in_frames_and_what_is_pending(chunks: list[tuple[Direction, bytes]]) -> None:
-    connection = Connection(Version.V5)
+def test_any_bytes_become_frames_and_pending_bytes(chunks: list[tuple[Direction, bytes]]) -> None:
+    connection = ConnectionStreams(Version.V5)
     came = dict.fromkeys(Direction, b"")
     yielded = dict.fromkeys(Direction, b"")
     for direction, chunk in chunks:

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from mqttpub.cli.main import main
-from tests.cli.commands.test_pub import PROGRAM, subscribed
+from tests.cli.commands.test_pub import subscribed
 from tests.cli.requested import refused
+from tests.program import PROGRAM
 from tests.scenarios.test_pub_bulk import pub
 
 pytestmark = pytest.mark.broker
@@ -55,6 +56,17 @@ def end(process: subprocess.Popen[bytes], data: bytes = b"") -> tuple[int, list[
 
 
 # what is kept
+
+
+def test_a_message_that_nothing_acknowledges_is_warned_about(
+    mosquitto: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    here = ["pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "kept", "-m", "x", "--outbox", str(tmp_path / "ob")]
+    assert main(here) == 0
+    warned = "mqttpub: --outbox keeps a QoS 0 message only until it is sent, because nothing acknowledges it\n"
+    assert capsys.readouterr().err == warned
+    assert main([*here, "-q", "1"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_an_outbox_sends_what_an_earlier_run_could_not(mosquitto: int, tmp_path: Path) -> None:

@@ -79,14 +79,14 @@ def test_nothing_is_missing(recorded: dict[str, list[Event]], name: str) -> None
 
 @real
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_nobody_is_wrong_but_in_what_is_listed(recorded: dict[str, list[Event]], name: str) -> None:
+def test_real_captures_have_only_the_listed_findings(recorded: dict[str, list[Event]], name: str) -> None:
     found = {(packet, statement): message for packet, statement, message in findings(recorded[name])}
     assert set(found) == set(WRONG[name]), found
 
 
 @real
 @pytest.mark.parametrize("name", RECORDINGS)
-def test_what_is_made_wrong_is_found(recorded: dict[str, list[Event]], name: str) -> None:
+def test_faults_put_into_real_captures_are_found(recorded: dict[str, list[Event]], name: str) -> None:
     made = [_with_dup(event) for event in recorded[name]]
     changed = sum(one is not other for one, other in zip(made, recorded[name], strict=True))
     found = Counter(statement for _, statement, _ in findings(made))

@@ -5,19 +5,13 @@ import json
 import os
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from mqttpub.cli.main import main
 from tests.cli.requested import refused
-
-PROGRAM = [sys.executable, "-m", "mqttpub"]
-
-
-def mqttpub(*arguments: str, data: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*PROGRAM, *arguments], input=data, capture_output=True, timeout=30, check=False)
+from tests.program import PROGRAM, run
 
 
 def test_lines_of_a_device_that_cannot_be_waited_for(mosquitto: int) -> None:
@@ -28,55 +22,53 @@ def test_lines_of_a_device_that_cannot_be_waited_for(mosquitto: int) -> None:
 
 
 def test_a_broker_on_a_used_port_says_so(mosquitto: int) -> None:
-    done = mqttpub("broker", "-p", str(mosquitto))
+    done = run("broker", "-p", str(mosquitto))
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr == f"mqttpub broker: cannot listen on 127.0.0.1:{mosquitto}: Address already in use\n".encode()
 
 
 @pytest.mark.parametrize("flag", ["--timeout", "--rate", "--repeat-delay"])
 @pytest.mark.parametrize("value", ["nan", "inf", "1e12"])
-def test_numbers_that_are_none_are_refused(flag: str, value: str) -> None:
-    done = mqttpub("pub", "-t", "a", "-m", "x", flag, value)
+def test_numbers_out_of_range_are_refused(flag: str, value: str) -> None:
+    done = run("pub", "-t", "a", "-m", "x", flag, value)
     assert done.returncode == 2
     assert done.stderr.startswith(f"mqttpub pub: {flag}: ".encode())
     assert done.stderr.count(b"\n") == 1
 
 
 def test_a_template_needs_an_input_that_it_is_filled_for() -> None:
-    assert mqttpub("pub", "-t", "%i", "-m", "x", "--template").stderr == b"mqttpub pub: --template needs -l or -0\n"
+    assert run("pub", "-t", "%i", "-m", "x", "--template").stderr == b"mqttpub pub: --template needs -l or -0\n"
 
 
-def test_a_pipe_that_closes_early_is_no_finding() -> None:
+def test_a_pipe_that_closes_early_is_not_a_finding() -> None:
     line = f"{shlex.join(PROGRAM)} walkthrough | head -1; exit ${{PIPESTATUS[0]}}"
     assert subprocess.run(["bash", "-c", line], capture_output=True, timeout=30, check=False).returncode == 141
 
 
 @pytest.mark.parametrize("text", ["-", "hex:c000", "base64:wAA="])
 def test_decode_takes_bytes_as_the_other_commands_do(text: str) -> None:
-    done = mqttpub("decode", text, data=b"c000")
+    done = run("decode", text, data=b"c000")
     assert done.returncode == 0
     assert done.stdout.startswith(b"> PINGREQ")
 
 
 def test_decode_names_a_file_that_is_not_there() -> None:
-    assert (
-        mqttpub("decode", "/no/such").stderr == b"mqttpub decode: cannot read '/no/such': No such file or directory\n"
-    )
+    assert run("decode", "/no/such").stderr == b"mqttpub decode: cannot read '/no/such': No such file or directory\n"
 
 
 def test_bench_is_judged_like_pub() -> None:
-    done = mqttpub("bench", "-t", "a/+", "-n", "1")
+    done = run("bench", "-t", "a/+", "-n", "1")
     assert done.returncode == 2
     assert done.stderr == b"mqttpub bench: Topic Name holds the wildcard + (MQTT5-3.3.2-2)\n"
 
 
 def test_an_outbox_is_drained_without_a_new_message(mosquitto: int, tmp_path: Path) -> None:
     outbox = str(tmp_path / "outbox")
-    assert mqttpub("pub", "-p", "1", "-t", "kept", "-q", "1", "-m", "hi", "--outbox", outbox).returncode == 3
-    done = mqttpub("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", outbox, "--json")
+    assert run("pub", "-p", "1", "-t", "kept", "-q", "1", "-m", "hi", "--outbox", outbox).returncode == 3
+    done = run("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", outbox, "--json")
     assert done.returncode == 0
     assert b'"topic":"kept"' in done.stdout
-    again = mqttpub("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", outbox, "--json")
+    again = run("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "--outbox", outbox, "--json")
     nothing = {"accepted": 0, "sent": 0, "refused": 0, "unknown": 0, "bad_lines": 0, "no_subscribers": 0}
     assert (again.returncode, json.loads(again.stdout)) == (0, {"event": "summary", **nothing})
 
@@ -142,15 +134,14 @@ def test_a_repeat_of_standard_input_is_refused(capsys: pytest.CaptureFixture[str
     assert said == "--repeat is for a message that flags name, not for standard input"
 
 
-def test_a_payload_that_is_said_to_be_text_but_is_none_is_sent_with_a_warning(mosquitto: int) -> None:
+def test_a_payload_declared_as_text_that_is_not_utf_8_is_sent_with_a_warning(mosquitto: int) -> None:
     here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-pf")
-    done = mqttpub(*here, "--payload", "hex:61ff")
+    done = run(*here, "--payload", "hex:61ff")
     assert done.returncode == 0
     assert done.stderr.decode() == (
-        "mqttpub: publish.payload holds ff, which is not UTF-8, but payload_format_indicator is 1 "
-        "(MQTT5-3.3.2.3.2/utf8)\n"
+        "mqttpub: Payload holds ff, which is not UTF-8, but Payload Format Indicator is 1 (MQTT5-3.3.2.3.2/utf8)\n"
     )
-    assert mqttpub(*here, "-m", "text").stderr == b""
+    assert run(*here, "-m", "text").stderr == b""
 
 
 EXPIRY = ("-D", "DISCONNECT", "session-expiry-interval", "9")
@@ -158,15 +149,15 @@ EXPIRY = ("-D", "DISCONNECT", "session-expiry-interval", "9")
 
 def test_a_session_does_not_begin_to_last_at_its_end(mosquitto: int) -> None:
     here = ("pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-m", "x", "-q", "1", *EXPIRY)
-    done = mqttpub(*here)
+    done = run(*here)
     assert done.returncode == 2
     assert done.stderr.decode() == (
         "mqttpub pub: Session Expiry Interval is 9 in DISCONNECT, but 0 in CONNECT (MQTT5-3.14.2.2.2/expiry); "
         "--force sends it anyway\n"
     )
-    assert mqttpub(*here, "--force").returncode == 5
+    assert run(*here, "--force").returncode == 5
     for lasting in (["-x", "5"], ["--reconnect"], ["-D", "CONNECT", "session-expiry-interval", "1"]):
-        assert mqttpub(*here, *lasting).returncode == 0
+        assert run(*here, *lasting).returncode == 0
 
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
@@ -262,7 +253,7 @@ def test_a_full_disk_is_said(mosquitto: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["packet", "packet.hex", "packet.bin"])
-def test_a_value_from_a_file_is_read_whatever_the_name_ends_with(
+def test_a_value_from_a_file_is_read_for_any_file_name(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / name

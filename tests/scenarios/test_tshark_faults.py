@@ -19,7 +19,7 @@ from mqttpub.traffic.context import ContextTracker
 from mqttpub.traffic.events import Endpoints, Event, PacketSeen, Remark
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.traffic.summary import SummaryLines
-from tests.build.pcap import PORT, Segment, pcap
+from tests.build.frames import PORT, SentSegment, pcap_of
 from tests.lab.peer import V5, props
 from tests.scenarios.dissection import Dissected, dissected, ours, tshark, version
 
@@ -66,7 +66,7 @@ class Wireshark:
     def capture(self, sent: tuple[Sent, ...], *, connected: bool = True) -> None:
         """Write the capture."""
         before: tuple[Sent, ...] = ((C, CONNECT),) * connected
-        self.path.write_bytes(pcap(Segment(0, direction, data_of(each)) for direction, each in (*before, *sent)))
+        self.path.write_bytes(pcap_of(SentSegment(0, direction, data_of(each)) for direction, each in (*before, *sent)))
 
     def our_events(self) -> list[Event]:
         """Return what we read of the same capture."""
@@ -160,7 +160,7 @@ def test_w4_a_remaining_length_has_four_bytes_at_most_and_no_more_than_needed(wi
     wireshark.fault(not any(each.notes for each in wireshark.show((C, five))))
 
 
-def test_w5_binary_data_is_no_text(wireshark: Wireshark) -> None:
+def test_w5_binary_data_is_not_text(wireshark: Wireshark) -> None:
     packet = message("t", correlation_data=b"\x00\xffabc")
     assert values(ours(read(packet)), "prop_string") == ["00:ff:61:62:63"]
     assert read(packet).findings == []
@@ -211,14 +211,14 @@ BROKEN = [
 """Packets of a client that each break one rule, and its statement in 5.0."""
 
 
-def test_w7_what_is_broken_is_marked(wireshark: Wireshark) -> None:
+def test_w7_malformed_packets_are_marked(wireshark: Wireshark) -> None:
     segments = []
     for connection, (name, octets, statement) in enumerate(BROKEN):
         data = bytes.fromhex(octets)
         errors = [found.statement for found in read(data).findings if found.severity == "error"]
         assert errors == [f"MQTT5-{statement}"], name
-        segments += [Segment(connection, C, CONNECT), Segment(connection, C, data)]
-    wireshark.path.write_bytes(pcap(segments))
+        segments += [SentSegment(connection, C, CONNECT), SentSegment(connection, C, data)]
+    wireshark.path.write_bytes(pcap_of(segments))
     found = dissected(wireshark.path, (PORT,))
     marked = {BROKEN[number][0] for (number, _), shown in found.items() if any(each.notes for each in shown)}
     wireshark.fault(marked <= {"an unknown property", "a Property Length behind the packet", "PINGREQ with a byte"})
@@ -234,7 +234,7 @@ def test_w8_without_a_connect_the_version_is_found_all_the_same(wireshark: Wires
     wireshark.fault(values(shown, "msg") == ["02:01:01:7b:7d"])
 
 
-def test_w9_bytes_behind_the_properties_of_an_ack_are_not_lost(wireshark: Wireshark) -> None:
+def test_w9_bytes_after_the_properties_of_an_ack_are_not_lost(wireshark: Wireshark) -> None:
     data = bytes.fromhex("40 06 0001 00 00 4142")
     (found,) = read(data).findings
     assert (found.statement, tuple(found.span)) == ("MQTT5-2.1.4/trailing", (6, 8))
@@ -265,7 +265,7 @@ def test_w11_what_a_peer_sends_is_escaped(wireshark: Wireshark) -> None:
     wireshark.fault(NASTY in wireshark.said((C, packet), words=()))
 
 
-def test_w12_what_is_unsubscribed_is_in_the_summary(wireshark: Wireshark) -> None:
+def test_w12_the_filters_of_unsubscribe_are_in_the_summary(wireshark: Wireshark) -> None:
     packet = Unsubscribe(packet_id=7, filters=("first/+", "second/#"))
     known = ContextTracker().packet(seen(data_of(packet)), packet)
     line = plain([SummaryLines(width=None).line(known)])
@@ -294,7 +294,7 @@ def test_escaped_text_can_be_taken_back(wireshark: Wireshark) -> None:
     wireshark.fault([values(each, "topic") for each in wireshark.show((C, one), (C, other))] == [["a\\x1b"]] * 2)
 
 
-def test_properties_in_json_can_be_told_apart(wireshark: Wireshark) -> None:
+def test_properties_in_json_are_distinguishable(wireshark: Wireshark) -> None:
     from mqttpub.view.packet.record_json import record
 
     packet = message("t", message_expiry_interval=60, user_property=[("a", "b"), ("c", "d")])

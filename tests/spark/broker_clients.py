@@ -11,8 +11,8 @@ from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Message
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import Publication
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
@@ -59,9 +59,9 @@ def listening(port: int, topic: str) -> Iterator[Heard]:
         client.loop_stop()
 
 
-def messages(topic: str, payloads: Iterable[bytes], qos: int, *properties: Property) -> list[Message]:
+def messages(topic: str, payloads: Iterable[bytes], qos: int, *properties: Property) -> list[Publication]:
     writer = PublishWriter(Publish(topic=topic, qos=qos, properties=properties), Version.V5)
-    return [Message(writer, payload) for payload in payloads]
+    return [Publication(writer, payload) for payload in payloads]
 
 
 def publish(port: int, topic: str, payloads: Iterable[bytes], qos: int, *properties: Property) -> None:

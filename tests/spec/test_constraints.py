@@ -73,7 +73,7 @@ def test_a_law_is_an_id_per_version() -> None:
         (NoControl(LAW), "a ü\xa0"), (NoControl(LAW), "\0"), (NoControl(LAW), "\ufeff\ufffd\u202e"),
     ],
 )  # fmt: skip
-def test_right(limit: Constraint, value: Any) -> None:
+def test_an_allowed_value_violates_nothing(limit: Constraint, value: Any) -> None:
     assert limit.violation(value) == ""
 
 
@@ -132,7 +132,7 @@ def test_right(limit: Constraint, value: Any) -> None:
         (NoControl(LAW), "\U0010ffff", "holds U+10FFFF, which a string should not hold", (0, 1)),
     ],
 )  # fmt: skip
-def test_wrong(limit: Constraint, value: Any, says: str, at: tuple[int, int] | None) -> None:
+def test_a_violation_has_words_and_place(limit: Constraint, value: Any, says: str, at: tuple[int, int] | None) -> None:
     assert limit.violation(value) == says
     assert limit.at(value) == at
 

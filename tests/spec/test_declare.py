@@ -139,17 +139,17 @@ def test_properties_in_a_tail_are_absent_by_default() -> None:
     ("mask", "shift", "single"),
     [(0b1000, 3, True), (0b0110, 1, False), (1, 0, True), (0xFF, 0, False), (0xC0, 6, False)],
 )
-def test_bits(mask: int, shift: int, single: bool) -> None:
+def test_a_mask_gives_shift_and_whether_it_is_one_bit(mask: int, shift: int, single: bool) -> None:
     field: Field = bits(mask)
     assert (field.shift, field.single, field.shape) == (shift, single, "bits")
 
 
-def test_a_field_of_whole_bytes_is_no_single_bit() -> None:
+def test_a_field_of_whole_bytes_is_not_a_single_bit() -> None:
     field: Field = wire(BYTE)
     assert field.single is False
 
 
-def test_pick() -> None:
+def test_bits_are_picked_from_a_byte() -> None:
     low: Field = bits(0b0110)
     assert [low.pick(octet) for octet in (0b0000, 0b0010, 0b0100, 0b1111_1111)] == [0, 1, 2, 3]
     flag: Field = bits(0b1000)
@@ -157,12 +157,12 @@ def test_pick() -> None:
     assert flag.pick(0b1111_0111) is False
 
 
-def test_spoken(journey: type[Packet]) -> None:
-    assert [journey.fields["fast"].spoken(version) for version in Version] == [True, True, False]
-    assert [journey.fields["last"].spoken(version) for version in Version] == [False, False, True]
+def test_a_field_is_in_some_versions_only(journey: type[Packet]) -> None:
+    assert [journey.fields["fast"].exists_in(version) for version in Version] == [True, True, False]
+    assert [journey.fields["last"].exists_in(version) for version in Version] == [False, False, True]
 
 
-def test_meaning(journey: type[Packet]) -> None:
+def test_a_value_has_the_meaning_of_its_table(journey: type[Packet]) -> None:
     assert journey.fields["reason"].meaning(0x10, V5) == "No matching subscribers"
     assert Leg.fields["speed"].meaning(1, V5) == "slow"
     assert Leg.fields["speed"].meaning(2, V5) == ""
@@ -182,7 +182,7 @@ def test_what_has_no_default_must_be_given() -> None:
         Leg()  # type: ignore[call-arg]
 
 
-def test_what_is_not_declared_is_refused() -> None:
+def test_undeclared_fields_are_refused() -> None:
     with pytest.raises(TypeError, match=r"^Leg has no field height, width$"):
         Leg(name="a", height=1, width=2)  # type: ignore[call-arg]
 
@@ -215,5 +215,7 @@ def test_a_property_is_an_identifier_and_a_value() -> None:
     assert Property(0x23, 1).id == 0x23
 
 
-def test_the_words_of_a_declaration() -> None:
-    assert set(fields.SPECIFIERS) == {bits, wire, group, repeat, properties}
+def test_type_checkers_know_the_words_of_a_declaration() -> None:
+    for declares in (fields.declare, fields.control_packet):
+        known: Any = declares
+        assert set(known.__dataclass_transform__["field_specifiers"]) == {bits, wire, group, repeat, properties}

@@ -98,12 +98,12 @@ def test_fields_are_in_wire_order(version: Version, expected: dict[str, str]) ->
     assert made == expected
 
 
-def test_the_will() -> None:
+def test_the_will_has_properties_since_5_0() -> None:
     assert layout(Will, V311) == layout(Will, V31) == "topic | payload"
     assert layout(Will, V5) == "properties | topic | payload"
 
 
-def test_subscriptions() -> None:
+def test_subscription_options_came_with_5_0() -> None:
     assert layout(Subscription, V311) == layout(Subscription, V31) == "filter | unused qos"
     assert layout(Subscription, V5) == "filter | reserved retain_handling retain_as_published no_local qos"
 

@@ -53,7 +53,7 @@ FLAGS = {1, 23, 25, 36, 37, 40, 41, 42}
 NOT_ZERO = {11, 33, 35, 39}
 
 
-def test_there_are_27() -> None:
+def test_there_are_the_27_properties_of_the_specification() -> None:
     assert list(PROPERTIES) == list(TABLE)
     assert len(PROPERTIES) == 27
 
@@ -91,7 +91,7 @@ def test_what_may_be_repeated() -> None:
 
 
 @pytest.mark.parametrize("id", TABLE)
-def test_ranges(id: int) -> None:
+def test_a_property_has_the_range_of_the_specification(id: int) -> None:
     row = PROPERTIES[id]
     wrong = {
         value for value in (0, 1, 2, 255) if row.type not in (STRING, BINARY, PAIR)
@@ -113,7 +113,7 @@ def test_sections_are_those_of_the_first_packet_that_carries_it() -> None:
     assert len({row.section for row in PROPERTIES.values()}) == 27
 
 
-def test_docs_are_there() -> None:
+def test_every_property_is_described() -> None:
     assert all(row.doc and not row.doc.endswith(".") for row in PROPERTIES.values())
 
 

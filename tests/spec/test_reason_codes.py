@@ -105,7 +105,7 @@ def test_rows_say_something() -> None:
         ("CONNACK", 0x84, "Unsupported Protocol Version"),
     ],
 )  # fmt: skip
-def test_names(packet: str, code: int, name: str) -> None:
+def test_a_code_has_the_name_of_its_packet(packet: str, code: int, name: str) -> None:
     assert row(packet, code).name == name
     assert Codes(packet).name(code, V5) == name
 

@@ -81,7 +81,7 @@ def test_statements_stand_in_the_order_of_the_text(version: str) -> None:
     assert places == sorted(places)
 
 
-def test_ids_are_unique() -> None:
+def test_no_two_statements_have_the_same_id() -> None:
     assert max(Counter(row.id for row in statements()).values()) == 1
 
 
@@ -98,7 +98,7 @@ def test_an_id_begins_with_its_version(version: str) -> None:
 
 
 @each_version
-def test_words_are_known(version: str) -> None:
+def test_class_party_and_severity_are_among_those_described(version: str) -> None:
     for row in statements(version):
         assert row.visibility in {"A", "A~", "B", "B*", "BL", "C2", "C"}
         assert row.who in {"c", "s", "cs"}
@@ -164,7 +164,7 @@ def test_equivalents_join_neighbouring_versions(version: str) -> None:
         ("MQTT31-A/hash", "A"),
     ],
 )
-def test_section(id: str, section: str) -> None:
+def test_the_section_is_part_of_the_id(id: str, section: str) -> None:
     assert statement(id).section == section
 
 
@@ -186,7 +186,7 @@ def test_statement_wants_the_full_id(id: str) -> None:
         statement(id)
 
 
-def test_unknown_version() -> None:
+def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(ValueError, match=r"'4' is not an MQTT version \(5\.0, 3\.1\.1, 3\.1\)"):
         statements("4")
 

@@ -48,6 +48,6 @@ def test_what_names_no_version_is_refused(text: str) -> None:
         Version.named(text)
 
 
-def test_directions() -> None:
+def test_a_direction_has_an_arrow_and_a_mark() -> None:
     assert (Direction.CLIENT.arrow, Direction.CLIENT.mark) == ("client -> server", ">")
     assert (Direction.SERVER.arrow, Direction.SERVER.mark) == ("server -> client", "<")

@@ -36,7 +36,7 @@ def test_a_topic_stays_what_it_was_when_the_alias_gets_another() -> None:
     assert [first.sets, used.sets, second.sets] == [True, False, True]
 
 
-def test_an_alias_that_was_never_set_is_no_topic() -> None:
+def test_an_alias_that_was_never_set_has_no_topic() -> None:
     topic = Aliases().resolve(publish("", 7), CLIENT)
     assert topic == Topic(None, 7)
     assert topic.text == "alias 7 (never set)"

@@ -7,24 +7,24 @@ from mqttpub.traffic.context import ContextTracker, PacketInContext
 from tests.build.events import ALIAS, Dialog, aliased, known
 
 
-def told(talk: Dialog) -> list[PacketInContext]:
+def in_context(talk: Dialog) -> list[PacketInContext]:
     """Return the packets of a conversation."""
     return [each for each in known(talk.events) if isinstance(each, PacketInContext)]
 
 
 def test_topics_are_those_of_each_direction() -> None:
-    names = [each.topic.text for each in told(aliased()) if each.topic]
+    names = [each.topic.text for each in in_context(aliased()) if each.topic]
     client, server = ["client/topic"] * 2, ["server/topic"] * 2
     assert names == [
         *(name for pair in zip(client, server, strict=True) for name in pair),
         *["client/other"] * 2, "alias 7 (never set)",
     ]  # fmt: skip
-    assert told(aliased())[2].topic == Topic("client/topic", 1, True)
+    assert in_context(aliased())[2].topic == Topic("client/topic", 1, True)
 
 
 def test_the_client_is_known_from_its_connect_on() -> None:
     talk = Dialog().client(Pingreq(), Connect(client_id="a"), Pingreq())
-    assert [each.client for each in told(talk)] == ["", "a", "a"]
+    assert [each.client for each in in_context(talk)] == ["", "a", "a"]
 
 
 def test_packets_of_two_connections_may_alternate() -> None:
@@ -41,7 +41,7 @@ def test_packets_of_two_connections_may_alternate() -> None:
 def test_a_connection_can_be_forgotten() -> None:
     talk = Dialog().client(Connect(client_id="a"), Publish(topic="t", properties=(Property(ALIAS, 1),)))
     conversations = ContextTracker()
-    for each in told(talk):
+    for each in in_context(talk):
         conversations.packet(each.event, each.packet)
     assert conversations.name(talk.ends) == "a"
     conversations.end(talk.ends)
@@ -49,4 +49,4 @@ def test_a_connection_can_be_forgotten() -> None:
 
 
 def test_a_packet_without_values_has_no_topic() -> None:
-    assert told(Dialog().client(b"\x30\x00"))[0][1:] == (None, None, "", ())
+    assert in_context(Dialog().client(b"\x30\x00"))[0][1:] == (None, None, "", ())

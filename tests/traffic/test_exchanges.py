@@ -128,21 +128,21 @@ def test_the_ack_of_another_qos_is_an_orphan_and_changes_nothing() -> None:
     assert brief(talk) == [("client", "orphan", ["PUBACK"]), ("client", "unfinished", ["PUBLISH", "PUBREC"])]
 
 
-def test_a_publish_behind_an_orphan_begins_anew() -> None:
+def test_a_publish_after_an_orphan_begins_a_new_exchange() -> None:
     talk = Dialog().server(Pubrec(packet_id=1)).client(said(1, 2, dup=True))
     assert brief(talk) == [("client", "orphan", ["PUBREC"]), ("client", "unfinished", ["PUBLISH"])]
 
 
-def test_without_directions_they_pair_all_the_same() -> None:
+def test_packets_without_directions_are_paired() -> None:
     talk = Dialog().says(None, said(1), Puback(packet_id=1))
     assert brief(talk) == [("?", "complete", ["PUBLISH", "PUBACK"])]
 
 
-def test_qos_3_is_no_exchange() -> None:
+def test_qos_3_is_not_an_exchange() -> None:
     assert brief(Dialog().client(bytes.fromhex("3606 0001 74 0001 00"))) == []
 
 
-def test_a_session_goes_on_on_the_next_connection() -> None:
+def test_a_session_continues_on_the_next_connection() -> None:
     left2, left1, release, again = exchanged(redelivered())
     assert _brief(left2) == ("client", "unfinished", ["PUBLISH", "PUBREC", "PUBREL"])
     assert _brief(left1) == ("client", "unfinished", ["PUBLISH"])
@@ -153,7 +153,7 @@ def test_a_session_goes_on_on_the_next_connection() -> None:
     assert release.duration_ns is None
 
 
-def test_without_a_session_nothing_goes_on() -> None:
+def test_without_a_session_nothing_continues() -> None:
     first = Dialog(1).client(Connect(client_id="a")).server(Connack()).client(said(1, 2)).closes(CLIENT)
     second = Dialog(2).client(Connect(client_id="a")).server(Connack()).client(Pubrel(packet_id=1))
     found = exchanged([*first.events, *second.events])
@@ -173,7 +173,7 @@ def test_order_is_that_of_arrival() -> None:
     assert (only.outcome, only.duration_ns) == ("complete", -5 * MS)
 
 
-def test_without_times_there_is_no_duration() -> None:
+def test_there_is_no_duration_without_times() -> None:
     talk = Dialog()
     talk.time = None
     (only,) = exchanged(talk.client(said(1)).server(Puback(packet_id=1)).events)
@@ -200,7 +200,7 @@ def test_open_exchanges_are_kept_up_to_a_number() -> None:
     assert [each.packet_id for each in exchanges.finish(one.ends)] == [2]
     assert [each.packet_id for each in exchanges.finish(two.ends)] == [*range(1, 10)]
     assert list(exchanges.finish(two.ends)) == []
-    assert exchanges._weight == 0
+    assert exchanges.weight == 0
 
 
 def test_an_exchange_alone_is_kept_however_large() -> None:

@@ -84,7 +84,7 @@ ALIASED = aliased().events
         ('client="panel\x1b[2J" type=CONNECT', PANEL, ["Connect"]),
     ],
 )
-def test_what_is_picked(text: str, events: list[Event], expected: list[str]) -> None:
+def test_picked_packets(text: str, events: list[Event], expected: list[str]) -> None:
     assert picked(text, events) == expected
 
 
@@ -131,7 +131,8 @@ def test_quotation_marks_keep_a_value_together() -> None:
     ("text", "message"),
     [
         ("type=PUBLSH", "character 6: 'PUBLSH' is not a packet type (CONNECT, "),
-        ("qos=1 typ=PUBLISH", "character 7: 'typ' is not a term (type, topic, "),
+        ("qos=1 typ=PUBLISH", "character 7: 'typ=' is not a term (type=, topic=, "),
+        ("typ=PUBLISH", "severity=, record=, dup, retain, finding)"),
         ("qos=1 dupe", "character 7: 'dupe' is not a term (type=, "),
         ("payload=", "character 9: '' is not a payload (text, or hex: and two digits for each byte)"),
         ("payload=hex:0f0", "character 9: 'hex:0f0' is not a payload"),

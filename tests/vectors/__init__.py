@@ -1,6 +1,8 @@
 """Packets and values with a name: bytes, and what they must be read as.
 
-Each `*.toml` beside this file holds `[[vector]]` tables, or `[[table]]`s: keys that all its `vectors` share. The keys:
+Each `*.toml` beside this file holds `[[vector]]`s, or `[[table]]`s: keys that all its `vectors` share. A table with
+`each` is written once for each of these values, or lists of values: `{0}` and `{1:02x}` in its texts and keys are
+formatted with them, and a text that is only `{0}` is the value itself. The keys:
 
     name        what it shows
     source      where it was seen, if it is not ours
@@ -17,6 +19,7 @@ Binary values stand in the mini notation; text as it is, or as {raw = "c080"} wh
 properties as [name, value], [number, bytes] where unknown.
 """
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -97,7 +100,7 @@ def settled(packet: Packet, version: Version) -> Packet:
     """Return the packet with what the version and other fields decide written out, as decoding yields it."""
     changes: dict[str, Any] = {}
     for field in packet.layout:
-        if not field.spoken(version) or getattr(packet, field.key) is not None:
+        if not field.exists_in(version) or getattr(packet, field.key) is not None:
             continue
         if field.fixed:
             changes[field.key] = field.fixed[version]
@@ -118,8 +121,23 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _rows_of(file: dict[str, Any]) -> list[dict[str, Any]]:
-    tables = [table | row for table in file.get("table", []) for row in table.pop("vectors")]
-    return [*tables, *file.get("vector", [])]
+    rows = []
+    for table in file.get("table", []):
+        vectors, each = table.pop("vectors", [{}]), table.pop("each", [[]])
+        uses = [value if isinstance(value, list) else [value] for value in each]
+        rows += [_filled(table | row, values) for values in uses for row in vectors]
+    return [*rows, *file.get("vector", [])]
+
+
+def _filled(given: Any, values: list[Any]) -> Any:
+    """Return a row of a table with one of its `each` values filled in."""
+    if isinstance(given, dict):
+        return {_filled(key, values): _filled(value, values) for key, value in given.items()}
+    if isinstance(given, list):
+        return [_filled(value, values) for value in given]
+    if isinstance(given, str) and values:
+        return values[int(given[1])] if re.fullmatch(r"\{\d\}", given) else given.format(*values)
+    return given
 
 
 def _value(row: dict[str, Any]) -> Value:

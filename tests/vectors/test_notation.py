@@ -19,11 +19,11 @@ from tests.vectors.notation import parse
         ("%0011001011111111", b"\x32\xff"),
     ],
 )
-def test_pieces(text: str, data: bytes) -> None:
+def test_pieces_become_bytes(text: str, data: bytes) -> None:
     assert parse(text) == data
 
 
 @pytest.mark.parametrize("text", ["3", "30 3", "xx", "'open", "%0011", "'a''b'", "30*", "*3"])
-def test_what_is_no_piece_is_refused(text: str) -> None:
+def test_an_unknown_piece_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"no piece of bytes at|no whole bytes"):
         parse(text)

@@ -5,13 +5,13 @@ import pytest
 from mqttpub.wire.cursor import Cursor, Overlong, Short, Span
 
 
-def test_take_moves_on() -> None:
+def test_taking_bytes_moves_the_cursor() -> None:
     cursor = Cursor(b"abcd")
     assert (cursor.take(1), cursor.take(2), cursor.pos) == (b"a", b"bc", 3)
     assert cursor.take(0) == b""
 
 
-def test_a_cursor_begins_and_ends_where_it_is_told() -> None:
+def test_a_cursor_keeps_to_its_bounds() -> None:
     cursor = Cursor(b"abcd", 1, 3)
     assert cursor.take(2) == b"bc"
     with pytest.raises(Short):
@@ -63,7 +63,7 @@ def test_an_integer_cut_short_moves_nothing() -> None:
         (b"\x05\xff", 5, 1),
     ],
 )
-def test_variable(data: bytes, value: int, size: int) -> None:
+def test_a_variable_byte_integer_is_read(data: bytes, value: int, size: int) -> None:
     cursor = Cursor(data)
     assert cursor.variable() == value
     assert cursor.pos == size

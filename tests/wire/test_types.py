@@ -26,19 +26,19 @@ each_value = pytest.mark.parametrize("vector", values(), ids=lambda vector: vect
 
 
 @each_value
-def test_reading_a_vector(vector: Value) -> None:
+def test_a_vector_is_read_as_its_value(vector: Value) -> None:
     cursor = Cursor(b"<" + vector.data + b">", 1)
     assert vector.type.read(cursor) == vector.value
     assert cursor.pos == 1 + len(vector.data)
 
 
 @each_value
-def test_writing_a_vector(vector: Value) -> None:
+def test_a_value_is_written_as_its_vector(vector: Value) -> None:
     assert (vector.type.write(vector.value) == vector.data) is vector.canonical
 
 
 @pytest.mark.parametrize("vector", [one for one in values() if len(one.data) < 100], ids=lambda one: one.name)
-def test_a_vector_cut_short(vector: Value) -> None:
+def test_a_vector_that_is_cut_is_short(vector: Value) -> None:
     for size in range(len(vector.data)):
         cursor = Cursor(vector.data, 0, size)
         with pytest.raises(Short):

@@ -167,56 +167,36 @@ class _Gzip:
                 self._engine, self._step = before, self._step // 2
 
 
-class _Zstandard:
-    """The library zstandard, whose output per call cannot be limited."""
-
-    given = GIVEN_UNBOUNDED
-    needs_input = True
-
-    def __init__(self, library: Any) -> None:
-        self._engine = library.ZstdDecompressor().decompressobj()
-        self.errors: tuple[type[Exception], ...] = (library.ZstdError,)
-        self.eof = False
-        self.unused_data = b""
-
-    def decompress(self, data: bytes, most: int) -> bytes:
-        piece: bytes = self._engine.decompress(data)
-        self.eof, self.unused_data = self._engine.eof, self._engine.unused_data
-        return piece
-
-
 class _Zstd:
-    """Python's own module, or its backport."""
-
-    given = GIVEN
+    """Python's own module or its backport; or the library zstandard, whose output per call cannot be limited."""
 
     def __init__(self, library: Any) -> None:
         self._engine = library.ZstdDecompressor()
+        self._limited = hasattr(self._engine, "needs_input")
+        if not self._limited:
+            self._engine = self._engine.decompressobj()
+        self.given = GIVEN if self._limited else GIVEN_UNBOUNDED
         self.errors: tuple[type[Exception], ...] = (library.ZstdError,)
         self.needs_input = True
         self.eof = False
         self.unused_data = b""
 
     def decompress(self, data: bytes, most: int) -> bytes:
-        piece: bytes = self._engine.decompress(data, most)
-        self.needs_input, self.eof = self._engine.needs_input, self._engine.eof
-        self.unused_data = self._engine.unused_data
+        piece: bytes = self._engine.decompress(data, most) if self._limited else self._engine.decompress(data)
+        self.needs_input = not self._limited or self._engine.needs_input
+        self.eof, self.unused_data = self._engine.eof, self._engine.unused_data
         return piece
 
 
-ZSTD_LIBRARIES: dict[str, Callable[[Any], Engine]] = {
-    "compression.zstd": _Zstd,
-    "backports.zstd": _Zstd,
-    "zstandard": _Zstandard,
-}
+ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
 """Python's own module since 3.14, its backport, and a library that is often installed."""
 
 
 def _zstd() -> Callable[[], Engine]:
     """Return a function that makes an engine; raises BadCapture if no library is installed."""
-    for name, engine in ZSTD_LIBRARIES.items():
+    for name in ZSTD_LIBRARIES:
         try:
-            return partial(engine, importlib.import_module(name))
+            return partial(_Zstd, importlib.import_module(name))
         except ModuleNotFoundError:
             continue
     raise BadCapture("zstd needs Python 3.14 or a library: pip install 'mqttpub[captures]'")

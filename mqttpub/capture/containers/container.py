@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ..types import Record
+from ..types import CaptureRecord
 from .buffer import Buffer
 
 
@@ -17,7 +17,7 @@ class Container(NamedTuple):
     """Endings of file names, with the dot and in lower case."""
     begins: Callable[[bytes], bool]
     """Whether a file that begins with these bytes, at most `registry.LOOK`, has this format."""
-    records: Callable[[Buffer, Counter[str]], Iterator[Record]]
+    records: Callable[[Buffer, Counter[str]], Iterator[CaptureRecord]]
     """Yields the whole records of a file; adds the number of key log lines in it, by kind, to the counter.
 
     Skips damage, and raises BadCapture after the last record if there was any.

@@ -97,7 +97,7 @@ class RecordFinder(ABC):
             self._pass(1, passed)
         return False
 
-    def find_after_break(self, gaps: FileGaps) -> bool:
+    def _find_after_break(self, gaps: FileGaps) -> bool:
         """Advance to the next such place after a break in the bytes, and add the gaps."""
         buffer, found = self.buffer, False
         while (broken := buffer.broken) and not found:
@@ -109,6 +109,14 @@ class RecordFinder(ABC):
             found = self.find()
             gaps.add(FileGap(begin, buffer.offset - begin, broken.message, skipped=True))
         return found
+
+    def more(self, gaps: FileGaps) -> bool:
+        """Continue after a break at the end of the bytes; False at the end of a file without gaps, else BadCapture."""
+        if self._find_after_break(gaps):
+            return True
+        if error := gaps.error():
+            raise error
+        return False
 
     def _seek(self, stop: int | None, passed: Callable[[bytes], object]) -> bool:
         """Advance to the next place that matches the pattern."""

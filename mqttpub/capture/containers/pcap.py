@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from ..types import BadCapture, Record
+from ...common.times import SECOND_NS
+from ..types import BadCapture, CaptureRecord
 from .buffer import Buffer
 from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
@@ -41,7 +42,7 @@ class _Layout(NamedTuple):
     @property
     def fractions(self) -> int:
         """Units of the time fraction in a second."""
-        return 1_000_000_000 // self.nanoseconds
+        return SECOND_NS // self.nanoseconds
 
 
 _LAYOUTS = {
@@ -60,11 +61,11 @@ def begins(first: bytes) -> bool:
     return first[:4] in _LAYOUTS
 
 
-def records(buffer: Buffer) -> Iterator[Record]:
+def records(buffer: Buffer) -> Iterator[CaptureRecord]:
     """Yield the whole records of a file, including those after damage; then raises BadCapture if there was any."""
     file = PcapFile(buffer)
     unpack, header, nanoseconds = file.unpack, file.layout.header, file.layout.nanoseconds
-    link, limit, new, cls = file.link, file.limit, tuple.__new__, Record
+    link, limit, new, cls = file.link, file.limit, tuple.__new__, CaptureRecord
     number = second = begun = 0
     before = buffer.at
     while file.fetch(number + 1, before):
@@ -79,7 +80,7 @@ def records(buffer: Buffer) -> Iterator[Record]:
             if end > size or captured > limit or not (length or captured or fraction or seconds):
                 break
             if seconds != second:
-                second, begun = seconds, seconds * 1_000_000_000
+                second, begun = seconds, seconds * SECOND_NS
             number += 1
             if length < captured:
                 length = captured
@@ -100,7 +101,7 @@ class PcapFile:
         self.proved = 0
         """Offset of the end of the last proof; a part of the file that ends before it would be read differently."""
         there = buffer.need(FILE_HEADER)
-        head = buffer.data[buffer.at : buffer.at + FILE_HEADER]
+        self.head = head = buffer.data[buffer.at : buffer.at + FILE_HEADER]
         self.layout = _LAYOUTS[head[:4]]
         if not there:
             message = f"the header of pcap has {FILE_HEADER} bytes, but the file ends after {len(head)}"
@@ -124,7 +125,7 @@ class PcapFile:
         if not buffer.need(header, kept):
             if buffer.left and not buffer.broken:
                 self._add(buffer.offset, f"the file ends within the header of record {number}", skipped=False)
-            return self._over(_Search(self, kept))
+            return _PcapFinder(self, kept).more(self.gaps)
         seconds, fraction, captured, length = self.unpack(buffer.data, buffer.at)
         if captured > self.limit:
             wrong = f"record {number} claims {captured} bytes, but at most {self.limit} are possible"
@@ -135,38 +136,30 @@ class PcapFile:
             return True
         there = buffer.left - header
         wrong = f"record {number} has {captured} bytes, but the file ends after {there}"
-        search = _Search(self, kept)
+        search = _PcapFinder(self, kept)
         if search.is_header(buffer.at, None):
             if not buffer.broken:
                 self._add(buffer.offset, wrong, skipped=False)
-            return self._over(search)
+            return search.more(self.gaps)
         return self._resume(number, wrong, kept)
 
     def _resume(self, number: int, wrong: str, kept: int) -> bool:
         """Advance to the next record that is proven, searching from within the record before the damage."""
         buffer, begin = self.buffer, self.buffer.offset
-        search = _Search(self, kept)
+        search = _PcapFinder(self, kept)
         buffer.at += self.layout.header - kept if kept else 0
         found = search.find()
         if found and buffer.offset < begin:
             begin, wrong = begin - kept, f"record {number - 1} claims bytes in which other records begin"
         self._add(begin, wrong)
         self.proved = max(search.end, search.beyond)
-        return found or self._over(search)
+        return found or search.more(self.gaps)
 
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
         self.gaps.add(FileGap(begin, self.buffer.offset - begin, wrong, skipped))
 
-    def _over(self, search: "_Search") -> bool:
-        """Continue after a break; return False at the end of a file without damage."""
-        if search.find_after_break(self.gaps):
-            return True
-        if error := self.gaps.error():
-            raise error
-        return False
 
-
-class _Search(RecordFinder):
+class _PcapFinder(RecordFinder):
     """Finds records, searching from within the one before the damage."""
 
     def __init__(self, file: PcapFile, kept: int) -> None:

@@ -11,7 +11,7 @@ from struct import Struct, calcsize, pack, unpack_from
 from typing import NamedTuple
 
 from ...common.times import SECOND_NS
-from ..types import BadCapture, Record
+from ..types import BadCapture, CaptureRecord
 from .buffer import Buffer
 from .container import Container
 from .gaps import LONGEST_PROVED, FileGap, FileGaps, RecordFinder
@@ -57,14 +57,14 @@ def begins(first: bytes) -> bool:
     return first[:4] == _MAGIC and first[8:12] in _ORDERS
 
 
-def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[Record]:
+def records(buffer: Buffer, secrets: Counter[str]) -> Iterator[CaptureRecord]:
     """Yield the packets of all blocks, and count the lines of keys in `secrets`, by kind.
 
     Skips blocks without a packet or an interface, and blocks that contradict themselves; after one of the latter it
     raises BadCapture at the end of the file.
     """
     blocks = Blocks(buffer, secrets)
-    number, new, cls = 0, tuple.__new__, Record
+    number, new, cls = 0, tuple.__new__, CaptureRecord
     while blocks.more():
         # The inner loop runs once for each packet of a capture. It leaves unusual blocks, and the last one in the
         # buffer, to `blocks`; the length at the end of a block is read along with the next block.
@@ -118,11 +118,7 @@ class Blocks:
 
     def more(self) -> bool:
         """Whether there are more bytes; raises BadCapture at the end of a file that has damage."""
-        if self.buffer.need(1) or self.search.find_after_break(self.gaps):
-            return True
-        if error := self.gaps.error():
-            raise error
-        return False
+        return self.buffer.need(1) or self.search.more(self.gaps)
 
     def next(self) -> _Packet | None:
         """Read one block and return its packet; None for other blocks, after damage and at the end of the file."""
@@ -176,7 +172,7 @@ class Blocks:
         """Unpacks the head of an Enhanced Packet Block."""
         self.ahead = Struct(order + "8I").unpack_from
         """Unpacks the end of a block and the head of the next."""
-        self.search = _Search(self)
+        self.search = _BlockFinder(self)
         if self._describe:
             magic = int.from_bytes(_MAGIC)
             self.description = pack(order + "IIIHHqI", magic, 28, 0x1A2B3C4D, 1, 0, -1, 28)
@@ -191,8 +187,8 @@ class Blocks:
         interface = self.interfaces[index]
         return interface.link, interface.multiplier, (high << 32) * interface.multiplier + interface.offset
 
-    def _numbers(self, form: str, data: bytes | memoryview, at: int = 0) -> tuple[int, ...]:
-        return unpack_from(self.order + form, data, at)
+    def _numbers(self, form: str, data: bytes | memoryview) -> tuple[int, ...]:
+        return unpack_from(self.order + form, data)
 
     def _bad(self, message: str) -> BadCapture:
         return BadCapture(message, self.begin)
@@ -218,7 +214,7 @@ class Blocks:
     def _see_end(self, total: int, order: str, at: int) -> None:
         (again,) = unpack_from(order + "I", self.buffer.data, at)
         if again != total:
-            raise self._bad(f"a block has {total} bytes by its beginning and {again} by its end")
+            raise self._bad(f"the lengths of a block differ: {total} at its start, {again} at its end")
 
     def _long(self, kind: int, total: int, order: str) -> None:
         """Skip a long block piece by piece; raises BadCapture if other blocks begin within it."""
@@ -228,7 +224,7 @@ class Blocks:
         if kind == int.from_bytes(_MAGIC):
             self._see_version(data, order)
         secret, length = self._secrets(data, total - _FRAMING) if kind == SECRETS else (0, 0)
-        lines = _Lines()
+        lines = _LineCounter()
         buffer.at += 16
         for count, passed in ((length, lines.add), (total - 20 - length, len)):
             if self.search.find(count, passed):
@@ -258,7 +254,7 @@ class Blocks:
     def keys(self, body: memoryview, order: str) -> None:
         """Count the lines of a Decryption Secrets Block (4.7)."""
         kind, length = self._secrets(body, len(body))
-        lines = _Lines()
+        lines = _LineCounter()
         lines.add(bytes(body[8 : 8 + length]))
         self.secrets[_SECRETS.get(kind, _OTHER_SECRETS)] += lines.count
 
@@ -360,7 +356,7 @@ _UNREADABLE = _Interface(-1, -1, 0, 1, 0, 0)
 """Replaces an interface whose description is damaged."""
 
 
-class _Lines:
+class _LineCounter:
     """Counts lines; the last one need not have an end."""
 
     def __init__(self) -> None:
@@ -378,7 +374,7 @@ class _Lines:
         return self._ended + (self._last != b"\n")
 
 
-class _Search(RecordFinder):
+class _BlockFinder(RecordFinder):
     """Finds blocks; a packet block has to name a known interface."""
 
     def __init__(self, blocks: Blocks) -> None:

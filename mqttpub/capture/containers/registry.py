@@ -12,7 +12,7 @@ from pkgutil import iter_modules
 from typing import BinaryIO, NamedTuple
 
 from .. import containers as package
-from ..types import BadCapture, Record
+from ..types import BadCapture, CaptureRecord
 from . import compressed
 from .buffer import Buffer
 from .container import Container
@@ -84,7 +84,7 @@ def first(buffer: Buffer) -> bytes:
     return buffer.data[buffer.at : buffer.at + LOOK]
 
 
-def records(stream: BinaryIO) -> Iterator[Record]:
+def records(stream: BinaryIO) -> Iterator[CaptureRecord]:
     """Yield the records of a capture; see Reader."""
     return iter(RecordReader(stream))
 
@@ -106,7 +106,7 @@ class RecordReader:
         self.secrets: Counter[str] = Counter()
         """Lines of the keys in the capture so far, by kind, such as `TLS key log`."""
 
-    def __iter__(self) -> Iterator[Record]:
+    def __iter__(self) -> Iterator[CaptureRecord]:
         """Start to read; raises BadCapture at once for a file that is not a capture."""
         found = opened(self._read)
         self.container = (*found.compression, found.container.name)

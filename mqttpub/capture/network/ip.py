@@ -5,7 +5,7 @@ from ipaddress import IPv6Address
 from struct import Struct, error
 from typing import NamedTuple
 
-from ..types import Record
+from ..types import CaptureRecord
 from .link import NotTcp, ip_start
 from .out_of_order import ByteRange, ReorderBuffer
 
@@ -48,7 +48,7 @@ class IpPayload(NamedTuple):
     """Index of the IP header if the segment follows it directly, without options; else None."""
 
 
-class _Part(NamedTuple):
+class _Fragment(NamedTuple):
     """A fragment of a datagram."""
 
     key: bytes
@@ -65,14 +65,14 @@ class _Datagram:
 
     __slots__ = ("count", "end", "protocol", "stretches", "time_ns")
 
-    def __init__(self, part: _Part, time_ns: int | None) -> None:
+    def __init__(self, part: _Fragment, time_ns: int | None) -> None:
         self.stretches = ReorderBuffer()
         self.protocol = part.protocol
         self.time_ns = time_ns
         self.end: int | None = None
         self.count = 0
 
-    def add(self, part: _Part, stretch: ByteRange) -> None:
+    def add(self, part: _Fragment, stretch: ByteRange) -> None:
         """Add a fragment; raises NotTcp if it contradicts the others."""
         self.count += 1
         if not part.first:
@@ -99,9 +99,10 @@ class IpReassembler:
         self._skipped = skipped
         self._waiting: OrderedDict[bytes, _Datagram] = OrderedDict()
         self._complete: OrderedDict[bytes, None] = OrderedDict()
-        self._cost = 0
+        self.held_bytes = 0
+        """Bytes of memory that all fragments take."""
 
-    def packet(self, record: Record) -> IpPayload | None:
+    def packet(self, record: CaptureRecord) -> IpPayload | None:
         """Return the TCP segment of a record, None while fragments of it are missing; raises NotTcp."""
         data = record.data
         at = ip_start(record.link, data)
@@ -121,7 +122,7 @@ class IpReassembler:
         while self._waiting:
             self._drop()
 
-    def _v4(self, record: Record, at: int) -> IpPayload | None:
+    def _v4(self, record: CaptureRecord, at: int) -> IpPayload | None:
         data = record.data
         first, total, _, fragment, protocol = _V4(data, at)
         size = (first & 15) * 4
@@ -134,17 +135,17 @@ class IpReassembler:
             plain = at if size == 20 else None
             return self._upper(IpPayload(source, target, data, start, end, plain), protocol, record)
         key = data[at + 12 : at + 20] + data[at + 4 : at + 6] + data[at + 9 : at + 10]
-        part = _Part(key, source, target, protocol, (fragment & _OFFSET_IN_V4) * 8, more)
+        part = _Fragment(key, source, target, protocol, (fragment & _OFFSET_IN_V4) * 8, more)
         return self._fragment(record, part, start, end)
 
-    def _v6(self, record: Record, at: int) -> IpPayload | None:
+    def _v6(self, record: CaptureRecord, at: int) -> IpPayload | None:
         data = record.data
         length, protocol = _V6(data, at)
         end = at + 40 + length if length else max(record.length, len(data))
         packet = IpPayload(data[at + 8 : at + 24], data[at + 24 : at + 40], data, at + 40, end, at)
         return self._upper(packet, protocol, record)
 
-    def _upper(self, packet: IpPayload, protocol: int, record: Record | None) -> IpPayload | None:
+    def _upper(self, packet: IpPayload, protocol: int, record: CaptureRecord | None) -> IpPayload | None:
         """Skip extension headers up to TCP; without a record, the packet is reassembled and cannot be a fragment."""
         source, target, data, start, end, plain = packet
         while protocol != TCP:
@@ -155,7 +156,9 @@ class IpReassembler:
                 if offset & 0xFFF9:
                     if record is None:
                         raise NotTcp(_BROKEN)
-                    part = _Part(source + target + name, source, target, protocol, offset & 0xFFF8, bool(offset & 1))
+                    part = _Fragment(
+                        source + target + name, source, target, protocol, offset & 0xFFF8, bool(offset & 1)
+                    )
                     return self._fragment(record, part, start, end)
             elif protocol in _EXTENSIONS:
                 protocol, size = _EXTENSION(data, start)
@@ -169,7 +172,7 @@ class IpReassembler:
             raise NotTcp(_BROKEN)
         return IpPayload(source, target, data, start, end, plain)
 
-    def _fragment(self, record: Record, part: _Part, start: int, end: int) -> IpPayload | None:
+    def _fragment(self, record: CaptureRecord, part: _Fragment, start: int, end: int) -> IpPayload | None:
         """Keep a fragment, and return the segment if it was the last one missing."""
         length = end - start
         if length <= 0 or part.first + length > _LONGEST or (part.more and length % 8):
@@ -182,17 +185,17 @@ class IpReassembler:
         try:
             datagram.add(part, stretch)
         except NotTcp:
-            self._cost -= before
+            self.held_bytes -= before
             del self._waiting[part.key]
             raise
-        self._cost += datagram.stretches.cost - before
+        self.held_bytes += datagram.stretches.cost - before
         if datagram.stretches.covered == datagram.end:
             return self._joined(part, datagram)
-        while self._cost > self.max_fragments:
+        while self.held_bytes > self.max_fragments:
             self._drop()
         return None
 
-    def _datagram(self, part: _Part, now: int | None) -> _Datagram:
+    def _datagram(self, part: _Fragment, now: int | None) -> _Datagram:
         """Return the datagram of a fragment, perhaps a new one; drops those that are too old."""
         while self._waiting and _older(next(iter(self._waiting.values())).time_ns, now):
             self._drop()
@@ -201,9 +204,9 @@ class IpReassembler:
             datagram = self._waiting[part.key] = _Datagram(part, now)
         return datagram
 
-    def _joined(self, part: _Part, datagram: _Datagram) -> IpPayload | None:
+    def _joined(self, part: _Fragment, datagram: _Datagram) -> IpPayload | None:
         del self._waiting[part.key]
-        self._cost -= datagram.stretches.cost
+        self.held_bytes -= datagram.stretches.cost
         self._complete[part.key] = None
         if len(self._complete) > REMEMBERED:
             self._complete.popitem(last=False)
@@ -212,7 +215,7 @@ class IpReassembler:
 
     def _drop(self) -> None:
         _, datagram = self._waiting.popitem(last=False)
-        self._cost -= datagram.stretches.cost
+        self.held_bytes -= datagram.stretches.cost
         self._skipped["fragments of IP packets whose rest is missing"] += datagram.count
 
 

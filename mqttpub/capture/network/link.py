@@ -1,6 +1,7 @@
 """The place of the IP packet in a frame."""
 
 from collections.abc import Callable
+from functools import partial
 from struct import Struct, error
 
 
@@ -57,18 +58,6 @@ def _typed(data: bytes, at: int, payload: int) -> int:
     raise NotTcp(_NOT_IP)
 
 
-def _ethernet(data: bytes) -> int:
-    return _typed(data, 12, 14)
-
-
-def _cooked(data: bytes) -> int:
-    return _typed(data, 14, 16)
-
-
-def _cooked2(data: bytes) -> int:
-    return _typed(data, 0, 20)
-
-
 def _loopback(data: bytes) -> int:
     # The byte order is that of the capturing machine for type 0 and of the network for 108.
     if int.from_bytes(data[:4], "big") in FAMILIES or int.from_bytes(data[:4], "little") in FAMILIES:
@@ -81,14 +70,9 @@ def _raw(data: bytes) -> int:
 
 
 _FINDERS: dict[int, Callable[[bytes], int]] = {
-    0: _loopback,
-    1: _ethernet,
-    12: _raw,
-    14: _raw,
-    101: _raw,
-    108: _loopback,
-    113: _cooked,
-    228: _raw,
-    229: _raw,
-    276: _cooked2,
+    **dict.fromkeys((0, 108), _loopback),
+    **dict.fromkeys((12, 14, 101, 228, 229), _raw),
+    1: partial(_typed, at=12, payload=14),
+    113: partial(_typed, at=14, payload=16),
+    276: partial(_typed, at=0, payload=20),
 }

@@ -6,7 +6,7 @@ from functools import lru_cache
 from struct import Struct, error
 from typing import Any, NamedTuple
 
-from ..types import Chunk, End, Piece, Record
+from ..types import CaptureRecord, Chunk, End, Piece
 from .connections import FlowTable
 from .ip import IpPayload, IpReassembler
 from .link import PPPOE, SNAP, NotTcp
@@ -89,19 +89,21 @@ class Reassembler:
         """The number of segments that were `repeated` (in whole or part), `contradicted` by other bytes, or `stray`."""
         self.max_held = max_held
         self.max_together = max_together
-        self._flows = FlowTable(self.counts, max_flows=max_flows)
-        self._recent = self._flows.recent
+        self.flows = FlowTable(self.counts, max_flows=max_flows)
+        """The connections that are remembered."""
+        self._recent = self.flows.recent
         self._internet = IpReassembler(self.skipped)
         self._shapes: dict[int, tuple[_Shape, ...]] = {}
         self._held: OrderedDict[TcpSide, int] = OrderedDict()
-        self._together = 0
-        self._last: Record | None = None
+        self.held_bytes = 0
+        """Bytes of memory that wait for missing ones in all sides."""
+        self._last: CaptureRecord | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the bytes of the last record, which are not used again, and the shapes, which are a cache."""
         return {**vars(self), "_last": self._last and self._last._replace(data=b""), "_shapes": {}}
 
-    def feed(self, record: Record) -> tuple[Piece, ...]:
+    def feed(self, record: CaptureRecord) -> tuple[Piece, ...]:
         """Return the pieces that the next record completes, for each side in the order of its bytes."""
         # Nearly all records are finished here: an acknowledgement, or bytes in their turn. A record that only looks
         # like a shape has no known flow where a shape has its addresses.
@@ -135,22 +137,17 @@ class Reassembler:
             pass
         return tuple(self._look(record))
 
-    @property
-    def flows(self) -> FlowTable:
-        """The connections that are remembered."""
-        return self._flows
-
     def passed(self, number: int, time_ns: int | None) -> None:
         """Record the number and time of a later record that does not matter here, or that columns have read."""
-        self._last = Record(number, time_ns, 0, b"", 0)
+        self._last = CaptureRecord(number, time_ns, 0, b"", 0)
 
     def finish(self) -> Iterator[Piece]:
         """Yield the bytes that still wait, and the end of all flows that have not ended."""
         self._internet.finish()
-        for side in self._flows.all():
+        for side in self.flows.all():
             yield from self._forget(side)
 
-    def _look(self, record: Record) -> Iterator[Piece]:
+    def _look(self, record: CaptureRecord) -> Iterator[Piece]:
         try:
             packet = self._internet.packet(record)
             if packet is None:
@@ -165,7 +162,7 @@ class Reassembler:
 
     def follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
         """Yield the pieces that a segment completes whose headers were read elsewhere."""
-        self._last = Record(segment.record, segment.time_ns, 0, b"", 0)
+        self._last = CaptureRecord(segment.record, segment.time_ns, 0, b"", 0)
         return self._follow(key, segment)
 
     def _follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
@@ -173,7 +170,7 @@ class Reassembler:
         if side is not None:
             yield from self._take(side, segment)
 
-    def _learn(self, record: Record, at: int) -> None:
+    def _learn(self, record: CaptureRecord, at: int) -> None:
         """Add the shape of a record, so that records like it take the fast path."""
         data = record.data
         begin = min(_TYPE_AT.get(record.link, at), max(at - 2, 0))
@@ -190,12 +187,12 @@ class Reassembler:
 
     def _side(self, key: bytes, segment: Segment) -> Generator[Piece, None, TcpSide | None]:
         """Return the side that sent a segment; None if it belongs to no flow and cannot begin one."""
-        side = self._flows.find(key)
+        side = self.flows.find(key)
         if side is not None and _begins_another(side, segment):
             yield from self._forget(side)
             side = None
         if side is None and (side := self._begin(key, segment)):
-            for excess in self._flows.excess():
+            for excess in self.flows.excess():
                 yield from self._forget(excess)
         return side
 
@@ -205,10 +202,10 @@ class Reassembler:
         if segment.flags & RST or not (segment.flags & SYN or segment.length):
             return None
         if segment.flags & (SYN | ACK) == SYN | ACK:
-            opener = self._flows.open(other, key, opened=True)
+            opener = self.flows.open(other, key, opened=True)
             opener.begin(segment.ack - 1 & MASK)
             return opener.peer
-        return self._flows.open(key, other, opened=bool(segment.flags & SYN))
+        return self.flows.open(key, other, opened=bool(segment.flags & SYN))
 
     def _take(self, side: TcpSide, segment: Segment) -> Iterator[Piece]:
         if segment.flags & SYN:
@@ -230,7 +227,7 @@ class Reassembler:
         if side.waiting:
             yield from self._relieve(side)
         if side.ended and peer.ended:
-            self._flows.close(side)
+            self.flows.close(side)
 
     def _reset(self, side: TcpSide, segment: Segment) -> Iterator[Piece]:
         if side.ended == "RST":
@@ -239,11 +236,11 @@ class Reassembler:
         while side.peer.waiting:
             yield from self._weighed(side.peer, side.peer.pass_over())
         yield side.end("RST", segment.time_ns, segment.record)
-        self._flows.close(side)
+        self.flows.close(side)
 
     def _forget(self, side: TcpSide) -> Iterator[Piece]:
         """Yield the rest of a flow, and its end."""
-        self._flows.forget(side)
+        self.flows.forget(side)
         time_ns, record = (self._last.time_ns, self._last.number) if self._last else (None, 0)
         for each in (side, side.peer):
             yield from self._weighed(each, each.give_up(time_ns, record))
@@ -259,7 +256,7 @@ class Reassembler:
         """Yield the pieces of a side, and then count the bytes that still wait there."""
         yield from pieces
         cost = side.cost
-        self._together += cost - self._held.get(side, 0)
+        self.held_bytes += cost - self._held.get(side, 0)
         if cost:
             self._held[side] = cost
         else:
@@ -269,12 +266,12 @@ class Reassembler:
         """Give up missing bytes where too many wait for them: in one side, or in all, the longest wait first."""
         while side.cost > self.max_held:
             yield from self._weighed(side, side.pass_over())
-        while self._together > self.max_together:
+        while self.held_bytes > self.max_together:
             longest = next(iter(self._held))
             yield from self._weighed(longest, longest.pass_over())
 
 
-def _segment(packet: IpPayload, record: Record) -> tuple[bytes, Segment]:
+def _segment(packet: IpPayload, record: CaptureRecord) -> tuple[bytes, Segment]:
     """Return the segment of a packet and the key of the side that sent it; raises NotTcp."""
     data, start, end = packet.data, packet.start, packet.end
     try:

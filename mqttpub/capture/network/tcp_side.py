@@ -38,7 +38,7 @@ class Segment(NamedTuple):
     record: int
 
 
-class Waiting:
+class WaitingBytes:
     """Bytes that arrived before their turn. Places are sequence numbers that do not wrap."""
 
     __slots__ = ("fin", "next", "stretches")
@@ -81,7 +81,7 @@ class TcpSide:
         """The sequence number before the first byte, that of the SYN; None until the side sends."""
         self.ended = ""
         """`FIN` or `RST` once this side has sent it."""
-        self.waiting: Waiting | None = None
+        self.waiting: WaitingBytes | None = None
         """Bytes that arrived before their turn, if any."""
         self._stray: int | None = None
         self._counts = counts
@@ -130,9 +130,9 @@ class TcpSide:
                     self._counts["repeated"] += 1
                 yield from self._pieces(segment.data[late:], segment.length - late, segment.time_ns, segment.record)
                 return
-        yield from self._sort_in(segment, self.waiting or Waiting(self.next))
+        yield from self._sort_in(segment, self.waiting or WaitingBytes(self.next))
 
-    def _sort_in(self, segment: Segment, waiting: Waiting) -> Iterator[Piece]:
+    def _sort_in(self, segment: Segment, waiting: WaitingBytes) -> Iterator[Piece]:
         start = waiting.place(segment.seq)
         stretch = ByteRange(start, start + segment.length, segment.data, segment.time_ns, segment.record)
         if segment.flags & FIN and stretch.end >= waiting.next and not waiting.fin:
@@ -191,7 +191,7 @@ class TcpSide:
             return False
         return (segment.seq + 1) & MASK == self.acked or segment.data == b"\0"
 
-    def _in_turn(self, waiting: Waiting) -> Iterator[Piece]:
+    def _in_turn(self, waiting: WaitingBytes) -> Iterator[Piece]:
         while waiting.stretches and waiting.stretches.first.start <= waiting.next:
             start, end, data, time_ns, record = waiting.stretches.pop()
             late, length = waiting.next - start, end - waiting.next
@@ -208,14 +208,14 @@ class TcpSide:
             message = f"{cut} {plural(cut, 'byte is', 'bytes are')} cut off by the snap length"
             yield Missing(self.flow, self.number, time_ns, record, cut, message)
 
-    def _leave(self, waiting: Waiting) -> Iterator[Piece]:
+    def _leave(self, waiting: WaitingBytes) -> Iterator[Piece]:
         """Stop waiting, because nothing is out of order any more."""
         self.waiting = None
         self.next = waiting.next & MASK
         if waiting.fin:
             yield self.end("FIN", waiting.fin.time_ns, waiting.fin.record)
 
-    def _gap(self, waiting: Waiting, following: ByteRange) -> Missing:
+    def _gap(self, waiting: WaitingBytes, following: ByteRange) -> Missing:
         length, waiting.next = following.start - waiting.next, following.start
         return self._missing(length, following.time_ns, following.record)
 

@@ -11,7 +11,7 @@ from ...codec.framing import frame_length
 from ...common.words import plural
 from ...lint.packet.check import lint
 from ...lint.packet.fast import is_clean
-from ...spec.declare import PACKETS, Field
+from ...spec.declare import PACKETS, Field, only_sender
 from ...spec.packets import Connect, Publish, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Cursor, Overlong, Short
@@ -114,21 +114,6 @@ def _announces(code: int) -> bool:
 
 
 _ANNOUNCING = frozenset(code for code in PACKETS if _announces(code))
-
-
-def only_sender(code: int, version: Version | None = None) -> Direction | None:
-    """Return the only end that may send a packet type in a version, or in all versions for None; None for both ends."""
-    cls = PACKETS.get(code)
-    if cls is None:
-        return None
-    ends = (
-        cls.senders | cls.senders_before_5
-        if version is None
-        else cls.senders
-        if version == Version.V5
-        else cls.senders_before_5
-    )
-    return next(iter(ends)) if len(ends) == 1 else None
 
 
 class Guess:

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 from ...spec.versions import Version
 from ...traffic.events import Endpoints, Event
-from ..types import Chunk, End, Flow, Lost, Missing, Piece
+from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
 
 BUDGET_BYTES = 32 << 20
 """Memory for what all connections hold until more of it arrives; one connection may exceed it alone."""
@@ -46,6 +46,10 @@ class MemoryBudget:
             oldest = next(iter(self.shares))
             self.release(oldest)
             oldest.let_go()
+
+    def no_room(self, what: str) -> str:
+        """Return the sentence about something that was dropped."""
+        return f"no room for {what}: all connections together hold more than {self.limit:,} bytes of incomplete data"
 
     def release(self, holder: Holder) -> None:
         """Record that a holder holds nothing any longer."""
@@ -96,7 +100,7 @@ class Handler(Protocol):
     def missing(self, missing: Missing) -> Iterable[Event]:
         """Handle bytes of a side that the capture does not hold."""
 
-    def lost(self, lost: Lost) -> Iterable[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterable[Event]:
         """Handle a side whose remaining bytes cannot be read."""
 
     def end(self, end: End) -> Iterable[Event]:
@@ -113,18 +117,18 @@ class HandlerSlot:
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
 
-    def feed(self, piece: Piece | Lost) -> Iterable[Event]:
+    def feed(self, piece: Piece | Unreadable) -> Iterable[Event]:
         """Hand a piece to the handler; the events must be used up before the next call."""
         if type(piece) is Chunk:
             return self.handler.chunk(piece)
         if type(piece) is Missing:
             return self.handler.missing(piece)
-        if type(piece) is Lost:
-            return self.handler.lost(piece)
+        if type(piece) is Unreadable:
+            return self.handler.unreadable(piece)
         assert type(piece) is End
         return self.handler.end(piece)
 
-    def switch_to(self, handler: Handler, held: Iterable[Piece | Lost] = ()) -> Iterator[Event]:
+    def switch_to(self, handler: Handler, held: Iterable[Piece | Unreadable] = ()) -> Iterator[Event]:
         """Replace the handler, and feed the new one what the old one held."""
         self.handler = handler
         for piece in held:
@@ -148,7 +152,7 @@ class Finished:
         """Do nothing."""
         return ()
 
-    def lost(self, lost: Lost) -> Iterable[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterable[Event]:
         """Do nothing."""
         return ()
 

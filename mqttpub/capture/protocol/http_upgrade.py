@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...traffic.events import Event, Remark
-from ..types import Chunk, End, Flow, Lost, Missing, Piece
+from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
 from .handler import ENTRY, UNCOUNTED, HandlerSlot, IgnoredConnection, MemoryBudget, ends_of
 from .websocket import WebSocketConnection
 
@@ -57,7 +57,7 @@ class HttpUpgrade:
         self.carried = carried
         self.skip = skip
         self.budget = budget
-        self.held: list[Piece | Lost] = []
+        self.held: list[Piece | Unreadable] = []
         """The pieces after the heads."""
         self.first = [bytearray(), bytearray()]
         """The beginning of a head, of each side."""
@@ -73,8 +73,7 @@ class HttpUpgrade:
         """Hold the next bytes, and decide once both heads are there."""
         self.sizes[chunk.side] += len(chunk.data)
         if self.full:
-            text = f"no room for the upgrade to WebSocket: more than {self.budget.limit:,} bytes wait for others"
-            return self._refused(chunk, f"{text} in all connections")
+            return self._refused(chunk, self.budget.no_room("the upgrade to WebSocket"))
         self._add(chunk)
         asked, answered = self.heads[self.client], self.heads[1 - self.client]
         if asked and "websocket" not in asked.headers.get("upgrade", "").lower():
@@ -116,9 +115,9 @@ class HttpUpgrade:
         text = f"{missing.message}, within the upgrade to WebSocket; the connection is not read"
         return self._refused(missing, text)
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Give up."""
-        return self._refused(lost, f"{lost.message}, within the upgrade to WebSocket")
+        return self._refused(unreadable, f"{unreadable.message}, within the upgrade to WebSocket")
 
     def end(self, end: End) -> Iterator[Event]:
         """Handle the end of a side; without a response there is no WebSocket."""
@@ -144,12 +143,12 @@ class HttpUpgrade:
         handler = WebSocketConnection(self.flow, self.client, self.carried(mqtt), extensions, None if mqtt else remark)
         yield from self.slot.switch_to(handler, self.held)
 
-    def _refused(self, piece: Piece | Lost, text: str) -> Iterator[Event]:
+    def _refused(self, piece: Piece | Unreadable, text: str) -> Iterator[Event]:
         if self.mqtt:
             yield self._remark(piece, text)
         yield from self._skipped()
 
-    def _remark(self, piece: Piece | Lost, text: str) -> Remark:
+    def _remark(self, piece: Piece | Unreadable, text: str) -> Remark:
         return Remark(ends_of(self.flow, self.client), piece.time_ns, piece.record, None, text)
 
     def _skipped(self) -> Iterator[Event]:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from ...codec.connect_version import connect_layout, unknown_level
+from ...spec.declare import only_sender
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...traffic.events import Closed, Event, PacketSeen, Remark
-from ..types import Chunk, End, Flow, Lost, Missing, Piece
-from .evidence import VERSIONS, Guess, only_sender
+from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
+from .evidence import VERSIONS, Guess
 from .handler import DemuxSettings, HandlerSlot, ends_of
 from .mqtt_sender import MqttSender
 
@@ -73,9 +74,9 @@ class MqttConnection:
         """Skip bytes that were not captured."""
         return self.senders[missing.side].missing(missing)
 
-    def lost(self, lost: Lost) -> list[Event]:
+    def unreadable(self, unreadable: Unreadable) -> list[Event]:
         """Give up the rest of a side."""
-        return self.senders[lost.side].lost(lost)
+        return self.senders[unreadable.side].unreadable(unreadable)
 
     def end(self, end: End) -> Iterator[Event]:
         """Yield what the end of one side, or of both, leaves unfinished, and the end."""
@@ -118,15 +119,15 @@ class GuessedConnection:
 
     def chunk(self, chunk: Chunk) -> Iterator[Event]:
         """Handle the next bytes of a side."""
-        return self._examine_side(chunk, chunk.side, self.connection.chunk(chunk))
+        return self._examine_side(chunk, self.connection.chunk(chunk))
 
     def missing(self, missing: Missing) -> Iterator[Event]:
         """Skip bytes of a side that were not captured."""
-        return self._examine_side(missing, missing.side, self.connection.missing(missing))
+        return self._examine_side(missing, self.connection.missing(missing))
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Give up the rest of a side."""
-        return self._examine_side(lost, lost.side, self.connection.lost(lost))
+        return self._examine_side(unreadable, self.connection.unreadable(unreadable))
 
     def end(self, end: End) -> Iterator[Event]:
         """Yield all events at the end of a side, because little may follow."""
@@ -134,10 +135,10 @@ class GuessedConnection:
         if self.held:
             yield from self._release(end)
 
-    def _examine_side(self, piece: Piece | Lost, side: int, events: Iterable[Event]) -> Iterator[Event]:
-        return self._examine(piece, ((side, event) for event in events))
+    def _examine_side(self, piece: Chunk | Missing | Unreadable, events: Iterable[Event]) -> Iterator[Event]:
+        return self._examine(piece, ((piece.side, event) for event in events))
 
-    def _examine(self, piece: Piece | Lost, events: Iterable[tuple[int | None, Event]]) -> Iterator[Event]:
+    def _examine(self, piece: Piece | Unreadable, events: Iterable[tuple[int | None, Event]]) -> Iterator[Event]:
         for side, event in events:
             self.held.append((side, event))
             if isinstance(event, PacketSeen) and not self.connection.connected:
@@ -151,7 +152,7 @@ class GuessedConnection:
     def _ready(self) -> bool:
         return self.connection.connected or self.guess.settled or len(self.held) >= MOST_HELD
 
-    def _release(self, piece: Piece | Lost) -> Iterator[Event]:
+    def _release(self, piece: Piece | Unreadable) -> Iterator[Event]:
         """Yield the held events, with the version and the client that are most likely now."""
         connection, guess = self.connection, self.guess
         client, because = self._client()

@@ -7,15 +7,13 @@ from ...codec.connect_version import answer_form, connect_layout, connect_versio
 from ...codec.framing import frame_length
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
-from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
+from ...traffic.events import GAP_BYTES, Endpoints, Event, GapSeen, PacketSeen
 from ...wire.cursor import Overlong
-from ..types import Lost, Missing
+from ..types import Missing, Unreadable
 from .evidence import VERSIONS
 from .handler import UNCOUNTED, MemoryBudget
 from .resync import FoundPackets, PacketFinder
 
-SHOWN = 64
-"""Bytes of a gap that its event holds, at most."""
 _new = tuple.__new__
 """Builds a NamedTuple without its keyword handling, in the loop over all packets (tests/benchmarks/decode.py)."""
 
@@ -217,27 +215,23 @@ class MqttSender:
         text = f"{gap.cause}, and no certain start of a packet follows"
         return [self._gap_seen(gap, None, text, time_ns, record)]
 
-    def lost(self, lost: Lost) -> list[Event]:
+    def unreadable(self, unreadable: Unreadable) -> list[Event]:
         """Read nothing more, because the layer that carries the stream cannot be read."""
         if self._mode == STOPPED:
             return []
         start = self._gap.start if self._gap else self.offset
-        head = self._gap.head if self._gap else bytes(self._pending[:SHOWN])
+        head = self._gap.head if self._gap else bytes(self._pending[:GAP_BYTES])
         self._mode = STOPPED
         self._forget_pending()
-        shown = (head + lost.data)[:SHOWN]
-        return [
-            GapSeen(
-                self.ends, lost.time_ns, lost.record, start, self.direction, None, shown, lost.message, lost.malformed
-            )
-        ]  # fmt: skip
+        shown = (head + unreadable.data)[:GAP_BYTES]
+        _, _, time_ns, record, message, _, malformed = unreadable
+        return [GapSeen(self.ends, time_ns, record, start, self.direction, None, shown, message, malformed)]
 
     def let_go(self) -> None:
         """Skip the packet in progress, because there is no room for it."""
         self._until = self._end()
-        gap = StreamGap(self.offset, bytes(self._pending[:SHOWN]))
-        packet = _packet(gap.head, self._until - gap.start)
-        gap.message = f"no room for {packet}: more than {self._budget.limit:,} bytes wait for others in all connections"
+        gap = StreamGap(self.offset, bytes(self._pending[:GAP_BYTES]))
+        gap.message = self._budget.no_room(_packet(gap.head, self._until - gap.start))
         gap.then = "; reading continues at its end"
         self.offset += len(self._pending)
         self._pending = _NOTHING
@@ -278,7 +272,7 @@ class MqttSender:
         assert self.finder
         assert self._gap
         if self._gap.message == WITHIN:
-            self._gap.head += data[: SHOWN - len(self._gap.head)]
+            self._gap.head += data[: GAP_BYTES - len(self._gap.head)]
         found = self.finder.feed(data, time_ns, record)
         if found:
             return self._found(found, time_ns, record)
@@ -288,17 +282,11 @@ class MqttSender:
         text = f"{self._gap.cause}, and where packets begin after that cannot be determined"
         return [self._gap_seen(self._gap, None, text, time_ns, record)]
 
-    def _ignore(self, data: bytes, time_ns: int | None, record: int) -> list[Event]:
-        return []
-
-    def _ignore_missing(self, missing: Missing) -> list[Event]:
-        return []
-
     # gaps
 
     def _miss(self, missing: Missing) -> list[Event]:
         """Begin a gap; its end is known if it lies within one packet."""
-        gap = StreamGap(self.offset, bytes(self._pending[:SHOWN]))
+        gap = StreamGap(self.offset, bytes(self._pending[:GAP_BYTES]))
         gap.add(missing.length, missing.message)
         self._until = self._end()
         self.offset += len(self._pending) + missing.length
@@ -373,12 +361,12 @@ class MqttSender:
         if length:
             fault = f"{_packet(data, length)}, but {self.max_packet:,} are allowed"
         text = f"{fault}; nothing after it is read"
-        shown = data[:SHOWN]
+        shown = data[:GAP_BYTES]
         return GapSeen(self.ends, time_ns, record, self.offset, self.direction, None, shown, text, not length)
 
     def _cut_short(self, time_ns: int | None, record: int, how: str) -> GapSeen:
         """Return the end of a stream that ends within a packet."""
-        data = bytes(self._pending[:SHOWN])
+        data = bytes(self._pending[:GAP_BYTES])
         size, whole = len(self._pending), self._end() - self.offset
         packet = _packet(data, whole) if whole else "a packet"
         text = f"{_HOW[how]} {size:,} bytes into {packet}" if size > 1 else f"{_HOW[how]} 1 byte into {packet}"
@@ -396,9 +384,9 @@ class MqttSender:
             return 0
 
 
-_MODES: tuple[Any, ...] = (MqttSender.feed, MqttSender._wait, MqttSender._skip, MqttSender._look, MqttSender._ignore)
+_MODES: tuple[Any, ...] = (MqttSender.feed, MqttSender._wait, MqttSender._skip, MqttSender._look, lambda *_: [])
 _MISSING: tuple[Any, ...] = (
-    MqttSender._miss, MqttSender._miss, MqttSender._miss_more, MqttSender._miss_in_search, MqttSender._ignore_missing,
+    MqttSender._miss, MqttSender._miss, MqttSender._miss_more, MqttSender._miss_in_search, lambda *_: [],
 )  # fmt: skip
 _HOW = {
     "FIN": "the connection was closed",

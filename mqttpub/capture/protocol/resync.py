@@ -74,18 +74,18 @@ class PacketChain:
 class PacketFinder:
     """Finds packets that follow one another without an error in some version.
 
-    `feed` and `missing` return the place as soon as it is proven: by `aligned` packets from the start of a segment,
+    `feed` and `missing` return the place as soon as it is proven: by PROOF packets from the start of a segment,
     by `anywhere` packets from another place or, with `filling`, by fewer that fill whole segments exactly. Memory is
     bounded by LARGE_WINDOW, time by the number of bytes; `tired` means that too much was tried in vain.
     """
 
     def __init__(
         self, offset: int, versions: frozenset[Version], direction: Direction | None = None, *,
-        aligned: int = PROOF, anywhere: int = PROOF, filling: bool = True,
+        anywhere: int = PROOF, filling: bool = True,
     ) -> None:  # fmt: skip
         self.versions = versions
         self.direction = direction
-        self.needed = {True: aligned, False: anywhere}
+        self.needed = {True: PROOF, False: anywhere}
         self.filling = filling
         self.tired = False
         self._pattern = _pattern(versions, direction)
@@ -283,8 +283,7 @@ _ACKS = frozenset(cls.code for cls in (Puback, Pubrec, Pubrel, Pubcomp))
 
 
 def _sent(first: int, version: Version, direction: Direction | None) -> bool:
-    cls = PACKETS[first >> 4]
-    return direction is None or direction in (cls.senders if version == Version.V5 else cls.senders_before_5)
+    return direction is None or direction in PACKETS[first >> 4].senders_in(version)
 
 
 def _class(values: set[int]) -> bytes:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ...traffic.events import Event
-from ..types import Chunk, End, Flow, Lost, Missing
+from ..types import Chunk, End, Flow, Missing, Unreadable
 from .detect import Opening
 from .handler import DemuxSettings, HandlerSlot
 
@@ -41,11 +41,11 @@ class TlsConnection:
     def missing(self, missing: Missing) -> Iterable[Event]:
         """Give the side up, because nothing that follows can be decrypted."""
         text = f"{missing.message}, and TLS cannot be read without them"
-        return self.lost(Lost(self.flow, missing.side, missing.time_ns, missing.record, text, b"", False))
+        return self.unreadable(Unreadable(self.flow, missing.side, missing.time_ns, missing.record, text, b"", False))
 
-    def lost(self, lost: Lost) -> Iterable[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterable[Event]:
         """Give up the rest of a side."""
-        return self.carried.feed(lost) if self.is_decrypted else ()
+        return self.carried.feed(unreadable) if self.is_decrypted else ()
 
     def end(self, end: End) -> Iterable[Event]:
         """Handle the end of one side or of both."""

@@ -5,7 +5,7 @@ from functools import partial
 
 from ...codec.connect_version import connect_version
 from ...traffic.events import Event, Remark
-from ..types import Chunk, End, Flow, Lost, Missing, Piece
+from ..types import Chunk, End, Flow, Missing, Piece, Unreadable
 from .detect import LONGEST, Opening, hello_length, opening, server_name
 from .evidence import VERSIONS
 from .handler import ENTRY, UNCOUNTED, DemuxSettings, Handler, HandlerSlot, IgnoredConnection, ends_of
@@ -40,7 +40,7 @@ class UndecidedConnection:
         self.begun = begun or opener is not None
         self.unknown = unknown
         self.forced = sure or not settings.ports.isdisjoint(flow.ports)
-        self.held: list[Piece | Lost] = []
+        self.held: list[Piece | Unreadable] = []
         self.first = [b"", b""]
         """The first bytes of each side, at most FIRST."""
         self.sizes = [0, 0]
@@ -76,9 +76,9 @@ class UndecidedConnection:
             self._find_packets()
         return self._wait()
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Decide without the rest of a side."""
-        self.held.append(lost)
+        self.held.append(unreadable)
         return self._mqtt(None) if self.forced else self._skip(self.unknown)
 
     def end(self, end: End) -> Iterator[Event]:
@@ -91,17 +91,20 @@ class UndecidedConnection:
             self.settings.budget.release(self)
             self.slot.close()
             return iter(())
-        if any(opening(first) is Opening.TLS for first in self.first):
+        if self._begins_tls:
             return self._skip(Opening.TLS.value)
         return self._mqtt(None) if self.forced or self._is_all_packets() else self._skip(self.unknown)
 
     def let_go(self) -> None:
         """Drop what is held; the connection counts as unknown, or as TLS if it begins like that."""
-        tls = any(opening(first) is Opening.TLS for first in self.first)
-        for _ in self._skip(Opening.TLS.value if tls else self.unknown):
+        for _ in self._skip(Opening.TLS.value if self._begins_tls else self.unknown):
             raise AssertionError("a skipped connection has no events")
 
     # what it is
+
+    @property
+    def _begins_tls(self) -> bool:
+        return any(opening(first) is Opening.TLS for first in self.first)
 
     def _decide(self, side: int, found: bool) -> Iterator[Event]:
         kind = opening(self.first[side])

@@ -4,8 +4,8 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ...traffic.events import Event, Remark
-from ..types import Chunk, End, Flow, Lost, Missing
+from ...traffic.events import GAP_BYTES, Event, Remark
+from ..types import Chunk, End, Flow, Missing, Unreadable
 from .handler import HandlerSlot, ends_of
 
 PIECE = 1 << 16
@@ -14,7 +14,6 @@ FREE = 16 << 20
 """Bytes to which any message may inflate."""
 LARGEST_RATIO = 200
 """The ratio of inflated to compressed size of a larger message, at most."""
-SHOWN = 64
 WINDOW = 1 << zlib.MAX_WBITS
 """The number of latest inflated bytes to which DEFLATE data can refer."""
 MOST_REPEATED = 1 << 20
@@ -82,9 +81,9 @@ class WebSocketConnection:
         if length:
             yield from self._events(self.carried.feed(missing._replace(length=length)))
 
-    def lost(self, lost: Lost) -> Iterator[Event]:
+    def unreadable(self, unreadable: Unreadable) -> Iterator[Event]:
         """Give up the rest of a side."""
-        return self._lost(lost, WebSocketError(lost.message, lost.malformed), lost.data)
+        return self._lost(unreadable, WebSocketError(unreadable.message, unreadable.malformed), unreadable.data)
 
     def end(self, end: End) -> Iterator[Event]:
         """Handle the end of one side or of both."""
@@ -97,11 +96,13 @@ class WebSocketConnection:
                 self.remark = None
             yield event
 
-    def _lost(self, piece: Chunk | Missing | Lost, error: "WebSocketError", data: bytes = b"") -> Iterator[Event]:
+    def _lost(self, piece: Chunk | Missing | Unreadable, error: "WebSocketError", data: bytes = b"") -> Iterator[Event]:
         header = self.frames[piece.side].stop()
         shown = data or header
-        lost = Lost(piece.flow, piece.side, piece.time_ns, piece.record, error.message, shown, error.malformed)
-        yield from self._events(self.carried.feed(lost))
+        unreadable = Unreadable(
+            piece.flow, piece.side, piece.time_ns, piece.record, error.message, shown, error.malformed
+        )
+        yield from self._events(self.carried.feed(unreadable))
 
     def _who(self, side: int) -> str:
         return "client" if side == self.client else "server"
@@ -190,7 +191,7 @@ class WebSocketFrames:
     def stop(self) -> bytes:
         """Read nothing more; return the last header."""
         self._closed = True
-        return bytes(self._header[:SHOWN])
+        return bytes(self._header[:GAP_BYTES])
 
     def _begin(self, data: bytes, at: int) -> int:
         """Read as much of a header as there is, and return the index after it."""

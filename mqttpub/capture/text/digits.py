@@ -52,7 +52,7 @@ def bad_digit(run: TextSpan, pos: int) -> BadText:
         if text.startswith(sign, pos):
             return run.error(pos, f"{sign!a} stands for bytes that were left out")
     if _LONE.match(text, pos):
-        return run.error(pos, f"{text[pos]!a} is a lone digit, where a byte has two")
+        return run.error(pos, f"{text[pos]!a} is a single hex digit, but a byte needs two")
     pos = reach(_ONE, text, pos)
     if pos == len(text):
         return run.error(pos, "the text ends where a hex digit is expected")
@@ -73,7 +73,7 @@ def _group_bytes(run: TextSpan, found: re.Match[str]) -> bytes:
     if due == 3:
         raise run.error(last, f"{len(body)} base64 characters, where {len(body) - 1} or {len(body) + 1} make bytes")
     if given and given != due:
-        raise run.error(found.start(2), f"{given} of '=', where {due} should stand")
+        raise run.error(found.start(2), f"the padding has {given} '=' instead of {due}")
     padded = body + "=" * due
     data = a2b_base64(padded)
     if b2a_base64(data, newline=False).decode() != padded:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import NamedTuple
 
 from ...codec.framing import frame_length
@@ -24,9 +25,12 @@ _COLUMN = re.compile(r"(?<!\s)\s++\|.*$")
 """The text column after bytes: `|0...a/bhello|`."""
 _GAP = r"(?:[ \t]{1,3}|[ \t]*[,:;-][ \t]*)"
 _HEX = r"(?:0[xX][0-9A-Fa-f]{1,2}(?:_?u8)?|\\x[0-9A-Fa-f]{2}|[0-9A-Fa-f]{2})"
+_HEX_DIGITS = frozenset("0123456789abcdefABCDEF")
 _BYTES = re.compile(rf"(?<![\w.]){_HEX}(?:{_GAP}{_HEX})+(?![\w.]|{_GAP}?\.\.)")
 _JOINED = re.compile(r"(?<![\w.])(?:0[xX])?((?:[0-9A-Fa-f]{2}){2,})(?![\w.])")
 _NUMBERS = re.compile(rf"(?<![\w.])[0-9A-Fa-f]{{1,3}}(?:{_GAP}[0-9A-Fa-f]{{1,3}})+(?![\w.])")
+_PAIR = re.compile(r"(?:[ \t]|[ \t]*[,:;-][ \t]*)([^\W_]{2})(?!\w)")
+"""Two characters that follow a run of bytes as one more byte would."""
 _END = re.compile(r"[\s\]})\"'.]*+$|\s{2}")
 _ONE = re.compile(r"(?:0[xX]|\\x)?([0-9A-Fa-f]{1,2})(?:_?u8)?")
 _LEFT_OUT = re.compile(r"\.\.|\u2026")
@@ -69,6 +73,10 @@ class Log:
         self.swapped = False
         """Whether a server wrote the log."""
         self.marked = False
+        self.cut = 0
+        """Lines with more bytes after those that were read."""
+        self.first_cut = 0
+        """The number of the first such line, counted from 1."""
         self.frames = 0
         """Dumps of Ethernet frames."""
 
@@ -82,6 +90,8 @@ class Log:
         passed = [line for at, line in enumerate(lines) if at not in used and line.text.strip()]
         if not entries or (passed and not any(_WORD.search(line.text) for line in lines)):
             return []
+        for entry in entries:
+            self._check_rest(entry)
         self._turn(entries)
         self.taken += len(used)
         self.pass_over(passed)
@@ -97,6 +107,21 @@ class Log:
     def is_talk(self, lines: Sequence[TextSpan]) -> bool:
         """Whether each line has words, so that none of them is mistyped hex."""
         return all(_WORD.search(line.text) for line in lines if line.text.strip())
+
+    def _check_rest(self, entry: LogEntry) -> None:
+        """Count a line with bytes after those that were read; raises BadText if a mistyped byte separates them."""
+        text = _bare(entry.line.text)
+        for found in _BYTES.finditer(text):
+            if _bytes(found[0]) != entry.data:
+                continue
+            pair = _PAIR.match(text, found.end()) if not text[: found.start()].strip() else None
+            for at in range(*pair.span(1)) if pair else ():
+                if text[at] not in _HEX_DIGITS:
+                    raise entry.line.error(at, f"'{text[at]}' is not a hex digit")
+            if _BYTES.search(text, found.end()):
+                self.first_cut = self.first_cut or entry.line.source.line(entry.line.start)
+                self.cut += 1
+            return
 
     def pass_over(self, lines: Sequence[TextSpan]) -> None:
         """Count lines without bytes."""
@@ -118,6 +143,10 @@ class Log:
         lines = f"bytes were read from {counted(self.taken, 'line')} of a log"
         passed = f", {counted(self.passed, 'line')} skipped (the first is line {self.first})"
         yield lines + (passed if self.passed else "")
+        if self.cut:
+            lines = counted(self.cut, "line has", "lines have")
+            skipped = f"they were skipped (the first is line {self.first_cut})"
+            yield f"{lines} more bytes after those that were read; {skipped}"
         if self.marked:
             end = "server" if self.swapped else "client"
             yield f"the log is read as one written by a {end}: TX, send, write and -> mean sent by the {end}"
@@ -138,12 +167,12 @@ def _segment(data: bytes) -> tuple[bytes, str] | None:
 
     from ..network.ip import IpReassembler
     from ..network.link import NotTcp
-    from ..types import Record
+    from ..types import CaptureRecord
 
     if len(data) < _LEAST_FRAME:
         return None
     try:
-        packet = IpReassembler(Counter()).packet(Record(1, None, _ETHERNET, data, len(data)))
+        packet = IpReassembler(Counter()).packet(CaptureRecord(1, None, _ETHERNET, data, len(data)))
     except NotTcp:
         return None
     if packet is None or packet.start + 20 > len(packet.data):
@@ -227,7 +256,7 @@ def _longest(lines: Sequence[TextSpan], at: int, rows: "_Rows") -> tuple[LogEntr
     return (LogEntry(line, data, mark, time_ns), count) if data else None
 
 
-class _Block(NamedTuple):
+class _LineBytes(NamedTuple):
     """The bytes of lines that follow one another."""
 
     data: bytearray
@@ -239,15 +268,15 @@ class _Rows:
     """The last run of bytes in each of some lines."""
 
     def __init__(self, lines: Sequence[TextSpan]) -> None:
-        self._places: list[tuple[_Block, int] | None] = []
-        block = _Block(bytearray(), {})
+        self._places: list[tuple[_LineBytes, int] | None] = []
+        block = _LineBytes(bytearray(), {})
         for at, line in enumerate(lines):
             run = _last_run(_bare(line.text))
             self._places.append((block, len(block.data)) if run else None)
             block.data.extend(run)
             block.ends[len(block.data)] = at
             if not run:
-                block = _Block(bytearray(), {})
+                block = _LineBytes(bytearray(), {})
 
     def continues(self, at: int) -> bool:
         """Whether the next line has bytes too."""
@@ -255,16 +284,8 @@ class _Rows:
 
     def packets(self, at: int) -> tuple[bytes, int]:
         """Return the packets that begin in a line and end at the end of a later one, and the number of lines."""
-        block, start = self._places[at] or (_Block(bytearray(), {}), 0)
-        pos = start
-        for _ in range(_MOST_PACKETS):
-            try:
-                length = frame_length(block.data, pos)
-            except Overlong:
-                break
-            if length is None or not begins_packet(block.data[pos]) or length > len(block.data) - pos:
-                break
-            pos += length
+        block, start = self._places[at] or (_LineBytes(bytearray(), {}), 0)
+        for pos in islice(_packet_ends(block.data, start), _MOST_PACKETS):
             if block.ends.get(pos, at) > at:
                 return bytes(block.data[start:pos]), block.ends[pos] - at + 1
         return b"", 0
@@ -330,16 +351,20 @@ def _readings(text: str, worded: bool) -> Iterator[bytes]:
 
 def whole_packets(data: bytes | bytearray) -> bool:
     """Whether bytes are whole packets, from the first to the last."""
-    at = 0
+    return any(end == len(data) for end in _packet_ends(data))
+
+
+def _packet_ends(data: bytes | bytearray, at: int = 0) -> Iterator[int]:
+    """Yield where each of the whole packets ends that follow one another from a place on."""
     while at < len(data):
         try:
             length = frame_length(data, at)
         except Overlong:
-            return False
-        if not begins_packet(data[at]) or length is None or length > len(data) - at:
-            return False
+            return
+        if length is None or not begins_packet(data[at]) or length > len(data) - at:
+            return
         at += length
-    return at > 0
+        yield at
 
 
 def _bytes(run: str) -> bytes:

@@ -4,15 +4,13 @@ from collections.abc import Iterable, Iterator
 
 from ...codec.connect_version import answer_form, connect_layout, connect_version
 from ...codec.stream import LostSync, Stream
+from ...spec.declare import only_sender
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
-from ...traffic.events import Endpoints, Event, GapSeen, PacketSeen
-from ..protocol.evidence import only_sender
+from ...traffic.events import GAP_BYTES, Endpoints, Event, GapSeen, PacketSeen
 from .source import TextPiece
 
 MARKS = {">": Direction.CLIENT, "<": Direction.SERVER}
-MOST_OF_A_GAP = 64
-"""Bytes that a gap event holds, at most."""
 
 
 def packets_from_text(
@@ -51,7 +49,7 @@ def packets_from_text(
         if left and cut:
             yield _packet(ends, left, stream.offset, sender, version, piece.time_ns)
         elif left:
-            held = left[:MOST_OF_A_GAP]
+            held = left[:GAP_BYTES]
             yield GapSeen(ends, piece.time_ns, 0, stream.offset, sender, len(left), held, message, malformed)
 
 

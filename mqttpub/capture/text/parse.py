@@ -44,7 +44,6 @@ _AROUND = re.compile(
 )
 _DEPTH = {"{": 1, "[": 1, "(": 1, "}": -1, "]": -1, ")": -1}
 _WITH_DUMPS = ("auto", "hex")
-_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 class Passage:
@@ -204,7 +203,7 @@ def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iter
     """
     source, empty = SourceText(), True
     lines = (_marked(source.add(text, continued=continued)) for text, continued in rows)
-    words = _Words(log if form == "auto" else None)
+    words = _PieceReader(log if form == "auto" else None)
     for part, more in _parts(lines, form, large):
         for piece in words.pieces(part, more):
             if piece.data or part.divided:
@@ -217,7 +216,7 @@ def _read(rows: Iterable[Row], form: str, large: int, log: "Log | None") -> Iter
         raise BadText("no bytes")
 
 
-class _Words:
+class _PieceReader:
     """Reads lines that hold more than bytes as log lines, if there is a log."""
 
     def __init__(self, log: "Log | None") -> None:
@@ -303,16 +302,14 @@ def _marked(line: TextSpan) -> TextSpan:
 
 
 def _pieces(run: TextSpan, form: str) -> Iterator[TextPiece]:
-    for value in _values(run, form):
-        yield _PLAIN[form](value) if isinstance(value, TextSpan) else value
-
-
-def _values(run: TextSpan, form: str) -> Iterator[TextPiece | TextSpan]:
     """Yield the values in a passage: arrays and strings, escapes, or else digits."""
     if form != "base64" and opens(run):
-        return statements(run, text_prefix="b" if form == "auto" else "")
-    escapes = form != "base64" and run.text.lstrip().startswith("\\")
-    return iter([bare(run) if escapes else run])
+        for value in statements(run, text_prefix="b" if form == "auto" else ""):
+            yield _PLAIN[form](value) if isinstance(value, TextSpan) else value
+    elif form != "base64" and run.text.lstrip().startswith("\\"):
+        yield bare(run)
+    else:
+        yield _PLAIN[form](run)
 
 
 def _hex(run: TextSpan) -> TextPiece:

@@ -77,7 +77,7 @@ def rows_of_text(text: str) -> Iterator[Row]:
 def rows(blocks: Iterable[bytes]) -> Iterator[Row]:
     """Yield the lines of blocks; raises BadText for bytes that are not UTF-8, and for a line that is too long."""
     decoder, newlines = getincrementaldecoder("utf-8")(), IncrementalNewlineDecoder(None, True)
-    lines = _Lines()
+    lines = _LineCutter()
     for block, final in chain(((block, False) for block in blocks), [(b"", True)]):
         try:
             text = decoder.decode(block, final)
@@ -88,7 +88,7 @@ def rows(blocks: Iterable[bytes]) -> Iterator[Row]:
     yield lines.last()
 
 
-class _Lines:
+class _LineCutter:
     """Cuts text into lines."""
 
     def __init__(self) -> None:

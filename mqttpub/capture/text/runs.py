@@ -10,28 +10,28 @@ LARGE = 1 << 16
 MOST_LOST = 1 << 20
 """Bytes that are read after a place where no packet can begin."""
 
-Part = tuple[TextPiece, bool]
+RunPart = tuple[TextPiece, bool]
 """Some bytes of a run, and whether more of them follow."""
 
 
-def cut(parts: Iterable[Part]) -> Iterator[TextPiece]:
+def cut(parts: Iterable[RunPart]) -> Iterator[TextPiece]:
     """Yield runs as pieces of whole packets; the bytes left at the end of a run are in its last piece.
 
     Raises BadText for a long run without a packet, and after one in which no packet can begin any more.
     """
-    run: _Run | None = None
+    run: _LongRun | None = None
     for piece, more in parts:
         if run is None and not more:
             yield piece
             continue
-        run = run or _Run(piece)
+        run = run or _LongRun(piece)
         yield from run.add(piece)
         if not more:
             yield from run.end()
             run = None
 
 
-class _Run:
+class _LongRun:
     def __init__(self, piece: TextPiece) -> None:
         self.piece = piece
         """The piece that is being built, without its bytes."""

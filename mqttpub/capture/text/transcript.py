@@ -11,16 +11,15 @@ from typing import Any, BinaryIO
 
 from ...codec.decode import decode
 from ...codec.framing import frame_length
+from ...common.strict_json import in_plain_words
 from ...common.words import counted
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
-from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from ...traffic.events import GAP_BYTES, Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ...wire.cursor import Overlong
 from .annotated import DumpBlock, ShownPacket, headline, is_row
 from .source import BadText
 
-MOST_OF_A_GAP = 64
-"""Bytes that a gap event holds, at most."""
 LONGEST_LINE = 1 << 29
 """Bytes of a line, at most."""
 _OBJECT = re.compile(r'\s*+\{\s*+"')
@@ -109,7 +108,7 @@ class _Record:
         try:
             self.members: dict[str, Any] = json.loads(line)
         except json.JSONDecodeError as error:
-            raise self._bad(error.msg, error.colno) from None
+            raise self._bad(in_plain_words(error), error.colno) from None
         except (ValueError, RecursionError) as error:
             raise self._bad(f"not readable JSON ({error})") from None
 
@@ -212,7 +211,7 @@ class _Events:
             message = f"{fault} (line {shown.line})"
             # Bytes that the transcript leaves out or masks were valid once.
             malformed = shown.length == len(shown.data) and not shown.masked
-            data = shown.data[:MOST_OF_A_GAP]
+            data = shown.data[:GAP_BYTES]
             yield GapSeen(
                 self.ends, shown.time_ns, shown.record, offset, shown.direction, shown.length, data, message, malformed
             )

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ...live.failures import Exit, Interrupted
-from ..flags.base import Flag, flag, ready
-from ..flags.client import Client
+from ..flags.base import Flag, FlagValues, flag, ready
+from ..flags.client import ClientCommand
 from ..flags.connection import connection_flags
 from ..flags.payload import SizeType, converter_flags, payload_options
 from ..flags.profile import profile_flag
@@ -37,7 +37,7 @@ def payload_flags() -> list[Flag]:
 
 @click.command(
     name="bench",
-    cls=Client,
+    cls=ClientCommand,
     examples=("mqttpub bench --connections 4 -q 1 -n 10000 --histogram", "mqttpub bench -q 2 --duration 10 --json"),
 )
 @flag(
@@ -91,7 +91,7 @@ def payload_flags() -> list[Flag]:
     common=True,
     type=SizeType(),
     metavar="SIZE",
-    help="Payload: this many bytes x, such as 64 or 1.5K. [default: 64]",
+    help="Size of the payload, such as 64 or 1.5K; every byte is an x. [default: 64]",
 )
 @flag(
     "-M",
@@ -125,7 +125,7 @@ def command(**given: Any) -> int:
     return Exit.REFUSED if benchmark.refused else Exit.DONE
 
 
-def bench_request(given: dict[str, Any]) -> "BenchRequest":
+def bench_request(given: FlagValues) -> "BenchRequest":
     """Return the request that the flags make; raises UsageError."""
     from ...live.publish.benchmark import BenchRequest
     from ...spec.packets import Publish
@@ -152,7 +152,7 @@ def bench_request(given: dict[str, Any]) -> "BenchRequest":
     )  # fmt: skip
 
 
-def _payload(given: dict[str, Any]) -> bytes:
+def _payload(given: FlagValues) -> bytes:
     """Return the payload of every message: what a flag names, or a number of bytes; raises UsageError."""
     from ...payload.formats import payload_size
     from ..flags.payload import SOURCES, chosen_format, formatted_payload

@@ -58,6 +58,8 @@ class DecodeRequest(NamedTuple):
     path: str
     """The file that the view writes; empty for a view on standard output."""
     filter: "PacketFilter | None"
+    """The terms of --filter, and one of --follow."""
+    follow: str | None
     json: bool
     secrets: bool
     full: bool
@@ -90,13 +92,13 @@ def command(**given: Any) -> int:
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
     TEXT and -f, standard input is read.
 
-    Exit status: 0 all is read, 1 a packet has an error, 2 unreadable input.
+    Exit status: 0 no error, 1 a packet has an error in a version shown, 2 unreadable input.
     """
     view = chosen_view(given)
     request = DecodeRequest(
         input=input_request(given), view=view, path=given[view.name] if view and view.path else "",
-        filter=filter_of(given["filter"], given["follow"]), json=given["as_json"], secrets=given["show_secrets"],
-        full=given["full"], absolute=given["absolute_time"],
+        filter=filter_of(given["filter"], given["follow"]), follow=given["follow"], json=given["as_json"],
+        secrets=given["show_secrets"], full=given["full"], absolute=given["absolute_time"],
     )  # fmt: skip
     return decode(request)
 
@@ -154,12 +156,22 @@ def _status(request: DecodeRequest, events: "AllEvents", traffic: "JudgedTraffic
     if not traffic.packets and not events.faults:
         if not request.filter:
             raise click.UsageError("no MQTT packet was found")
-        note("the filter matched no packet")
+        note(_nothing_matched(request))
     if events.faults:
         for fault in events.faults[:-1]:
             note(fault)
         raise click.UsageError(events.faults[-1])
     return 1 if traffic.errors else 0
+
+
+def _nothing_matched(request: DecodeRequest) -> str:
+    assert request.filter
+    if not request.follow:
+        return "the filter matched no packet"
+    client = f"client '{request.follow}'"
+    if request.filter.terms > 1:
+        return f"the filter matched no packet of {client}"
+    return f"there is no packet of {client}; --stats lists the clients"
 
 
 class TextDump:
@@ -173,6 +185,8 @@ class TextDump:
         self.errors = False
         self.both = False
         """Whether a packet was shown in two versions."""
+        self.only_in: set[Version] = set()
+        """Versions in which a packet has an error that was also shown in a version without one."""
         self.guessed: set[Version] = set()
         """Guessed versions in which packets were shown that read differently in another version."""
 
@@ -213,7 +227,10 @@ class TextDump:
             self.both = self.both or alone
             self.guessed |= set() if alone else {event.version}
         shown = readings if alone else readings[:1]
-        self.errors = self.errors or all(_has_error(reading) for reading in shown)
+        in_error = {reading.version for reading in shown if _has_error(reading)}
+        self.errors = self.errors or bool(in_error)
+        if in_error and len(in_error) < len(shown):
+            self.only_in |= in_error
         if self.request.json:
             self._records(shown, known=not event.guessed or (alone and not readings[1:]))
         elif shown[1:]:
@@ -239,7 +256,11 @@ class TextDump:
         from ...reading.version import guessed_remark
 
         if self.both:
-            self.show.remark("no CONNECT gives the version: both readings are shown; use --mqtt-version to choose one")
+            labels = " or ".join(version.label for version in sorted(self.only_in))
+            disagree = f", with an error only as MQTT {labels}" if labels else ""
+            self.show.remark(
+                f"no CONNECT gives the version: both readings are shown{disagree}; use --mqtt-version to choose one"
+            )
         for version in sorted(self.guessed):
             self.show.remark(guessed_remark(version))
 

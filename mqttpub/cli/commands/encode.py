@@ -11,7 +11,7 @@ from ...spec.declare import Field, Packet
 from ...spec.packets import PACKETS, Publish, Subscription, Will
 from ...spec.properties import WILL
 from ...spec.versions import Version
-from ..flags.base import Command, Flag
+from ..flags.base import Command, Flag, FlagValues
 from ..flags.fields import NAMES, field_flag, field_key
 from ..flags.payload import payload, payload_options
 from ..flags.properties import chosen_properties, dashed, options_of, property_flags
@@ -64,7 +64,7 @@ def packet_flags(cls: type[Packet]) -> list[Flag]:
     return [flag for flag in flags if by_name[flag.name] is flag]
 
 
-def build(cls: type[Packet], given: dict[str, Any]) -> Packet:
+def build(cls: type[Packet], given: FlagValues) -> Packet:
     """Return the packet that the options of its subcommand describe; raises UsageError."""
     values: dict[str, Any] = {}
     for field in cls.layout:
@@ -93,13 +93,13 @@ def _flag_of(field: Field) -> str:
     return NAMES.get(key, (dashed(key),))[-1]
 
 
-def _value(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+def _value(cls: type[Packet], field: Field, given: FlagValues) -> Any:
     if field.key == "payload":
         return payload(given, required=False)
     return given.get(field_key(field))
 
 
-def _list(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+def _list(cls: type[Packet], field: Field, given: FlagValues) -> Any:
     if field.item is not Subscription:
         return tuple(given[field.key])
     chosen = {each.key: given.get(each.key) for each in Subscription.layout if each.mask}
@@ -107,11 +107,11 @@ def _list(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
     return tuple(Subscription(filter=each, **options) for each in given["filter"])
 
 
-def _group(cls: type[Packet], field: Field, given: dict[str, Any]) -> Will | None:
+def _group(cls: type[Packet], field: Field, given: FlagValues) -> Will | None:
     return will(given, given["mqtt_version"])
 
 
-def _properties(cls: type[Packet], field: Field, given: dict[str, Any]) -> Any:
+def _properties(cls: type[Packet], field: Field, given: FlagValues) -> Any:
     return chosen_properties(cls.name, given, given["mqtt_version"], alone=True) or None
 
 
@@ -182,7 +182,7 @@ def output_options() -> list[Flag]:
     ]  # fmt: skip
 
 
-def output_of(given: dict[str, Any]) -> EncodeOutput:
+def output_of(given: FlagValues) -> EncodeOutput:
     """Return what the output options ask for."""
     return EncodeOutput(
         form=given["form"], inspect=given["inspect"], secrets=given["show_secrets"], full=given["full"]
@@ -207,6 +207,7 @@ def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
     Raises UsageError with the line of what is not a packet, or has more than `most_bytes`.
     """
     from ...codec.encode import encode as encoded
+    from ...codec.from_json import BadMember
     from ...common.strict_json import NotJson, parse_json
     from ...view.packet.record_json import packet_of
 
@@ -218,8 +219,11 @@ def encode_json(path: str, output: EncodeOutput, *, most_bytes: int = MOST_JSON_
             data = encoded(packet, version)
         except NotJson as error:
             raise click.UsageError(f"line {number + error.line - 1}, column {error.column}: {error.message}") from None
+        except BadMember as error:
+            place = f"line {number}, {error.key}" if error.key else f"line {number}"
+            raise click.UsageError(f"{place}: {error.message}") from None
         except ValueError as error:
-            raise click.UsageError(f"line {number}, {error}") from None
+            raise click.UsageError(f"line {number}: {error}") from None
         write(data, version, output)
     return count
 

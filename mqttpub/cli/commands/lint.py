@@ -9,6 +9,7 @@ import click
 
 from ..flags.base import Command, flag, together
 from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, reading_flags
+from ..flags.types import MOST, NumberType
 from ..notes import note
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ output_flags = together(
     flag("--explain", common=True, is_flag=True, help="Show below each finding what its statement demands."),
     flag("--report", common=True, is_flag=True, help="List every statement: broken, kept, or not exercised."),
     flag(
-        "--limit", type=click.IntRange(0), metavar="N",
+        "--limit", type=NumberType(0, MOST), metavar="N",
         help="Show N findings of each statement and count the others; 0 shows all. [default: 10, with --json and "
         "--sarif all]",
     ),
@@ -101,7 +102,9 @@ def command(**given: Any) -> int:
     TEXT is hex in any common notation, escaped strings, C arrays or base64, several packets in a
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
     TEXT and -f, standard input is read. Packets are checked one by one and together with the
-    others of their connection; statements that no packet tested are listed as not exercised.
+    others of their connection. The last lines count statements: broken at least once, kept, or
+    not exercised, because no packet put them to the test. `mqttpub help lint` says which
+    statements are checked.
 
     Exit status: 0 no finding of severity error, 1 at least one, 2 something cannot be read.
     """

@@ -13,6 +13,7 @@ import click
 
 from ...wire.types import readable
 from ..flags.base import Command, flag, together
+from ..flags.types import PORT, NumberType
 from ..notes import note
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ spark_flags = together(
     ),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
     flag(
-        "--partitions", type=click.IntRange(1, 1024), metavar="N",
-        help="Number of tasks to divide the connections among. [default: one per core, at most 16]",
+        "--partitions", type=NumberType(1, 1024), metavar="N",
+        help="Number of tasks to divide the connections among, 1 to 1024. [default: one per core, at most 16]",
     ),
     flag("--verbose", is_flag=True, help="Show Spark's own log."),
     flag("--warm", is_flag=True, help="Build a JVM cache first, so that later runs start faster."),
@@ -61,8 +62,8 @@ choosing_flags = together(
         help="Check every packet, and write the violations to the table findings.",
     ),
     flag(
-        "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
-        help="Treat connections on this TCP port as MQTT, even if no CONNECT was captured.",
+        "--port", type=PORT, multiple=True, metavar="PORT",
+        help="Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.",
     ),
     group="Which rows",
 )  # fmt: skip
@@ -216,7 +217,7 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
 
 
 def _output_folder(flags: PipelineFlags) -> Path:
-    from ...spark.pipeline.sources import as_path, is_url
+    from ...spark.storage.files import as_path, is_url
 
     if not flags.source:
         raise click.UsageError("nothing to read: give files, folders, globs or URLs")
@@ -402,7 +403,8 @@ class TableReport:
 def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     """Raise UserError or UsageError for a page that cannot be written."""
     from ...report.terminal import check_report
-    from ...spark.pipeline.sources import as_path, expand, is_url
+    from ...spark.pipeline.sources import expand
+    from ...spark.storage.files import as_path, is_url
 
     if find_spec("vl_convert") is None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")

@@ -6,9 +6,9 @@ import click
 
 from ...spec.packets import Publish
 from ...spec.versions import Version
-from ..flags.base import flag, ready, together
+from ..flags.base import FlagValues, flag, ready, together
 from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
-from ..flags.client import Client
+from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
 from ..flags.connection import connection_flags
 from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
@@ -67,7 +67,7 @@ run_flags = together(
 
 @click.command(
     name="pub",
-    cls=Client,
+    cls=ClientCommand,
     examples=(
         "mqttpub pub -t sensors/7 -q 1 -m 21.5 --inspect",
         "mqttpub pub -L mqtts://me@broker.example.org/sensors/7 --ask-password -m 21.5",
@@ -93,7 +93,7 @@ def command(**given: Any) -> int:
     return publish(publish_request(given))
 
 
-def publish_request(given: dict[str, Any]) -> "PublishRequest":
+def publish_request(given: FlagValues) -> "PublishRequest":
     """Return the request that the flags make; raises UsageError."""
     from ..pub.gate import judge_connection, judge_expiry
     from ..pub.request import PublishRequest
@@ -117,7 +117,7 @@ def publish_request(given: dict[str, Any]) -> "PublishRequest":
     )  # fmt: skip
 
 
-def _packets(given: dict[str, Any], version: Version, bulk: BulkRequest) -> tuple[Publish, ...]:
+def _packets(given: FlagValues, version: Version, bulk: BulkRequest) -> tuple[Publish, ...]:
     """Return a PUBLISH for each topic; none where only the outbox is to be sent."""
     named = given["topic"] or given["payload_size"] or any(given[key] for key in SOURCES)
     if bulk.outbox and not bulk.kind and not named:
@@ -133,7 +133,7 @@ def _packets(given: dict[str, Any], version: Version, bulk: BulkRequest) -> tupl
     return tuple(packet.replace(topic=topic) for topic in topics)
 
 
-def _topics(given: dict[str, Any], bulk: BulkRequest) -> tuple[str, ...]:
+def _topics(given: FlagValues, bulk: BulkRequest) -> tuple[str, ...]:
     """Return the topics to publish to; raises UsageError where there is none."""
     topics: tuple[str, ...] = given["topic"] or (("",) if bulk.kind == "jsonl" else ())
     if not topics:

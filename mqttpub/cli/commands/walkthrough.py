@@ -26,7 +26,7 @@ PROPERTIES = (
 FLOW_CODES = range(3, 8)
 
 
-class Step(NamedTuple):
+class WalkthroughStep(NamedTuple):
     """One exchange: what is sent, whether somebody subscribes, and what to look at."""
 
     title: str
@@ -38,7 +38,7 @@ class Step(NamedTuple):
 
 
 STEPS = (
-    Step(
+    WalkthroughStep(
         "QoS 0: at most once", 0, None, False,
         "The simplest message: the client sends one PUBLISH and that is all. Its properties say that it expires "
         "after 300 seconds and where an answer should go.",
@@ -46,20 +46,20 @@ STEPS = (
         "QoS (two bits) and RETAIN, all 0 here. Then comes the Remaining Length: how many bytes follow. No answer "
         "comes, so the sender cannot know whether the message arrived.",
     ),
-    Step(
+    WalkthroughStep(
         "QoS 1: at least once, and nobody listens", 1, 0x644A, False,
         "The same message with QoS 1. Now a Packet Identifier follows the Topic Name, so that the answer can "
         "say which message it is for.",
         "The first byte is now 0x32: QoS is 01. The broker answers with PUBACK, which repeats the Packet Identifier "
         "and carries a Reason Code. 0x10 says: accepted, but nobody subscribes to this topic.",
     ),
-    Step(
+    WalkthroughStep(
         "QoS 1 again, and somebody listens", 1, 0x644B, True,
         "Before this one, another client subscribed to the topic.",
         "Now the Reason Code is 0x00, Success. It may be left out together with the properties: a PUBACK of two "
         "bytes after the header means the same.",
     ),
-    Step(
+    WalkthroughStep(
         "QoS 2: exactly once", 2, 0x11C2, False,
         "With QoS 2 there are two round trips. Four packets carry the same Packet Identifier.",
         "PUBLISH begins with 0x34: QoS is 10. PUBREC says: I have it. PUBREL says: then I will never send it again; "
@@ -109,7 +109,7 @@ class Walkthrough:
             self.questions()
         return 0
 
-    def step(self, number: int, step: Step, target: "Target") -> None:
+    def step(self, number: int, step: WalkthroughStep, target: "Target") -> None:
         """Run one exchange and explain it."""
         from ...codec.decode import decode
 
@@ -153,7 +153,7 @@ class Walkthrough:
             input("Press Enter to continue ")
 
 
-def command_line(step: Step) -> list[str]:
+def command_line(step: WalkthroughStep) -> list[str]:
     """Return the lines of the command that does the same with a broker on this machine."""
     id = "" if step.packet_id is None else f" --packet-id 0x{step.packet_id:04x}"
     return [
@@ -162,15 +162,15 @@ def command_line(step: Step) -> list[str]:
     ]
 
 
-def message(step: Step) -> str:
+def message(step: WalkthroughStep) -> str:
     """Return the payload of a step."""
     return f"This is a QoS {step.qos} message"
 
 
-def exchange(step: Step, target: "Target") -> "Iterator[Frame]":
+def exchange(step: WalkthroughStep, target: "Target") -> "Iterator[Frame]":
     """Publish the message of a step and yield the packets of its handshake."""
-    from ...live.publish.outgoing import Message
     from ...live.publish.publisher import publish_all
+    from ...live.publish.sender import Publication
     from ...live.session import Session
 
     frames: list[Frame] = []
@@ -182,7 +182,7 @@ def exchange(step: Step, target: "Target") -> "Iterator[Frame]":
         packet = Publish(
             topic=TOPIC, qos=step.qos, packet_id=step.packet_id, properties=PROPERTIES, payload=message(step).encode()
         )
-        publish_all(target, [Message.of(packet, target.version)], observer=lambda _, frame: frames.append(frame))
+        publish_all(target, [Publication.of(packet, target.version)], observer=lambda _, frame: frames.append(frame))
     return (frame for frame in frames if frame.data[0] >> 4 in FLOW_CODES)
 
 

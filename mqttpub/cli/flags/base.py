@@ -8,6 +8,12 @@ import click
 from click.core import ParameterSource
 
 F = TypeVar("F", bound=Callable[..., Any])
+FlagValues = Mapping[str, Any]
+"""What click has made of the flags of a command, by parameter name.
+
+Only the modules that declare flags read it: they turn it into a request with named fields, and nothing below a command
+sees it.
+"""
 ALL_FLAGS = "mqttpub.all_flags"
 """Where a context keeps that its help shows all flags, not only the common ones."""
 

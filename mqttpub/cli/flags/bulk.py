@@ -1,10 +1,10 @@
 """The flags for publishing many messages, and the request they make."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import click
 
-from .base import flag, together
+from .base import FlagValues, flag, together
 from .types import AUTO, MOST, PATH, FiniteRange, NumberType
 
 NEEDS_AN_ANSWER = "needs QoS 1 or 2: a QoS 0 message is not acknowledged"
@@ -83,7 +83,7 @@ bulk_flags = together(
 )  # fmt: skip
 
 
-def bulk_request(given: dict[str, Any]) -> BulkRequest:
+def bulk_request(given: FlagValues) -> BulkRequest:
     """Return the request that the flags make; raises UsageError for flags that contradict each other."""
     kinds = [kind for key, kind in (("lines", "lines"), ("nul", "lines"), ("jsonl", "jsonl")) if given[key]]
     if kinds[1:]:
@@ -109,7 +109,7 @@ def bulk_request(given: dict[str, Any]) -> BulkRequest:
     )  # fmt: skip
 
 
-def _delimiter(given: dict[str, Any]) -> bytes:
+def _delimiter(given: FlagValues) -> bytes:
     if given["nul"]:
         return b"\0"
     text: str | None = given["delimiter"]

@@ -22,7 +22,7 @@ ONE_OF = {
 """Groups of flags that set the same thing."""
 
 
-class Client(Command):
+class ClientCommand(Command):
     """A command whose flags can be set by environment variables and profiles, under their long names."""
 
     def __init__(self, *given: Any, **more: Any) -> None:

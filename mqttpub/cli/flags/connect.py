@@ -1,11 +1,9 @@
 """The flags of CONNECT and DISCONNECT, and the packets they make."""
 
-from typing import Any
-
 from ...live.net.target import Target
 from ...spec.packets import Connect, Disconnect
 from ...spec.versions import Version
-from .base import Flag, ready, together
+from .base import Flag, FlagValues, ready, together
 from .connection import client_id
 from .properties import chosen_properties, need_version_5, property_flags
 from .properties_argument import property_argument
@@ -44,10 +42,10 @@ session_flags = together(
 )
 
 
-def connect_packet(given: dict[str, Any], version: Version) -> Connect:
+def connect_packet(given: FlagValues, version: Version) -> Connect:
     """Return the CONNECT that the flags describe; raises UsageError for flags that contradict each other."""
     if given.get("no_problem_information"):
-        given = given | {PROBLEM: 0}
+        given = {**given, PROBLEM: 0}
     named = {"client_id": _client_id(given), "keep_alive": given["keep_alive"], "clean_start": given["clean"]}
     user = {key: given[key] for key in ("username", "password") if given[key] is not None}
     if "will_topic" not in given:
@@ -58,14 +56,14 @@ def connect_packet(given: dict[str, Any], version: Version) -> Connect:
     )  # fmt: skip
 
 
-def _client_id(given: dict[str, Any]) -> str:
+def _client_id(given: FlagValues) -> str:
     if given["id_prefix"] is not None:
         return client_id(given["id_prefix"])
     chosen: str | None = given["client_id"]
     return client_id() if chosen is None else chosen
 
 
-def disconnect_packet(given: dict[str, Any], version: Version) -> Disconnect:
+def disconnect_packet(given: FlagValues, version: Version) -> Disconnect:
     """Return the DISCONNECT that the flags describe; raises UsageError for flags that need MQTT 5."""
     code = given.get("disconnect_reason_code")
     if code is not None:
@@ -76,7 +74,7 @@ def disconnect_packet(given: dict[str, Any], version: Version) -> Disconnect:
     return Disconnect(reason_code=code, properties=properties or None)
 
 
-def connection_target(given: dict[str, Any]) -> Target:
+def connection_target(given: FlagValues) -> Target:
     """Return where to connect and with which CONNECT and DISCONNECT; raises UsageError."""
     version: Version = given["mqtt_version"]
     transport = transport_of(given)

@@ -8,7 +8,7 @@ import click
 from ...common.standard_input import standard_input
 from ...payload.formats import FORMATS, MODULES, Converter, avro, payload_size, protobuf, random_payload
 from ...payload.library import library
-from .base import Flag, flag, together
+from .base import Flag, FlagValues, flag, together
 from .types import OCTETS, PATH, TEXT, WORD
 
 SOURCES = {"message": "-m", "payload_value": "--payload", "file": "-f", "stdin": "-s", "null_message": "-n"}
@@ -61,7 +61,7 @@ format_flags = together(
 )  # fmt: skip
 
 
-def chosen_format(given: dict[str, Any]) -> Converter | None:
+def chosen_format(given: FlagValues) -> Converter | None:
     """Return the converter that the flags name, None without one; raises UsageError."""
     name = _name(given)
     if given["protobuf_message_name"] and name != "protobuf":
@@ -72,7 +72,7 @@ def chosen_format(given: dict[str, Any]) -> Converter | None:
         raise click.UsageError(str(error)) from None
 
 
-def _name(given: dict[str, Any]) -> str | None:
+def _name(given: FlagValues) -> str | None:
     """Return the name of the format, which a schema file implies too."""
     name: str | None = given["format"]
     meant = [schema for schema, key in SCHEMAS.items() if given[key]]
@@ -83,7 +83,7 @@ def _name(given: dict[str, Any]) -> str | None:
     return meant[0] if meant else name
 
 
-def _converter(name: str, given: dict[str, Any]) -> Converter:
+def _converter(name: str, given: FlagValues) -> Converter:
     if name in SCHEMAS and not given[SCHEMAS[name]]:
         raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
     if name in MODULES:
@@ -123,7 +123,7 @@ def payload_options() -> list[Flag]:
 # the payload itself
 
 
-def formatted_payload(given: dict[str, Any]) -> bytes:
+def formatted_payload(given: FlagValues) -> bytes:
     """Return the payload that the flags give, in the format that they name; raises UsageError."""
     if given["payload_size"] is not None:
         return random_payload(given["payload_size"])
@@ -136,7 +136,7 @@ def formatted_payload(given: dict[str, Any]) -> bytes:
         raise click.UsageError(str(error)) from None
 
 
-def payload(given: dict[str, Any], *, required: bool = True) -> bytes:
+def payload(given: FlagValues, *, required: bool = True) -> bytes:
     """Return the payload as it is given; raises UsageError for none, unless it is not required, and for several."""
     named = [letter for key, letter in SOURCES.items() if given[key] not in (None, False)]
     if not named and required:

@@ -135,9 +135,9 @@ def _belongs_elsewhere(key: str) -> bool:
 def _connecting() -> Iterator[click.Command]:
     """Yield the commands that read profiles."""
     from ..registry import COMMANDS, load
-    from .client import Client
+    from .client import ClientCommand
 
-    yield from (command for command in map(load, COMMANDS) if isinstance(command, Client))
+    yield from (command for command in map(load, COMMANDS) if isinstance(command, ClientCommand))
 
 
 def take(ctx: click.Context, param: click.Parameter, name: str | None) -> str | None:

@@ -10,8 +10,8 @@ from ...spec.declare import Property
 from ...spec.properties import WILL, PropertyRow, of_packet
 from ...spec.versions import Version
 from ...wire.types import BYTE, WireType
-from .base import Flag
-from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS
+from .base import Flag, FlagValues
+from .types import AUTO, PROPERTY_TYPES, SPECIAL_TYPES, WORDS_OF_SESSIONS, NumberType
 
 PREFIXES = {"PUBLISH": "", "CONNECT": "connect_", WILL: "will_", "DISCONNECT": "disconnect_"}
 """Prefixes of the flags, in a command that builds all of these packets."""
@@ -75,8 +75,7 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     """Return the flag of one property; only a `session` with a broker can choose a Topic Alias itself."""
     name = dashed(key)
     aliases = {camel_case(key), *MORE_NAMES.get(key, ())} - {name}
-    special = SPECIAL_TYPES | (WORDS_OF_SESSIONS if session else {})
-    given: dict[str, Any] = {"type": special.get(row.key) or PROPERTY_TYPES[row.type]}
+    given: dict[str, Any] = {"type": (WORDS_OF_SESSIONS.get(row.key) if session else None) or flag_type(row)}
     if row.type is BYTE:
         given |= {"is_flag": False, "flag_value": "1"}
     if row.repeatable:
@@ -84,6 +83,19 @@ def property_option(key: str, row: PropertyRow, *, session: bool) -> Flag:
     return Flag(
         [*SHORT_NAMES.get(key, ()), name, key], aliases=sorted(aliases), help=_help(key, row, given["type"]), **given
     )
+
+
+def flag_type(row: PropertyRow) -> Any:
+    """Return the type of the value of a property on the command line."""
+    if special := SPECIAL_TYPES.get(row.key):
+        return special
+    if (top := TOPS.get(row.type)) and _is_not_zero(row):
+        return NumberType(0, top, least=1)
+    return PROPERTY_TYPES[row.type]
+
+
+def _is_not_zero(row: PropertyRow) -> bool:
+    return any(isinstance(limit, NonZero) for limit in row.limits)
 
 
 def _help(key: str, row: PropertyRow, type: Any) -> str:
@@ -95,7 +107,7 @@ def _range(row: PropertyRow, type: Any) -> str:
     top = TOPS.get(row.type)
     if top is None:
         return ""
-    low = int(any(isinstance(limit, NonZero) for limit in row.limits))
+    low = int(_is_not_zero(row))
     unit = f" {row.unit}" if row.unit else ""
     word = next((f" or {word}" for word in ("never", "auto") if word in getattr(type, "words", {})), "")
     return f"{low} {'to' if top > 1 else 'or'} {top}{unit}{word}, "
@@ -119,9 +131,7 @@ def camel_case(key: str) -> str:
     return f"--{first}{''.join(part.title() for part in rest)}"
 
 
-def chosen_properties(
-    packet: str, given: dict[str, Any], version: Version, *, alone: bool = False
-) -> tuple[Property, ...]:
+def chosen_properties(packet: str, given: FlagValues, version: Version, *, alone: bool = False) -> tuple[Property, ...]:
     """Return the properties that flags gave, ordered by Identifier, then those of --property; raises UsageError."""
     chosen: list[Property] = []
     for key, row in options_of(packet, alone=alone).items():
@@ -136,7 +146,7 @@ def chosen_properties(
     return (*chosen, *named_properties(packet, given, version))
 
 
-def named_properties(packet: str, given: dict[str, Any], version: Version) -> Iterator[Property]:
+def named_properties(packet: str, given: FlagValues, version: Version) -> Iterator[Property]:
     """Yield the properties that --property gave a packet; raises UsageError for one it may not carry."""
     for place, row, value in given.get("property", ()):
         if place != packet:

@@ -13,8 +13,7 @@ import click
 from ...spec.properties import BY_KEY, PropertyRow
 from ...wire.types import PAIR
 from .base import Flag
-from .properties import PREFIXES
-from .types import PROPERTY_TYPES, SPECIAL_TYPES
+from .properties import PREFIXES, flag_type
 
 NAMES = ("-D", "--property")
 JOINT = "\0"
@@ -59,7 +58,7 @@ class SettingType(click.ParamType[Setting]):
             self.fail(f"{row.label} expects {wanted}, but got {len(values)}", param, ctx)
         if row.type is PAIR:
             return tuple(values)
-        kind = click.types.convert_type(SPECIAL_TYPES.get(row.key) or PROPERTY_TYPES[row.type])
+        kind = click.types.convert_type(flag_type(row))
         try:
             return kind.convert(values[0], param, ctx)
         except click.BadParameter as error:

@@ -1,12 +1,12 @@
 """The flags that `decode` and `lint` share: what is read, and how."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from .base import F, flag, parameter, together
-from .types import DIRECTIONS, VERSION
+from .base import F, FlagValues, flag, parameter, together
+from .types import DIRECTIONS, MOST, PORT, VERSION, NumberType
 
 if TYPE_CHECKING:
     from ...reading.input import InputOptions
@@ -55,23 +55,23 @@ def reading_flags(*, without_connect: str) -> Callable[[F], F]:
             help="Sender of the packets in a text; auto: as marks in the text say, or the only end that may send them.",
         ),
         flag(
-            "--port", type=click.IntRange(1, 65535), multiple=True, metavar="PORT",
-            help="Read connections on this TCP port as MQTT even if no CONNECT was captured.",
+            "--port", type=PORT, multiple=True, metavar="PORT",
+            help="Read connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.",
         ),
         flag(
             "--key-log", aliases=("--keylog", "--tls-keylog"), type=click.Path(exists=True, dir_okay=False),
             metavar="PATH", help="Decrypt TLS with this key log (SSLKEYLOGFILE); needs tshark.",
         ),
         flag(
-            "--max-connections", type=click.IntRange(1), metavar="N",
-            help="Track at most N TCP connections at once. Beyond that, the one idle longest counts as ended, and what "
-            "it sends later is read as a new connection. [default: 8192]",
+            "--max-connections", type=NumberType(1, MOST), metavar="N",
+            help="Track at most N TCP connections at once, 1 or more. Beyond that, the one idle longest counts as "
+            "ended, and what it sends later is read as a new connection. [default: 8192]",
         ),
         group="Input",
     )  # fmt: skip
 
 
-def input_request(given: dict[str, Any]) -> InputRequest:
+def input_request(given: FlagValues) -> InputRequest:
     """Return what the flags and the argument `text` ask for."""
     from pathlib import Path
 

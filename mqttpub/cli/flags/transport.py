@@ -7,7 +7,7 @@ import click
 from ...live.failures import Unusable
 from ...live.net.transport import TLS_PORT, Tls, Transport
 from ...live.net.urls import TOKEN, check_header, check_path
-from .base import Flag, flag, origin, together
+from .base import Flag, FlagValues, flag, origin, together
 from .types import ADDRESS, PATH, WORD, PathWord, SecretType
 
 FILE = PathWord(exists=True, dir_okay=False)
@@ -180,7 +180,7 @@ tls_flags = together(
 transport_flags = together(way_flags, tls_flags)
 
 
-def transport_of(given: dict[str, Any]) -> Transport:
+def transport_of(given: FlagValues) -> Transport:
     """Return the Transport that the flags describe; plain TCP for a command without these flags.
 
     Raises UsageError for flags that contradict each other.
@@ -201,7 +201,7 @@ def transport_of(given: dict[str, Any]) -> Transport:
     return way._replace(kind="websocket", path=given["path"] or "/mqtt", headers=tuple(given["headers"]))
 
 
-def _wants_tls(given: dict[str, Any], secure: bool, websocket: bool) -> bool:
+def _wants_tls(given: FlagValues, secure: bool, websocket: bool) -> bool:
     """Whether to use TLS: as --tls or --no-tls says, otherwise as the protocol, another flag or the port imply."""
     if given.get("tls") is not None:
         return bool(given["tls"])
@@ -209,7 +209,7 @@ def _wants_tls(given: dict[str, Any], secure: bool, websocket: bool) -> bool:
     return secure or by_port or any(given.get(name) for name in IMPLY_TLS)
 
 
-def _unix(given: dict[str, Any], websocket: bool, tls: Tls | None) -> Transport:
+def _unix(given: FlagValues, websocket: bool, tls: Tls | None) -> Transport:
     names = [name for key, name in ALONE.items() if given.get(key)]
     names += ["TLS"] * bool(tls) + ["WebSocket"] * (websocket and not given.get("ws"))
     if names:
@@ -217,7 +217,7 @@ def _unix(given: dict[str, Any], websocket: bool, tls: Tls | None) -> Transport:
     return Transport(kind="unix", path=given["unix"])
 
 
-def _tls(given: dict[str, Any]) -> Tls:
+def _tls(given: FlagValues) -> Tls:
     if given["key"] and not given["cert"]:
         raise click.UsageError("--key needs --cert")
     tls = Tls(
@@ -232,7 +232,7 @@ def _tls(given: dict[str, Any]) -> Tls:
     return tls
 
 
-def _key_password(given: dict[str, Any]) -> bytes | None:
+def _key_password(given: FlagValues) -> bytes | None:
     if not given["key_password_file"]:
         password: bytes | None = given["key_password"]
         return password
@@ -256,7 +256,7 @@ def check(transport: Transport) -> None:
         raise click.BadParameter(str(error), ctx, flag, origin(ctx, flag)) from None
 
 
-def port_of(given: dict[str, Any], transport: Transport) -> int:
+def port_of(given: FlagValues, transport: Transport) -> int:
     """Return the port that was given, otherwise the default port of the transport."""
     port: int | None = given["port"]
     return port or transport.default_port

@@ -172,12 +172,16 @@ class PairType(click.ParamType[tuple[str, str]]):
 
 
 class NumberType(click.ParamType[int]):
-    """An integer in a range, decimal or hexadecimal with 0x; `words` are names for some values."""
+    """An integer in a range, decimal or hexadecimal with 0x; `words` are names for some values.
+
+    Messages name `least` as the lowest value, where lower ones are accepted only for --force.
+    """
 
     name = "number"
 
-    def __init__(self, low: int, high: int, words: dict[str, int] | None = None) -> None:
+    def __init__(self, low: int, high: int, words: dict[str, int] | None = None, *, least: int | None = None) -> None:
         self.low, self.high, self.words = low, high, words or {}
+        self.least = low if least is None else least
 
     @property
     def suggestions(self) -> list[str]:
@@ -193,7 +197,7 @@ class NumberType(click.ParamType[int]):
         except ValueError:
             self.fail(f"'{value}' is not a number", param, ctx)
         if not self.low <= number <= self.high:
-            self.fail(f"{value} is not in the range {self.low} to {self.high}", param, ctx)
+            self.fail(f"{value} is not in the range {self.least} to {self.high}", param, ctx)
         return number
 
 
@@ -240,6 +244,7 @@ TEXT = TextType()
 USER_PROPERTY = PairType()
 U16_NUMBER = NumberType(0, 0xFFFF)
 BYTE_NUMBER = NumberType(0, 0xFF)
+PORT = NumberType(1, 0xFFFF)
 PASSWORD = SecretType("a password")
 
 AUTO = -1
@@ -255,7 +260,7 @@ PROPERTY_TYPES: dict[Any, Any] = {
     VARIABLE: NumberType(0, MAX_VARIABLE),
 }
 """Flag type for each data type of a property."""
-WORDS_OF_SESSIONS: dict[str, Any] = {"topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO})}
+WORDS_OF_SESSIONS: dict[str, Any] = {"topic_alias": NumberType(0, 0xFFFF, {"auto": AUTO}, least=1)}
 """Types with a word that leaves the choice to the program; only for commands that connect."""
 SPECIAL_TYPES: dict[str, Any] = {
     "session_expiry_interval": NumberType(0, NEVER, dict.fromkeys(FOREVER, NEVER)),

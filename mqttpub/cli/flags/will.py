@@ -7,7 +7,7 @@ import click
 from ...spec.packets import Connect, Will
 from ...spec.properties import WILL
 from ...spec.versions import Version
-from .base import Flag
+from .base import Flag, FlagValues
 from .fields import NAMES, field_flag
 from .properties import chosen_properties, dashed, options_of, property_flags
 
@@ -28,7 +28,7 @@ def will_options() -> list[Flag]:
     return [topic, payload, *(field_flag(Connect.fields[key]) for key in FLAGS), *properties]
 
 
-def will(given: dict[str, Any], version: Version) -> Will | None:
+def will(given: FlagValues, version: Version) -> Will | None:
     """Return the will that the flags describe, None without one; raises UsageError for a part without the topic."""
     values = {field.key: given[PREFIX + field.key] for field in FIELDS if given[PREFIX + field.key] is not None}
     properties = chosen_properties(WILL, given, version)
@@ -39,7 +39,7 @@ def will(given: dict[str, Any], version: Version) -> Will | None:
     return None
 
 
-def will_bits(given: dict[str, Any]) -> dict[str, Any]:
+def will_bits(given: FlagValues) -> dict[str, Any]:
     """Return the CONNECT fields that describe the will; raises UsageError if there is no will."""
     bits = {key: given[key] for key in FLAGS if given[key] is not None}
     if bits and given["will_topic"] is None:
@@ -47,7 +47,7 @@ def will_bits(given: dict[str, Any]) -> dict[str, Any]:
     return bits
 
 
-def _without_topic(given: dict[str, Any]) -> click.UsageError:
+def _without_topic(given: FlagValues) -> click.UsageError:
     keys = [key for key in ("will_payload", *FLAGS, *options_of(WILL)) if given[key] not in (None, ())]
     names = [NAMES.get(key, (dashed(key),))[-1] for key in keys]
     names += ["--property WILL"] * any(each.packet == WILL for each in given.get("property", ()))

@@ -226,7 +226,8 @@ def summary(
     for version, rows in results:
         words = [row.word for row in rows]
         counts_of = (f"{words.count(word):,} {word}" for word in ("broken", "kept", "not exercised"))
-        yield from wrap([(f"statements of MQTT {version.label}: {', '.join(counts_of)}", "")], width)
+        among = f"{counted(len(rows), 'statement')} of MQTT {version.label}"
+        yield from wrap([(f"{among}: {', '.join(counts_of)}", "")], width)
     if selection.left_out:
         yield from wrap([(_left_out(selection), "dim")], width)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ...common.times import Zero
-from ..flags.base import parameter
+from ..flags.base import FlagValues, parameter
 from ..flags.types import PathWord
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class TableView(View):
         """Imports what writes the file; returns it with the kind of file it writes."""
 
 
-def chosen_view(given: dict[str, Any]) -> View | None:
+def chosen_view(given: FlagValues) -> View | None:
     """Return the view that flags select, None for the bytes of each packet; raises UsageError for a conflict."""
     chosen = [view for view in VIEWS if given[view.name] not in (None, False)]
     if chosen[1:]:
@@ -338,22 +338,17 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...common.files import replacing
     from ...traffic.clients import display_name
     from ...traffic.context import PacketInContext
-    from ...traffic.events import Closed, GapSeen
-    from ...view.page.page import Page
+    from ...view.page.page import PageWriter
 
     with replacing(options.path) as out:
-        page = Page(out, options.title, secrets=options.secrets, file_of=options.file_of)
+        page = PageWriter(out, options.title, secrets=options.secrets, file_of=options.file_of)
         for known in events:
             if isinstance(known, PacketInContext):
                 event, _, topic, client, _ = known
                 name = topic.name if topic else None
                 page.packet(event, _decoded(known), client=display_name(client, event.ends), topic=name)
-            elif isinstance(known, GapSeen):
-                page.gap(known)
-            elif isinstance(known, Closed):
-                page.closed(known)
             else:
-                page.remark(known)
+                page.event(known)
         page.close()
 
 

@@ -9,9 +9,9 @@ import click
 
 from ...common.standard_input import standard_input
 from ...live.net.target import Target
-from ...live.publish.outgoing import Message
 from ...live.publish.publisher import BATCH
-from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Repeated, Streamed
+from ...live.publish.sender import Publication
+from ...live.publish.sources import Batched, Limited, Listed, MessageSource, Rate, Repeated, Streamed
 from ...spec.declare import Property
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
 from ...spec.versions import Version
@@ -42,6 +42,8 @@ def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: 
     outbox = None
     if bulk.outbox is not None:
         outbox, target = _outbox(bulk.outbox, request, target, report, stack)
+        if any(not packet.qos for packet in request.packets) and bulk.kind != "jsonl":
+            report.warn("--outbox keeps a QoS 0 message only until it is sent, because nothing acknowledges it")
     if outbox or bulk.reconnects != 0:
         target = _lasting(target, clean=not outbox)
     source = _stream(request, target, report, outbox) if bulk.kind else _messages(request, target, outbox)
@@ -49,16 +51,12 @@ def feed(request: PublishRequest, target: Target, report: OutcomeReport, stack: 
 
 
 def _limited(source: MessageSource, rate: float | None) -> MessageSource:
-    if rate is None:
-        return source
-    from .lines import Rate
-
-    return Limited(source, Rate(rate))
+    return source if rate is None else Limited(source, Rate(rate))
 
 
 def _messages(request: PublishRequest, target: Target, outbox: "Outbox | None") -> MessageSource:
     bulk = request.bulk
-    messages = [Message.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
+    messages = [Publication.of(packet, target.version, number) for number, packet in enumerate(request.packets, 1)]
     if outbox is not None:
         every = chain.from_iterable(repeat(messages, bulk.repeat))
         while some := list(islice(every, BATCH)):
@@ -79,7 +77,7 @@ def _stream(request: PublishRequest, target: Target, report: OutcomeReport, outb
     descriptor = standard_input().fileno()
     try:
         if in_batches and isinstance(parse, Lines) and request.packets[0].qos == 0:
-            return Batched(descriptor, parse)
+            return Batched(descriptor, parse.batch)
         return Streamed(descriptor, parse, outbox=outbox, earlier=earlier)
     except OSError as error:
         raise click.UsageError(f"standard input cannot be read: {error.strerror}") from None
@@ -108,10 +106,10 @@ def _template(target: Target) -> "Callable[[str | bytes], Template]":
     return lambda text: Template(text, client_id=connect.client_id, username=connect.username)
 
 
-def _earlier(outbox: "Outbox", version: Version) -> Iterator[Message]:
+def _earlier(outbox: "Outbox", version: Version) -> Iterator[Publication]:
     """Return the messages that an outbox keeps and that no run has begun to send."""
     kept = outbox.kept(version, begun=False)
-    return (Message.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
+    return (Publication.of(each.packet.replace(packet_id=None), version, each.number) for each in kept)
 
 
 def _outbox(

@@ -28,21 +28,22 @@ class BadLine(ValueError):
     """A line that is not a message: its number, the place in it, and the fault."""
 
     def __init__(self, number: int, place: str, message: str) -> None:
-        super().__init__(f"line {number}, {place}: {message}")
+        super().__init__(f"line {number}, {place}: {message}" if place else f"line {number}: {message}")
         self.number = number
         self.place = place
-        """A JSON path, or a column."""
+        """The key of a member, or a column; empty for the line as a whole."""
         self.message = message
 
 
 def message_of(line: bytes, defaults: Publish, number: int, *, version: Version = Version.V5) -> Publish:
     """Return the message of a line; raises BadLine."""
+    from ...codec.from_json import BadMember
+
     given = _object(line, number)
     try:
         return _message(given, defaults, version)
-    except ValueError as error:
-        place, _, message = str(error).partition(": ")
-        raise BadLine(number, place, message) from None
+    except BadMember as error:
+        raise BadLine(number, error.key, error.message) from None
 
 
 def _object(line: bytes, number: int) -> dict[str, Any]:
@@ -51,26 +52,26 @@ def _object(line: bytes, number: int) -> dict[str, Any]:
     except NotJson as error:
         raise BadLine(number, f"column {error.column}", error.message) from None
     except ValueError as error:
-        raise BadLine(number, "$", str(error)) from None
+        raise BadLine(number, "", str(error)) from None
     if not isinstance(value, dict):
-        raise BadLine(number, "$", "must be an object")
+        raise BadLine(number, "", "must be an object")
     return value
 
 
-def _message(given: dict[str, Any], defaults: Publish, version: Version) -> Publish:
-    from ...codec.from_json import plain_keys
+def _message(line: dict[str, Any], defaults: Publish, version: Version) -> Publish:
+    from ...codec.from_json import BadMember, plain_keys
 
-    given = plain_keys(given, Publish.fields, "$")
+    given = plain_keys(line, Publish.fields, "$")
     for key in given:
         if key not in Publish.fields:
-            raise ValueError(f"$: a message has no member '{key}' ({', '.join(Publish.fields)})")
+            raise BadMember("$", f"a message has no member '{key}' ({', '.join(Publish.fields)})")
     members = {key: value for key, value in given.items() if key != "properties"}
     changes = _read(members, version) if members else {}
     if "properties" in given:
         changes["properties"] = _properties(given["properties"], defaults.properties, version)
     message: Publish = defaults.replace(**changes)
     if not message.topic and not any(id == _TOPIC_ALIAS for id, _ in message.properties):
-        raise ValueError("$.topic: a message needs it")
+        raise BadMember("$.topic", "it is missing, and a message needs it")
     return _identified(message, "packet_id" in changes)
 
 
@@ -79,7 +80,9 @@ def _identified(message: Publish, named: bool) -> Publish:
     if message.qos or message.packet_id is None:
         return message
     if named:
-        raise ValueError("$.packet_id: only QoS 1 and 2 have a Packet Identifier")
+        from ...codec.from_json import BadMember
+
+        raise BadMember("$.packet_id", "only QoS 1 and 2 have a Packet Identifier")
     unnumbered: Publish = message.replace(packet_id=None)
     return unnumbered
 
@@ -97,7 +100,7 @@ def _read(members: dict[str, Any], version: Version) -> dict[str, Any]:
 
 def _properties(given: Any, defaults: tuple[Property, ...], version: Version) -> tuple[Property, ...]:
     """Return the properties of a line, after those of the command line that it does not replace."""
-    from ...codec.from_json import plain_keys
+    from ...codec.from_json import BadMember, plain_keys
 
     if isinstance(given, list):
         own: list[Property] = list(_read({"properties": given}, version)["properties"])
@@ -107,25 +110,26 @@ def _properties(given: Any, defaults: tuple[Property, ...], version: Version) ->
         own = [each for key, value in given.items() for each in _named(key, value, version)]
         replaced = {BY_KEY[key].id for key in given}
     else:
-        raise ValueError("$.properties: must be an object or an array")
+        raise BadMember("$.properties", "must be an object or an array")
     return (*(each for each in defaults if each.id not in replaced), *own)
 
 
 def _named(key: str, value: Any, version: Version) -> Iterator[Property]:
     """Yield what a member of the object stands for: one property, or several of a kind that may repeat."""
+    from ...codec.from_json import BadMember
+
     row, path = BY_KEY.get(key), f"$.properties.{key}"
     if row is None or "PUBLISH" not in row.packets:
         known = (name for name, each in BY_KEY.items() if "PUBLISH" in each.packets)
-        raise ValueError(f"$.properties: a message has no property '{key}' ({', '.join(known)})")
+        raise BadMember("$.properties", f"a message has no property '{key}' ({', '.join(known)})")
     if value is None:
         return
     for step, each in _each(row, value):
         try:
             yield from _read({"properties": [[key, each]]}, version)["properties"]
-        except ValueError as error:
-            place, _, message = str(error).partition(": ")
-            inner = place.removeprefix("$.properties").removeprefix("[0][1]")
-            raise ValueError(f"{path}{step}{inner}: {message}") from None
+        except BadMember as error:
+            inner = error.key.removeprefix("properties").removeprefix("[0][1]")
+            raise BadMember(f"{path}{step}{inner}", error.message) from None
 
 
 def _each(row: PropertyRow, value: Any) -> list[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Bulk messages: records cut from a stream, templates with placeholders, and the rate.
+"""Bulk messages: records cut from a stream, and templates with placeholders.
 
 A template has these placeholders:
 
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from ...wire.types import MAX_VARIABLE
 
 
-class Record(NamedTuple):
+class InputRecord(NamedTuple):
     """One message as it stood in the stream."""
 
     data: bytes
@@ -53,7 +53,7 @@ class LineReader:
         self._overlap = b""
         self._fault: RecordTooLong | None = None
 
-    def feed(self, chunk: bytes) -> list[Record]:
+    def feed(self, chunk: bytes) -> list[InputRecord]:
         """Return the records that a chunk completes."""
         return self._records(self.split(chunk), len(self._delimiter))
 
@@ -72,7 +72,7 @@ class LineReader:
             raise self._fault
         return whole
 
-    def finish(self) -> list[Record]:
+    def finish(self) -> list[InputRecord]:
         """Return what follows the last delimiter as a record."""
         if self._fault:
             raise self._fault
@@ -84,10 +84,10 @@ class LineReader:
             raise self._fault
         return records
 
-    def _records(self, parts: list[bytes], gap: int) -> list[Record]:
+    def _records(self, parts: list[bytes], gap: int) -> list[InputRecord]:
         # Loops in C throughout, because this bounds the messages per second (tests/benchmarks/publish.py).
         ends = map(add, accumulate(map(len, parts)), count(self.offset + gap, gap))
-        records = list(map(_new, repeat(Record), zip(parts, count(self.number + 1), ends, strict=False)))
+        records = list(map(_new, repeat(InputRecord), zip(parts, count(self.number + 1), ends, strict=False)))
         if records:
             self.number, self.offset = records[-1].number, records[-1].end
         return records
@@ -114,7 +114,7 @@ class LineReader:
         self._fault = RecordTooLong(f"message {number} has more than {self._limit} bytes, but no packet can")
 
 
-_new: Callable[[type[Record], Any], Record] = tuple.__new__
+_new: Callable[[type[InputRecord], Any], InputRecord] = tuple.__new__
 
 
 class Template:
@@ -167,37 +167,3 @@ def _iso(now: float) -> bytes:
     from ...common.times import iso_of
 
     return iso_of(now).encode()
-
-
-class Rate:
-    """A token bucket: a maximum number of messages per second; a long pause is not made up for in one burst."""
-
-    BURST = 0.1
-    """Seconds' worth of messages that may be sent at once."""
-
-    def __init__(self, per_second: float) -> None:
-        if not 0 < per_second < float("inf"):
-            raise ValueError(f"{per_second:g} messages per second: the rate must be above 0")
-        self.per_second = per_second
-        self._most = max(1.0, per_second * self.BURST)
-        self._tokens = 1.0
-        self._last_s: float | None = None
-
-    def ready(self, now_s: float) -> int:
-        """Return how many messages may go now."""
-        passed_s = 0.0 if self._last_s is None else max(now_s - self._last_s, 0.0)
-        self._last_s = now_s
-        self._tokens = min(self._tokens + passed_s * self.per_second, self._most)
-        return int(self._tokens + _ROUNDING)
-
-    def spend(self, count: int) -> None:
-        """Note that messages were sent."""
-        self._tokens -= count
-
-    def wait_s(self, now_s: float) -> float:
-        """Return the seconds until the next message may go."""
-        return 0.0 if self.ready(now_s) else (1.0 - self._tokens) / self.per_second
-
-
-_ROUNDING = 1e-3
-"""Fraction of a message that may be missing: a clock value of many days has few digits left for microseconds."""

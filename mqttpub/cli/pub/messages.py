@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 import click
 
 from ...codec.publish_writer import PublishWriter
-from ...live.publish.outgoing import Message
+from ...live.publish.sender import Publication
 from ...live.publish.sources import PayloadBatch
 from ...spec.packets import Publish
 from ...spec.versions import Version
+from ...wire.types import MAX_VARIABLE
 from ..flags.bulk import NEEDS_AN_ANSWER
 from .gate import Warn, judge, warn
 from .json_messages import BadLine, message_of
-from .lines import LineReader, Record, RecordTooLong, Template
+from .lines import InputRecord, LineReader, RecordTooLong, Template
 
 Complain = Callable[[str], None]
 MOST_WRITERS = 1000
@@ -36,6 +37,8 @@ class LineFormat(NamedTuple):
     """Called with a sentence for what the specification advises against."""
     needs_ack: bool = False
     """Whether each message needs an acknowledgement, so that QoS 0 is an error."""
+    longest_bytes: int = MAX_VARIABLE
+    """Largest size of a piece."""
 
 
 class Pieces:
@@ -44,21 +47,21 @@ class Pieces:
     def __init__(self, line_format: LineFormat, complain: Complain) -> None:
         self.line_format = line_format
         self._complain = complain
-        self._reader = LineReader(line_format.delimiter)
+        self._reader = LineReader(line_format.delimiter, limit=line_format.longest_bytes)
         self._writers: dict[Any, PublishWriter] = {}
 
-    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+    def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
         """Return the messages that a chunk completes, and the offset after them; an empty chunk ends the input."""
         messages = [made for record in self._records(chunk) if (made := self._made(record))]
         return messages, self._reader.offset
 
-    def _records(self, chunk: bytes) -> list[Record]:
+    def _records(self, chunk: bytes) -> list[InputRecord]:
         try:
             return self._reader.feed(chunk) if chunk else self._reader.finish()
         except RecordTooLong as error:
             raise click.UsageError(f"standard input: {error}") from None
 
-    def _made(self, record: Record) -> Message | None:
+    def _made(self, record: InputRecord) -> Publication | None:
         try:
             return self.message(record)
         except BadLine as error:
@@ -67,7 +70,7 @@ class Pieces:
             self._complain(f"line {record.number}: {getattr(error, 'message', error)}")
         return None
 
-    def message(self, record: Record) -> Message:
+    def message(self, record: InputRecord) -> Publication:
         """Return the message of a piece; raises ValueError or UsageError."""
         line_format = self.line_format
         data = record.data
@@ -77,7 +80,7 @@ class Pieces:
             topic = line_format.template(topic).text(record.number, time.time())
         payload = line_format.convert(data) if line_format.convert else data
         packet = line_format.packet if topic == line_format.packet.topic else line_format.packet.replace(topic=topic)
-        return Message(self.writer(packet), payload, None, record.number)
+        return Publication(self.writer(packet), payload, None, record.number)
 
     def writer(self, packet: Publish) -> PublishWriter:
         """Return the writer of packets like this one; the first of a kind is checked."""
@@ -98,10 +101,10 @@ class Lines(Pieces):
         super().__init__(line_format, complain)
         self._writer = PublishWriter(line_format.packet, line_format.version)
 
-    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
+    def __call__(self, chunk: bytes) -> tuple[list[Publication], int]:
         """Return the messages that a chunk completes, and the offset after them."""
         writer = self._writer
-        messages = [Message(writer, record.data, None, record.number) for record in self._records(chunk)]
+        messages = [Publication(writer, record.data, None, record.number) for record in self._records(chunk)]
         return messages, self._reader.offset
 
     def batch(self, chunk: bytes) -> PayloadBatch:
@@ -119,12 +122,12 @@ class Lines(Pieces):
 class Objects(Pieces):
     """Each line is a JSON object with one message; blank lines are skipped."""
 
-    def _made(self, record: Record) -> Message | None:
+    def _made(self, record: InputRecord) -> Publication | None:
         return super()._made(record) if record.data.strip() else None
 
-    def message(self, record: Record) -> Message:
+    def message(self, record: InputRecord) -> Publication:
         """Return the message of a line; raises ValueError or UsageError."""
         packet = message_of(record.data, self.line_format.packet, record.number, version=self.line_format.version)
         if self.line_format.needs_ack and not packet.qos:
-            raise BadLine(record.number, "$.qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
-        return Message(self.writer(packet), packet.payload, packet.packet_id, record.number)
+            raise BadLine(record.number, "qos", f"--require-subscribers {NEEDS_AN_ANSWER}")
+        return Publication(self.writer(packet), packet.payload, packet.packet_id, record.number)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.standard_input import is_interactive
 from ...live.failures import Exit, Failure
-from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
 from ...live.publish.publisher import Publisher
+from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..notes import note, print_json
@@ -116,7 +116,7 @@ class OutcomeReport:
         elif outcome == "refused":
             self._complain(f"the broker refused {self._name(outgoing)}: {_reason(outgoing, self.version)}")
 
-    def _not_sent(self, message: Message, reason: str) -> None:
+    def _not_sent(self, message: Publication, reason: str) -> None:
         self._counts["refused"] += 1
         self._complain(f"not sent: {reason}")
         if self.request.json:

@@ -51,13 +51,12 @@ def _run(
         target, source, _options(request), observer=inspector or watch, journal=outbox,
         remark=inspector.remark if inspector else note,
     )  # fmt: skip
-    stack.callback(report.close)
-    report.begin(getattr(source, "size_bytes", None))
-    if watch:
-        watch.aside = report.hide
-    _publish(publisher, report)
-    outcome = report.end(publisher)
-    report.close()
+    with closing(report):
+        report.begin(getattr(source, "size_bytes", None))
+        if watch:
+            watch.aside = report.hide
+        _publish(publisher, report)
+        outcome = report.end(publisher)
     if inspector:
         inspector.flush()
     if outbox:

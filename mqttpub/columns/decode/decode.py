@@ -1,9 +1,8 @@
 """Frames to rows of the table `packets`.
 
-Packets of one shape are read together, field by field (`walk`), with their properties
-(`properties`); rare types and whatever is irregular, one by one by the scalar codec (`rare`),
-whose rows take their places among the others. What each row holds is what the scalar codec
-says of its bytes.
+Packets of one shape are read together, field by field (`reader`), with their properties (`properties`); rare types and
+irregular packets one by one by the scalar codec (`fallback`), whose rows take their places among the others. Each row
+holds the values that the scalar codec reads.
 """
 
 from collections.abc import Sequence
@@ -16,12 +15,25 @@ from numpy.typing import NDArray
 
 from ...spec.packets import Publish, declared
 from ...spec.versions import Version
-from ..arrow import MOST_BYTES, NO_TIME, Bytes, Mask, Rows, coded, coded_texts, numbers, replaced, slices, sparse, texts
+from ..arrow import (
+    MOST_BYTES,
+    NO_TIME,
+    Mask,
+    Octets,
+    Rows,
+    coded,
+    coded_texts,
+    numbers,
+    replaced,
+    slices,
+    sparse,
+    texts,
+)
 from ..reassemble.frames import Frames
 from ..schema import CODED, CODED_PACKETS, PACKETS, TIME, plain
-from . import fallback as rare
+from . import fallback
 from .context import Memory
-from .reader import CODES, Found, Number, Text, read, shapes
+from .reader import CODES, Number, ReadFields, Text, read, shapes
 
 _DIRECTIONS = ("client", "server", None)
 _VERSIONS = [Version(value).label if value in set(Version) else None for value in range(max(Version) + 1)]
@@ -55,7 +67,7 @@ def decode_coded(
     if len(frames.buffer) > MOST_BYTES:
         raise ValueError(f"a batch has {len(frames.buffer)} bytes, but must have fewer than 2 GiB")
     keys = [key(each) for each in frames.connections] if keys is None else keys
-    return _Batch(frames, keys, Memory() if memory is None else memory).batch(capture)
+    return _BatchDecoder(frames, keys, Memory() if memory is None else memory).batch(capture)
 
 
 def key(ends: Any) -> str:
@@ -63,17 +75,17 @@ def key(ends: Any) -> str:
     return f"{ends.client}-{ends.server}#{ends.number}"
 
 
-class _Batch:
+class _BatchDecoder:
     def __init__(self, frames: Frames, keys: Sequence[str], memory: Memory) -> None:
         self.frames = frames
         self.keys = keys
         self.memory = memory
         self.count = len(frames)
         self.buffer = pa.py_buffer(frames.buffer)
-        self.data = Bytes(np.frombuffer(frames.buffer or b"\0", np.uint8))
+        self.data = Octets(np.frombuffer(frames.buffer or b"\0", np.uint8))
         self.version = frames.version
         self.code = self.data.byte(frames.start) >> 4
-        self.found = Found(self.count)
+        self.found = ReadFields(self.count)
         self.columns: dict[str, pa.Array] = {}
 
     def batch(self, capture: str) -> pa.RecordBatch:
@@ -87,7 +99,7 @@ class _Batch:
         return pa.RecordBatch.from_arrays([self.columns[name] for name in PACKETS.names], schema=CODED_PACKETS)
 
     def read(self) -> Rows:
-        """Read all packets that have a shape; return where variable headers begin, 0 for irregular packets."""
+        """Read all packets that have a shape; return the bytes before each variable header, 0 for irregular packets."""
         start, end = self.frames.start, self.frames.end
         remaining, size = self.data.variable(start + 1)
         body = start + 1 + size
@@ -118,7 +130,7 @@ class _Batch:
         return np.concatenate(bad)
 
     def spans(self, places: list[Text]) -> tuple[Rows, Rows, Mask]:
-        """Return the places of the texts of all rows."""
+        """Return where the text of each row begins and ends (int64), and whether it has one."""
         begin, end = np.zeros(self.count, np.int64), np.zeros(self.count, np.int64)
         valid = np.zeros(self.count, np.bool_)
         for text in places:
@@ -126,14 +138,14 @@ class _Batch:
             valid[text.rows] = True if text.valid is None else text.valid
         return begin, end, valid & ~self.found.irregular
 
-    def scalar(self, row: int, body: int) -> rare.Row:
+    def scalar(self, row: int, body: int) -> fallback.ScalarRow:
         """Read one packet with the scalar codec."""
         data = bytes(self.frames.buffer[int(self.frames.start[row]) : int(self.frames.end[row])])
-        return rare.read(data, Version(int(self.frames.version[row])), int(body))
+        return fallback.read(data, Version(int(self.frames.version[row])), int(body))
 
     # columns
 
-    def about(self, capture: str, rows: Rows, scalar: list[rare.Row]) -> None:
+    def about(self, capture: str, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns about where a packet comes from and what type it has."""
         frames, own = self.frames, self.columns
         if len(rows):
@@ -149,7 +161,7 @@ class _Batch:
         own["type_code"] = numbers(self.code.astype(np.int8))
         own["length"] = numbers((frames.end - frames.start).astype(np.int32))
 
-    def conversation(self, rows: Rows, scalar: list[rare.Row]) -> None:
+    def conversation(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns that depend on earlier packets."""
         own, ends = self.columns, self.frames.connections
         own["connection"] = self.of_connection(self.keys)
@@ -164,7 +176,7 @@ class _Batch:
             self.keys, connection.astype(np.int64), direction.astype(np.int64), having, aliases, own["topic"]
         )
 
-    def aliases(self, rows: Rows, scalar: list[rare.Row]) -> tuple[Rows, Rows]:
+    def aliases(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> tuple[Rows, Rows]:
         """Return the rows of PUBLISH packets that have a Topic Alias, in order, and their aliases."""
         having, aliases = self.found.entries.alias()
         published = self.code[having] == Publish.code
@@ -178,7 +190,7 @@ class _Batch:
     def of_connection(self, words: Sequence[str | None]) -> pa.Array:
         return coded(words, self.frames.connection)
 
-    def merge(self, rows: Rows, scalar: list[rare.Row]) -> None:
+    def merge(self, rows: Rows, scalar: list[fallback.ScalarRow]) -> None:
         """Make the columns of the fields of packets, with the rows of the scalar codec."""
         odd: dict[str, list[tuple[int, Any]]] = {}
         for row, each in zip(rows.tolist(), scalar, strict=True):

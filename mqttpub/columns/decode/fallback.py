@@ -20,7 +20,7 @@ TAKEN = frozenset(("client_id", "properties"))
 SECRETS = frozenset(row.id for row in PROPERTIES.values() if row.secret)
 
 
-class Row(NamedTuple):
+class ScalarRow(NamedTuple):
     """One packet, read by the scalar codec."""
 
     version: Version
@@ -33,7 +33,7 @@ class Row(NamedTuple):
     """The Client Identifier in it; empty if there is none."""
 
 
-def read(data: bytes, version: Version, body: int) -> Row:
+def read(data: bytes, version: Version, body: int) -> ScalarRow:
     """Return the values of a packet; `body` is where its variable header begins, 0 if its fixed header is irregular."""
     version = connect_layout(data) or version
     packet, finding = _regular(data, version, body) if body else None, None
@@ -51,7 +51,7 @@ def _regular(data: bytes, version: Version, body: int) -> Packet | None:
         return None
 
 
-def row(packet: Packet | None, version: Version, finding: Finding | None = None) -> Row:
+def row(packet: Packet | None, version: Version, finding: Finding | None = None) -> ScalarRow:
     """Return the values of a packet by column."""
     cells: dict[str, Any] = dict(_cells(packet, version)) if packet else {}
     if finding:
@@ -61,13 +61,13 @@ def row(packet: Packet | None, version: Version, finding: Finding | None = None)
     assigned = value_of(found, ASSIGNED_CLIENT_IDENTIFIER, "")
     client = packet.client_id if isinstance(packet, Connect) else assigned if isinstance(packet, Connack) else ""
     alias = alias if isinstance(packet, Publish) else None
-    return Row(version, cells, _words(packet, version), alias, readable(client))
+    return ScalarRow(version, cells, _words(packet, version), alias, readable(client))
 
 
 def _cells(group: Group, version: Version, prefix: str = "") -> Iterable[tuple[str, Any]]:
     for field in group.layout:
         name, value = prefix + field.key, getattr(group, field.key)
-        if value is None or not field.spoken(version) or field.kind == "secret":
+        if value is None or not field.exists_in(version) or field.kind == "secret":
             continue
         if isinstance(value, Group):
             yield from _cells(value, version, f"{field.key}_")
@@ -89,14 +89,14 @@ def _list(field: Field, items: tuple[Any, ...], version: Version) -> Iterable[tu
 
 
 def _options(item: Group, version: Version) -> dict[str, Any]:
-    return {one.name: getattr(item, one.name) for one in OPTIONS if item.fields[one.name].spoken(version)}
+    return {one.name: getattr(item, one.name) for one in OPTIONS if item.fields[one.name].exists_in(version)}
 
 
 def _words(group: Group | None, version: Version) -> list[Word] | None:
     """Return the properties of a packet or a will as texts; None if it has none."""
     field = group.fields.get("properties") if group else None
     found = getattr(group, "properties", None)
-    if field is None or found is None or not field.spoken(version):
+    if field is None or found is None or not field.exists_in(version):
         return None
     return [_word(each) for each in found]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ...spec.properties import PROPERTIES, TOPIC_ALIAS
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from ..arrow import Bytes, Mask, Rows, numbers, picked, slices, texts
+from ..arrow import Mask, Octets, Rows, numbers, picked, slices, texts
 from ..schema import PROPERTY
 
 MOST = 64
@@ -35,7 +35,7 @@ _SECRET = _by_id(np.bool_, lambda number: number in PROPERTIES and PROPERTIES[nu
 _NAMES = [PROPERTIES[id].key if id in PROPERTIES else f"property_{id}" for id in range(max(PROPERTIES) + 1)]
 
 
-class Part(NamedTuple):
+class PropertyRows(NamedTuple):
     """The k-th property of some rows."""
 
     rows: Rows
@@ -54,8 +54,8 @@ class Word(NamedTuple):
     value: str | None
 
 
-def read_properties(data: Bytes, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
-    """Read the properties that begin at each place; return where they end, and which rows are irregular."""
+def read_properties(data: Octets, rows: Rows, at: Rows, end: Rows, entries: "Entries") -> tuple[Rows, Mask]:
+    """Read the properties that begin at each place; return where they end (int64), and which rows are irregular."""
     size, width = data.variable(at)
     place = at + width
     stop = place + size
@@ -76,23 +76,23 @@ Read = tuple[tuple[Rows, ...], Rows]
 """Reads the value of a property; returns its spans or number, and where it ends."""
 
 
-def _number(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+def _number(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     size = _SIZE[ids]
     return (data.integer(at, 4) >> 8 * (4 - size),), at + size
 
 
-def _long(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+def _long(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     value, size = data.variable(at)
     return (value,), np.where(size, at + size, NOWHERE)
 
 
-def _counted(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+def _counted(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     begin = at + 2
     end = begin + data.integer(at, 2)
     return (begin, end), end
 
 
-def _two(data: Bytes, ids: NDArray[Any], at: Rows) -> Read:
+def _two(data: Octets, ids: NDArray[Any], at: Rows) -> Read:
     first, middle = _counted(data, ids, at)
     second, after = _counted(data, ids, middle)
     return (*first, *second), after
@@ -109,12 +109,12 @@ class Entries:
     def __init__(self, count: int) -> None:
         self.there: Mask = np.zeros(count, np.bool_)
         """Rows with a Property Length, even if it is 0."""
-        self._parts: dict[int, list[Part]] = {kind: [] for kind in _SPANS}
-        self._joined: dict[int, Part] = {}
+        self._parts: dict[int, list[PropertyRows]] = {kind: [] for kind in _SPANS}
+        self._joined: dict[int, PropertyRows] = {}
         self._cut: dict[int, list[pa.Array]] = {}
 
-    def take(self, data: Bytes, rows: Rows, k: int, place: Rows) -> Rows:
-        """Read one property of each row; return where it ends."""
+    def take(self, data: Octets, rows: Rows, k: int, place: Rows) -> Rows:
+        """Read the `k`-th property of each row, which begins at `place`; return where it ends, NOWHERE if unknown."""
         ids = data.byte(place)
         kinds = _KIND[ids]
         after = np.full(len(place), NOWHERE, np.int64)
@@ -124,7 +124,7 @@ class Entries:
                 own = ids[some]
                 spans, after[some] = _READERS[kind](data, own, place[some] + 1)
                 kept = self._parts[NUMBER if kind == LONG else kind]
-                kept.append(Part(rows[some], np.full(len(some), k), own, spans))
+                kept.append(PropertyRows(rows[some], np.full(len(some), k), own, spans))
         return after
 
     def cut(self, buffer: pa.Buffer, irregular: Mask) -> Rows:
@@ -141,7 +141,7 @@ class Entries:
         return np.unique(np.concatenate(bad))
 
     def alias(self) -> tuple[Rows, NDArray[np.int64]]:
-        """Return the rows that have a Topic Alias, and the first one of each."""
+        """Return the rows that have a Topic Alias, ascending, and the first one of each (both int64)."""
         rows, _, ids, (values,) = self._joined[NUMBER]
         some = np.flatnonzero(ids == ALIAS)
         unique, first = np.unique(rows[some], return_index=True)
@@ -202,17 +202,17 @@ def _named(ids: NDArray[np.int32]) -> pa.Array:
 
 
 def hexadecimal(data: bytes) -> str:
-    """Return bytes as a text."""
+    """Return bytes as a text: `hex:00ff`."""
     return f"hex:{data.hex()}"
 
 
-def _joined(parts: list[Part], spans: int, wanted: Mask) -> Part:
+def _joined(parts: list[PropertyRows], spans: int, wanted: Mask) -> PropertyRows:
     """Return the wanted rows of all parts as one part."""
     none = np.empty(0, np.int64)
     if not parts:
-        return Part(none, none, none, (none,) * spans)
+        return PropertyRows(none, none, none, (none,) * spans)
     members = zip(*((one.rows, one.k, one.ids, *one.spans) for one in parts), strict=True)
     joined = [np.concatenate(each) for each in members]
     kept = wanted[joined[0]]
     rows, k, ids, *values = joined if kept.all() else [each[kept] for each in joined]
-    return Part(rows, k, ids, tuple(values))
+    return PropertyRows(rows, k, ids, tuple(values))

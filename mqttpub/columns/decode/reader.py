@@ -16,7 +16,7 @@ from ...spec.declare import Field
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Version
 from ...wire.types import BINARY, BYTE, REST, STRING, U16, U32, WireType
-from ..arrow import Bytes, Mask, Rows
+from ..arrow import Mask, Octets, Rows
 from ..schema import PACKETS
 from .properties import Entries, read_properties
 
@@ -27,7 +27,7 @@ CODES = 16
 
 
 class Pick(NamedTuple):
-    """Bits of a byte that are a field."""
+    """BitFields of a byte that are a field."""
 
     key: str
     mask: int
@@ -35,7 +35,7 @@ class Pick(NamedTuple):
     single: bool
 
 
-class Bits(NamedTuple):
+class BitFields(NamedTuple):
     """A byte of bits."""
 
     picks: tuple[Pick, ...]
@@ -44,7 +44,7 @@ class Bits(NamedTuple):
     """Whether it is the first byte of the packet."""
 
 
-class Value(NamedTuple):
+class ValueField(NamedTuple):
     """A value of one data type, or the properties."""
 
     key: str
@@ -57,7 +57,7 @@ class Value(NamedTuple):
     """Whether the packet may end before it."""
 
 
-Shape = tuple[Bits | Value, ...]
+Shape = tuple[BitFields | ValueField, ...]
 
 
 class Text(NamedTuple):
@@ -77,7 +77,7 @@ class Number(NamedTuple):
     valid: Mask | None
 
 
-class Found:
+class ReadFields:
     """The values that were read of a batch."""
 
     def __init__(self, count: int) -> None:
@@ -88,8 +88,8 @@ class Found:
         """Rows that the scalar codec reads; values that were read of them are ignored."""
 
 
-def read(shape: Shape, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: Found) -> None:
-    """Read packets; `frames` gives where each begins, where its variable header begins, and where it ends."""
+def read(shape: Shape, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
+    """Read the packets in some rows; `frames` gives where each begins, where its variable header does, and its end."""
     walk = _Walk(data, rows, frames, found)
     for step in shape:
         walk.step(step)
@@ -100,7 +100,7 @@ def read(shape: Shape, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows],
 def shape_of(code: int, version: Version) -> Shape | None:
     """Return how packets of a type are read in a version, or None if the scalar codec reads them."""
     cls = declared(code, version)
-    if cls is None or cls in TELLING or not all(_plain(field) for field in cls.layout if field.spoken(version)):
+    if cls is None or cls in TELLING or not all(_plain(field) for field in cls.layout if field.exists_in(version)):
         return None
     asked = {field.when for field in cls.layout} | set(PACKETS.names)
     return tuple(_step(fields, version, asked) for fields in cls.plan[version])
@@ -108,7 +108,7 @@ def shape_of(code: int, version: Version) -> Shape | None:
 
 @cache
 def shapes() -> tuple[tuple[Shape, ...], NDArray[np.int8]]:
-    """Return all shapes, and by version and type the index of its shape; -1 if there is none."""
+    """Return all shapes, and by [version, type] the index of the shape (int8); -1 if there is none."""
     known: dict[Shape, int] = {}
     table = np.full((max(Version) + 1, CODES), -1, np.int8)
     for version in Version:
@@ -123,13 +123,13 @@ def _plain(field: Field) -> bool:
     return known and field.kind != "secret"
 
 
-def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> Bits | Value:
+def _step(fields: tuple[Field, ...], version: Version, asked: Iterable[str | None]) -> BitFields | ValueField:
     field = fields[0]
     if field.mask:
         picks = (Pick(one.key, one.mask, one.shift, one.single) for one in fields if one.key in asked)
-        return Bits(tuple(picks), not field.octet)
+        return BitFields(tuple(picks), not field.octet)
     key = field.key if field.key in PACKETS.names else ""
-    return Value(key, field.type, field.when or "", version in field.tail)
+    return ValueField(key, field.type, field.when or "", version in field.tail)
 
 
 class _Walk:
@@ -138,21 +138,21 @@ class _Walk:
     It only ever grows, so one look at the end finds every value that was cut short.
     """
 
-    def __init__(self, data: Bytes, rows: Rows, frames: tuple[Rows, Rows, Rows], found: Found) -> None:
+    def __init__(self, data: Octets, rows: Rows, frames: tuple[Rows, Rows, Rows], found: ReadFields) -> None:
         self.data = data
         self.rows = rows
         self.start, self.at, self.end = frames
         self.found = found
         self.flags: dict[str, NDArray[Any]] = {}
 
-    def step(self, step: Bits | Value) -> None:
+    def step(self, step: BitFields | ValueField) -> None:
         """Read the next field."""
-        if isinstance(step, Bits):
+        if isinstance(step, BitFields):
             self.bits(step)
         else:
             _READERS[step.type](self, step.key, self.present(step))
 
-    def bits(self, step: Bits) -> None:
+    def bits(self, step: BitFields) -> None:
         octet = self.data.byte(self.start if step.first else self.at)
         if not step.first:
             self.at = self.at + 1
@@ -161,7 +161,7 @@ class _Walk:
             self.flags[key] = values != 0 if single else values >> shift if shift else values
             self.number(key, self.flags[key], None)
 
-    def present(self, step: Value) -> Mask | None:
+    def present(self, step: ValueField) -> Mask | None:
         """Return the rows that have a field; None if all have it."""
         here = self.flags[step.when] != 0 if step.when else None
         if step.tail:

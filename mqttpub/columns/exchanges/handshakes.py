@@ -24,7 +24,7 @@ TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "r
 
 
 def kinds(*packets: type[Packet]) -> Mask:
-    """Return for each packet type, 0 to 15, whether it is one of these."""
+    """Return for each packet type, 0 to 15, whether it is one of these (bool, shape (16,))."""
     found: Mask = np.isin(np.arange(CODES), [cls.code for cls in packets])
     return found
 

@@ -99,7 +99,6 @@ def _last(frames: Frames, event: Closed, last: LastRows) -> int:
     """Return the record after whose packets a connection ended."""
     if event.how == "end":
         return LATER
-    # A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
     row = last.of(event.ends) if event.how == "FIN" else NONE
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
 
@@ -119,30 +118,31 @@ class Pairing:
     def __init__(self) -> None:
         self.forgotten = 0
         """Number of open exchanges that were forgotten without being reported."""
-        self._open = no_handshake_packets()
+        self.open = no_handshake_packets()
+        """The packets of open exchanges that are remembered."""
         self._sessions = Sessions()
 
     def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-        """Read rows of `packets` and the closes among them; return the exchanges that they end, texts as dictionaries.
+        """Read rows of `packets` and the closes among them; return rows of `exchanges` for those that end.
 
         Exchanges are in the order in which they began. A close comes after the packets of its connection whose frame
         is not higher.
         """
-        return self._paired(self._open.joined(handshake_packets(packets)), closed, forgetting(packets))
+        return self._paired(self.open.joined(handshake_packets(packets)), closed, forgetting(packets))
 
     def finish(self) -> pa.RecordBatch:
         """Return the exchanges that are still open, as `unfinished`."""
-        left = self._open.texts["connection"].unique().to_pylist()
-        return self._paired(self._open, [Close(connection, LATER) for connection in left], [])
+        left = self.open.texts["connection"].unique().to_pylist()
+        return self._paired(self.open, [Close(connection, LATER) for connection in left], [])
 
     def _paired(self, legs: HandshakePackets, closed: Iterable[Close], moments: list[SessionEvent]) -> pa.RecordBatch:
-        connection, closing = _connections(legs, list(closed), self._open.count)
+        connection, closing = _connections(legs, list(closed), self.open.count)
         identifier = (connection * len(SENDERS) + legs["sender"]) << 16 | legs["packet_id"]
         order = np.argsort(identifier, kind="stable")
         exchanges = _Exchanges(legs, order, identifier, closing)
         found: dict[int, UnfinishedMessage] = {}
         for _ in range(MOST_TURNS):
-            course = self._sessions.resumed([*moments, *exchanges.moments(self._open.count)])
+            course = self._sessions.resumed([*moments, *exchanges.moments(self.open.count)])
             if course.found == found:
                 break
             # A resumed message may change which packets belong together, and so which messages are left unfinished.
@@ -160,7 +160,7 @@ class Pairing:
             # Packets are in the order of the capture, so those of one exchange are not next to each other.
             newest = np.sort(kept["exchange"][begun[-MOST_OPEN:]])
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
-        self._open = HandshakePackets({name: kept[name] for name in self._open.numbers}, kept.texts).compact()
+        self.open = HandshakePackets({name: kept[name] for name in self.open.numbers}, kept.texts).compact()
 
 
 def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> tuple[Rows, Rows]:

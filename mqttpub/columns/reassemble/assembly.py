@@ -12,7 +12,7 @@ from ...traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Rem
 from ..arrow import NO_TIME
 from ..scan.records import Integers, Records
 from .frames import CLIENT, SERVER, UNKNOWN, Frames
-from .framing import Framed, Framing, Run
+from .framing import Framed, Framing, JoinedRun
 from .state import State
 
 
@@ -59,7 +59,7 @@ class Assembly:
         """Leap, first segment and one past the last, for each stretch."""
         self._pairs: list[int] = []
         """First segments of the pairs in these."""
-        self._runs: list[Run] = []
+        self._runs: list[JoinedRun] = []
         self._run_leaps: list[int] = []
         """Leap and the number of its packets in runs, for each leap that has runs."""
 

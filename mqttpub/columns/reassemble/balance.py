@@ -8,7 +8,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from os import PathLike, fspath
+from io import BytesIO
+from os import PathLike
 from struct import Struct
 from typing import BinaryIO
 
@@ -21,7 +22,6 @@ from ...capture.containers.registry import LOOK, find
 from ...capture.types import BadCapture
 from ..scan.buckets import SLOTS, table
 from ..scan.records import SMALLEST, Records, reader, records
-from ..scan.splits import Split
 from .headers import slots
 
 FILES = 32
@@ -48,23 +48,23 @@ def shares(paths: Sequence[str | PathLike[str]], parts: int) -> bytes:
     weights = np.zeros(SLOTS)
     for path in chosen:
         with suppress(OSError, BadCapture):
-            weights += _weights(fspath(path), max(PLACES // len(chosen), 1))
+            weights += _weights(path, max(PLACES // len(chosen), 1))
     return table(weights.tolist(), parts)
 
 
-def _weights(path: str, places: int) -> Weights:
+def _weights(path: str | PathLike[str], places: int) -> Weights:
     """Return about how many bytes of a capture each slot has: float64, one element for each of SLOTS."""
     weights = np.zeros(SLOTS)
     with open(path, "rb") as file:
         size = file.seek(0, 2)
-        for found in _looked_at(file, path, size, places):
+        for found in _looked_at(file, size, places):
             of, long = slots(found)
             weights += np.bincount(of, long, SLOTS)
     weights *= size / max(weights.sum(), 1)
     return weights
 
 
-def _looked_at(file: BinaryIO, path: str, size: int, places: int) -> Iterator[Records]:
+def _looked_at(file: BinaryIO, size: int, places: int) -> Iterator[Records]:
     """Yield the records in some places of a capture."""
     file.seek(0)
     front = next(records(reader(file), Counter(), block=WINDOW), None)
@@ -81,10 +81,10 @@ def _looked_at(file: BinaryIO, path: str, size: int, places: int) -> Iterator[Re
     for place in range(1, places):
         start = place * size // places
         if start >= WINDOW:
-            yield from _place(file, path, start, sample)
+            yield from _place(file, start, sample)
 
 
-def _place(file: BinaryIO, path: str, start: int, sample: "Sample") -> Iterator[Records]:
+def _place(file: BinaryIO, start: int, sample: "RecordSampler") -> Iterator[Records]:
     """Yield the records from a place in the file on, if one can be found there."""
     file.seek(start)
     data = file.read(WINDOW)
@@ -92,7 +92,7 @@ def _place(file: BinaryIO, path: str, start: int, sample: "Sample") -> Iterator[
     if begin < 0:
         return
     with suppress(BadCapture):
-        found = next(Split(path, start + begin, start + len(data), 1, sample.head).records(block=WINDOW), None)
+        found = next(records(BytesIO(sample.head + data[begin:]).read, Counter(), block=WINDOW), None)
         if found is not None:
             yield found
 
@@ -100,7 +100,7 @@ def _place(file: BinaryIO, path: str, start: int, sample: "Sample") -> Iterator[
 # the first record after any place of a file
 
 
-class Sample(ABC):
+class RecordSampler(ABC):
     """Finds a record in bytes that were cut out of a capture."""
 
     head: bytes
@@ -119,14 +119,13 @@ class Sample(ABC):
         return -1
 
 
-class PcapSample(Sample):
+class PcapSampler(RecordSampler):
     """Finds a record of pcap by the fraction of its second and its lengths."""
 
     def __init__(self, file: BinaryIO) -> None:
         """Read the header of the capture."""
-        buffer = Buffer(file.read)
-        self.form = pcap.PcapFile(buffer)
-        self.head = buffer.data[: buffer.at]
+        self.form = pcap.PcapFile(Buffer(file.read))
+        self.head = self.form.head
 
     def end(self, data: bytes, at: int) -> int:
         """Return where the record ends; it has a packet, and is in `data` as a whole."""
@@ -140,7 +139,7 @@ class PcapSample(Sample):
         return -1
 
 
-class PcapngSample(Sample):
+class PcapngSampler(RecordSampler):
     """Finds an Enhanced Packet Block of pcapng by its type, and its length that stands at its end, too."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -165,5 +164,5 @@ class PcapngSample(Sample):
         return at + int(total) if self.word(data, at + total - 4)[0] == total else -1
 
 
-_SAMPLES: dict[str, Callable[[BinaryIO], Sample]] = {"pcap": PcapSample, "pcapng": PcapngSample}
+_SAMPLES: dict[str, Callable[[BinaryIO], RecordSampler]] = {"pcap": PcapSampler, "pcapng": PcapngSampler}
 """The containers, by name, whose records can be found from any place in the file."""

@@ -67,7 +67,10 @@ class LastRows:
         return self._indices.get(ends.number, [])
 
     def of(self, ends: Endpoints, side: int | None = None) -> int:
-        """Return the row of the last packet of an end, or of any end; NONE if there is none."""
+        """Return the row of the last packet of an end, or of any end; NONE if there is none.
+
+        A segment or FIN that came early has the record it came with, so packets before a FIN may have later records.
+        """
         rows = self._rows[self.indices(ends)]
         return int((rows if side is None else rows[:, side]).max(initial=NONE))
 

@@ -217,7 +217,7 @@ _LONGEST_HEADER = 5
 _AFTER_CONNECT = Connect.code + 1 << 4
 
 
-class Run(NamedTuple):
+class JoinedRun(NamedTuple):
     """Segments whose payloads are joined."""
 
     data: bytes
@@ -235,7 +235,7 @@ class Framed(NamedTuple):
     """Ranges of segments, first and one past the last, that are whole or belong to a pair."""
     pairs: list[int]
     """The first segments of pairs in stretches."""
-    runs: list[Run]
+    runs: list[JoinedRun]
     """All other segments."""
     begun: bytearray
     """The incomplete packet at the end."""
@@ -283,7 +283,7 @@ class Framing:
         """Join segments that do not end with a packet with those after them, until they do."""
         stretches: list[tuple[int, int]] = []
         pairs: list[int] = []
-        runs: list[Run] = []
+        runs: list[JoinedRun] = []
         rest, due = bytes(begun), self._due(begun)
         segment, many = first, _FIRST_JOINED
         while segment < stop:
@@ -296,7 +296,7 @@ class Framing:
             data = rest + self._payloads(segment, after)
             ends, due = _ends(data, self.max_packet)
             if ends:
-                runs.append(Run(data, place, ends))
+                runs.append(JoinedRun(data, place, ends))
             rest = data[ends[-1] :] if ends else data
             segment, many = after, 2 * many
         return Framed(stretches, pairs, runs, bytearray(rest), due)
@@ -332,7 +332,7 @@ class Framing:
 
     # runs of many directions
 
-    def of_runs(self, runs: list[Run], base: int) -> Packets:
+    def of_runs(self, runs: list[JoinedRun], base: int) -> Packets:
         """Return the packets of runs whose data are joined in a buffer from `base` on."""
         counts = np.array([len(run.ends) for run in runs], np.int64)
         sizes = np.array([len(run.data) for run in runs], np.int64)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,15 +171,6 @@ class _Headers:
     def _raw(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
         return which, at
 
-    def _ethernet(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
-        return self._typed(which, at, 12, 14)
-
-    def _cooked(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
-        return self._typed(which, at, 14, 16)
-
-    def _cooked2(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
-        return self._typed(which, at, 0, 20)
-
     def _loopback(self, which: Integers, at: Integers) -> tuple[Integers, Integers]:
         which, at = self._long(which, at, 4)
         family = self.u32[at]
@@ -300,9 +292,9 @@ _Finder = Callable[[_Headers, Integers, Integers], tuple[Integers, Integers]]
 _LINKS: dict[int, _Finder] = {
     **dict.fromkeys((0, 108), _Headers._loopback),
     **dict.fromkeys((12, 14, 101, 228, 229), _Headers._raw),
-    1: _Headers._ethernet,
-    113: _Headers._cooked,
-    276: _Headers._cooked2,
+    1: partial(_Headers._typed, kind=12, payload=14),
+    113: partial(_Headers._typed, kind=14, payload=16),
+    276: partial(_Headers._typed, kind=0, payload=20),
 }
 
 

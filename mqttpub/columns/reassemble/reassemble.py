@@ -17,7 +17,7 @@ import numpy as np
 from ...capture.network.link import NotTcp, ip_start
 from ...capture.network.tcp_side import ACK, MASK, Segment, TcpSide
 from ...capture.protocol.mqtt_connection import MqttConnection
-from ...capture.types import Record
+from ...capture.types import CaptureRecord
 from ..arrow import NO_TIME
 from ..scan.records import Integers, Records
 from .assembly import Assembly, Batch
@@ -37,7 +37,7 @@ FAR, LONG = 1 << 16, 4
 
 def reassemble(records: Records, state: State) -> Batch:
     """Return the packets that a block of records completes; updates `state`."""
-    batch = _Divided(records, state) if isinstance(records, Stretches) else _Batch(records, state)
+    batch = _StretchFeed(records, state) if isinstance(records, Stretches) else _RecordFeed(records, state)
     if len(records) < FEWEST_IN_COLUMNS:
         for index in range(len(records)):
             batch.feed(index)
@@ -46,7 +46,7 @@ def reassemble(records: Records, state: State) -> Batch:
     return batch.finish()
 
 
-class _Batch:
+class _RecordFeed:
     """Feeds single records to the scalar code, and collects its events."""
 
     def __init__(self, records: Records, state: State) -> None:
@@ -59,11 +59,11 @@ class _Batch:
         each = self.records
         return [column.tolist() for column in (each.start, each.end, each.length, each.time, each.link)]
 
-    def record(self, index: int) -> Record:
+    def record(self, index: int) -> CaptureRecord:
         """Return one record as the scalar code reads it."""
         start, end, length, time, link = (column[index] for column in self._rows)
         number = self.state.records + index + 1
-        return Record(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
+        return CaptureRecord(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
 
     def feed(self, index: int) -> None:
         """Read one record with the scalar code."""
@@ -82,7 +82,7 @@ class _Batch:
         return found
 
 
-class _Divided(_Batch):
+class _StretchFeed(_RecordFeed):
     """The same for records of which only what TCP needs is left."""
 
     records: Stretches
@@ -93,7 +93,7 @@ class _Divided(_Batch):
         found = each.segments
         return [column.tolist() for column in (found.sender, found.plain, found.seq, found.ack, each.number)]
 
-    def record(self, index: int) -> Record:
+    def record(self, index: int) -> CaptureRecord:
         """Return one record that is there as a whole."""
         return super().record(index)._replace(number=self._segments[-1][index])
 
@@ -117,7 +117,7 @@ class _Divided(_Batch):
         return found
 
 
-class _Part(NamedTuple):
+class _Sequence(NamedTuple):
     """Consecutive payloads of one sender, and what its last record acknowledges."""
 
     first: int
@@ -156,7 +156,7 @@ class _Flow:
 class _Turns:
     """Reads the records of a block, those of each connection in order, many at once if possible."""
 
-    def __init__(self, batch: _Batch, found: Segments) -> None:
+    def __init__(self, batch: _RecordFeed, found: Segments) -> None:
         self.batch = batch
         self.state = batch.state
         self.found = found
@@ -246,7 +246,7 @@ class _Turns:
         worth = (stop - cursor >= FEWEST) & self.leaps
         columns = (column.tolist() for column in (numbers, cursor, stop, end, worth))
         parts = (
-            map(_Part, *(column.tolist() for column in self._of_end(end, numbers, cursor, stop))) for end in (0, 1)
+            map(_Sequence, *(column.tolist() for column in self._of_end(end, numbers, cursor, stop))) for end in (0, 1)
         )
         for one, first, second, number, at, after, last, tried in zip(self.sides, *parts, *columns, strict=True):
             if not tried:
@@ -269,7 +269,8 @@ class _Turns:
                 return False
             one = self.recent.get(self.found.flows[flow.number])
             first, second = (
-                _Part(*(each.tolist() for each in self._of_end(end, flow.number, flow.cursor, stop))) for end in (0, 1)
+                _Sequence(*(each.tolist() for each in self._of_end(end, flow.number, flow.cursor, stop)))
+                for end in (0, 1)
             )
             if not self._try(one, first, second):
                 flow.failed()
@@ -282,7 +283,7 @@ class _Turns:
         return np.minimum(self.breaks[self.breaks.searchsorted(cursor)], end)
 
     def _of_end(self, end: int, number: Any, cursor: Any, stop: Any) -> tuple[Any, ...]:
-        """Return the fields of _Part for one end, between two places in `order`; for one connection or for arrays."""
+        """Return the _Sequence of one end, between two places in `order`; for one connection or for arrays."""
         base, count = self.counts[end]
         first, after = base[number] + count[cursor], base[number] + count[stop]
         last = self.lasts[end][stop - 1]
@@ -291,7 +292,7 @@ class _Turns:
         place, size = before[first], before[after] - before[first]
         return first, after, self.seq[first], self.after[after - 1], place, size, ack
 
-    def _try(self, one: TcpSide | None, first: _Part, second: _Part) -> bool:
+    def _try(self, one: TcpSide | None, first: _Sequence, second: _Sequence) -> bool:
         """Read what both ends of a connection send at once, and return whether that was possible.
 
         It is possible if the scalar code, fed the same records one by one, would do nothing but append payloads: both
@@ -305,7 +306,7 @@ class _Turns:
         connection = self.state.streams.connection(one.flow)
         if connection is None:
             return False
-        leaps: list[tuple[TcpSide, _Part, Framed]] = []
+        leaps: list[tuple[TcpSide, _Sequence, Framed]] = []
         for side, part in ((one, first), (one.peer, second)):
             acked = side.peer.acked
             if part.ack != NONE and acked is not None and part.ack - acked & MASK > MASK >> 1:
@@ -326,7 +327,7 @@ class _Turns:
                 side.peer.acked = part.ack
         return True
 
-    def _commit(self, connection: MqttConnection, side: TcpSide, part: _Part, framed: Framed) -> None:
+    def _commit(self, connection: MqttConnection, side: TcpSide, part: _Sequence, framed: Framed) -> None:
         side.next = part.after
         sender = connection.senders[side.number]
         offset = sender.offset + len(sender.begun or b"")
@@ -344,7 +345,7 @@ def _by(keys: Integers, which: Integers) -> Integers:
     return ordered
 
 
-def _ends(record: Record) -> bytes | None:
+def _ends(record: CaptureRecord) -> bytes | None:
     """Return the addresses of a record that may carry TCP, as bytes; None for another record."""
     data = record.data
     try:

@@ -8,7 +8,7 @@ from ...capture.network.tcp import Reassembler
 from ...capture.network.tcp_side import Segment, TcpSide
 from ...capture.protocol.demux import MqttDemux
 from ...capture.protocol.handler import SkippedConnections
-from ...capture.types import Piece, Record
+from ...capture.types import CaptureRecord, Piece
 from ...codec.stream import MAX_PACKET
 from ...spec.versions import Version
 from ...traffic.events import Event
@@ -39,7 +39,7 @@ class State:
     ) -> None:  # fmt: skip
         self.bucket = Bucket(*bucket, shares)
         self.max_packet = max_packet
-        self.reassembler = _Part(self.bucket)
+        self.reassembler = BucketReassembler(self.bucket)
         self.streams = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.records = 0
         """Number of records read so far."""
@@ -59,7 +59,7 @@ class State:
         keys, self._keys = self._keys, self.secrets["TLS key log"]
         return UNUSED_KEYS if self._keys > keys else ""
 
-    def feed(self, record: Record) -> Iterator[Event]:
+    def feed(self, record: CaptureRecord) -> Iterator[Event]:
         """Read one record and yield the events that it completes."""
         for piece in self.reassembler.feed(record):
             yield from self.streams.feed(piece)
@@ -90,7 +90,7 @@ class State:
                 del names[number]
 
 
-class _Part(Reassembler):
+class BucketReassembler(Reassembler):
     """Knows only the connections of one bucket, and gives them names."""
 
     def __init__(self, bucket: Bucket) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from ...capture.network.ip import IpPayload, IpReassembler
 from ...capture.network.link import NotTcp
-from ...capture.types import Record
+from ...capture.types import CaptureRecord
 from ..arrow import slices
 from ..scan.buckets import slot
 from ..scan.records import Integers, Records
@@ -101,7 +101,7 @@ class _Headers(IpReassembler):
 
     fragment = False
 
-    def _fragment(self, record: Record, part: Any, start: int, end: int) -> IpPayload | None:
+    def _fragment(self, record: CaptureRecord, part: Any, start: int, end: int) -> IpPayload | None:
         self.fragment = len(part.source) > 4 or part.protocol in CARRIES_TCP
         return None
 
@@ -111,7 +111,7 @@ def _looked_at(records: Records, alone: Integers, buckets: int) -> tuple[Integer
     which, of = [], []
     for index in alone.tolist():
         start, end = int(records.start[index]), int(records.end[index])
-        record = Record(1, None, int(records.link[index]), records.data[start:end], int(records.length[index]))
+        record = CaptureRecord(1, None, int(records.link[index]), records.data[start:end], int(records.length[index]))
         headers = _Headers({})  # type: ignore[arg-type]
         try:
             packet = headers.packet(record)

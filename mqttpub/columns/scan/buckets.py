@@ -33,7 +33,7 @@ class Bucket(NamedTuple):
         return self.parts == 1 or bool(_mine(self)[slot(key)])
 
     def hold(self, slots: Words) -> NDArray[np.bool_]:
-        """Return which slots are in this part."""
+        """Return which slots are in this part (bool, one element for each slot)."""
         return _mine(self)[slots.astype(np.int64)]
 
 
@@ -60,7 +60,7 @@ def slot(key: bytes) -> int:
 
 
 def slots4(source: Words, target: Words, ports: Words) -> Words:
-    """Return the slots of packets of IPv4, by their addresses and both ports as little-endian words of 32 bits."""
+    """Return the slots (uint64) of packets of IPv4, by addresses and both ports as little-endian words of 32 bits."""
     found: Words = _slot(_mixed(source | (ports & 0xFFFF) << 32), _mixed(target | ports >> 16 << 32))
     return found
 

@@ -12,7 +12,8 @@ from ...capture.containers.buffer import Buffer
 from ...capture.containers.pcap import PcapFile
 from ...capture.containers.pcapng import ENHANCED, HEAD, LARGEST, Blocks
 from ...capture.containers.registry import opened
-from ...capture.types import BadCapture, Record
+from ...capture.types import BadCapture, CaptureRecord
+from ...common.times import SECOND_NS
 from ..arrow import NO_TIME, rows_at
 from ..arrow import Integers as Integers
 
@@ -74,12 +75,12 @@ def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int =
     return gathered(container.records(buffer, secrets), block)
 
 
-def gathered(found: Iterable[Record], block: int = BLOCK) -> Iterator[Records]:
+def gathered(found: Iterable[CaptureRecord], block: int = BLOCK) -> Iterator[Records]:
     """Yield the records of a container that has no walk in columns, in blocks of about `block` bytes.
 
     Raises BadCapture where `found` does, after the records before that.
     """
-    held: list[Record] = []
+    held: list[CaptureRecord] = []
     size, broken = 0, None
     records = iter(found)
     while True:
@@ -99,7 +100,7 @@ def gathered(found: Iterable[Record], block: int = BLOCK) -> Iterator[Records]:
         raise broken
 
 
-def _joined(found: list[Record]) -> Records:
+def _joined(found: list[CaptureRecord]) -> Records:
     sizes = np.array([len(each.data) for each in found], np.int64)
     end = np.cumsum(sizes)
     times = [NO_TIME if each.time_ns is None or each.time_ns >= LATEST else each.time_ns for each in found]
@@ -118,10 +119,9 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
 # pcap
 
 
-def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
+def pcap_records(buffer: Buffer, block: int) -> Iterator[Records]:
     """Yield the records of a pcap file."""
-    file, number = PcapFile(buffer), 0
-    before = buffer.at
+    file, number, before = PcapFile(buffer), 0, buffer.at
     while file.fetch(number + 1, before):
         buffer.need(block)
         data = buffer.data
@@ -131,7 +131,7 @@ def pcap_records(buffer: Buffer, *, block: int = BLOCK) -> Iterator[Records]:
 
 
 def walk(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
-    """Return the places of the headers of the whole records in `data` from `at` on, and where the last record ends."""
+    """Return where the headers of the whole records in `data` from `at` on begin (int64), and where the last ends."""
     header, limit, unpack, size = file.layout.header, file.limit, file.unpack, len(data)
     starts: list[int] = []
     add, last = starts.append, size - header
@@ -152,14 +152,14 @@ def _of_pcap(data: bytes, at: Integers, stop: int, file: PcapFile) -> Records:
     seconds, fraction, _, length = rows_at(data, at, 16, file.layout.order + "u4").T.astype(np.int64)
     start = at + header
     end = np.append(at[1:], stop)
-    time = seconds * 1_000_000_000 + fraction * file.layout.nanoseconds
+    time = seconds * SECOND_NS + fraction * file.layout.nanoseconds
     return Records(data, start, end, np.maximum(length, end - start), time, np.full(len(at), file.link, np.int64))
 
 
 # pcapng
 
 
-def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+def pcapng_records(buffer: Buffer, secrets: Counter[str], block: int) -> Iterator[Records]:
     """Yield the packets of a pcapng file; counts the key lines in `secrets`, by kind."""
     blocks, more = Blocks(buffer, secrets), True
     while blocks.more():
@@ -174,11 +174,11 @@ def pcapng_records(buffer: Buffer, secrets: Counter[str], *, block: int = BLOCK)
         # An irregular block, and the last one, is read by itself.
         if packet := blocks.next():
             time, link, captured, length = packet
-            yield _single(NO_TIME if time is None or time >= LATEST else time, link, captured, length)
+            yield _joined([CaptureRecord(1, time, link, captured, length)])
 
 
 def enhanced(data: bytes, at: int, order: str) -> tuple[Integers, int]:
-    """Return the places of the whole Enhanced Packet Blocks in a row from `at` on, and where the last one ends."""
+    """Return where the whole Enhanced Packet Blocks in a row from `at` on begin (int64), and where the last ends."""
     head, size = Struct(order + "II").unpack_from, len(data)
     starts: list[int] = []
     add, last = starts.append, size - SMALLEST
@@ -219,13 +219,8 @@ def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, 
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-def _single(time: int, link: int, data: bytes, length: int) -> Records:
-    start, end, lengths, times, links = np.array([[0], [len(data)], [length], [time], [link]], np.int64)
-    return Records(data, start, end, lengths, times, links)
-
-
 _WALKS: dict[str, Callable[[Buffer, Counter[str], int], Iterator[Records]]] = {
-    "pcap": lambda buffer, _, block: pcap_records(buffer, block=block),
-    "pcapng": lambda buffer, secrets, block: pcapng_records(buffer, secrets, block=block),
+    "pcap": lambda buffer, _, block: pcap_records(buffer, block),
+    "pcapng": pcapng_records,
 }
 """The containers, by name, with a fast walk; all others are gathered record by record."""

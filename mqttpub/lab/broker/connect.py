@@ -11,7 +11,7 @@ from .connection import ClientConnection
 from .hub import Hub
 from .message import Message
 from .refusal import CREDENTIALS, MALFORMED, METHOD, NO_QOS, NO_RETAIN, QUOTA, TOPIC, VERSION, Refusal, check
-from .session import FOREVER, Session
+from .session import FOREVER, BrokerSession
 
 PROTOCOLS = {("MQIsdp", 3), ("MQTT", 4), ("MQTT", 5)}
 NAMES = {name for name, _ in PROTOCOLS}
@@ -69,7 +69,7 @@ def _known(hub: Hub, connect: Connect) -> bool:
     return hub.users is None or (connect.username or "", connect.password) in hub.users.items()
 
 
-def _equip(session: Session, connect: Connect, given: dict[int, Any], version: Version) -> None:
+def _equip(session: BrokerSession, connect: Connect, given: dict[int, Any], version: Version) -> None:
     """Set expiry and will of a session from its CONNECT."""
     lasting = 0 if connect.clean_start else FOREVER
     session.expiry = given.get(ID["session_expiry_interval"], 0) if version == Version.V5 else lasting
@@ -83,7 +83,7 @@ def _equip(session: Session, connect: Connect, given: dict[int, Any], version: V
     session.will_delay = value_of(will.properties, WILL_DELAY_INTERVAL, 0)
 
 
-def _set_up(connection: ClientConnection, session: Session, connect: Connect, given: dict[int, Any]) -> None:
+def _set_up(connection: ClientConnection, session: BrokerSession, connect: Connect, given: dict[int, Any]) -> None:
     """Set the limits of a connection from its CONNECT."""
     connection.session = session
     connection.window = min(given.get(ID["receive_maximum"], connection.window), connection.window)

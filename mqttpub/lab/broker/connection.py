@@ -23,7 +23,7 @@ from .refusal import (
     fitting,
     reasons,
 )
-from .session import Session
+from .session import BrokerSession
 
 ENDLESS = 268_435_460
 """Size of the largest packet that MQTT can write."""
@@ -43,7 +43,7 @@ class ClientConnection:
         self.version = Version.V5
         self.version_known = False
         """Whether a CONNECT named the version, so that the client can be answered."""
-        self.session: Session | None = None
+        self.session: BrokerSession | None = None
         self.heard = hub.clock()
         """When the last bytes were received, on the clock of the hub."""
         self.silence = hub.limits.patience

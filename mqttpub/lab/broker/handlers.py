@@ -38,7 +38,7 @@ from .refusal import (
     UNSPECIFIED,
     Refusal,
 )
-from .session import Session
+from .session import BrokerSession
 
 NEW_ONLY = 1
 """Retain Handling: only for a subscription that was not there."""
@@ -76,7 +76,7 @@ def publish(connection: ClientConnection, packet: Publish) -> None:
     _acknowledge(connection, packet, connection.hub.publish(message))
 
 
-def _session(connection: ClientConnection) -> Session:
+def _session(connection: ClientConnection) -> BrokerSession:
     assert connection.session is not None
     return connection.session
 

@@ -8,7 +8,7 @@ from ...traffic.topics import split_shared
 from .limits import LIMITS, Limits
 from .message import Delivery, Message
 from .refusal import FILTER, NO_SUBSCRIBERS, QUOTA, SUCCESS, TOPIC
-from .session import FOREVER, Link, Session
+from .session import FOREVER, BrokerSession, Link
 from .subscriptions import Grant, Grants, Retained, Subscriptions
 from .timers import Timers
 
@@ -21,7 +21,7 @@ CLOSED = ("$SYS/", "$share/")
 class Connection(Link, Protocol):
     """What the hub and the server need of a connection."""
 
-    session: Session | None
+    session: BrokerSession | None
     closing: str | None
     """Why the connection ends, once it does."""
 
@@ -45,7 +45,7 @@ class Hub:
         """Passwords by User Name; None accepts everyone."""
         self.on_event = on_event
         self.timers = Timers()
-        self.sessions: dict[str, Session] = {}
+        self.sessions: dict[str, BrokerSession] = {}
         self.subscriptions = Subscriptions()
         self.retained = Retained(limits.retained)
         self.dirty: dict[Connection, None] = {}
@@ -71,7 +71,7 @@ class Hub:
         """Whether there is no room for a session of this client."""
         return client_id not in self.sessions and len(self.sessions) >= self.limits.sessions
 
-    def attach(self, client_id: str, clean: bool) -> tuple[Session, bool]:
+    def attach(self, client_id: str, clean: bool) -> tuple[BrokerSession, bool]:
         """Return the session of a client that connects, and whether it was there before."""
         session = self.sessions.get(client_id)
         if session and session.link:
@@ -82,13 +82,13 @@ class Hub:
             session = None
         present = session is not None
         if session is None:
-            session = self.sessions[client_id] = Session(client_id, self.limits, self.clock)
+            session = self.sessions[client_id] = BrokerSession(client_id, self.limits, self.clock)
         self.timers.cancel((session, "expiry"))
         self.timers.cancel((session, "will"))
         session.will = None
         return session, present
 
-    def detach(self, session: Session) -> None:
+    def detach(self, session: BrokerSession) -> None:
         """Keep a session whose connection is gone; publish or schedule its will (5.0: 3.1.2.5)."""
         session.link = None
         now = self.clock()
@@ -101,7 +101,7 @@ class Hub:
         else:
             self.bequeath(session)
 
-    def end(self, session: Session) -> None:
+    def end(self, session: BrokerSession) -> None:
         """Forget a session; its will is due now at the latest (5.0: 3.1.3.2.2)."""
         self.timers.cancel((session, "expiry"))
         self.timers.cancel((session, "will"))
@@ -111,7 +111,7 @@ class Hub:
             del self.sessions[session.client_id]
         self.bequeath(session)
 
-    def bequeath(self, session: Session) -> None:
+    def bequeath(self, session: BrokerSession) -> None:
         """Publish the will of a session, if it has one, and forget it."""
         will, session.will = session.will, None
         if will:
@@ -121,7 +121,7 @@ class Hub:
 
     # subscriptions
 
-    def subscribe(self, session: Session, wanted: Subscription, identifier: int | None) -> int:
+    def subscribe(self, session: BrokerSession, wanted: Subscription, identifier: int | None) -> int:
         """Make a subscription; return the granted QoS or why not."""
         if wanted.filter.count("/") >= self.limits.levels:
             return FILTER
@@ -133,12 +133,12 @@ class Hub:
         session.filters.add(wanted.filter)
         return qos
 
-    def unsubscribe(self, session: Session, pattern: str) -> bool:
+    def unsubscribe(self, session: BrokerSession, pattern: str) -> bool:
         """End a subscription; return whether there was one."""
         session.filters.discard(pattern)
         return self.subscriptions.remove(pattern, session.client_id)
 
-    def send_retained(self, session: Session, wanted: Subscription, qos: int, identifier: int | None) -> None:
+    def send_retained(self, session: BrokerSession, wanted: Subscription, qos: int, identifier: int | None) -> None:
         """Send the retained messages that a new subscription matches."""
         if split_shared(wanted.filter)[0]:
             return
@@ -184,7 +184,7 @@ class Hub:
         grants[chosen] = grant = grants.pop(chosen)
         return grant
 
-    def _offer(self, session: Session, delivery: Delivery) -> None:
+    def _offer(self, session: BrokerSession, delivery: Delivery) -> None:
         if not session.offer(delivery) and (delivery.qos or session.online):
             self.event("drop", session.client_id, f"a message for {delivery.message.topic}")
 

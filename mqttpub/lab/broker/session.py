@@ -49,7 +49,7 @@ class Flight(NamedTuple):
     """Type of the packet that is awaited."""
 
 
-class Session:
+class BrokerSession:
     """Subscriptions, messages and Packet Identifiers of one client."""
 
     def __init__(self, client_id: str, limits: Limits, clock: Callable[[], float]) -> None:

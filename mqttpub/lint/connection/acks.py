@@ -1,10 +1,10 @@
 """PUBACK, PUBREC, PUBREL and PUBCOMP: which exchange they belong to, and their order (5.0: 4.3, 4.4, 4.6)."""
 
 from ...spec.packets import Puback, Pubcomp, Pubrec, Pubrel
-from ...spec.versions import Version
+from ...spec.versions import V5, V31
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
-from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, check_retry_interval
+from .publish import AFTER_REFUSAL, NOT_REPEATED, PUBACK, PUBCOMP, PUBREC, PUBREL, RELEASED, check_retry_interval
 from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
 
 Ack = Puback | Pubrec | Pubrel | Pubcomp
@@ -24,14 +24,9 @@ _PUBREC = cite("4.3.3-8", "4.3.3-2")
 _PUBREL = cite("4.3.3-4", "4.3.3-1", "3.5/pubrel")
 _PUBCOMP = cite("4.3.3-11", "4.3.3-2", "3.6/pubcomp")
 _HELD = cite("4.3.3-3", "4.3.3-1")
-_ENDED = cite("4.4.0-2")
-_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
-_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
 _COMPLETE = cite("4.3.3-5", "4.3.3-1")
-_REC_AGAIN = cite("4.3.3-10", "4.3.3-2")
 _DUP = cite(v31="2.1/dup-set")
 _WHICH = cite(v31="4.2/which")
-_ALL_ANSWERED = cite("4.5.0-2", "4.5.0-2")
 _ORDER = {
     PUBACK: cite("4.6.0-2", "4.6.0-2"),
     PUBREC: cite("4.6.0-3", "4.6.0-3"),
@@ -42,11 +37,11 @@ ACKED = {
     PUBACK: TestPoint(_BELONGS[PUBACK], _DEMANDED, _PUBACK, _UNKNOWN, _NO_ANSWER),
     PUBREC: TestPoint(_BELONGS[PUBREC], _DEMANDED, _PUBREC, _UNKNOWN, _NO_ANSWER),
     PUBREL: TestPoint(_BELONGS[PUBREL], _PUBREL, _HELD, _UNKNOWN, _DUP),
-    PUBCOMP: TestPoint(_BELONGS[PUBCOMP], _PUBCOMP, _COMPLETE, _RELEASED, _UNKNOWN),
+    PUBCOMP: TestPoint(_BELONGS[PUBCOMP], _PUBCOMP, _COMPLETE, RELEASED, _UNKNOWN),
 }
-ACKED_BY_CLIENT = TestPoint(_ALL_ANSWERED)
+ACKED_BY_CLIENT = TestPoint(cite("4.5.0-2", "4.5.0-2"))
 ORDERED = {code: TestPoint(law) for code, law in _ORDER.items()}
-PUBREC_REPEATED = TestPoint(_REC_AGAIN)
+PUBREC_REPEATED = TestPoint(cite("4.3.3-10", "4.3.3-2"))
 
 _NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBREL: "PUBREL", PUBCOMP: "PUBCOMP"}
 
@@ -117,8 +112,8 @@ def pubrel(state: ConnectionState, packet: Pubrel, peer: Peer) -> None:
 
 
 def _first_pubrel(state: ConnectionState, packet: Pubrel, exchange: IdentifierInUse) -> None:
-    if state.version == Version.V31 and packet.dup:
-        message = f"pubrel.dup is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
+    if state.version == V31 and packet.dup:
+        message = f"DUP is 1, but this is the first PUBREL for Packet Identifier {packet.packet_id}"
         state.fault(_DUP, "dup", message)
     exchange.interval_ns = 0
 
@@ -132,9 +127,9 @@ def _repeated_pubrel(state: ConnectionState, packet: Pubrel, peer: Peer, exchang
         return
     state.exercised[NOT_REPEATED] += 1
     message = f"PUBREL for Packet Identifier {id} is sent again, but nothing may be sent twice on the same connection"
-    state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
-    if state.version == Version.V31 and not packet.dup and id not in peer.ids_reused_early:
-        state.fault(_DUP, "dup", f"pubrel.dup is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
+    state.fault(NOT_REPEATED.law, "packet_id", message)
+    if state.version == V31 and not packet.dup and id not in peer.ids_reused_early:
+        state.fault(_DUP, "dup", f"DUP is 0, but PUBREL for Packet Identifier {id} was sent before", _WHICH)
     check_retry_interval(state, exchange)
     exchange.unanswered_repeats += 1
     peer.ids_reused_early.add(id)
@@ -146,9 +141,9 @@ def _pubrel_without_exchange(state: ConnectionState, packet: Pubrel, peer: Peer)
     if id in peer.refused_ids:
         message = f"PUBREL for Packet Identifier {id}, but PUBREC refused its PUBLISH: nothing follows"
         state.fault(_PUBREL, "packet_id", message)
-    elif state.version == Version.V5 or id not in peer.finished:
+    elif state.version == V5 or id not in peer.finished:
         _unawaited(state, packet, peer, None)
-    if not state.complete and state.version != Version.V5:
+    if not state.complete and state.version != V5:
         peer.ids_reused_early.add(id)
     peer.in_use[id] = IdentifierInUse("PUBREL", state.number, state.time_ns, PUBCOMP, 2)
 
@@ -203,7 +198,7 @@ def _in_order(state: ConnectionState, packet: Ack, peer: Peer, exchange: Identif
 
 
 def _pubrel_in_order(state: ConnectionState, packet: Pubrel, peer: Peer, exchange: IdentifierInUse) -> None:
-    if (peer.side != CLIENT and state.version != Version.V31) or packet.packet_id in peer.ids_reused_early:
+    if (peer.side != CLIENT and state.version != V31) or packet.packet_id in peer.ids_reused_early:
         return
     state.exercised[ORDERED[PUBREL]] += 1
     if exchange.pubrec_number < peer.last_released:
@@ -220,7 +215,7 @@ def _unawaited(state: ConnectionState, packet: Ack, peer: Peer, exchange: Identi
     """Check an ack that no exchange awaits."""
     sender = peer if packet.code == PUBREL else peer.other
     id = packet.packet_id
-    not_found = state.version == Version.V5 and packet.reason_code == NOT_FOUND
+    not_found = state.version == V5 and packet.reason_code == NOT_FOUND
     if (exchange is None and sender.answers_repeat(id)) or id in sender.ids_reused_early or not_found:
         return
     if exchange is not None and exchange.qos:
@@ -236,7 +231,7 @@ def _unknown_id(state: ConnectionState, packet: Ack, sender: Peer, exchange: Ide
     what = f"{packet.name} for Packet Identifier {packet.packet_id}"
     # The text says what follows an ack that nothing awaits only for PUBREL and PUBCOMP, and only since 5.0.
     stray = not any(each.awaits == packet.code for each in sender.in_use.values())
-    unspecified = stray and (state.version != Version.V5 or packet.code in (PUBACK, PUBREC))
+    unspecified = stray and (state.version != V5 or packet.code in (PUBACK, PUBREC))
     only_plain = sender.qos0_count and not sender.finished and not any(each.qos for each in sender.in_use.values())
     if exchange is not None:
         state.fault(_BELONGS[packet.code], "packet_id", f"{what}, but that belongs to {exchange}")

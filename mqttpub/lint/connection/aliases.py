@@ -10,12 +10,11 @@ from .state import ConnectionState, Peer
 MEMORY = 2 << 20
 """Characters of Topic Names that are remembered for one connection; when some were dropped, no alias is reported."""
 
-_UNSET = cite("3.3.4/alias-unset")
 _NONE = (cite("3.2.2-18"), cite("3.1.2-27"))
 _ABOVE = (cite("3.2.2-17"), cite("3.1.2-26"))
 _ABOVE_ALSO = (cite("3.3.2-9"), cite("3.3.2-11"))
 
-USED = TestPoint(_UNSET)
+USED = TestPoint(cite("3.3.4/alias-unset"))
 _ACCEPTED = (cite("3.3.2-12"), cite("3.3.2-10"))
 ALIASED = tuple(TestPoint(*laws) for laws in zip(_NONE, _ABOVE, _ABOVE_ALSO, _ACCEPTED, strict=True))
 
@@ -38,7 +37,7 @@ def aliased(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     state.topic = topic.name
     if topic.name is None and not topic.forgotten and state.complete:
         message = f"Topic Alias {topic.alias} is without a Topic Name, but the {peer.name} did not set it"
-        state.fault(_UNSET, "properties.topic_alias", f"{message} on this connection")
+        state.fault(USED.law, "properties.topic_alias", f"{message} on this connection")
         peer.aliases_valid = False
 
 

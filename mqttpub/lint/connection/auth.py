@@ -11,15 +11,12 @@ _CODE = {SERVER: cite("4.12.0-2"), CLIENT: cite("4.12.0-3")}
 """By sender: the Reason Code of AUTH before CONNACK."""
 _NO_METHOD = {SERVER: cite("4.12.0-6"), CLIENT: cite("4.12.0-7")}
 """By sender: no AUTH without an Authentication Method in CONNECT."""
-_SAME_METHOD = cite("4.12.0-5")
-_REAUTHENTICATE = cite("4.12.1-1")
-_UNASKED = cite("4.12.1/unasked")
 
 BEFORE_CONNACK = {side: TestPoint(law) for side, law in _CODE.items()}
 AUTH_SENT = {side: TestPoint(law) for side, law in _NO_METHOD.items()}
-METHOD_REPEATED = TestPoint(_SAME_METHOD)
-REAUTHENTICATION_BEGUN = TestPoint(_REAUTHENTICATE)
-REAUTHENTICATION_ANSWERED = TestPoint(_UNASKED)
+METHOD_REPEATED = TestPoint(cite("4.12.0-5"))
+REAUTHENTICATION_BEGUN = TestPoint(cite("4.12.1-1"))
+REAUTHENTICATION_ANSWERED = TestPoint(cite("4.12.1/unasked"))
 
 
 @rule(Auth)
@@ -35,12 +32,14 @@ def auth(state: ConnectionState, packet: Auth, peer: Peer) -> None:
     if state.complete and not state.connack_number:
         state.exercised[BEFORE_CONNACK[peer.side]] += 1
         if code != CONTINUE:
-            message = f"auth.reason_code is 0x{code:02x}, but before CONNACK must be 0x18"
+            message = f"Reason Code is 0x{code:02x}, but before CONNACK must be 0x18"
             state.fault(_CODE[peer.side], "reason_code", message)
     elif state.complete and peer.side == SERVER:
         state.exercised[REAUTHENTICATION_ANSWERED] += 1
         if not state.reauthenticating:
-            state.fault(_UNASKED, "", "AUTH is sent, but the client did not begin a re-authentication")
+            state.fault(
+                REAUTHENTICATION_ANSWERED.law, "", "AUTH is sent, but the client did not begin a re-authentication"
+            )
     elif state.complete and not state.reauthenticating:
         _begin(state, packet, code)
         return
@@ -54,11 +53,11 @@ def _begin(state: ConnectionState, packet: Auth, code: int) -> None:
     state.reauthenticating = True
     method = value_of(packet.properties, AUTHENTICATION_METHOD)
     if code != REAUTHENTICATE:
-        message = f"auth.reason_code is 0x{code:02x}, but a re-authentication begins with 0x19"
-        state.fault(_REAUTHENTICATE, "reason_code", message)
+        message = f"Reason Code is 0x{code:02x}, but a re-authentication begins with 0x19"
+        state.fault(REAUTHENTICATION_BEGUN.law, "reason_code", message)
     elif method is not None and method != state.auth_method:
         message = f"Authentication Method is {method!a}, but must be {state.auth_method!a} as in CONNECT"
-        state.fault(_REAUTHENTICATE, "properties.authentication_method", message, _SAME_METHOD)
+        state.fault(REAUTHENTICATION_BEGUN.law, "properties.authentication_method", message, METHOD_REPEATED.law)
 
 
 def _check_method(state: ConnectionState, packet: Auth) -> None:
@@ -68,4 +67,4 @@ def _check_method(state: ConnectionState, packet: Auth) -> None:
     state.exercised[METHOD_REPEATED] += 1
     if method != state.auth_method:
         message = f"Authentication Method is {method!a}, but must be {state.auth_method!a} as in CONNECT"
-        state.fault(_SAME_METHOD, "properties.authentication_method", message)
+        state.fault(METHOD_REPEATED.law, "properties.authentication_method", message)

@@ -13,22 +13,17 @@ from .state import CLIENT, PATIENCE_NS, ConnectionState, IdentifierInUse, Peer
 ALIAS_INVALID = 0x94
 TAKEN_OVER = 0x8E
 
-_EXPIRY = cite("3.14.2.2.2/expiry")
 _ALIASES = (cite("3.3.2-10"), cite("3.3.2-12"))
 _CLOSES = (cite("3.14.4-2", "3.14.4-1"), cite("3.14.4-2"))
-_REFUSED = cite("3.2.2-7", "3.2.2-5")
-_ERROR = cite("4.13.2-1")
-_TAKEN_OVER = cite("3.1.4-3")
-_SERVER_CLOSES = cite(v311="3.14.4/close", v31="3.14/close")
-_ANSWERED = cite("3.1.4-5", "3.1.4-4", "3.1/answer")
+_REFUSED, _ERROR = connect.AFTER_REFUSAL.laws
 
-EXPIRY_IN_DISCONNECT = TestPoint(_EXPIRY)
+EXPIRY_IN_DISCONNECT = TestPoint(cite("3.14.2.2.2/expiry"))
 ALIAS_REFUSED = tuple(TestPoint(law) for law in _ALIASES)
 CLOSED = tuple(TestPoint(law) for law in _CLOSES)
 CLOSED_AFTER_REFUSAL = TestPoint(_REFUSED, _ERROR)
 CLOSED_ON_ERROR = TestPoint(_ERROR)
-CLOSED_ON_TAKEOVER = TestPoint(_TAKEN_OVER)
-CLOSED_BY_SERVER = TestPoint(_SERVER_CLOSES)
+CLOSED_ON_TAKEOVER = TestPoint(cite("3.1.4-3"))
+CLOSED_BY_SERVER = TestPoint(cite(v311="3.14.4/close", v31="3.14/close"))
 SILENT_AFTER_DISCONNECT = tuple(TestPoint(cite("3.14.4-1", "3.14.4-2")) for _ in Direction)
 
 
@@ -55,7 +50,7 @@ def _check_expiry(state: ConnectionState, packet: Disconnect, connected: Connect
     state.exercised[EXPIRY_IN_DISCONNECT] += 1
     if given and not value_of(connected.properties, SESSION_EXPIRY_INTERVAL, 0):
         message = f"Session Expiry Interval is {given} s, but CONNECT (packet {state.connect_number}) had none or 0"
-        state.fault(_EXPIRY, "properties.session_expiry_interval", message)
+        state.fault(EXPIRY_IN_DISCONNECT.law, "properties.session_expiry_interval", message)
 
 
 def _check_alias_refused(state: ConnectionState, peer: Peer) -> None:
@@ -63,7 +58,7 @@ def _check_alias_refused(state: ConnectionState, peer: Peer) -> None:
         return
     state.exercised[ALIAS_REFUSED[peer.side]] += 1
     if peer.other.aliases_valid:
-        message = f"disconnect.reason_code is 0x94, but every Topic Alias of the {peer.other.name} was allowed and set"
+        message = f"Reason Code is 0x94, but every Topic Alias of the {peer.other.name} was allowed and set"
         state.fault(_ALIASES[peer.side], "reason_code", message)
 
 
@@ -102,11 +97,12 @@ def _check_closing(state: ConnectionState, peer: Peer, closer: Peer | None) -> N
         return
     message = f"{waited} the {peer.name} has not closed after its DISCONNECT (packet {peer.disconnect_number})"
     also = [_ERROR] if peer.reason_code >= 0x80 else []
-    also += [_TAKEN_OVER] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
+    also += [CLOSED_ON_TAKEOVER.law] if peer.reason_code == TAKEN_OVER and peer.side != CLIENT else []
     state.fault(_CLOSES[peer.side], "", message, *also)
     if peer.side == CLIENT and not peer.other.closed:
         state.exercised[CLOSED_BY_SERVER] += 1
-        state.fault(_SERVER_CLOSES, "", f"{waited} the server has not closed after the client's DISCONNECT either")
+        message = f"{waited} the server has not closed after the client's DISCONNECT either"
+        state.fault(CLOSED_BY_SERVER.law, "", message)
 
 
 def _exercise_closing(state: ConnectionState, peer: Peer) -> None:
@@ -132,7 +128,7 @@ def _report_undone(state: ConnectionState, peer: Peer) -> None:
     if peer.side != CLIENT and state.complete and state.connect_number and not state.connack_number and peer.packets:
         state.exercised[connect.CONNECT_ANSWERED] += 1
         if not peer.disconnect_number:
-            state.fault(_ANSWERED, "", "the server answered, but sent no CONNACK")
+            state.fault(connect.CONNECT_ANSWERED.law, "", "the server answered, but sent no CONNACK")
     for id, exchange in peer.other.in_use.items():
         if exchange.awaits != PUBREL and _is_neglected(state, peer, exchange):
             _unanswered(state, peer, id, exchange)
@@ -146,10 +142,9 @@ def _report_undone(state: ConnectionState, peer: Peer) -> None:
             state.fault(_LAWS[PUBREL][0], "", f"{message} awaited it")
     for number in _old_pings(state, peer):
         state.exercised[keepalive.PING_ANSWERED] += 1
-        state.fault(_PINGRESP, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
+        state.fault(keepalive.PING_ANSWERED.law, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
 
 
-_PINGRESP = cite("3.12.4-1", "3.12.4-1", "3.12/answer")
 _ANSWER = cite("3.3.4-1", "3.3.4-1", "3.3/answer")
 _LAWS = {
     PUBACK: (cite("4.3.2-4", "4.3.2-2", "3.3/answer"), _ANSWER),
@@ -157,7 +152,6 @@ _LAWS = {
     PUBREL: (cite("4.3.3-4", "4.3.3-1", "3.5/pubrel"),),
     PUBCOMP: (cite("4.3.3-11", "4.3.3-2", "3.6/pubcomp"),),
 }
-_BY_CLIENT = cite("4.5.0-2", "4.5.0-2")
 _AGAIN = {1: cite("4.3.2-4", "4.3.2-2", "4.1/qos1-again"), 2: cite("4.3.3-10", "4.3.3-2")}
 
 
@@ -202,7 +196,7 @@ def _unanswered(state: ConnectionState, peer: Peer, id: int, exchange: Identifie
     law, *also = _LAWS[code]
     if peer.side == CLIENT and code != PUBCOMP and state.version != Version.V31:
         state.exercised[acks.ACKED_BY_CLIENT] += 1
-        law, also = _BY_CLIENT, [law, *also]
+        law, also = acks.ACKED_BY_CLIENT.law, [law, *also]
     # A receiver may take as long as it likes to process a message before PUBACK and PUBREC.
     severity = "" if code == PUBCOMP or _is_overtaken(peer, exchange) else "warning"
     state.fault(law, "", message, *also, severity=severity)

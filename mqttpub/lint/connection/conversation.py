@@ -3,7 +3,7 @@
 from ...codec.connect_version import unknown_level
 from ...codec.decode import decode
 from ...codec.tree import Decoded, Finding, finding
-from ...spec.declare import Packet
+from ...spec.declare import Packet, only_sender
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
@@ -23,6 +23,8 @@ NO_FINDINGS: list[Finding] = []
 """What most packets have; not to be changed."""
 _CHECKS = check_tables(RULE_MODULES)
 _NO_CHECKS: tuple[Check, ...] = ()
+_CLIENT = Direction.CLIENT
+"""Found faster than an attribute of an Enum class."""
 
 
 class Conversation:
@@ -49,7 +51,7 @@ class Conversation:
         Findings of the packet by itself come from `lint.packet`. If the sender is not known and either end may
         send the packet, it counts as a gap.
         """
-        direction = decoded.direction or _only_sender(decoded)
+        direction = decoded.direction or (only_sender(decoded.type.code, decoded.version) if decoded.type else None)
         if direction is None:
             self.gap(None, None)
             return []
@@ -119,7 +121,7 @@ class Conversation:
     ) -> list[Fault]:
         # This runs once for each packet of a capture, so it takes as few steps as it can.
         state = self._state
-        peer = state.client if direction is Direction.CLIENT else state.server
+        peer = state.client if direction is _CLIENT else state.server
         side = peer.side
         state.number += 1
         state.time_ns, state.data, state.size_bytes = time, data, len(data)
@@ -173,14 +175,6 @@ class Conversation:
         if fault.severity:
             found.severity = max(found.severity, fault.severity, key=SEVERITIES.index)
         return found
-
-
-def _only_sender(decoded: Decoded) -> Direction | None:
-    """Return the only end that may send a packet of this type, if there is only one."""
-    if decoded.type is None:
-        return None
-    ends = decoded.type.senders if decoded.version == Version.V5 else decoded.type.senders_before_5
-    return next(iter(ends)) if len(ends) == 1 else None
 
 
 def _peer(state: ConnectionState, direction: Direction) -> Peer:

@@ -12,8 +12,6 @@ _IDENTIFIER = SUBSCRIPTION_IDENTIFIER.id
 _MATCHES = cite("3.3.2-3", "3.3.2-3")
 _HIDDEN = cite("4.7.2-1", "4.7.2-1")
 _QOS = cite("3.8.4-8", "3.8.4-6", "3.8/delivery")
-_SHARED_QOS = cite("4.8.2-3")
-_LIVE = cite("3.3.1-12", "3.3.1-9", "2.1/retain-live")
 _ONLY_NEW = cite("3.3.1-10")
 _NEVER = cite("3.3.1-11")
 _INCLUDED = cite("3.3.4-3")
@@ -21,8 +19,8 @@ _ALL = cite("3.3.4-4")
 _OWN = cite("3.3.4-5")
 
 DELIVERED = TestPoint(_MATCHES, _HIDDEN, _QOS)
-SHARED = TestPoint(_SHARED_QOS)
-NOT_RETAINED = TestPoint(_LIVE)
+SHARED = TestPoint(cite("4.8.2-3"))
+NOT_RETAINED = TestPoint(cite("3.3.1-12", "3.3.1-9", "2.1/retain-live"))
 BY_HANDLING = {1: TestPoint(_ONLY_NEW), 2: TestPoint(_NEVER)}
 IDENTIFIED = TestPoint(_INCLUDED, _ALL, _OWN)
 
@@ -61,8 +59,8 @@ def _no_subscription(state: ConnectionState, topic: str) -> None:
 
 
 def _qos_too_high(state: ConnectionState, packet: Publish, match: Match) -> None:
-    law, also = (_SHARED_QOS, [_QOS]) if match.shared and _SHARED_QOS.id(state.version) else (_QOS, [])
-    message = f"publish.qos is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
+    law, also = (SHARED.law, [_QOS]) if match.shared and SHARED.law.id(state.version) else (_QOS, [])
+    message = f"QoS is {packet.qos}, but the matching subscriptions were granted at most {match.most}"
     state.fault(law, "qos", message, *also)
 
 
@@ -81,13 +79,15 @@ def _retained(state: ConnectionState, topic: str, matching: tuple[SubscribedFilt
     allowed = sum(each.sendings for each in matching)
     if counts[topic] <= allowed:
         return
-    message = "publish.retain is 1, but "
+    message = "RETAIN is 1, but "
     if handling == {2}:
         state.fault(_NEVER, "retain", f"{message}all matching subscriptions have Retain Handling 2")
     elif 0 not in handling:
         state.fault(_ONLY_NEW, "retain", f"{message}the matching subscriptions have Retain Handling 1 and are not new")
     else:
-        state.fault(_LIVE, "retain", f"{message}the retained message of this topic was sent for each subscription")
+        state.fault(
+            NOT_RETAINED.law, "retain", f"{message}the retained message of this topic was sent for each subscription"
+        )
 
 
 def _check_identifiers(state: ConnectionState, packet: Publish, match: Match) -> None:

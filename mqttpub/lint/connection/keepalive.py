@@ -8,18 +8,14 @@ from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
 from .state import ENDLESS, PATIENCE_NS, ConnectionState, Peer
 
-_ALIVE = cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send")
 _SERVERS = cite("3.2.2-21")
 _SERVERS_ALSO = cite("3.1.2-21")
-_CLOSE = cite("3.1.2-22", "3.1.2-24", "2.2/keepalive-close")
-_UNASKED = cite("3.13/unasked", "3.13/unasked")
-_ANSWERED = cite("3.12.4-1", "3.12.4-1", "3.12/answer")
 
-KEEP_ALIVE = TestPoint(_ALIVE)
+KEEP_ALIVE = TestPoint(cite("3.1.2-20", "3.1.2-23", "2.2/keepalive-send"))
 KEEP_ALIVE_BY_SERVER = TestPoint(_SERVERS, _SERVERS_ALSO)
-SILENT_CLIENT = TestPoint(_CLOSE)
-PING_ANSWERED = TestPoint(_ANSWERED)
-PINGRESP_SENT = TestPoint(_UNASKED)
+SILENT_CLIENT = TestPoint(cite("3.1.2-22", "3.1.2-24", "2.2/keepalive-close"))
+PING_ANSWERED = TestPoint(cite("3.12.4-1", "3.12.4-1", "3.12/answer"))
+PINGRESP_SENT = TestPoint(cite("3.13/unasked", "3.13/unasked"))
 
 MOST_PINGS = 1000
 """PINGREQ packets without an answer that are remembered."""
@@ -51,7 +47,7 @@ def check_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> 
     peer.silence_reported = False
     assert state.time_ns is not None
     assert peer.last_ns is not None
-    law, also = (_SERVERS, (_SERVERS_ALSO, _ALIVE)) if state.server_keep_alive else (_ALIVE, ())
+    law, also = (_SERVERS, (_SERVERS_ALSO, KEEP_ALIVE.law)) if state.server_keep_alive else (KEEP_ALIVE.law, ())
     state.exercised[_point(state)] += 1
     whose = "Server Keep Alive" if state.server_keep_alive else "Keep Alive"
     silent = f"the client was silent for {(state.time_ns - peer.last_ns) / SECOND_NS:.1f} s"
@@ -70,7 +66,9 @@ def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None
     if waited_ns > client.silence_ns * 4 // 3 + PATIENCE_NS:
         client.silence_reported = True
         silent = f"the client is silent for {waited_ns / SECOND_NS:.1f} s with Keep Alive {client.keep_alive_s} s"
-        state.fault(_CLOSE, "", f"{silent}, but the server continues; it must close after 1.5 times Keep Alive")
+        state.fault(
+            SILENT_CLIENT.law, "", f"{silent}, but the server continues; it must close after 1.5 times Keep Alive"
+        )
 
 
 def _point(state: ConnectionState) -> TestPoint:
@@ -96,4 +94,4 @@ def pingresp(state: ConnectionState, packet: Pingresp, peer: Peer) -> None:
             check_server_closed(state, packet.name, number)
         state.exercised[PING_ANSWERED] += 1
     elif state.complete:
-        state.fault(_UNASKED, "", "PINGRESP is sent, but no PINGREQ awaits it")
+        state.fault(PINGRESP_SENT.law, "", "PINGRESP is sent, but no PINGREQ awaits it")

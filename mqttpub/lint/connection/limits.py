@@ -2,7 +2,7 @@
 
 from ...spec.packets import Packet, Publish
 from ...spec.properties import REASON_STRING, USER_PROPERTY
-from ...spec.versions import Version
+from ...spec.versions import V5
 from ..registry import TestPoint, cite, rule
 from .state import CLIENT, ENDLESS, SERVER, ConnectionState, Peer
 
@@ -22,19 +22,16 @@ _ENLARGED = {
     15: (cite("3.15.2-2"), cite("3.15.2-3")),
 }
 """By packet type: neither Reason String nor User Property may make it larger than Maximum Packet Size."""
-_QOS = cite("3.2.2-11")
-_RETAIN = cite("3.2.2-14")
 _WINDOW = (cite("3.3.4-7"), cite("3.3.4-9"))
 _QUOTA = cite("4.9.0-2")
 _FIRST_QUOTA = cite("4.9.0-1")
-_PROBLEM = cite("3.1.2-29")
 
 SIZED = tuple(TestPoint(law) for law in _SIZE)
 ENLARGED = {code: tuple(TestPoint(law) for law in laws) for code, laws in _ENLARGED.items()}
-QOS = TestPoint(_QOS)
-RETAINED = TestPoint(_RETAIN)
+QOS = TestPoint(cite("3.2.2-11"))
+RETAINED = TestPoint(cite("3.2.2-14"))
 WINDOW = tuple(TestPoint(law, _QUOTA, _FIRST_QUOTA) for law in _WINDOW)
-PROBLEM = TestPoint(_PROBLEM)
+PROBLEM = TestPoint(cite("3.1.2-29"))
 _MAY_EXPLAIN = (2, 3, 14)
 """CONNACK, PUBLISH and DISCONNECT may always have them (5.0: 3.1.2.11.7)."""
 
@@ -70,7 +67,7 @@ def _check_problem_information(state: ConnectionState, packet: Packet) -> None:
     for row in _EXPLANATIONS:
         if row.id in given:
             message = f"{packet.name} has {row.label}, but CONNECT has Request Problem Information 0"
-            state.fault(_PROBLEM, f"properties.{row.key}", message)
+            state.fault(PROBLEM.law, f"properties.{row.key}", message)
             return
 
 
@@ -78,13 +75,13 @@ def _check_problem_information(state: ConnectionState, packet: Packet) -> None:
 def publish_limits(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     """PUBLISH keeps to the receiver's limits on QoS, RETAIN and messages in flight."""
     limits = peer.limits
-    if not limits.known or state.version != Version.V5:
+    if not limits.known or state.version != V5:
         return
     if packet.retain and peer.side == CLIENT:
         state.exercised[RETAINED] += 1
         if not limits.retain:
-            message = f"publish.retain is 1, but Retain Available of the server is 0 (packet {limits.number})"
-            state.fault(_RETAIN, "retain", message)
+            message = f"RETAIN is 1, but Retain Available of the server is 0 (packet {limits.number})"
+            state.fault(RETAINED.law, "retain", message)
     if packet.qos:
         _check_qos(state, packet, peer)
 
@@ -94,8 +91,8 @@ def _check_qos(state: ConnectionState, packet: Publish, peer: Peer) -> None:
     if peer.side == CLIENT:
         state.exercised[QOS] += 1
         if packet.qos > limits.qos:
-            message = f"publish.qos is {packet.qos}, but Maximum QoS of the server is {limits.qos}"
-            state.fault(_QOS, "qos", f"{message} (packet {limits.number})")
+            message = f"QoS is {packet.qos}, but Maximum QoS of the server is {limits.qos}"
+            state.fault(QOS.law, "qos", f"{message} (packet {limits.number})")
     state.exercised[WINDOW[peer.side]] += 1
     if peer.in_flight > limits.receive_maximum and not packet.dup:
         also = () if peer.finished else (_FIRST_QUOTA,)

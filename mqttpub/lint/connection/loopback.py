@@ -32,11 +32,8 @@ _UNCHANGED = (
 )
 _USERS = cite("3.3.2-17")
 _USERS_ORDER = cite("3.3.2-18")
-_AGED = cite("3.3.2-6")
 _QOS = cite("3.8.4-8", "3.8.4-6", "3.8/delivery")
-_HIGHEST = cite("3.3.4-2", "3.3.5-1")
 _LOCAL = cite("3.8.3-3")
-_KEPT_RETAIN = cite("3.3.1-13")
 _ENDED = cite("3.10.4-2", "3.10.4-2")
 _ENDED_ALSO = cite("3.10.4-1", "3.10.4-1")
 _ORDER = cite("4.6.0-5", "4.6.0-6", "4.3/window")
@@ -44,17 +41,16 @@ _ORDER_ALSO = cite("4.6.0-6", "4.6.0-5")
 _REPLACED = cite("3.3.1-5", "3.3.1-5", "2.1/retain-keep")
 _REPLACED_ALSO = cite(v311="3.3.1-7")
 _REMOVED = cite("3.3.1-6", "3.3.1-10", "2.1/retain-empty")
-_EMPTY = cite("3.3.1-7", "3.3.1-11")
 _NOT_STORED = cite("3.3.1-8", "3.3.1-12")
 
 CAME_BACK = TestPoint(_QOS, *(law for _, law in _UNCHANGED), _USERS, _USERS_ORDER, _LOCAL)
-AGED = TestPoint(_AGED)
-OVERLAPPING = TestPoint(_HIGHEST)
-RETAIN_KEPT = TestPoint(_KEPT_RETAIN)
+AGED = TestPoint(cite("3.3.2-6"))
+OVERLAPPING = TestPoint(cite("3.3.4-2", "3.3.5-1"))
+RETAIN_KEPT = TestPoint(cite("3.3.1-13"))
 AFTER_END = TestPoint(_ENDED, _ENDED_ALSO)
 IN_ORDER = TestPoint(_ORDER, _ORDER_ALSO)
 RETAINED = TestPoint(_REPLACED, _REPLACED_ALSO, _REMOVED, _NOT_STORED)
-RETAINED_SENT = TestPoint(_EMPTY)
+RETAINED_SENT = TestPoint(cite("3.3.1-7", "3.3.1-11"))
 
 LEAST = 4
 """Bytes of the shortest payload that identifies a message."""
@@ -106,7 +102,12 @@ def _warn(state: ConnectionState, law: StatementRef, path: str, message: str, *a
 def _check_empty_retained(state: ConnectionState, packet: Publish, match: Match) -> None:
     state.exercised[RETAINED_SENT] += 1
     if not packet.payload and not any(each.keeps_retain for each in match.filters):
-        _warn(state, _EMPTY, "retain", "publish.retain is 1 with an empty payload, but such a message is not kept")
+        _warn(
+            state,
+            RETAINED_SENT.law,
+            "retain",
+            "RETAIN is 1 with an empty payload, but such a message is not kept",
+        )
 
 
 # properties
@@ -127,7 +128,7 @@ def _check_properties(state: ConnectionState, packet: Publish, found: SentMessag
         if given is None or given > was:
             path = "properties" if given is None else "properties.message_expiry_interval"
             message = f"Message Expiry Interval is {_shown(given)}, but was {was} in packet {found.number}"
-            _warn(state, _AGED, path, message)
+            _warn(state, AGED.law, path, message)
 
 
 def _check_user_properties(state: ConnectionState, packet: Publish, found: SentMessage) -> None:
@@ -154,7 +155,7 @@ def _shown(value: Any) -> str:
 
 def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
-        message = f"publish.qos is {packet.qos}, but was {found.qos} in packet {found.number}"
+        message = f"QoS is {packet.qos}, but was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
     if not any(each.local for each in match.filters):
         message = (
@@ -164,8 +165,8 @@ def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMes
     if all(each.keeps_retain and not each.drops_retain for each in match.filters):
         state.exercised[RETAIN_KEPT] += 1
         if packet.retain != found.retain:
-            message = f"publish.retain is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
-            _warn(state, _KEPT_RETAIN, "retain", f"{message}, and Retain As Published is 1")
+            message = f"RETAIN is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
+            _warn(state, RETAIN_KEPT.law, "retain", f"{message}, and Retain As Published is 1")
     ended = [each.ended_at for each in match.filters]
     if all(ended):
         state.exercised[AFTER_END] += 1
@@ -184,7 +185,7 @@ def _check_single(
 ) -> None:
     """Compare a copy when only one subscription matches: its QoS and its order."""
     if filter.asked == 0 and not filter.changed and packet.qos < min(found.qos, filter.granted):
-        message = f"publish.qos is {packet.qos}, but {found.qos} was published (packet {found.number})"
+        message = f"QoS is {packet.qos}, but {found.qos} was published (packet {found.number})"
         _warn(state, _QOS, "qos", f"{message} and {filter.granted} granted")
     key = topic, found.qos
     state.exercised[IN_ORDER] += 1
@@ -229,4 +230,4 @@ def check_highest_qos(state: ConnectionState) -> None:
         if each.highest_qos < min(each.qos, match.most):
             message = f"the message of packet {each.number} came back at QoS {each.highest_qos} at most"
             message = f"{message}, but was published at {each.qos}, and {match.most} granted"
-            _warn(state, _HIGHEST, "", message)
+            _warn(state, OVERLAPPING.law, "", message)

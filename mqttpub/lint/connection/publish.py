@@ -1,7 +1,7 @@
 """PUBLISH and its Packet Identifier: new, repeated, or used while it is still in use (5.0: 2.2.1, 4.3, 4.4)."""
 
 from ...spec.packets import Publish, Subscribe, Unsubscribe
-from ...spec.versions import Version
+from ...spec.versions import V5, V31
 from ..registry import TestPoint, cite, rule
 from .must_close import FLAGS, note_server_must_close
 from .state import CLIENT, ConnectionState, IdentifierInUse, Peer
@@ -20,9 +20,8 @@ _REUSED = {
     PUBCOMP: cite("4.3.3-5", "4.3.3-1"),
 }
 """What a PUBLISH with an identifier in use violates, by what the older message of the same QoS waits for."""
-_ONLY_AFTER_RECONNECT = cite("4.4.0-1")
 _ENDED = cite("4.4.0-2")
-_RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
+RELEASED = cite("4.3.3-6", "4.3.3-1", "4.1/qos2-resume")
 _DUP = cite(v311="3.3.1-1", v31="2.1/dup-set")
 _DUP_ALSO = (cite(v31="4.2/which"), cite(v31="4.1/qos1-resend"))
 _KEEPS_ID = cite(v311="2.3.1-3")
@@ -35,8 +34,8 @@ NEW_PUBLISH = {
     for qos, held in {1: (_REUSED[PUBACK],), 2: (_REUSED[PUBREC], _REUSED[PUBCOMP])}.items()
 }
 NEW_REQUEST = TestPoint(_UNIQUE, _OLD_DUP)
-REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, _RELEASED)
-NOT_REPEATED = TestPoint(_ONLY_AFTER_RECONNECT)
+REPEATED = TestPoint(_DUP, *_DUP_ALSO, _KEEPS_ID, _SLOWER, RELEASED)
+NOT_REPEATED = TestPoint(cite("4.4.0-1"))
 """A complete exchange, in which nothing may be sent twice (5.0)."""
 AFTER_REFUSAL = TestPoint(_ENDED, cite("4.3.3-4"))
 
@@ -59,14 +58,14 @@ def published(state: ConnectionState, packet: Publish, peer: Peer) -> None:
             peer.in_flight -= 1
     elif packet.dup:
         _dup_without_original(state, packet, peer)
-        if not state.complete or state.version != Version.V5:
+        if not state.complete or state.version != V5:
             peer.ids_reused_early.add(id)
     if peer.refused_ids and id in peer.refused_ids:
         state.exercised[AFTER_REFUSAL] += 1
         peer.refused_ids.discard(id)
     state.exercised[NEW_PUBLISH[qos][peer.side]] += 1
     begun = IdentifierInUse("PUBLISH", state.number, state.time_ns, PUBACK if qos == 1 else PUBREC, qos)
-    if state.version != Version.V5:
+    if state.version != V5:
         begun.content_hash = hash((packet.topic, packet.payload))
         if id in peer.repeats_due:
             begun.unanswered_repeats = peer.repeats_due.pop(id).unanswered_repeats
@@ -85,14 +84,14 @@ def _repeated(state: ConnectionState, packet: Publish, exchange: IdentifierInUse
     state.exercised[REPEATED] += 1
     what = f"PUBLISH with Packet Identifier {packet.packet_id} is sent again"
     if exchange.awaits == PUBCOMP:
-        state.fault(_RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
+        state.fault(RELEASED, "packet_id", f"{what}, but its PUBREL was sent: only that may be repeated")
         return
     state.exercised[NOT_REPEATED] += 1
     message = f"{what} (first in packet {exchange.number}), but nothing may be sent twice on the same connection"
-    state.fault(_ONLY_AFTER_RECONNECT, "packet_id", message)
+    state.fault(NOT_REPEATED.law, "packet_id", message)
     if not packet.dup:
         also = _DUP_ALSO if exchange.qos == 1 else _DUP_ALSO[:1]
-        state.fault(_DUP, "dup", f"publish.dup is 0, but this repeats packet {exchange.number}", *also)
+        state.fault(_DUP, "dup", f"DUP is 0, but this repeats packet {exchange.number}", *also)
     check_retry_interval(state, exchange)
     exchange.unanswered_repeats += 1
 
@@ -137,9 +136,9 @@ def _dup_without_original(state: ConnectionState, packet: Publish, peer: Peer) -
     elif id in peer.finished:
         state.exercised[NOT_REPEATED] += 1
         message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
-        state.fault(_ONLY_AFTER_RECONNECT, "dup", message)
+        state.fault(NOT_REPEATED.law, "dup", message)
     elif state.new_session:
-        message = f"publish.dup is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
+        message = f"DUP is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"
         state.fault(_FIRST[packet.qos], "dup", message)
 
 
@@ -156,7 +155,7 @@ def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Pee
     filters = packet.subscriptions if isinstance(packet, Subscribe) else packet.filters
     content = hash(filters)
     if exchange is not None:
-        if state.version == Version.V31 and exchange.request == name and exchange.content_hash == content:
+        if state.version == V31 and exchange.request == name and exchange.content_hash == content:
             _repeated_request(state, packet, exchange)
             return
         if id not in peer.ids_reused_early:
@@ -165,8 +164,8 @@ def requested(state: ConnectionState, packet: Subscribe | Unsubscribe, peer: Pee
         if exchange.qos:
             peer.in_flight -= 1
         state.held_bytes -= exchange.size_bytes
-    elif state.version == Version.V31 and packet.dup and state.complete and id not in peer.answered_requests:
-        message = f"{name.lower()}.dup is 1, but this is the first {name} with Packet Identifier {id}"
+    elif state.version == V31 and packet.dup and state.complete and id not in peer.answered_requests:
+        message = f"DUP is 1, but this is the first {name} with Packet Identifier {id}"
         state.fault(_OLD_DUP, "dup", message)
     state.exercised[NEW_REQUEST] += 1
     if packet.flags != 2:

@@ -26,7 +26,7 @@ from ...traffic.aliases import Aliases
 from ..fault import Fault
 from ..registry import TestPoint
 from .published import PublishHistory
-from .subscriptions import Subscriptions
+from .subscriptions import ClientSubscriptions
 
 CLIENT, SERVER = 0, 1
 """The two sides, as indexes."""
@@ -287,7 +287,7 @@ class ConnectionState:
         self.problem_information = True
         self.must_close: MustClose | None = None
         """The packet of the client after which the server must close."""
-        self.subscriptions = Subscriptions()
+        self.subscriptions = ClientSubscriptions()
         self.aliases: Aliases | None = None
         """Topic Aliases of both directions; None until one is used."""
         self.published: PublishHistory | None = None

@@ -6,7 +6,7 @@ from ...common.words import counted
 from ...spec.constraints import SHARE, StatementRef
 from ...spec.packets import Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import SUBSCRIPTION_IDENTIFIER, value_of
-from ...spec.versions import Direction, Version
+from ...spec.versions import V5, V31, Direction
 from ...traffic.topics import has_wildcard
 from ..registry import TestPoint, cite, rule
 from .must_close import check_server_closed
@@ -21,9 +21,6 @@ _COUNT = cite("3.8.4-6", "3.8.4-5", "3.9/count")
 _EACH = cite("3.8.4-7", "3.8.4-5")
 _UNSUBACK_COUNT = cite("3.11.3-1")
 _GRANTED = cite(v31="3.9/granted")
-_WILDCARDS = cite("3.2.2.3.11/wildcard")
-_IDENTIFIERS = cite("3.2.2.3.12/identifier")
-_SHARED = cite("3.2.2.3.13/shared")
 _ANSWER = {SUBACK: cite("3.8.4-1", "3.8.4-1", "3.8/suback"), UNSUBACK: cite("3.10.4-4", "3.10.4-4", "3.10/unsuback")}
 _NOTHING_DELETED = cite("3.10.4-5", "3.10.4-5")
 
@@ -32,9 +29,9 @@ ANSWERED = {
     UNSUBACK: TestPoint(_ANSWER[UNSUBACK], _BELONGS, _SAME_ID[UNSUBACK], _NOTHING_DELETED, _UNSUBACK_COUNT, _UNASKED),
 }
 SEVERAL_FILTERS = {code: TestPoint(law) for code, law in _ONE_ANSWER.items()}
-WITH_WILDCARD = TestPoint(_WILDCARDS)
-WITH_IDENTIFIER = TestPoint(_IDENTIFIERS)
-SHARED = TestPoint(_SHARED)
+WITH_WILDCARD = TestPoint(cite("3.2.2.3.11/wildcard"))
+WITH_IDENTIFIER = TestPoint(cite("3.2.2.3.12/identifier"))
+SHARED = TestPoint(cite("3.2.2.3.13/shared"))
 _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 
 
@@ -42,7 +39,7 @@ _REQUESTS = {SUBACK: "SUBSCRIBE", UNSUBACK: "UNSUBSCRIBE"}
 def subscribed(state: ConnectionState, packet: Subscribe, peer: Peer) -> None:
     """SUBSCRIBE asks only for what the server supports."""
     identifier = value_of(packet.properties, SUBSCRIPTION_IDENTIFIER)
-    if peer.limits.known and state.version == Version.V5:
+    if peer.limits.known and state.version == V5:
         _check_supported(state, packet, peer, identifier)
     for each in packet.subscriptions:
         state.subscriptions.ask(each, identifier, state.number)
@@ -55,19 +52,19 @@ def _check_supported(state: ConnectionState, packet: Subscribe, peer: Peer, iden
         state.exercised[WITH_IDENTIFIER] += 1
         if not limits.identifiers:
             message = "SUBSCRIBE has a Subscription Identifier, but Subscription Identifier Available is 0"
-            state.fault(_IDENTIFIERS, "properties.subscription_identifier", f"{message} {announced}")
+            state.fault(WITH_IDENTIFIER.law, "properties.subscription_identifier", f"{message} {announced}")
     for index, each in enumerate(packet.subscriptions):
         path = f"subscriptions.{index}.filter"
         if has_wildcard(each.filter):
             state.exercised[WITH_WILDCARD] += 1
             if not limits.wildcards:
                 message = f"subscribe.{path} has a wildcard, but Wildcard Subscription Available is 0 {announced}"
-                state.fault(_WILDCARDS, path, message)
+                state.fault(WITH_WILDCARD.law, path, message)
         if each.filter.startswith(SHARE):
             state.exercised[SHARED] += 1
             if not limits.shared:
                 message = f"subscribe.{path} is shared, but Shared Subscription Available is 0 {announced}"
-                state.fault(_SHARED, path, message)
+                state.fault(SHARED.law, path, message)
 
 
 @rule(Unsubscribe, sender=Direction.CLIENT)
@@ -100,7 +97,7 @@ def unsuback(state: ConnectionState, packet: Unsuback, peer: Peer) -> None:
         return
     for filter in exchange.filters:
         state.subscriptions.ended(filter, state.number)
-    if state.version == Version.V5:
+    if state.version == V5:
         _check_count(state, packet, exchange, _UNSUBACK_COUNT)
 
 
@@ -151,14 +148,14 @@ def _unrequested(state: ConnectionState, packet: Any, peer: Peer, exchange: Iden
         message = f"{message}, but the {_REQUESTS[code]} in flight has another"
         state.fault(_SAME_ID[code], "packet_id", message, _BELONGS)
     else:
-        law = _UNASKED if state.version != Version.V31 else _SAME_ID[code]
+        law = _UNASKED if state.version != V31 else _SAME_ID[code]
         # Before 5.0 the text says nothing about it.
-        severity = "" if state.version == Version.V5 else "warning"
+        severity = "" if state.version == V5 else "warning"
         state.fault(law, "packet_id", f"{message}, but no {_REQUESTS[code]} awaits it", severity=severity)
 
 
 def law_of_missing_answer(state: ConnectionState, exchange: IdentifierInUse) -> StatementRef:
     """Return the statement that a request without an answer violates."""
     if exchange.awaits == UNSUBACK and not any(state.subscriptions.existed(each) for each in exchange.filters):
-        return _NOTHING_DELETED if state.version != Version.V31 else _ANSWER[UNSUBACK]
+        return _NOTHING_DELETED if state.version != V31 else _ANSWER[UNSUBACK]
     return _ANSWER[exchange.awaits]

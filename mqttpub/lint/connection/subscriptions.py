@@ -77,7 +77,7 @@ class Match(NamedTuple):
     """The Subscription Identifiers with which they were ever requested."""
 
 
-class Subscriptions:
+class ClientSubscriptions:
     """Every filter of a connection, also after UNSUBSCRIBE, because messages may still be under way."""
 
     def __init__(self) -> None:

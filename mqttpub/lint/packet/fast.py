@@ -34,7 +34,7 @@ def is_clean(packet: Packet, version: Version, direction: Direction | None = Non
 
 def _field(packet: Packet, field: Field, version: Version) -> bool:
     value = getattr(packet, field.key)
-    if value is None or not field.spoken(version):
+    if value is None or not field.exists_in(version):
         return True
     if field.shape == "properties":
         return _properties(packet.name, value)
@@ -100,17 +100,10 @@ def _is_text(payload: bytes) -> bool:
 
 
 def _connect(packet: Any, direction: Direction | None) -> bool:
-    derived = (
-        packet.username_flag,
-        packet.password_flag,
-        packet.will_flag,
-        packet.protocol_name,
-        packet.protocol_level,
-    )
-    alone = packet.username is None and packet.password is not None
-    return derived == (None,) * 5 and not (
-        packet.will_qos or packet.will_retain or alone or packet.client_id == "" or packet.properties
-    )
+    derived = ("username_flag", "password_flag", "will_flag", "protocol_name", "protocol_level")
+    if any(getattr(packet, key) is not None for key in derived) or packet.client_id == "" or packet.properties:
+        return False
+    return not (packet.will_qos or packet.will_retain or (packet.username is None and packet.password is not None))
 
 
 def _connack(packet: Any, direction: Direction | None) -> bool:

@@ -42,7 +42,7 @@ def wrong_sender(packet: PacketView) -> Iterator[Fault]:
     """A packet is from an end that never sends this type."""
     kind, place = packet.decoded.type, packet.at("type")
     assert kind
-    ends = kind.senders if packet.version == Version.V5 else kind.senders_before_5
+    ends = kind.senders_in(packet.version)
     if packet.direction and packet.direction not in ends and place:
         yield Fault(place, f"{kind.name} is from the {packet.direction.value}, but only the other end sends it")
 
@@ -63,7 +63,7 @@ def _old_flag(mask: int, word: str) -> PacketCheck:
         place = packet.at("flags")
         if place and (value := place.node.value & mask):
             bits = value // (mask & -mask)
-            yield Fault(place, f"{place.path} has {word} {bits}, but must have 0", mask=mask)
+            yield Fault(place, f"{packet.decoded.name} has {word} {bits}, but must have 0", mask=mask)
 
     return check
 
@@ -88,29 +88,28 @@ def unknown_level(packet: PacketView) -> Iterator[Fault]:
     """No version has this level, so the client does not say which one it wants."""
     place = packet.at("protocol_level")
     if place and Version.of_level(place.node.value) is None:
-        label = place.node.field.label_in(packet.version) if place.node.field else place.node.label
-        yield Fault(place, f"{label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
+        yield Fault(place, f"{place.node.label} is {place.node.value}, but must be 3, 4 or 5 (MQTT 3.1, 3.1.1, 5.0)")
 
 
 @rule(Connect, cites=StatementRef("3.1.2-11", "3.1.2-13", "2.2/will-unused"), instead=True)
 def will_qos_alone(packet: PacketView) -> Iterator[Fault]:
     """Will QoS without a will."""
     if packet.value("will_flag") is False and (qos := packet.value("will_qos")):
-        yield packet.fault("will_qos", f"is {qos}, but will_flag is 0")
+        yield packet.fault("will_qos", f"is {qos}, but Will Flag is 0")
 
 
 @rule(Connect, cites=StatementRef("3.1.2-13", "3.1.2-15", "2.2/will-unused"))
 def will_retain_alone(packet: PacketView) -> Iterator[Fault]:
     """Will Retain without a will."""
     if packet.value("will_flag") is False and packet.value("will_retain"):
-        yield packet.fault("will_retain", "is 1, but will_flag is 0")
+        yield packet.fault("will_retain", "is 1, but Will Flag is 0")
 
 
 @rule(Connect, cites=StatementRef(v311="3.1.2-22", v31="2.2/password-alone"))
 def password_alone(packet: PacketView) -> Iterator[Fault]:
     """A password without a user name, which 5.0 allows."""
     if packet.value("password_flag") and packet.value("username_flag") is False:
-        yield packet.fault("password_flag", "is 1, but username_flag is 0")
+        yield packet.fault("password_flag", "is 1, but User Name Flag is 0")
 
 
 def _missing(flag: str, field: str, label: str) -> PacketCheck:
@@ -139,7 +138,7 @@ def long_credentials(packet: PacketView) -> Iterator[Fault]:
 def nameless_session(packet: PacketView) -> Iterator[Fault]:
     """A client without an identifier asks for a session that outlives the connection."""
     if packet.value("client_id") == "" and packet.value("clean_start") is False:
-        yield packet.fault("client_id", "is empty, but clean_start is 0")
+        yield packet.fault("client_id", f"is empty, but {packet.label_at('clean_start')} is 0")
 
 
 @rule(Connect, cites=StatementRef("3.1.2.11.10/method"))
@@ -157,19 +156,16 @@ def data_without_method(packet: PacketView) -> Iterator[Fault]:
 def refused_session(packet: PacketView) -> Iterator[Fault]:
     """Session Present together with a refusal."""
     if packet.value("session_present") and (code := packet.value("reason_code")):
-        yield packet.fault("session_present", f"is 1, but reason_code is 0x{code:02x}")
+        yield packet.fault("session_present", f"is 1, but {packet.label_at('reason_code')} is 0x{code:02x}")
 
 
 @rule(Connack, Disconnect, cites=StatementRef("4.11/server-reference"))
 def needless_reference(packet: PacketView) -> Iterator[Fault]:
     """A Server Reference without a redirection."""
-    code = packet.value("reason_code")
-    for place in packet.properties.get("server_reference", [])[:1]:
-        if code not in (0x9C, 0x9D):
-            yield Fault(
-                place,
-                f"{packet.decoded.name} has a Server Reference, but reason_code is 0x{code:02x}, not 0x9c or 0x9d",
-            )
+    code, name = packet.value("reason_code"), packet.decoded.name
+    if code not in (0x9C, 0x9D):
+        for place in packet.properties.get("server_reference", [])[:1]:
+            yield Fault(place, f"{name} has a Server Reference, but Reason Code is 0x{code:02x}, not 0x9c or 0x9d")
 
 
 _CODES = {kind.code: Codes(kind.name) for kind in (Disconnect, Auth)}
@@ -187,7 +183,7 @@ def code_of_other_end(packet: PacketView) -> Iterator[Fault]:
     if row and place and packet.direction and packet.direction.value[0] not in row.sender:
         says = f"is 0x{row.code:02x} {row.name}{' when left out' if implied else ''}"
         says = f"{says}, from the {packet.direction.value}, but only the other end sends it"
-        yield Fault(place, f"{packet.decoded.root.name}.reason_code {says}")
+        yield Fault(place, f"Reason Code {says}")
 
 
 @rule(Disconnect, cites=StatementRef("3.14.2-2"), sender=Direction.SERVER)
@@ -212,7 +208,7 @@ def auth_without_method(packet: PacketView) -> Iterator[Fault]:
 def dup_without_qos(packet: PacketView) -> Iterator[Fault]:
     """DUP with QoS 0, which is never sent again."""
     if packet.value("dup") and packet.value("qos") == 0:
-        yield packet.fault("dup", "is 1, but qos is 0")
+        yield packet.fault("dup", "is 1, but QoS is 0")
 
 
 @rule(Publish, cites=StatementRef("2.2.1-2"))
@@ -227,7 +223,7 @@ def stray_id(packet: PacketView) -> Iterator[Fault]:
     if not other.findings and isinstance(other.packet, Publish) and other.packet.packet_id:
         span = Span(topic.node.span.stop, topic.node.span.stop + 2)
         path = topic.path.replace("topic", "packet_id")
-        message = f"the packet is valid with Packet Identifier {other.packet.packet_id} here, but qos is 0"
+        message = f"the packet is valid with Packet Identifier {other.packet.packet_id} here, but QoS is 0"
         yield Fault(Place(path, topic.node), message, span=span)
 
 
@@ -268,7 +264,7 @@ def payload_no_text(packet: PacketView) -> Iterator[Fault]:
         return
     text = place.node.value.decode("utf-8", "surrogateescape")
     if within := _UTF8.at(text):
-        says = f"{place.path} {_UTF8.violation(text)}, but payload_format_indicator is 1"
+        says = f"{place.node.label} {_UTF8.violation(text)}, but Payload Format Indicator is 1"
         yield Fault(place, says, span=place.part(text, within))
 
 
@@ -291,4 +287,4 @@ def shared_no_local(packet: PacketView) -> Iterator[Fault]:
         filter, flag = node.child("filter"), node.child("no_local")
         if listed and filter and flag and flag.value and filter.value.startswith(SHARE):
             path = f"{listed.path}.{node.name}.no_local"
-            yield Fault(Place(path, flag), f"{path} is 1, but the filter begins with {SHARE}")
+            yield Fault(Place(path, flag), f"No Local is 1, but the filter begins with {SHARE}")

@@ -91,7 +91,7 @@ def _left_over(packet: PacketView, found: Finding) -> Finding | None:
     for fields, flags, law, words in LEFT_OVER:
         id = law.id(packet.version)
         if id and fields == count and not any(packet.value(flag) for flag in flags):
-            listed = " and ".join(flags)
+            listed = " and ".join(packet.label_at(flag) for flag in flags)
             message = f"{found.span.length} bytes are left over that read as {words}, but {listed} is 0"
             return _cited(id, found, message)
     return None

@@ -27,8 +27,7 @@ def value_findings(packet: PacketView) -> Iterator[Finding]:
         field = place.node.field
         assert field
         limits = field.each if field.shape == "list" else field.limits
-        label = place.path if place.node.mask else place.node.label
-        yield from _value(packet, place, label, limits)
+        yield from _value(packet, place, place.node.label, limits)
     yield from _empty_lists(packet)
     for where, index in packet.lists:
         for places in index.values():

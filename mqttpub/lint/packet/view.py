@@ -47,10 +47,16 @@ class PacketView:
         return place.node.value if place else None
 
     def fault(self, path: str, says: str) -> Fault:
-        """Return a fault of a field that is present; the message begins with its path."""
+        """Return a fault of a field that is present; the message begins with its name."""
         place = self.at(path)
         assert place
-        return Fault(place, f"{place.path} {says}")
+        return Fault(place, f"{place.node.label} {says}")
+
+    def label_at(self, path: str) -> str:
+        """Return the name that the version of the packet has for a field that is present."""
+        place = self.at(path)
+        assert place
+        return place.node.label
 
     def finding(self, fault: Fault) -> Finding:
         """Return the finding for a fault of this packet by itself; cites the statement of the packet's version."""

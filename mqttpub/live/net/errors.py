@@ -3,8 +3,8 @@
 import errno
 import socket
 
-from ...spec.declare import PACKETS
 from ...spec.packets import Auth, Connack
+from ..limits import packet_name
 from ..tap import Tap
 from .target import Target
 
@@ -52,7 +52,7 @@ def begins_wrong(first: bytes) -> str | None:
     code = first[0] >> 4
     if len(first) < DECISIVE_BYTES or code in MAY_BE_FIRST:
         return None
-    return PACKETS[code].name if code in PACKETS else f"packet type {code}"
+    return packet_name(first)
 
 
 def no_connack(tap: Tap, target: Target, timeout_s: float) -> str:
@@ -68,7 +68,8 @@ def explain(error: Exception, target: Target, timeout_s: float) -> str:
     """Return one sentence about an error before there was a connection."""
     transport, place = target.transport, target.place
     if transport.proxy:
-        from .proxy import ProxyFailed, parse
+        from .handshake import ProxyFailed
+        from .proxy import parse
 
         if isinstance(error, ProxyFailed):
             return str(error)

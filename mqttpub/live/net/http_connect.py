@@ -2,7 +2,7 @@
 
 import base64
 
-from .handshake import Handshake, ProxyBroke, ProxyRefused, ProxyUserRefused
+from .handshake import Handshake
 from .transport import authority
 
 START = b"HTTP/"
@@ -13,14 +13,14 @@ UNKNOWN_USER = "407"
 
 
 def connect_http(proxy: Handshake, host: str, port: int, username: bytes | None, password: bytes) -> None:
-    """Ask an HTTP proxy for a host; raises ProxyRefused, and ValueError for an unusable host."""
+    """Ask an HTTP proxy for a host; raises ProxyFailed, and ValueError for an unusable host."""
     user = None if username is None else username + b":" + password
     proxy.send(request(host, port, user))
     status = _status(_head(proxy))
     if status.startswith(UNKNOWN_USER) and user is not None:
-        raise ProxyUserRefused(status)
+        raise proxy.user_refused(status)
     if not status.startswith("2"):
-        raise ProxyRefused(status or "no status")
+        raise proxy.refused(status or "no status")
 
 
 def request(host: str, port: int, user: bytes | None) -> bytes:
@@ -44,9 +44,9 @@ def _head(proxy: Handshake) -> bytes:
     while not head.endswith(END):
         head += proxy.read(1)
         if not head.startswith(START[: len(head)]):
-            raise ProxyBroke("does not speak HTTP")
+            raise proxy.broken("does not speak HTTP")
         if len(head) > MOST_HEAD_BYTES:
-            raise ProxyBroke(f"broke off: its answer has more than {MOST_HEAD_BYTES} bytes")
+            raise proxy.broken(f"broke off: its answer has more than {MOST_HEAD_BYTES} bytes")
     return bytes(head)
 
 

@@ -4,7 +4,7 @@ import socket
 from typing import NamedTuple
 
 from .deadline import left, tcp
-from .handshake import Handshake, ProxyBroke, ProxyRefused, ProxyUserRefused
+from .handshake import Handshake, ProxyFailed
 from .http_connect import connect_http
 from .socks import connect_socks4, connect_socks5
 from .target import Target
@@ -25,7 +25,7 @@ class Proxy(NamedTuple):
     host: str
     port: int
     username: str | None
-    password: str | None
+    password: str
 
     @property
     def shown(self) -> str:
@@ -37,22 +37,14 @@ class Proxy(NamedTuple):
 def parse(url: str) -> Proxy:
     """Return what a URL says; raises ValueError without the URL, for it may hold a password."""
     scheme, parts, _ = split(url, CONNECT)
-    password = None if parts.password is None else _text(parts.password)
-    return Proxy(
-        scheme=scheme, host=parts.host, port=parts.port or PORTS[scheme], username=parts.username or None,
-        password=password or None,
-    )  # fmt: skip
-
-
-def _text(password: bytes) -> str:
     try:
-        return password.decode()
+        password = (parts.password or b"").decode()
     except UnicodeDecodeError:
         raise ValueError("its password is not UTF-8") from None
-
-
-class ProxyFailed(OSError):
-    """There is no way through the proxy; the text is one sentence."""
+    return Proxy(
+        scheme=scheme, host=parts.host, port=parts.port or PORTS[scheme], username=parts.username or None,
+        password=password,
+    )  # fmt: skip
 
 
 def through(url: str, target: Target, until_s: float) -> socket.socket:
@@ -66,12 +58,9 @@ def through(url: str, target: Target, until_s: float) -> socket.socket:
     username = None if proxy.username is None else proxy.username.encode()
     try:
         host = _looked_up(target.host) if proxy.scheme in LOCAL_NAMES else target.host
-        handshake = Handshake(sock, until_s)
-        CONNECT[proxy.scheme](handshake, host, target.port, username, (proxy.password or "").encode())
+        handshake = Handshake(sock, until_s, proxy.shown, target.place)
+        CONNECT[proxy.scheme](handshake, host, target.port, username, proxy.password.encode())
         sock.settimeout(left(until_s))
-    except ProxyRefused as error:
-        sock.close()
-        raise ProxyFailed(_sentence(error, proxy, target.place)) from error
     except BaseException:
         sock.close()
         raise
@@ -94,11 +83,3 @@ def _looked_up(host: str) -> str:
     """Return an address of a host, an IPv4 address where there is one: few proxies have IPv6."""
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     return str(min(found, key=lambda each: each[0])[4][0])
-
-
-def _sentence(error: ProxyRefused, proxy: Proxy, place: str) -> str:
-    if isinstance(error, ProxyBroke):
-        return f"the proxy {proxy.shown} {error}"
-    if isinstance(error, ProxyUserRefused):
-        return f"the proxy {proxy.shown} refused the user: {error}"
-    return f"the proxy {proxy.shown} refused to connect to {place}: {error}"

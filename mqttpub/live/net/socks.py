@@ -2,7 +2,7 @@
 
 import socket
 
-from .handshake import Handshake, ProxyBroke, ProxyRefused, ProxyUserRefused
+from .handshake import Handshake
 
 MOST_BYTES = 255
 """Length of what one byte of length stands before: user, password, host name."""
@@ -24,35 +24,35 @@ REPLIES_4 = {
 
 
 def connect_socks5(proxy: Handshake, host: str, port: int, username: bytes | None, password: bytes) -> None:
-    """Ask a SOCKS5 proxy for a host name or address; raises ProxyRefused, and ValueError for an unusable host."""
+    """Ask a SOCKS5 proxy for a host name or address; raises ProxyFailed, and ValueError for an unusable host."""
     address = _address(host)
     proxy.send(b"\x05\x02\x00\x02" if username else b"\x05\x01\x00")
     version, method = proxy.read(2)
     if version != 5:
-        raise ProxyBroke("does not speak SOCKS5")
+        raise proxy.broken("does not speak SOCKS5")
     if method == NO_METHOD:
-        raise ProxyUserRefused("All offered authentication methods were rejected")
+        raise proxy.user_refused("All offered authentication methods were rejected")
     if method:
         _log_in(proxy, username or b"", password)
     proxy.send(b"\x05\x01\x00" + address + port.to_bytes(2, "big"))
     version, code = proxy.read(2)
     if version != 5:
-        raise ProxyBroke("does not speak SOCKS5")
+        raise proxy.broken("does not speak SOCKS5")
     if code:
-        raise ProxyRefused(f"0x{code:02x}: {REPLIES_5.get(code, 'unknown reason')}")
+        raise proxy.refused(f"0x{code:02x}: {REPLIES_5.get(code, 'unknown reason')}")
     _, kind = proxy.read(2)
     if kind != NAME and kind not in ADDRESS_BYTES:
-        raise ProxyBroke(f"sent an address of unknown type {kind}")
+        raise proxy.broken(f"sent an address of unknown type {kind}")
     # The address that the proxy uses, and its port, are of no interest, but must be read.
     proxy.read((proxy.read(1)[0] if kind == NAME else ADDRESS_BYTES[kind]) + 2)
 
 
 def _log_in(proxy: Handshake, username: bytes, password: bytes) -> None:
     if max(len(username), len(password)) > MOST_BYTES:
-        raise ProxyUserRefused(f"SOCKS5 allows at most {MOST_BYTES} bytes for the user and for the password")
+        raise proxy.user_refused(f"SOCKS5 allows at most {MOST_BYTES} bytes for the user and for the password")
     proxy.send(b"\x01" + bytes((len(username),)) + username + bytes((len(password),)) + password)
     if proxy.read(2)[1]:
-        raise ProxyUserRefused("SOCKS5 authentication failed")
+        raise proxy.user_refused("SOCKS5 authentication failed")
 
 
 def _address(host: str) -> bytes:
@@ -77,13 +77,13 @@ def connect_socks4(proxy: Handshake, host: str, port: int, username: bytes | Non
     """Ask a SOCKS4 proxy, which has no passwords, for an IPv4 address or a host name; raises as `connect_socks5`."""
     user = username or b""
     if b"\0" in user:
-        raise ProxyUserRefused("a user of SOCKS4 cannot contain a zero byte")
+        raise proxy.user_refused("a user of SOCKS4 cannot contain a zero byte")
     packed = _packed(socket.AF_INET, host)
     # An address that cannot be announces a host name after the user.
     name = b"" if packed else host.encode("idna") + b"\0"
     proxy.send(b"\x04\x01" + port.to_bytes(2, "big") + (packed or b"\0\0\0\1") + user + b"\0" + name)
     version, code = proxy.read(8)[:2]
     if version:
-        raise ProxyBroke("does not speak SOCKS4")
+        raise proxy.broken("does not speak SOCKS4")
     if code != GRANTED_4:
-        raise ProxyRefused(f"0x{code:02x}: {REPLIES_4.get(code, 'unknown reason')}")
+        raise proxy.refused(f"0x{code:02x}: {REPLIES_4.get(code, 'unknown reason')}")

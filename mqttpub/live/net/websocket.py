@@ -26,7 +26,7 @@ PIECE = 1 << 16
 """Bytes that are masked at a time, a multiple of the key's."""
 
 
-class Line:
+class RecordingSocket:
     """A socket that notes whether it has run dry, and during the upgrade records the answer within the deadline."""
 
     def __init__(self, sock: Any, until_s: float) -> None:
@@ -61,7 +61,7 @@ class WebSocket(_WebsocketWrapper):
     frame, an empty frame does not hide the next one, and masking a frame takes linear time.
     """
 
-    def __init__(self, line: Line, target: Target) -> None:
+    def __init__(self, line: RecordingSocket, target: Target) -> None:
         transport = target.transport
         host = f"[{target.host}]" if ":" in target.host else target.host
         self.line = line
@@ -152,10 +152,10 @@ def merged(headers: dict[str, str], more: tuple[tuple[str, str], ...]) -> Any:
     """Return paho's headers and those of the user, which replace paho's of the same name."""
     named = {name.lower() for name, _ in more}
     rows = [(name, value) for name, value in headers.items() if name.lower() not in named]
-    return Rows([*rows, *more])
+    return HeaderRows([*rows, *more])
 
 
-class Rows(list[tuple[str, str]]):
+class HeaderRows(list[tuple[str, str]]):
     """Header lines; a name may be repeated."""
 
     def items(self) -> list[tuple[str, str]]:
@@ -183,7 +183,7 @@ def check(target: Target) -> None:
 
 def upgrade(sock: Any, target: Target, until_s: float, timeout_s: float) -> WebSocket:
     """Return a WebSocket on a connected socket; raises NotConnected."""
-    line = Line(sock, until_s)
+    line = RecordingSocket(sock, until_s)
     try:
         made = WebSocket(line, target)
         _check(line.answer, target)

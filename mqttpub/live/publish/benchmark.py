@@ -8,8 +8,8 @@ from ...codec.publish_writer import PublishWriter
 from ...common.quantiles import Latencies
 from ...spec.packets import Publish
 from ..net.target import Target
-from .outgoing import Message, NotSent, OutgoingMessage
 from .publisher import Publisher, PublishOptions
+from .sender import NotSent, OutgoingMessage, Publication
 from .sources import Generated
 
 
@@ -123,6 +123,6 @@ def _worker(request: BenchRequest, number: int) -> Worker:
     target, packet = request.target, request.packets[number]
     if len(request.packets) > 1:
         target = target.changed(client_id=f"{target.connect.client_id}-{number + 1}")
-    message = Message(PublishWriter(packet, target.version), request.payload)
+    message = Publication(PublishWriter(packet, target.version), request.payload)
     source = Generated(message, request.messages, request.duration_s, request.rate)
     return Worker(target, source, PublishOptions(timeout_s=request.timeout_s, window=request.window))

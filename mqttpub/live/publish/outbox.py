@@ -13,8 +13,8 @@ from ...codec.decode import decode_packet
 from ...codec.publish_writer import PublishWriter
 from ...spec.packets import Publish
 from ...spec.versions import Version
-from .outgoing import PUBCOMP, Message, OutgoingMessage
-from .store import OutboxError, OutboxNotWritten, Store, seal
+from .sender import PUBCOMP, OutgoingMessage, Publication
+from .store import OutboxError, OutboxFile, OutboxNotWritten, seal
 
 __all__ = ["Kept", "Outbox", "OutboxError", "OutboxNotWritten"]
 
@@ -40,7 +40,7 @@ class Outbox:
     """
 
     def __init__(self, path: str, *, wait_s: float = 0.0, remark: Callable[[str], None] = lambda text: None) -> None:
-        self._store = Store(path, wait_s=wait_s, remark=remark)
+        self._store = OutboxFile(path, wait_s=wait_s, remark=remark)
         self.path = path
 
     def __enter__(self) -> "Outbox":
@@ -74,7 +74,7 @@ class Outbox:
 
     # messages
 
-    def add(self, messages: Iterable[Message], place: tuple[str, int] | None = None) -> list[Message]:
+    def add(self, messages: Iterable[Publication], place: tuple[str, int] | None = None) -> list[Publication]:
         """Keep new messages and return them with their numbers as tokens.
 
         `place` is the input and the offset in it after them, from which to continue after a crash.
@@ -162,7 +162,7 @@ class Outbox:
         for number, state, packet_id, packet in begun:
             if not packet.qos:
                 continue
-            message = Message(PublishWriter(packet, version), packet.payload, packet_id, number)
+            message = Publication(PublishWriter(packet, version), packet.payload, packet_id, number)
             outgoing = OutgoingMessage(message, packet_id, 0.0)
             if state == RELEASED:
                 outgoing.awaits, outgoing.message = PUBCOMP, None
@@ -172,6 +172,6 @@ class Outbox:
 _MOVE = "UPDATE message SET state = {0}, seal = seal(number, {0}, packet_id, packet) WHERE number = ?"
 
 
-def _row(message: Message) -> tuple[object, ...]:
+def _row(message: Publication) -> tuple[object, ...]:
     packet = message.writer.write(message.payload, PLACEHOLDER if message.writer.qos else None)
     return message.token, STORED, None, packet, seal(message.token, STORED, None, packet)

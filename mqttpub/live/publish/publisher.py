@@ -1,40 +1,37 @@
 """Publishing from a source of messages, over one connection or as many as it takes.
 
-The publisher decides what is sent next and whether to connect again. The `Session` owns the connection and
-its loop, the `Sender` the handshakes; outcomes are yielded to the caller, who alone turns them into words
+The publisher owns the loop: it decides what is sent next, when to wait and whether to connect again. The `Sender`
+owns the exchanges, the `Session` the connection; outcomes are yielded to the caller, who alone turns them into words
 and an exit status.
 """
 
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from ssl import SSLCertVerificationError as CertificateError
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...common.words import counted
-from ...spec.versions import Version
-from ..failures import ConnectionRefused, Failure, Lost, NoConnack, NotConnected, Refused
+from ..failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, NotConnected, Refused
+from ..limits import AliasAssigner, ServerLimits
 from ..net.target import Target
+from ..reconnect import is_final, pause_before
 from ..session import ALL_SENT, Session
 from ..tap import Observer, buffering
-from .limits import AliasAssigner, ServerLimits
-from .outgoing import NAMES, Message, NotSent, OutgoingMessage
-from .sender import Journal, Sender
+from .sender import NAMES, NotSent, OutgoingMessage, Publication, Resumed, Sender
 from .sources import Listed, MessageSource, PayloadBatch
+
+if TYPE_CHECKING:
+    from .durability import Journal
 
 OUTPUT_LIMIT_BYTES = 1 << 18
 """Bytes that may wait for the socket before more messages are taken."""
 BATCH = 1000
 """Messages that are taken before they are sent."""
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
-"""Pause before the first attempt to reconnect, and the longest between two."""
 IDLE_S = 60.0
 """How long to wait at most where nothing is due; a session wakes up more often by itself."""
 NOTHING_SENT = "no message was sent"
 MOST_STRAYS = 10
 """Stray acknowledgements that are named one by one."""
-PASSING = frozenset((3, 0x88, 0x89, 0x8B, 0x8D, 0x96, 0x97, 0x9F, 0xA0))
-"""Codes of refusals that may be gone at the next attempt; all others are final."""
 
 
 class PublishOptions(NamedTuple):
@@ -62,19 +59,19 @@ class Publisher:
 
     def __init__(
         self, target: Target, source: MessageSource, options: PublishOptions = DEFAULT, *,
-        observer: Observer | None = None, journal: Journal | None = None,
+        observer: Observer | None = None, journal: "Journal | None" = None,
         remark: Callable[[str], None] = lambda text: None,
     ) -> None:  # fmt: skip
         self.target = target
         self.source = source
         self.options = options
-        self.sender = Sender(target.version, window=options.window, journal=journal)
+        self.sender = _sender(target, options, journal)
         self.outcomes: deque[OutgoingMessage | NotSent] = deque()
         """What has ended and was not taken by the caller."""
         self.in_batches = 0
         """Number of messages that were sent in batches, which have no outcome of their own."""
         self._limits = ServerLimits()
-        self._aliases = AliasAssigner(0)
+        self._aliases: AliasAssigner | None = None
         self._observer = observer
         self._remark = remark
         self._attempts = 0
@@ -93,7 +90,7 @@ class Publisher:
                 try:
                     yield from self._connection()
                     return
-                except (Lost, NotConnected, ConnectionRefused, Refused) as failure:
+                except (ConnectionLost, NotConnected, ConnectionRefused, Refused) as failure:
                     self._pause_or_give_up(failure)
         finally:
             self.outcomes.extend(self.sender.take_ended())
@@ -122,56 +119,53 @@ class Publisher:
     # one connection
 
     def _connection(self) -> Iterator[deque[OutgoingMessage | NotSent]]:
-        options, sender = self.options, self.sender
-        sender.forget_output()
-        with Session(self.target, sender, timeout_s=options.timeout_s, observer=self._observer) as session:
-            connack = session.open()
-            self._limits = ServerLimits.of(connack)
-            self._aliases = AliasAssigner(self._limits.topic_alias_maximum if options.aliases else 0)
-            sender.window = min(options.window, options.window if options.force else self._limits.receive_maximum)
-            self._resume(session, bool(connack.session_present))
+        """Connect, send everything, wait until all of it is answered, and disconnect."""
+        with Session(self.target, self.sender, timeout_s=self.options.timeout_s, observer=self._observer) as session:
+            self._begin(session)
             try:
                 yield from self._turns(session)
             finally:
                 self._report_strays()
-            if self._must_probe:
+            if self.sender.finish():
                 session.probe()
-            sender.confirm()
+                self.sender.confirm()
             session.close()
+
+    def _begin(self, session: Session) -> None:
+        """Wait for CONNACK, keep to what it allows, and send again what an earlier connection left open."""
+        options, sender = self.options, self.sender
+        connack = session.open()
+        self._limits = ServerLimits.of(connack)
+        self._aliases = AliasAssigner(self._limits.topic_alias_maximum) if options.aliases else None
+        sender.window = options.window if options.force else min(options.window, self._limits.receive_maximum)
+        self._report_resumed(sender.resume(connack.session_present), connack.session_present)
+        session.send_output()
 
     def _turns(self, session: Session) -> Iterator[deque[OutgoingMessage | NotSent]]:
         """Send and wait in turn, until the source has ended and everything is answered."""
+        sender = self.sender
         while True:
-            self._fill(session)
-            if ended := self.sender.take_ended():
+            has_more = self._fill(session)
+            if sender.ended and (ended := sender.take_ended()):
                 self._attempts = 0
                 self.outcomes.extend(ended)
             yield self.outcomes
-            has_more = not self.source.ended
-            if not (has_more or self.sender.open or session.unsent_bytes):
-                self.sender.note()
+            if not (has_more or sender.open or session.unsent):
                 return
             self._wait(session, has_more)
 
     def _wait(self, session: Session, has_more: bool) -> None:
         """Wait for the broker, for input, or for the rate to allow more."""
         source = self.source
-        wants_more = has_more and self._has_room(session)
+        wants_more = has_more and self._room(session) > 0
         pause_s = source.pause_s(time.monotonic()) if wants_more else 0.0
         most_s = 0.0 if self._hurried else pause_s or IDLE_S
         if session.step(most_s=most_s, also=source.descriptor if wants_more and not pause_s else None):
             source.read()
-        if not source.ended or self.sender.open or session.unsent_bytes:
+        if (has_more and not source.ended) or self.sender.open or session.unsent:
             session.check_open()
 
-    @property
-    def _must_probe(self) -> bool:
-        """Whether only a PINGRESP shows that the broker took the last message, or that what it acknowledged is safe."""
-        unanswerable = self.sender.unconfirmed and self.target.version < Version.V5
-        return unanswerable or self.sender.has_unsafe
-
-    def _resume(self, session: Session, session_present: bool) -> None:
-        resumed = self.sender.resume(session_present)
+    def _report_resumed(self, resumed: Resumed, session_present: bool) -> None:
         if count := resumed.acknowledged:
             which = f"{count} messages that were" if count != 1 else "1 message that was"
             them = "them" if count != 1 else "it"
@@ -186,7 +180,6 @@ class Publisher:
                 else "from the beginning, because the broker lost the session"
             )
             self._remark(f"sending {counted(count, 'unacknowledged message')} again {how}")
-        session.send_output()
 
     def _report_strays(self) -> None:
         """Name the acknowledgements of nothing that is in flight, each once."""
@@ -201,99 +194,92 @@ class Publisher:
 
     # messages
 
-    def _has_room(self, session: Session) -> bool:
-        return self.sender.has_room and session.unsent_bytes < OUTPUT_LIMIT_BYTES
+    def _room(self, session: Session) -> int:
+        """Return how many messages may be taken now."""
+        room = self.sender.window - len(self.sender.open)
+        return min(room, BATCH) if len(session.unsent) < OUTPUT_LIMIT_BYTES else 0
 
-    def _fill(self, session: Session) -> None:
-        """Send messages while the window, the socket and the source allow."""
-        sender, source = self.sender, self.source
-        nothing_awaited = not sender.open
+    def _fill(self, session: Session) -> bool:
+        """Send messages while the window, the socket and the source allow; return whether the source has more."""
+        source = self.source
         self._hurried = False
         if batch := getattr(source, "batch", None):
             self._send_batches(session, batch)
-            return
-        while self._has_room(session) and not source.ended:
-            if len(sender.ended) >= BATCH:
-                self._hurried = True
-                break
-            messages = source.take(min(BATCH, sender.window - len(sender.open)), time.monotonic())
+            return not source.ended
+        while has_more := not source.ended:
+            self._hurried = len(self.sender.ended) >= BATCH
+            room = 0 if self._hurried else self._room(session)
+            messages = source.take(room, time.monotonic()) if room > 0 else ()
             if not messages:
                 break
             now_s = time.time()
             for message in messages:
                 self._publish(message, now_s)
             session.send_output()
-        if nothing_awaited and sender.open:
-            session.restart_clock()
+        return has_more
 
-    def _publish(self, message: Message, now_s: float) -> None:
-        reason = "" if self.options.force else self._limits.violation(message)
-        if reason:
+    def _publish(self, message: Publication, now_s: float) -> None:
+        if not self.options.force and (reason := self._limits.violation(message.writer, message.payload)):
             self.outcomes.append(NotSent(message, reason))
-        else:
-            aliased = self._aliases.writer(message.writer) if self.options.aliases else None
-            self.sender.publish(message, now_s, writer=aliased)
+            return
+        aliased = self._aliases.writer(message.writer) if self._aliases else None
+        self.sender.publish(message, now_s, writer=aliased)
 
     def _send_batches(self, session: Session, batch: Callable[[], PayloadBatch | None]) -> None:
-        while self._has_room(session) and (taken := batch()):
+        while self._room(session) > 0 and (taken := batch()):
             writer, payloads = taken
-            if payloads and not self.options.force and self._limits.violation(Message(writer, max(payloads, key=len))):
-                payloads = [payload for payload in payloads if self._is_allowed(Message(writer, payload))]
+            if not self.options.force and self._limits.violation(writer, max(payloads, key=len, default=b"")):
+                payloads = [payload for payload in payloads if self._is_allowed(Publication(writer, payload))]
             self.in_batches += len(payloads)
             if payloads:
                 self.sender.unconfirmed = True
                 session.send(writer.join(payloads), ALL_SENT)
 
-    def _is_allowed(self, message: Message) -> bool:
-        reason = self._limits.violation(message)
+    def _is_allowed(self, message: Publication) -> bool:
+        reason = self._limits.violation(message.writer, message.payload)
         if reason:
             self.outcomes.append(NotSent(message, reason))
         return not reason
 
     # between connections
 
-    def _pause_or_give_up(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> None:
+    def _pause_or_give_up(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> None:
         """Wait before the next attempt, or raise the failure when there is to be none."""
-        code = getattr(failure, "code", None)
         limit = self.options.reconnects
-        is_final = (code is not None and code not in PASSING) or _is_permanent(failure)
-        pause_s = pause_before(self._attempts)
-        waited_s = sum(pause_before(number) for number in range(self._attempts))
-        if is_final or (limit is not None and self._attempts >= limit) or waited_s + pause_s > self.options.timeout_s:
+        pauses_s = [pause_before(number) for number in range(self._attempts + 1)]
+        too_many = limit is not None and self._attempts >= limit
+        if is_final(failure) or too_many or sum(pauses_s) > self.options.timeout_s:
             raise self._final(failure)
         self._attempts += 1
-        self._remark(f"{failure}; connecting again in {pause_s:g} s")
+        self._remark(f"{failure}; connecting again in {pauses_s[-1]:g} s")
         if shown_later := buffering(self._observer):
             shown_later.flush()
-        time.sleep(pause_s)
+        time.sleep(pauses_s[-1])
+        # What a lost connection did not send is put into the output again by `resume`.
+        self.sender.output.clear()
         self.target = self.target.changed(clean_start=False)
 
-    def _final(self, failure: Lost | NotConnected | ConnectionRefused | Refused) -> Failure:
+    def _final(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> Failure:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""
         if not isinstance(failure, (NotConnected, ConnectionRefused)):
             return failure
         if any(each.sent_in for each in self.sender.open.values()):
-            return Lost(f"{failure}; {self.unfinished()}")
+            return ConnectionLost(f"{failure}; {self.unfinished()}")
         if isinstance(failure, NoConnack) and not (self.sender.writes or self.in_batches):
             return NoConnack(f"{failure}; {NOTHING_SENT}")
         return failure
 
 
-def _is_permanent(failure: Failure) -> bool:
-    """Whether another attempt must fail in the same way: a wrong certificate, something that is not installed."""
-    cause = failure.__cause__
-    if isinstance(failure, NoConnack):
-        return not isinstance(cause, Lost)
-    return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
+def _sender(target: Target, options: PublishOptions, journal: "Journal | None") -> Sender:
+    if journal is None:
+        return Sender(target.version, window=options.window)
+    from .durability import DurableSender
 
-
-def pause_before(attempt: int) -> float:
-    """Return the seconds to wait before an attempt to reconnect, counted from 0."""
-    return float(min(FIRST_PAUSE_S * 2**attempt, LONGEST_PAUSE_S))
+    return DurableSender(target.version, journal, window=options.window)
 
 
 def publish_all(
-    target: Target, messages: Iterable[Message], *, observer: Observer | None = None, **options: Any
+    target: Target, messages: Iterable[Publication], *, observer: Observer | None = None, **options: Any
 ) -> list[OutgoingMessage]:
     """Publish a few messages and return them as they ended; `options` are those of PublishOptions."""
     return Publisher(target, Listed(messages), PublishOptions(**options), observer=observer).run_all()

@@ -1,37 +1,135 @@
-"""The sender's half of a session: Packet Identifiers, handshakes and the journal, without sockets (5.0: 4.3, 4.4).
+"""A message on its way, and all that are: Packet Identifiers and handshakes, without sockets (5.0: 4.3, 4.4).
 
-Messages and acknowledgements go in; packets to write and ended messages come out. What the journal must
-know is noted in `take_output`, so it is on disk before the packet is sent.
+Publications and acknowledgements go in; packets to write and ended messages come out. Who needs a message to survive
+the program as well takes the DurableSender of `durability`.
 """
 
 from collections import deque
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from ...codec.encode import encode
 from ...codec.publish_writer import PublishWriter
-from ...spec.packets import Pubrel
+from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Version
 from ..failures import OutOfOrder
 from ..receive import PACKET_NOT_FOUND
-from .durability import AckedUntilSafe
-from .outgoing import NAMES, PUBACK, PUBCOMP, PUBREC, REFUSAL, TRANSITIONS, Message, OutgoingMessage
 
 MOST_STRAYS = 1000
 """Stray acknowledgements that are remembered."""
+PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
+NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
+FIRST_ANSWER = {1: PUBACK, 2: PUBREC}
+"""Packet type of the first answer to a PUBLISH, by QoS."""
+REFUSAL = 0x80
+"""The lowest Reason Code that refuses a message."""
 
 
-class Journal(Protocol):
-    """Keeps what is not acknowledged yet, beyond the life of the program."""
+class Publication(NamedTuple):
+    """A message to publish."""
 
-    def note(self, sent: list[OutgoingMessage], released: list[OutgoingMessage], ended: list[OutgoingMessage]) -> None:
-        """Write down, durably, what is about to be sent, and what no longer needs to be kept."""
+    writer: PublishWriter
+    payload: bytes
+    packet_id: int | None = None
+    """Packet Identifier to use; None for a free one."""
+    token: Any = None
+    """Anything by which the caller recognizes the message."""
 
-    def doubt(self, messages: list[OutgoingMessage]) -> None:
-        """Write down that it cannot be known whether these arrived."""
+    @classmethod
+    def of(cls, packet: Publish, version: Version, token: Any = None) -> "Publication":
+        """Return the message that a PUBLISH carries."""
+        return cls(PublishWriter(packet, version), packet.payload, packet.packet_id, token)
 
-    def outgoing(self, version: Version) -> Iterable[OutgoingMessage]:
-        """Return the messages that an earlier run began to send and that have not ended."""
+
+class NotSent(NamedTuple):
+    """A message that goes beyond a limit of the broker, and was therefore not sent."""
+
+    message: Publication
+    reason: str
+
+
+class OutgoingMessage:
+    """The handshake of one message: what was sent, what is awaited, how it ended.
+
+    Times are seconds since the epoch.
+    """
+
+    __slots__ = (
+        "acked_at_s", "acked_in", "awaits", "message", "packet_id", "payload_bytes", "qos", "reason_code",
+        "reason_string", "recovered", "reported", "sendings", "sent_at_s", "sent_in", "token", "writer",
+    )  # fmt: skip
+
+    def __init__(self, message: Publication, packet_id: int | None, time_s: float) -> None:
+        self.message: Publication | None = message
+        """The message to send again; None once it must not be sent again."""
+        self.writer = message.writer
+        self.payload_bytes = len(message.payload)
+        self.packet_id = packet_id
+        self.qos = message.writer.qos
+        self.token = message.token
+        self.awaits = FIRST_ANSWER.get(self.qos, 0)
+        """Packet type of the next acknowledgement; 0 for none."""
+        self.sent_at_s = time_s
+        self.acked_at_s: float | None = None
+        self.reason_code: int | None = None
+        """Reason Code that ended the handshake; None for QoS 0 and before MQTT 5.0."""
+        self.reason_string = ""
+        self.sendings = 1
+        """Number of times the PUBLISH was sent."""
+        self.sent_in = 0
+        """Number of the write that its last packet went out with."""
+        self.acked_in = 0
+        """Number of the last write before it ended."""
+        self.recovered = False
+        """Whether a PUBREL was sent again on a later connection."""
+        self.reported = False
+        """Whether the caller was given its outcome."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the receiver ended it with a Reason Code of 0x80 or above.
+
+        Packet Identifier not found does not refuse a PUBREL that was sent again (5.0: 3.7.2.1).
+        """
+        if self.recovered and self.reason_code == PACKET_NOT_FOUND:
+            return False
+        return self.reason_code is not None and self.reason_code >= REFUSAL
+
+    @property
+    def latency_s(self) -> float | None:
+        """Seconds from the first sending to the last acknowledgement."""
+        return None if self.acked_at_s is None else self.acked_at_s - self.sent_at_s
+
+    # transitions
+
+    def end(self, reason: int | None, time_s: float, text: str) -> None:
+        """End with a PUBACK or a PUBCOMP, or with a PUBREC that refuses."""
+        self.acked_at_s = time_s
+        self.awaits = 0
+        if self.writer.version == Version.V5:
+            self.reason_code = reason or self.reason_code or 0
+            self.reason_string = text
+
+    def release(self, reason: int | None, time_s: float, text: str) -> None:
+        """Take a PUBREC: PUBREL follows, or nothing where it refuses (5.0: 4.3.3)."""
+        if (reason or 0) >= REFUSAL:
+            self.end(reason, time_s, text)
+            return
+        # Only PUBREC can say 0x10, that nobody subscribes; PUBCOMP cannot.
+        self.reason_code = reason
+        self.awaits = PUBCOMP
+        self.message = None
+
+
+Transition = Callable[[OutgoingMessage, int | None, float, str], None]
+
+TRANSITIONS: dict[tuple[int, int], Transition] = {
+    (PUBACK, PUBACK): OutgoingMessage.end,
+    (PUBREC, PUBREC): OutgoingMessage.release,
+    (PUBCOMP, PUBREC): OutgoingMessage.release,
+    (PUBCOMP, PUBCOMP): OutgoingMessage.end,
+}
+"""Transition by the packet type that is awaited and the one that came; any other pair breaks the protocol."""
 
 
 class Resumed(NamedTuple):
@@ -39,7 +137,7 @@ class Resumed(NamedTuple):
 
     unacknowledged: int
     """Messages that are sent again because nothing acknowledged them."""
-    acknowledged: int
+    acknowledged: int = 0
     """Messages that are sent again although they were acknowledged, because the broker may have lost them."""
 
 
@@ -49,11 +147,16 @@ class Sender:
     `window` is the largest number of QoS 1 and 2 messages that may be unacknowledged (5.0: 4.9).
     """
 
-    def __init__(self, version: Version, *, window: int = 65535, journal: Journal | None = None) -> None:
+    repeats_acknowledged = False
+    """Whether a QoS 1 message may be sent again after its PUBACK."""
+
+    def __init__(self, version: Version, *, window: int = 65535) -> None:
         self.version = version
         self.window = window
         self.writes = 0
         """Number of times that `take_output` returned packets."""
+        self.output: list[bytes] = []
+        """Packets that `take_output` will return."""
         self.open: dict[int, OutgoingMessage] = {}
         """Messages without their last acknowledgement, by Packet Identifier, in the order they began."""
         self.ended: deque[OutgoingMessage] = deque()
@@ -64,16 +167,7 @@ class Sender:
         """Packet type and Packet Identifier of acknowledgements of nothing that is in flight."""
         self.unconfirmed = False
         """Whether the last message was one that nothing acknowledges."""
-        self._output: list[bytes] = []
         self._next_id = 1
-        self._journal = journal
-        self._begun: list[OutgoingMessage] = []
-        """Messages whose PUBLISH is in the output, for the journal."""
-        self._released: list[OutgoingMessage] = []
-        """Messages whose PUBREL is in the output, for the journal."""
-        self._safe: list[OutgoingMessage] = []
-        """Ended messages that the journal may forget."""
-        self._unsafe = AckedUntilSafe()
 
     @property
     def awaited(self) -> str:
@@ -83,28 +177,18 @@ class Sender:
         return ""
 
     @property
-    def has_room(self) -> bool:
-        """Whether another QoS 1 or 2 message may be sent now."""
-        return len(self.open) < self.window
-
-    @property
     def settled(self) -> bool:
         """Whether the broker has answered for every message, so that no end of the connection leaves one in doubt."""
         return not self.open and not self.unconfirmed
 
-    @property
-    def has_unsafe(self) -> bool:
-        """Whether the broker may still lose a message that it acknowledged."""
-        return bool(self._unsafe.messages)
-
     def restore(self) -> None:
-        """Open the messages that an earlier run began and the journal still has."""
-        for message in self._journal.outgoing(self.version) if self._journal else ():
-            self._open(message)
+        """Open what an earlier run left open; without a journal that is nothing."""
 
     # what goes out
 
-    def publish(self, message: Message, time_s: float = 0.0, *, writer: PublishWriter | None = None) -> OutgoingMessage:
+    def publish(
+        self, message: Publication, time_s: float = 0.0, *, writer: PublishWriter | None = None
+    ) -> OutgoingMessage:
         """Put a PUBLISH into the output; `writer` writes it instead of the message's own, as with a Topic Alias."""
         packet_id = message.packet_id
         if packet_id is None and message.writer.qos:
@@ -112,33 +196,22 @@ class Sender:
         outgoing = OutgoingMessage(message, packet_id, time_s)
         outgoing.sent_in = self.writes + 1
         self.unconfirmed = not outgoing.awaits
-        self._output.append((writer or message.writer).write(message.payload, packet_id))
+        self.output.append((writer or message.writer).write(message.payload, packet_id))
         if outgoing.awaits and packet_id is not None:
             self.open[packet_id] = outgoing
         else:
             self.ended.append(outgoing)
-        if self._journal:
-            self._begun.append(outgoing)
         return outgoing
 
     def take_output(self) -> bytes:
-        """Return the packets to write and forget them; the journal notes them first."""
-        output = self._output
+        """Return the packets to write, and forget them."""
+        output = self.output
         if not output:
             return b""
-        if self._begun or self._released:
-            self.note()
         data = output[0] if len(output) == 1 else b"".join(output)
         output.clear()
         self.writes += 1
         return data
-
-    def note(self) -> None:
-        """Write into the journal what is about to be sent and what has ended."""
-        if self._journal and (self._begun or self._released or self._safe):
-            self._journal.note(self._begun, self._released, self._safe)
-        for each in (self._begun, self._released, self._safe):
-            each.clear()
 
     # what comes in
 
@@ -158,12 +231,10 @@ class Sender:
         transition(message, reason, time_s, text)
         if message.awaits:
             message.sent_in = self.writes + 1
-            if self._journal:
-                self._released.append(message)
-            self._output.append(self._pubrel(packet_id))
+            self.output.append(self._pubrel(packet_id))
             return message.awaits != before
         message.acked_in = self.writes
-        if message.qos == 2 or not self._journal:
+        if not self.repeats_acknowledged:
             message.message = None
         self.ended.append(message)
         del self.open[packet_id]
@@ -172,30 +243,28 @@ class Sender:
     def _stray(self, code: int, packet_id: int, reason: int | None) -> None:
         self.strays.append((code, packet_id))
         if code == PUBREC and self.version == Version.V5 and (reason or 0) < REFUSAL:
-            self._output.append(self._pubrel(packet_id, PACKET_NOT_FOUND))
+            self.output.append(self._pubrel(packet_id, PACKET_NOT_FOUND))
 
     def take_ended(self) -> list[OutgoingMessage]:
         """Return the messages that have ended since the last call and were not returned before."""
-        taken: list[OutgoingMessage] = []
-        while self.ended:
-            message = self.ended.popleft()
-            if self._journal:
-                self._safe += self._unsafe.settle(message)
-            if not message.reported:
-                message.reported = True
-                taken.append(message)
+        taken = [message for message in self.ended if not message.reported]
+        for message in taken:
+            message.reported = True
+        self.ended.clear()
         return taken
+
+    def finish(self) -> bool:
+        """End the run, once nothing is open; return whether only `confirm` makes sure of the last messages.
+
+        Before 5.0, nothing else shows that the broker took a last message of QoS 0.
+        """
+        return self.unconfirmed and self.version < Version.V5
 
     def confirm(self) -> None:
         """Note that the broker answered something that was sent after the last message ended."""
-        self._safe += self._unsafe.rest()
-        self.note()
+        self.unconfirmed = False
 
     # connections
-
-    def forget_output(self) -> None:
-        """Drop what a lost connection did not send; `resume` puts it into the output again."""
-        self._output.clear()
 
     def resume(self, session_present: bool) -> Resumed:
         """Put into the output what must be sent again on a new connection, in the original order (5.0: 4.4).
@@ -204,42 +273,20 @@ class Sender:
         QoS 2 messages arrived cannot be known: they become doubtful.
         """
         unacknowledged = len(self.open)
-        acknowledged = self._reopen(session_present) if self._journal else 0
-        self.note()
-        self._output.clear()
+        self.output.clear()
         if not session_present:
             self._doubt()
         for message in self.open.values():
-            self._output.append(self._again(message, dup=session_present))
-        return Resumed(unacknowledged, acknowledged)
+            self.output.append(self._again(message, dup=session_present))
+        return Resumed(unacknowledged)
 
-    def _reopen(self, session_present: bool) -> int:
-        """Open again what the lost broker acknowledged last, where that is possible; return how many."""
-        ended, self.ended = self.ended, deque()
-        for message in ended:
-            self._safe += self._unsafe.settle(message)
-        before = len(self.open)
-        for message in self._unsafe.rest():
-            if (session_present or message.qos == 1) and message.packet_id not in self.open:
-                message.awaits = PUBACK if message.qos == 1 else PUBCOMP
-                self._open(message)
-            else:
-                # It cannot continue: its session is gone, or another message has its Packet Identifier by now.
-                self._safe.append(message)
-        self.ended.extend(each for each in self._safe if not each.reported)
-        return len(self.open) - before
-
-    def _open(self, message: OutgoingMessage) -> None:
-        assert message.packet_id is not None
-        self.open[message.packet_id] = message
-
-    def _doubt(self) -> None:
+    def _doubt(self) -> list[OutgoingMessage]:
+        """Take QoS 2 messages for doubtful, and return them."""
         doubtful = [message for message in self.open.values() if message.qos == 2]
         for message in doubtful:
             del self.open[message.packet_id or 0]
         self.doubtful += doubtful
-        if self._journal and doubtful:
-            self._journal.doubt(doubtful)
+        return doubtful
 
     def _again(self, message: OutgoingMessage, *, dup: bool) -> bytes:
         message.sent_in = self.writes + 1

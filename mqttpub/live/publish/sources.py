@@ -9,16 +9,15 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ...codec.publish_writer import PublishWriter
-from .outgoing import Message
+from .sender import Publication
 
 if TYPE_CHECKING:
     from .outbox import Outbox
 
-CHUNK_BYTES = 1 << 16
-"""Bytes that are read at a time."""
-LARGE_CHUNK_BYTES = 1 << 18
+ROUNDING = 1e-3
+"""Fraction of a message that may be missing: a clock value of many days has few digits left for microseconds."""
 
-Parse = Callable[[bytes], tuple[list[Message], int]]
+Parse = Callable[[bytes], tuple[list[Publication], int]]
 """Turns bytes into messages and the offset after the last; it is called without bytes at the end."""
 
 
@@ -30,7 +29,10 @@ class PayloadBatch(NamedTuple):
 
 
 class MessageSource(Protocol):
-    """Where messages come from; it may also have a method `batch`, which returns a PayloadBatch or None."""
+    """Where messages come from; the bodies here are those of a source whose messages are all available at once.
+
+    It may also have a method `batch`, which returns a PayloadBatch or None.
+    """
 
     @property
     def ended(self) -> bool:
@@ -39,66 +41,44 @@ class MessageSource(Protocol):
     @property
     def descriptor(self) -> int | None:
         """A descriptor to wait for when `take` has nothing; None when waiting is never needed."""
+        return None
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return up to `most` messages that are available at a moment of the monotonic clock."""
 
     def read(self) -> None:
         """Read more; called when the descriptor can be read."""
+        return
 
     def pause_s(self, now_s: float) -> float:
         """Return the seconds to wait before more may be taken, 0 for none."""
+        return 0.0
 
 
-class Ahead:
-    """Messages of an iterable, taken as they are needed; true while there are more."""
+class Listed(MessageSource):
+    """The messages of an iterable, which is read at most one message ahead."""
 
-    def __init__(self, messages: Iterable[Message]) -> None:
+    def __init__(self, messages: Iterable[Publication]) -> None:
         self._rest = iter(messages)
-        self._next: list[Message] = []
-
-    def __bool__(self) -> bool:
-        if not self._next:
-            self._next = list(islice(self._rest, 1))
-        return bool(self._next)
-
-    def take(self, most: int) -> list[Message]:
-        """Return up to `most` messages."""
-        taken, self._next = self._next[:most], self._next[most:]
-        return taken + list(islice(self._rest, most - len(taken)))
-
-
-class Listed:
-    """A source of messages that are all available."""
-
-    descriptor = None
-
-    def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages = Ahead(messages)
+        self._next: list[Publication] = []
 
     @property
     def ended(self) -> bool:
         """Whether all were taken."""
-        return not self._messages
+        if not self._next:
+            self._next = list(islice(self._rest, 1))
+        return not self._next
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the next messages."""
-        return self._messages.take(most)
-
-    def read(self) -> None:
-        """Do nothing: everything is available."""
-
-    def pause_s(self, now_s: float) -> float:
-        """Return 0."""
-        return 0.0
+        taken, self._next = self._next[:most], self._next[most:]
+        return taken + list(islice(self._rest, most - len(taken)))
 
 
-class Generated:
+class Generated(MessageSource):
     """A source of equal messages: a number of them, or for some seconds, at most `rate` per second."""
 
-    descriptor = None
-
-    def __init__(self, message: Message, count: int | None, duration_s: float | None, rate: float | None) -> None:
+    def __init__(self, message: Publication, count: int | None, duration_s: float | None, rate: float | None) -> None:
         self.message, self._count, self._duration_s, self._rate = message, count, duration_s, rate
         self._began_s: float | None = None
         self._taken = 0
@@ -117,7 +97,7 @@ class Generated:
             return self._began_s is not None and time.monotonic() >= self._began_s + self._duration_s
         return self._taken >= (self._count or 0)
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return as many messages as the count and the rate allow."""
         if self._began_s is None:
             self._began_s = now_s
@@ -128,9 +108,6 @@ class Generated:
         self._taken += allowed
         return [self.message] * allowed
 
-    def read(self) -> None:
-        """Do nothing: nothing is read."""
-
     def pause_s(self, now_s: float) -> float:
         """Return the seconds until the rate allows the next message."""
         if self._rate is None or self._began_s is None:
@@ -138,12 +115,10 @@ class Generated:
         return max(self._began_s + self._taken / self._rate - now_s, 0.0)
 
 
-class Repeated:
+class Repeated(MessageSource):
     """The same messages several times, with a pause between the rounds."""
 
-    descriptor = None
-
-    def __init__(self, messages: Sequence[Message], count: int, delay_s: float) -> None:
+    def __init__(self, messages: Sequence[Publication], count: int, delay_s: float) -> None:
         self._messages = messages
         self._left = count * len(messages)
         self._delay_s = delay_s
@@ -155,9 +130,9 @@ class Repeated:
         """Whether all rounds were taken."""
         return self._left == 0
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the messages of the rounds that are due."""
-        taken: list[Message] = []
+        taken: list[Publication] = []
         while self._left and len(taken) < most and now_s >= self._due_s:
             at = self._number % len(self._messages)
             self._number += 1
@@ -167,29 +142,29 @@ class Repeated:
                 self._due_s = now_s + self._delay_s
         return taken
 
-    def read(self) -> None:
-        """Do nothing: everything is available."""
-
     def pause_s(self, now_s: float) -> float:
         """Return the seconds until the next round."""
         return max(self._due_s - now_s, 0.0)
 
 
-class Streamed:
+class Streamed(MessageSource):
     """Messages from a descriptor, read as they are sent, so that memory stays small.
 
     `earlier` are messages that an outbox kept, which are sent first. With an outbox, what is read is
     kept before any of it is sent, and a file is read from where an earlier run stopped.
     """
 
+    chunk_bytes = 1 << 16
+    """Bytes that are read at a time."""
+
     def __init__(
-        self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Message] = (),
+        self, descriptor: int, parse: Parse, *, outbox: "Outbox | None" = None, earlier: Iterable[Publication] = (),
     ) -> None:  # fmt: skip
         self._fd = descriptor
         self._parse = parse
         self._outbox = outbox
-        self._earlier = Ahead(earlier)
-        self._ready: deque[Message] = deque()
+        self._earlier = Listed(earlier)
+        self._ready: deque[Publication] = deque()
         self._over = False
         status = os.fstat(descriptor)
         self._name = f"{status.st_dev}:{status.st_ino}"
@@ -207,16 +182,16 @@ class Streamed:
     @property
     def ended(self) -> bool:
         """Whether the input ended and all of it was taken."""
-        return self._over and not self._ready and not self._earlier
+        return self._over and not self._ready and self._earlier.ended
 
     @property
     def descriptor(self) -> int | None:
         """The descriptor to wait for; None for a file, which can always be read."""
         return None if self._file or self._over else self._fd
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return messages that are there; a file is read for them."""
-        taken = self._earlier.take(most)
+        taken = self._earlier.take(most, now_s)
         wanted = most - len(taken)
         while self._file and not self._over and len(self._ready) < wanted:
             self.read()
@@ -226,35 +201,26 @@ class Streamed:
 
     def read(self) -> None:
         """Read once."""
-        chunk = os.read(self._fd, CHUNK_BYTES)
+        chunk = os.read(self._fd, self.chunk_bytes)
         self._over = not chunk
         self.position_bytes += len(chunk)
+        self._add(chunk)
+
+    def _add(self, chunk: bytes) -> None:
         messages, place = self._parse(chunk)
         if self._outbox and messages:
             messages = self._outbox.add(messages, (self._name, self._start + place) if self._file else None)
         self._ready.extend(messages)
 
-    def pause_s(self, now_s: float) -> float:
-        """Return 0: the descriptor shows when there is more."""
-        return 0.0
-
-
-class PayloadLines(Protocol):
-    """Turns bytes into messages, one by one or as a batch."""
-
-    def __call__(self, chunk: bytes) -> tuple[list[Message], int]:
-        """Return the messages that a chunk completes, and the offset after them."""
-
-    def batch(self, chunk: bytes) -> PayloadBatch:
-        """Return the payloads that a chunk completes."""
-
 
 class Batched(Streamed):
     """QoS 0 messages from a descriptor, sent in batches because nobody needs the outcome of each."""
 
-    def __init__(self, descriptor: int, lines: PayloadLines) -> None:
-        super().__init__(descriptor, lines)
-        self._lines = lines
+    chunk_bytes = 1 << 18
+
+    def __init__(self, descriptor: int, parse: Callable[[bytes], PayloadBatch]) -> None:
+        super().__init__(descriptor, lambda chunk: ([], 0))
+        self._parse_batch = parse
         self._batches: deque[PayloadBatch] = deque()
 
     @property
@@ -262,12 +228,8 @@ class Batched(Streamed):
         """Whether the input ended and all of it was taken."""
         return self._over and not self._batches
 
-    def read(self) -> None:
-        """Read once."""
-        chunk = os.read(self._fd, LARGE_CHUNK_BYTES)
-        self._over = not chunk
-        self.position_bytes += len(chunk)
-        self._batches.append(self._lines.batch(chunk))
+    def _add(self, chunk: bytes) -> None:
+        self._batches.append(self._parse_batch(chunk))
 
     def batch(self) -> PayloadBatch | None:
         """Return the messages of one read, if there are any."""
@@ -276,23 +238,40 @@ class Batched(Streamed):
         return self._batches.popleft() if self._batches else None
 
 
-class RateLimit(Protocol):
-    """How many messages may go, by the monotonic clock."""
+class Rate:
+    """A token bucket: a maximum number of messages per second; a long pause is not made up for in one burst."""
+
+    BURST = 0.1
+    """Seconds' worth of messages that may be sent at once."""
+
+    def __init__(self, per_second: float) -> None:
+        if not 0 < per_second < float("inf"):
+            raise ValueError(f"{per_second:g} messages per second: the rate must be above 0")
+        self.per_second = per_second
+        self._most = max(1.0, per_second * self.BURST)
+        self._tokens = 1.0
+        self._last_s: float | None = None
 
     def ready(self, now_s: float) -> int:
         """Return how many messages may go now."""
+        passed_s = 0.0 if self._last_s is None else max(now_s - self._last_s, 0.0)
+        self._last_s = now_s
+        self._tokens = min(self._tokens + passed_s * self.per_second, self._most)
+        return int(self._tokens + ROUNDING)
 
     def spend(self, count: int) -> None:
         """Note that messages were sent."""
+        self._tokens -= count
 
     def wait_s(self, now_s: float) -> float:
         """Return the seconds until the next message may go."""
+        return 0.0 if self.ready(now_s) else (1.0 - self._tokens) / self.per_second
 
 
-class Limited:
+class Limited(MessageSource):
     """Another source, limited to a rate."""
 
-    def __init__(self, source: MessageSource, rate: RateLimit) -> None:
+    def __init__(self, source: MessageSource, rate: Rate) -> None:
         self._source = source
         self._rate = rate
 
@@ -306,7 +285,7 @@ class Limited:
         """The descriptor of the source."""
         return self._source.descriptor
 
-    def take(self, most: int, now_s: float) -> list[Message]:
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has, within the rate."""
         allowed = min(most, self._rate.ready(now_s))
         taken = self._source.take(allowed, now_s) if allowed > 0 else []

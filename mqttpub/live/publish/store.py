@@ -72,7 +72,7 @@ class Change:
         return self._base.executemany(statement, rows).rowcount if rows else 0
 
 
-class Store:
+class OutboxFile:
     """An open file. Raises OutboxError and OutboxNotWritten, here and in every method.
 
     `wait_s` is how many seconds to wait while another program uses it; `remark` gets a sentence about the wait.

@@ -23,8 +23,9 @@ from ...columns.decode.decode import decode
 from ...columns.reassemble.balance import shares
 from ...columns.schema import PACKETS
 from ..pipeline.reading import SourceFrames, SourceReader
-from ..pipeline.sources import NoSource, Source, as_path, expand, is_url, unseen
+from ..pipeline.sources import NoSource, Source, expand, unseen
 from ..pipeline.state_classes import keeps
+from ..storage.files import BadLocation, as_path, is_url
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
@@ -203,7 +204,7 @@ def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
 def _local(path: str) -> str:
     try:
         path = as_path(path)
-    except NoSource as error:
+    except BadLocation as error:
         raise OptionError(str(error)) from None
     if is_url(path):
         raise OptionError(

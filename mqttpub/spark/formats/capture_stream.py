@@ -25,7 +25,8 @@ from pyspark.sql.types import StructType
 from ...columns.schema import PACKETS
 from ...common.files import replace_whole
 from ..pipeline.checkpoint import StateError, dumps, load
-from ..pipeline.sources import HIDDEN, NoSource, Source, examine, expand
+from ..pipeline.sources import NoSource, Source, examine, expand
+from ..storage.files import HIDDEN
 from .capture_reader import READING, CaptureDecoder, buckets, capture_decoder
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options

@@ -20,8 +20,9 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...live.net.target import Target
-from ...live.publish.outgoing import Message, NotSent, OutgoingMessage
 from ...live.publish.publisher import Publisher, PublishOptions
+from ...live.publish.sender import NotSent, OutgoingMessage, Publication
+from ...live.publish.sources import MessageSource
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import SESSION_EXPIRY_INTERVAL
@@ -57,25 +58,24 @@ class PublishedRows(WriterCommitMessage):
         """The file that lists them; None without one."""
 
 
-class RowSource:
+class RowSource(MessageSource):
     """The rows of a task as a source of messages for a publisher; calls `unfit` for rows that cannot become one."""
 
-    descriptor = None
+    ended = False
 
     def __init__(
         self, batches: Iterable[pa.RecordBatch], rows: RowReader, version: Version, name: str | None,
         unfit: Callable[[int, None, str], None],
     ) -> None:  # fmt: skip
-        self.ended = False
         self._unfit = unfit
         self._rows = (row for batch in batches for row in rows.read(batch))
         self._writers = MessageMaker(version)
         self._name = name
         self._count = 0
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now: float) -> list[Publication]:
         """Return the next messages."""
-        taken: list[Message] = []
+        taken: list[Publication] = []
         while len(taken) < most and not self.ended:
             row = next(self._rows, None)
             if row is None:
@@ -90,13 +90,6 @@ class RowSource:
             except UnfitRow as unfit:
                 self._unfit(number, None, str(unfit))
         return taken
-
-    def read(self) -> None:
-        """Do nothing: Spark hands out rows on demand."""
-
-    def pause_s(self, now_s: float) -> float:
-        """Never wait."""
-        return 0.0
 
 
 class RefusalLog:
@@ -237,7 +230,7 @@ def _report(outcome: OutgoingMessage | NotSent, report: RefusalLog) -> None:
         report.rows += 1
 
 
-def _topic(message: Message) -> str:
+def _topic(message: Publication) -> str:
     packet: Publish = message.writer.packet
     return packet.topic
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from ...codec.publish_writer import PublishWriter
 from ...lint.gate import check_packet
-from ...live.publish.outgoing import Message
+from ...live.publish.sender import Publication
 from ...spec.declare import Property
 from ...spec.packets import Publish
 from ...spec.properties import BY_KEY, PROPERTIES, USER_PROPERTY, PropertyRow
@@ -70,7 +70,7 @@ class MessageMaker:
         except ValueError as error:
             raise UnfitRow(str(error)) from None
 
-    def message(self, kind: MessageKind, payload: bytes, token: Any, row: str | None) -> Message:
+    def message(self, kind: MessageKind, payload: bytes, token: Any, row: str | None) -> Publication:
         """Return the message for a row, with `row` as its name in a User Property; raises UnfitRow."""
         writer = self.of(kind)
         if row is not None:
@@ -78,7 +78,7 @@ class MessageMaker:
             writer = PublishWriter(writer.packet.replace(properties=named), self.version)
         if len(payload) > LARGE:
             _check_size(writer, payload)
-        return Message(writer, payload, token=token)
+        return Publication(writer, payload, token=token)
 
 
 def _check_size(writer: PublishWriter, payload: bytes) -> None:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from ...codec.encode import encode
 from ...lint.packet.check import lint
 from ...lint.packet.fast import is_clean
-from ...live.failures import ConnectionRefused, Failure, PeerFault, Refused
+from ...live.failures import Failure, PeerFault, Refused
 from ...live.net.target import Target
-from ...live.publish.publisher import PASSING, pause_before
 from ...live.receive import Receiver
+from ...live.reconnect import is_refused_for_good, pause_before
 from ...live.session import Session
 from ...spec.packets import Subscribe, Unsubscribe
 from ...spec.reason_codes import Codes
@@ -126,9 +126,7 @@ class Subscriber(threading.Thread):
 
     def _is_final(self, failure: Failure) -> bool:
         """Return whether not to reconnect: the first attempt failed, or the broker refused for good."""
-        code = getattr(failure, "code", None)
-        refused = isinstance(failure, (ConnectionRefused, Refused)) and code not in PASSING
-        return refused or not self.connected.is_set() or isinstance(failure, PeerFault)
+        return not self.connected.is_set() or isinstance(failure, PeerFault) or is_refused_for_good(failure)
 
     def _sleep(self, seconds: float) -> None:
         until = time.monotonic() + seconds

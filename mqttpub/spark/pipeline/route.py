@@ -1,7 +1,6 @@
 """The first tasks: each reads some parts of the sources, and sends what it finds to the buckets of the connections."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import BinaryIO
@@ -11,6 +10,7 @@ from ...columns.arrow import NO_TIME
 from ...columns.reassemble.stretches import divided
 from ...columns.scan.records import Records, reader, records
 from ...columns.scan.splits import SIZE, Split, index
+from ..storage.files import open_file, reason, size_bytes
 from .job import BUCKETS, BlobRow, Job, SourceResult, Unit
 from .manifest import OutputRefused
 from .shuffle import hash_slot
@@ -142,7 +142,7 @@ class _Capture:
         except BadCapture as error:
             problem = f"offset {error.offset + self.unit.start - len(self.unit.head)}: {error.message}"
         except OSError as error:
-            problem, unread = error.strerror or str(error), True
+            problem, unread = reason(error), True
         keys = self.secrets["TLS key log"]
         last = None if self.time == NO_TIME else int(self.time)
         return SourceResult(self.count - self.unit.first + 1, problem, unread, last, keys)
@@ -171,10 +171,12 @@ class _Capture:
 def opened(source: Source) -> BinaryIO:
     """Open a source that the driver has seen; raises OutputRefused where it differs or is missing here."""
     try:
-        file = open(source.path, "rb")  # noqa: SIM115
+        file = open_file(source.path)
+        size = size_bytes(file)
     except OSError as error:
         raise OutputRefused(unseen(source, error)) from None
-    if os.fstat(file.fileno()).st_size < source.size:
+    file.seek(0)
+    if size < source.size:
         file.close()
         raise OutputRefused(f"{source.name} changed while it was read")
     return file

@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
+from ..storage.files import as_path, is_url
 from .flow import distribute
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
 from .row_filter import RowFilter
-from .sources import Source, as_path, expand, fetched, is_url, ordered
+from .sources import Source, expand, fetched, opens, ordered
 
 TASKS = 2
 """Tasks for each core, so that one core does not wait long for another."""
@@ -108,8 +109,8 @@ class _Run:
     def run(self, on_done: OnDone | None) -> PipelineResult:
         self.on_progress(RunStage("listing sources"))
         given = [as_path(each) for each in self.request.sources]
-        urls = [each for each in given if is_url(each)]
-        found = expand(each for each in given if not is_url(each))
+        urls = [each for each in given if not opens(each)]
+        found = expand(each for each in given if each not in urls)
         self._check_apart(found)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
@@ -135,7 +136,7 @@ class _Run:
         """Raise OutputRefused for a source below the output folder, whose files the run may replace."""
         out = os.path.realpath(self.request.out)
         for source in found:
-            if os.path.realpath(source.path).startswith(os.path.join(out, "")):
+            if not is_url(source.path) and os.path.realpath(source.path).startswith(os.path.join(out, "")):
                 raise OutputRefused(f"{source.name} is in {self.request.out}; the tables need a folder without sources")
 
     def _check(self, before: Manifest) -> None:
@@ -187,7 +188,7 @@ class _Run:
 
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job, tasks = self._job(output, sources), self.request.partitions or TASKS * _cores(spark)
+        job, tasks = self._job(output, sources), self.request.partitions or TASKS * session_cores(spark)
         total = sum(source.size for source in sources)
         # Spark is called in a thread of its own, so that an interrupt never hits the middle of a call.
         with ThreadPoolExecutor(1) as pool:
@@ -304,7 +305,8 @@ def _cancel(spark: Any) -> None:
         spark.interruptAll()
 
 
-def _cores(spark: Any) -> int:
+def session_cores(spark: Any) -> int:
+    """Return how many tasks the session of Spark runs at the same time, through Spark Connect as well."""
     if spark is None:
         return 1
     return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_CORES)

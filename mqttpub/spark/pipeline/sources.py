@@ -3,7 +3,6 @@
 import glob
 import hashlib
 import os
-import re
 import socket
 import stat
 from collections.abc import Iterable, Iterator
@@ -14,25 +13,29 @@ from typing import Any, NamedTuple
 from ...capture.containers.registry import LOOK, RecordReader, is_capture
 from ...capture.types import BadCapture
 from ...wire.types import readable
+from ..storage.files import (
+    HIDDEN,
+    MAGIC,
+    BadLocation,
+    UnsupportedLocation,
+    find_files,
+    is_url,
+    locate,
+    open_file,
+    reason,
+    size_bytes,
+)
 
 HEAD = 65_536
 """Bytes at the beginning of a file by which it is recognized under another name."""
-COPIES = 4
-"""Files that are fetched in parallel."""
+AT_A_TIME = 4
+"""Files that are looked at or fetched in parallel."""
 MANIFEST = "_manifest.json"
 """The file that marks a folder of tables."""
-HIDDEN = (".", "_")
-"""First characters of names that are skipped in folders."""
-_MAGIC = "*?["
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_HERE = ("", "localhost")
-"""The hosts of `file:` URLs that stand for this machine."""
 
 
-class NoSource(ValueError):
+class NoSource(BadLocation):
     """An input does not exist; the message is one sentence."""
-
-    status = 2
 
 
 class Source(NamedTuple):
@@ -58,39 +61,35 @@ class Source(NamedTuple):
     """Number of records at its beginning that an earlier run has read."""
 
 
-def is_url(given: str) -> bool:
-    """Return whether an input is a URL for Hadoop's file systems, rather than a path."""
-    return bool(_URL.match(given)) and ("://" in given or not os.path.lexists(given))
-
-
-def as_path(given: str) -> str:
-    """Return the path of a `file:` URL, and any other input unchanged; raises NoSource for a file of another host."""
-    if not is_url(given) or not given.lower().startswith("file:"):
-        return given
-    rest = given[len("file:") :]
-    if not rest.startswith("//"):
-        return rest
-    host, slash, path = rest[2:].partition("/")
-    if host.lower() not in _HERE:
-        raise NoSource(f"'{given}' is a file on the host {host}; a file on this machine is file:///path")
-    return slash + path
-
-
 def expand(given: Iterable[str]) -> list[Source]:
-    """Return the files that paths, folders and globs name, each once, in the order of capture.
+    """Return the files that paths, URLs, folders and globs name, each once, in the order of capture.
 
     The order is (time of the first record, name); files without times come last. A folder stands for
     all files in it and below, except hidden ones. A file that cannot be read is in the list, with its
-    problem; a path that does not exist raises NoSource.
+    problem; a path or URL of nothing raises NoSource, and a URL that cannot be used BadLocation.
     """
-    paths = dict.fromkeys(path for each in given for path in _paths(each))
-    return ordered(examine(path, path) for path in _different(paths))
+    paths = list(_different(dict.fromkeys(path for each in given for path in _paths(each))))
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
+        return ordered(pool.map(examine, paths, paths))
+
+
+def opens(given: str) -> bool:
+    """Return whether this machine opens a path or URL itself, rather than Hadoop; raises BadLocation."""
+    try:
+        return not is_url(given) or bool(locate(given))
+    except UnsupportedLocation:
+        return False
+    except OSError as error:
+        raise NoSource(f"cannot open '{given}': {reason(error)}") from None
 
 
 def _different(paths: Iterable[str]) -> Iterator[str]:
     """Yield each file once, by the first of its names."""
     seen = set()
     for path in paths:
+        if is_url(path):
+            yield path
+            continue
         try:
             found = os.stat(path)
         except OSError:
@@ -112,27 +111,28 @@ def examine(name: str, path: str) -> Source:
     # A file name may be any bytes, but tables and the manifest hold text.
     name = readable(name)
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            # A folder gets here only if it could not be listed; this raises the reason.
-            os.scandir(path).close()
-        if not stat.S_ISREG(mode):
-            return Source(name, path, 0, problem="it is not a file")
-        with open(path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
+        if not is_url(path):
+            if stat.S_ISDIR(mode := os.stat(path).st_mode):
+                # A folder gets here only if it could not be listed; this raises the reason.
+                os.scandir(path).close()
+            if not stat.S_ISREG(mode):
+                return Source(name, path, 0, problem="it is not a file")
+        with open_file(path, read_bytes=HEAD) as file:
+            size = size_bytes(file)
+            file.seek(0)
             head = file.read(HEAD)
             file.seek(0)
             capture = is_capture(head[:LOOK])
             stamp = _first_time(file) if capture else None
     except OSError as error:
-        return Source(name, path, 0, problem=error.strerror or str(error))
+        return Source(name, path, 0, problem=reason(error))
     return Source(name, path, size, capture, stamp, len(head), _digest(head), "" if size else "the file is empty")
 
 
 def unseen(source: Source, error: OSError) -> str:
     """Return the message for a source that the driver could read and a task cannot open."""
-    reason = error.strerror or error
-    return f"{source.name} existed at the start, but the task on {socket.gethostname()} cannot open it: {reason}"
+    host = socket.gethostname()
+    return f"{source.name} existed at the start, but the task on {host} cannot open it: {reason(error)}"
 
 
 def same_beginning(source: Source, head: int, digest: str) -> bool:
@@ -141,7 +141,7 @@ def same_beginning(source: Source, head: int, digest: str) -> bool:
         return source.digest == digest
     if source.problem or source.size < head:
         return False
-    with open(source.path, "rb") as file:
+    with open_file(source.path, read_bytes=HEAD) as file:
         return _digest(file.read(head)) == digest
 
 
@@ -158,17 +158,30 @@ def _first_time(file: Any) -> int | None:
 
 
 def _paths(given: str) -> Iterator[str]:
-    if os.path.isdir(given):
+    if is_url(given):
+        yield from _behind(given)
+    elif os.path.isdir(given):
         yield from _below(given)
     elif os.path.lexists(given):
         yield given
-    elif any(sign in given for sign in _MAGIC):
+    elif any(sign in given for sign in MAGIC):
         found = sorted(path for path in glob.glob(given, recursive=True) if not os.path.isdir(path))
         if not found:
             raise NoSource(f"nothing matches '{given}'")
         yield from found
     else:
         raise NoSource(f"cannot read '{given}': No such file or directory")
+
+
+def _behind(url: str) -> Iterator[str]:
+    """Yield the URLs of the files that a URL names."""
+    try:
+        found = find_files(url, MANIFEST)
+    except OSError as error:
+        raise NoSource(f"cannot list '{url}': {reason(error)}") from None
+    if not found:
+        raise NoSource(f"there is nothing at '{url}'")
+    yield from (each.url for each in found)
 
 
 def _below(folder: str) -> Iterator[str]:
@@ -201,7 +214,7 @@ def fetched(spark: Any, urls: Iterable[str], folder: Path) -> list[Source]:
     jvm = spark.sparkContext._jvm
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     found = [status for url in urls for status in _statuses(jvm, conf, url)]
-    with ThreadPoolExecutor(COPIES) as pool:
+    with ThreadPoolExecutor(AT_A_TIME) as pool:
         return list(pool.map(lambda each: _fetch(jvm, conf, each[1], folder / f"{each[0]:06}"), enumerate(found)))
 
 

@@ -70,13 +70,13 @@ def _table() -> dict[str, StateClass]:
             "capture/chunk": capture_types.Chunk,
             "capture/end": capture_types.End,
             "capture/flow": capture_types.Flow,
-            "capture/lost": capture_types.Lost,
+            "capture/lost": capture_types.Unreadable,
             "capture/missing": capture_types.Missing,
-            "capture/record": capture_types.Record,
+            "capture/record": capture_types.CaptureRecord,
             "capture/mqtt-connection": mqtt_connection.MqttConnection,
             "capture/datagram": ip._Datagram,
             "capture/side": tcp_side.TcpSide,
-            "capture/waiting": tcp_side.Waiting,
+            "capture/waiting": tcp_side.WaitingBytes,
             "capture/kept-bytes": resync.KeptBytes,
             "capture/packet-chain": resync.PacketChain,
             "capture/mqtt-sender": mqtt_sender.MqttSender,
@@ -125,7 +125,7 @@ def _table() -> dict[str, StateClass]:
              "client client_because deciding different errors layout most_packets packets right size versions"),
             ("capture/flow-table", tcp_connections.FlowTable,
              "_closed _counts _old max_closed max_flows number recent"),
-            ("capture/ip-reassembler", ip.IpReassembler, "_complete _cost _skipped _waiting max_fragments"),
+            ("capture/ip-reassembler", ip.IpReassembler, "_complete _skipped _waiting held_bytes max_fragments"),
             ("capture/mqtt-demux", demux.MqttDemux, "_closing _settings _slots _tls budget skipped"),
             ("capture/tls-connection", tls_connection.TlsConnection, "carried flow is_decrypted settings size"),
             ("capture/tls-connections", tls_connection.TlsConnections, "_named _open keys"),
@@ -147,15 +147,15 @@ def _table() -> dict[str, StateClass]:
             ("columns/judging", findings.Judging, "_judge"),
             ("columns/handshakes", handshakes.HandshakePackets, "numbers texts"),
             ("columns/context", context.Memory, "_clients _topics"),
-            ("columns/pairing", pair.Pairing, "_open _sessions forgotten"),
+            ("columns/pairing", pair.Pairing, "_sessions forgotten open"),
             ("columns/sessions", sessions.Sessions, "_table"),
             ("columns/state", reassembly.State, "_keys before bucket max_packet reassembler records secrets streams"),
-            ("columns/bucket-reassembler", reassembly._Part, (
-                "_flows _held _internet _last _recent _shapes _together before bucket counts max_held max_together "
+            ("columns/bucket-reassembler", reassembly.BucketReassembler, (
+                "_held _internet _last _recent _shapes before bucket counts flows held_bytes max_held max_together "
                 "names skipped"
             )),
             ("traffic/closings", closings.Closings, "_half"),
-            ("lint/subscriptions", subscriptions.Subscriptions, "_exact _filters _matches _room _wild full"),
+            ("lint/subscriptions", subscriptions.ClientSubscriptions, "_exact _filters _matches _room _wild full"),
             ("lint/publish-history", published.PublishHistory, "last retained sent"),
             ("lint/identifier-in-use", lint_state.IdentifierInUse, (
                 "awaits content_hash filter_count filters interval_ns number pubrec_number pubrec_repeats qos "

@@ -9,7 +9,7 @@ from ...traffic.context import TrafficItem
 from ..packet.marks import sentence
 from ..terminal.cells import Line, cells, clip, measure
 from ..traffic.facts import Fact, fit
-from .steps import Step, steps
+from .steps import DiagramStep, steps
 
 NARROWEST = 60
 
@@ -43,7 +43,7 @@ def ladder(
     Each change of the connection draws a new head. `ascii` uses no box characters; `squeeze` reduces long repeats
     to the first, a count, and the last.
     """
-    drawing = _Drawing(max(width, NARROWEST), Clock(absolute=absolute, zero=zero), ASCII if ascii else BOX)
+    drawing = _LadderDrawing(max(width, NARROWEST), Clock(absolute=absolute, zero=zero), ASCII if ascii else BOX)
     connection = 0
     for step in steps(events, squeeze=squeeze):
         if step.ends.number != connection:
@@ -54,7 +54,7 @@ def ladder(
         yield from drawing.step(step)
 
 
-class _Drawing:
+class _LadderDrawing:
     def __init__(self, width: int, clock: Clock, strokes: Strokes) -> None:
         self.clock = clock
         self.strokes = strokes
@@ -63,7 +63,7 @@ class _Drawing:
         self.lane = width - self.left - 2
         """Cells between the two lines."""
 
-    def head(self, step: Step) -> Iterator[Line]:
+    def head(self, step: DiagramStep) -> Iterator[Line]:
         """Yield the names above the lines."""
         title = f"connection {step.ends.number}"
         server = clip(step.server_name, self.lane // 2)
@@ -74,7 +74,7 @@ class _Drawing:
         fill = self.left + self.lane + 2 - measure(line) - cells(server)
         yield [*line, (" " * max(fill, 1), ""), (server, "text")]
 
-    def step(self, step: Step) -> Iterator[Line]:
+    def step(self, step: DiagramStep) -> Iterator[Line]:
         """Yield the lines of a step and of its findings."""
         start = f"{'*'.rjust(self.clock.width) if step.kind == 'more' else self.clock.show(step.time_ns)}  "
         between = _DRAW[step.kind](self, step)
@@ -91,18 +91,18 @@ class _Drawing:
         fill = " " * (self.lane - measure(between))
         return [(f" {self.strokes.life}", "dim"), *between, (fill, ""), (self.strokes.life, "dim")]
 
-    def packet(self, step: Step) -> Line:
+    def packet(self, step: DiagramStep) -> Line:
         """Return an arrow with the packet on it."""
         style = "error" if step.arrow_style == "error" else step.style
         return self.arrow(step, [Fact(step.label, style), *step.facts], self.strokes.right, self.strokes.left)
 
-    def closed(self, step: Step) -> Line:
+    def closed(self, step: DiagramStep) -> Line:
         """Return an arrow that ends in a cross, or words if neither end closed the connection."""
         if step.direction is None:
             return self.words(step, self.strokes.line)
         return self.arrow(step, step.words, self.strokes.cross, self.strokes.cross)
 
-    def arrow(self, step: Step, facts: list[Fact], right: str, left: str) -> Line:
+    def arrow(self, step: DiagramStep, facts: list[Fact], right: str, left: str) -> Line:
         """Return facts on an arrow to the receiver; without a head if the receiver is unknown."""
         line, words = self.strokes.line, fit(facts, self.lane - 6, 1)
         fill = line * (self.lane - measure(words) - 4)
@@ -117,22 +117,22 @@ class _Drawing:
             (right if step.direction else line, "mark"),
         ]
 
-    def words(self, step: Step, stroke: str) -> Line:
+    def words(self, step: DiagramStep, stroke: str) -> Line:
         """Return the facts in the middle of a line of strokes."""
         words = fit(step.facts, self.lane - 8, 1)
         fill = self.lane - measure(words) - 2
         before = stroke * (fill // 2)
         return [(before, step.style), (" ", ""), *words, (" ", ""), (stroke * (fill - len(before)), step.style)]
 
-    def gap(self, step: Step) -> Line:
+    def gap(self, step: DiagramStep) -> Line:
         """Return how many bytes are missing, and which end sent them."""
         return self.words(step._replace(facts=step.gap_words), self.strokes.gap)
 
-    def remark(self, step: Step) -> Line:
+    def remark(self, step: DiagramStep) -> Line:
         """Return a remark of the program."""
         return [(" * ", "note"), *fit(step.flexible_facts, self.lane - 4, 1)]
 
-    def more(self, step: Step) -> Line:
+    def more(self, step: DiagramStep) -> Line:
         """Return the count of collapsed packets."""
         words = fit(step.facts, self.lane - 6, 1)
         if step.direction is Direction.SERVER:
@@ -140,10 +140,10 @@ class _Drawing:
         return [("  ", ""), *words]
 
 
-_DRAW: dict[str, Callable[[_Drawing, Step], Line]] = {
-    "packet": _Drawing.packet,
-    "closed": _Drawing.closed,
-    "gap": _Drawing.gap,
-    "remark": _Drawing.remark,
-    "more": _Drawing.more,
+_DRAW: dict[str, Callable[[_LadderDrawing, DiagramStep], Line]] = {
+    "packet": _LadderDrawing.packet,
+    "closed": _LadderDrawing.closed,
+    "gap": _LadderDrawing.gap,
+    "remark": _LadderDrawing.remark,
+    "more": _LadderDrawing.more,
 }

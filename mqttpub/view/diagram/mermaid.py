@@ -7,7 +7,7 @@ from ...common.times import Clock, Zero
 from ...spec.versions import Direction
 from ...traffic.context import TrafficItem
 from ..terminal.cells import clip
-from .steps import Step, finding_text, steps
+from .steps import DiagramStep, finding_text, steps
 
 MOST_TEXT = 45_000
 """Characters; Mermaid refuses diagrams of more than 50,000."""
@@ -22,7 +22,7 @@ def mermaid(
 ) -> Iterator[str]:
     """Yield the lines of a `sequenceDiagram`; if it is too long for Mermaid, a last line counts the steps left out."""
     clock, seen, size, left = Clock(absolute=absolute, zero=zero), set[int](), 0, 0
-    last: Step | None = None
+    last: DiagramStep | None = None
     yield "sequenceDiagram"
     for step in steps(events, squeeze=squeeze):
         lines = [*_participants(step, seen), *_lines(step, clock)]
@@ -43,18 +43,18 @@ def text(shown: str) -> str:
     return _KEYWORD.sub(lambda found: f"#{ord(found[1])};", coded)
 
 
-def _participants(step: Step, seen: set[int]) -> Iterator[str]:
+def _participants(step: DiagramStep, seen: set[int]) -> Iterator[str]:
     number = step.ends.number
     if number not in seen:
         yield f"    participant C{number} as {text(clip(step.client_name, 40))}"
         yield f"    participant S{number} as {text(clip(step.server_name, 40))}"
 
 
-def _over(step: Step) -> str:
+def _over(step: DiagramStep) -> str:
     return f"C{step.ends.number},S{step.ends.number}"
 
 
-def _lines(step: Step, clock: Clock) -> Iterator[str]:
+def _lines(step: DiagramStep, clock: Clock) -> Iterator[str]:
     time = [clock.text(step.time_ns)] if step.time_ns is not None else []
     shown = text(clip(" ".join([*time, *_words(step)]), _LONGEST))
     arrow = _ARROWS.get(step.kind)
@@ -70,6 +70,6 @@ def _lines(step: Step, clock: Clock) -> Iterator[str]:
         yield f"    Note over {_over(step)}: {more}"
 
 
-def _words(step: Step) -> list[str]:
+def _words(step: DiagramStep) -> list[str]:
     words = [fact.text for fact in step.facts]
     return words if step.kind == "more" else [step.label, *words]

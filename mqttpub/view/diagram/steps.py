@@ -22,7 +22,7 @@ _PERIODS = (1, 2, 4)
 _COLLAPSIBLE = (Publish, Puback, Pubrec, Pubrel, Pubcomp, Pingreq, Pingresp)
 
 
-class Step(NamedTuple):
+class DiagramStep(NamedTuple):
     """One arrow, or one text between the lines of the two ends."""
 
     kind: str
@@ -86,7 +86,7 @@ def finding_text(finding: Finding) -> str:
     return remark(f"{finding.severity}  {finding.message}  {finding.statement}".rstrip())
 
 
-def steps(events: Iterable[TrafficItem], *, squeeze: bool = True) -> Iterator[Step]:
+def steps(events: Iterable[TrafficItem], *, squeeze: bool = True) -> Iterator[DiagramStep]:
     """Yield the steps of events; `squeeze` reduces long repeats to the first, a count, and the last."""
     squeezer = _RepeatCollapser()
     names: dict[int, str] = {}
@@ -98,26 +98,26 @@ def steps(events: Iterable[TrafficItem], *, squeeze: bool = True) -> Iterator[St
     yield from squeezer.flush()
 
 
-def _packet(known: PacketInContext) -> Step:
+def _packet(known: PacketInContext) -> DiagramStep:
     event, found = known.event, known.findings or ()
     key = None
     if isinstance(known.packet, _COLLAPSIBLE) and not known.findings:
         reason = getattr(known.packet, "reason_code", None) or 0
         # Without DUP the lower bits of the first byte are QoS and RETAIN.
         key = event.ends.number, event.direction, event.data[0], reason
-    return Step(
+    return DiagramStep(
         "packet", event.ends, display_name(known.client, event.ends), event.time, event.direction, name_of(event.data),
         facts(known), tuple(found[:MOST_FINDINGS]), max(len(found) - MOST_FINDINGS, 0), key=key,
         size_bytes=len(event.data),
     )  # fmt: skip
 
 
-def _event(event: TrafficItem, names: dict[int, str]) -> Step:
+def _event(event: TrafficItem, names: dict[int, str]) -> DiagramStep:
     assert not isinstance(event, PacketInContext)
     word, text, style = event_words(event)
     name = names.get(event.ends.number) or display_name("", event.ends)
     kind = {"GAP": "gap", "NOTE": "remark"}.get(word, "closed")
-    return Step(kind, event.ends, name, event.time, event.direction, word, [Fact(text, style)], style=style)
+    return DiagramStep(kind, event.ends, name, event.time, event.direction, word, [Fact(text, style)], style=style)
 
 
 class _RepeatCollapser:
@@ -127,15 +127,15 @@ class _RepeatCollapser:
         self.keys: deque[Hashable] = deque(maxlen=2 * _PERIODS[-1])
         self.period = 0
         """Length of the repetition in progress; 0 outside one."""
-        self.held: deque[Step] = deque()
+        self.held: deque[DiagramStep] = deque()
         """The last period, at most."""
-        self.early: list[Step] = []
+        self.early: list[DiagramStep] = []
         """The first hidden steps, which are shown if there are no more than two periods of them."""
         self.hidden: Counter[str] = Counter()
         """Hidden steps by label."""
         self.hidden_bytes = 0
 
-    def add(self, step: Step) -> Iterator[Step]:
+    def add(self, step: DiagramStep) -> Iterator[DiagramStep]:
         """Add the next step and yield the steps that can be shown now."""
         if self.period and not self.repeats(step.key, self.period):
             yield from self.flush()
@@ -161,7 +161,7 @@ class _RepeatCollapser:
                 return period
         return 0
 
-    def hold(self, step: Step) -> None:
+    def hold(self, step: DiagramStep) -> None:
         """Keep the steps of the last period, and count earlier ones as hidden."""
         self.held.append(step)
         if len(self.held) > self.period:
@@ -171,7 +171,7 @@ class _RepeatCollapser:
             if len(self.early) < 2 * self.period:
                 self.early.append(gone)
 
-    def flush(self) -> Iterator[Step]:
+    def flush(self) -> Iterator[DiagramStep]:
         """End the repetition: yield the held steps after one step for all hidden ones."""
         if len(self.early) == self.hidden.total():
             yield from self.early
@@ -183,11 +183,11 @@ class _RepeatCollapser:
         self.early.clear()
         self.hidden.clear()
 
-    def more(self, first: Step) -> Step:
+    def more(self, first: DiagramStep) -> DiagramStep:
         """Return the step that represents the hidden ones."""
         count, single = self.hidden.total(), len(self.hidden) == 1
         names = ", ".join(name if single else f"{each:,} {name}" for name, each in self.hidden.items())
         text = f"... {count:,} more {names}" if single else f"... {count:,} more: {names}"
         direction = first.direction if self.period == 1 else None
         facts = [Fact(text, "dim"), Fact(f"{self.hidden_bytes:,} B", "dim")]
-        return Step("more", first.ends, first.client, None, direction, "*", facts, style="dim")
+        return DiagramStep("more", first.ends, first.client, None, direction, "*", facts, style="dim")

@@ -8,7 +8,7 @@ from ...spec.versions import Direction
 from ...traffic.context import TrafficItem
 from ..terminal.cells import Line, clip, wrap
 from ..traffic.facts import fit
-from .steps import Step, finding_text, steps
+from .steps import DiagramStep, finding_text, steps
 
 MOST_STEPS = 2000
 """Steps that are drawn; the rest are only counted."""
@@ -47,7 +47,7 @@ def ladder_svg(
     zero: Zero | None = None,
 ) -> Iterator[str]:
     """Yield the lines of the file. The drawing of at most `limit` steps is held in memory."""
-    drawing = _Drawing(Clock(absolute=absolute, zero=zero))
+    drawing = _SvgDrawing(Clock(absolute=absolute, zero=zero))
     left = 0
     for number, step in enumerate(steps(events, squeeze=squeeze)):
         if number < limit:
@@ -59,7 +59,7 @@ def ladder_svg(
     yield from drawing.file()
 
 
-class _Drawing:
+class _SvgDrawing:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
         self.y = 0
@@ -69,7 +69,7 @@ class _Drawing:
         """y of the begin and the end of each connection's lines."""
         self.parts: list[str] = []
 
-    def step(self, step: Step) -> None:
+    def step(self, step: DiagramStep) -> None:
         """Draw a step and its findings."""
         if step.ends.number != self.connection:
             self.head(step)
@@ -90,7 +90,7 @@ class _Drawing:
             self.text(_CLIENT + 24, [(more, "dim")])
         self.parts.append("</g>")
 
-    def head(self, step: Step) -> None:
+    def head(self, step: DiagramStep) -> None:
         """Begin the lines of another connection."""
         if self.tops:
             self.bottoms.append(self.y + 12)
@@ -111,20 +111,20 @@ class _Drawing:
 
     # pieces
 
-    def text(self, x: float, line: Line, anchor: str = "start", *, up: int = 0) -> None:
+    def text(self, x: float, line: Line, anchor: str = "start") -> None:
         """Write styled text."""
         spans = "".join(_span(text, style) for text, style in line)
         at = f' text-anchor="{anchor}"' if anchor != "start" else ""
-        self.parts.append(f'<text x="{x:g}" y="{self.y - up}"{at}>{spans}</text>')
+        self.parts.append(f'<text x="{x:g}" y="{self.y}"{at}>{spans}</text>')
 
     def middle(self, line: Line) -> None:
         self.text((_CLIENT + _SERVER) / 2, line, "middle")
 
-    def arrow(self, step: Step) -> None:
+    def arrow(self, step: DiagramStep) -> None:
         """Draw an arrow with the packet above it."""
         self.stroke(step, fit(step.words, _ROOM), step.arrow_style, "cross" if step.kind == "closed" else "head")
 
-    def stroke(self, step: Step, line: Line, style: str, end: str) -> None:
+    def stroke(self, step: DiagramStep, line: Line, style: str, end: str) -> None:
         """Draw a line from the sender to the receiver, and what it carries above it."""
         to_client = step.direction is Direction.SERVER
         self.text(_SERVER - 12 if to_client else _CLIENT + 12, line, "end" if to_client else "start")
@@ -133,20 +133,20 @@ class _Drawing:
         y = self.y + 7
         self.parts.append(f'<line class="{style}" x1="{start}" y1="{y}" x2="{stop}" y2="{y}"{marker}/>')
 
-    def closed(self, step: Step) -> None:
+    def closed(self, step: DiagramStep) -> None:
         if step.direction is not None:
             self.arrow(step)
             return
         self.middle(fit(step.words, _ROOM))
 
-    def gap(self, step: Step) -> None:
+    def gap(self, step: DiagramStep) -> None:
         """Draw a dashed line with words above it."""
         self.middle(fit(step.gap_words, _ROOM))
         y = self.y + 7
         line = f'x1="{_CLIENT}" y1="{y}" x2="{_SERVER}" y2="{y}"'
         self.parts.append(f'<line class="{_CLASSES[step.style]} dashed" {line}/>')
 
-    def words(self, step: Step) -> None:
+    def words(self, step: DiagramStep) -> None:
         self.middle(fit(step.flexible_facts, _ROOM))
 
     # the file
@@ -170,12 +170,12 @@ class _Drawing:
         yield "</svg>"
 
 
-_DRAW: dict[str, Callable[[_Drawing, Step], None]] = {
-    "packet": _Drawing.arrow,
-    "closed": _Drawing.closed,
-    "gap": _Drawing.gap,
-    "remark": _Drawing.words,
-    "more": _Drawing.words,
+_DRAW: dict[str, Callable[[_SvgDrawing, DiagramStep], None]] = {
+    "packet": _SvgDrawing.arrow,
+    "closed": _SvgDrawing.closed,
+    "gap": _SvgDrawing.gap,
+    "remark": _SvgDrawing.words,
+    "more": _SvgDrawing.words,
 }
 
 
@@ -189,7 +189,7 @@ def _span(text: str, style: str) -> str:
     return f'<tspan class="{kind}">{_xml(text)}</tspan>' if kind else _xml(text)
 
 
-def _whole(step: Step) -> str:
+def _whole(step: DiagramStep) -> str:
     """Return the whole text of a step, for the tooltip of a browser."""
     return clip("  ".join([step.label, *(fact.text for fact in step.facts)]), 1000)
 

@@ -10,7 +10,7 @@ from ...spec.properties import PropertyRow
 from ...spec.versions import Version
 from ...wire.cursor import Span
 from ...wire.types import BINARY, PAIR, STRING
-from ..packet.masking import clipped, hidden
+from ..packet.masking import hidden, masked_hex
 
 PREFIX = "mqtt."
 """The prefix of all field names."""
@@ -73,15 +73,12 @@ NAMES: dict[str, Name] = {
     "packet_id": Name("msgid", "Message Identifier", UINT16),
     "older connack.reason_code": Name("conack.val", "Return Code", UINT8),
     "older reason_codes": Name("suback.qos", "Granted QoS", UINT8),
-    "connack.reason_code": Name("connack.reason_code", "Reason Code", UINT8),
-    "puback.reason_code": Name("puback.reason_code", "Reason Code", UINT8),
-    "pubrec.reason_code": Name("pubrec.reason_code", "Reason Code", UINT8),
-    "pubrel.reason_code": Name("pubrel.reason_code", "Reason Code", UINT8),
-    "pubcomp.reason_code": Name("pubcomp.reason_code", "Reason Code", UINT8),
+    **{
+        f"{packet}.reason_code": Name(f"{packet}.reason_code", "Reason Code", UINT8)
+        for packet in ("connack", "puback", "pubrec", "pubrel", "pubcomp", "disconnect", "auth")
+    },
     "suback.reason_codes": Name("suback.reason_code", "Reason Code", UINT8),
     "unsuback.reason_codes": Name("unsuback.reason_code", "Reason Code", UINT8),
-    "disconnect.reason_code": Name("disconnect.reason_code", "Reason Code", UINT8),
-    "auth.reason_code": Name("auth.reason_code", "Reason Code", UINT8),
     # text and bytes
     "protocol_name": Name("protoname", "Protocol Name", TEXT),
     "client_id": Name("clientid", "Client ID", TEXT),
@@ -176,15 +173,15 @@ def shown(decoded: Decoded, *, secrets: bool = False) -> tuple[Shown, ...]:
     Where tshark has no field, bytes have a field without a name. Binary properties are bytes here, where tshark shows
     text up to the first zero byte. Topics are those in the packet, even if empty.
     """
-    return tuple(_Reader(decoded, secrets).fields())
+    return tuple(_FieldReader(decoded, secrets).fields())
 
 
 def octets(decoded: Decoded, *, secrets: bool = False) -> str:
     """Return all bytes of a packet in hex, with two asterisks for each secret byte unless `secrets`."""
-    return _Reader(decoded, secrets).hex(Span(0, len(decoded.data)))
+    return masked_hex(decoded.data, () if secrets else hidden(decoded), 0, len(decoded.data))
 
 
-class _Reader:
+class _FieldReader:
     def __init__(self, decoded: Decoded, secrets: bool) -> None:
         self.decoded = decoded
         self.data = decoded.data
@@ -289,11 +286,7 @@ class _Reader:
         return self.data[start : span.stop].decode("utf-8", "surrogateescape")
 
     def hex(self, span: Span) -> str:
-        at, pieces = span.start, []
-        for start, stop in clipped(self.hidden, *span):
-            pieces += [self.data[at:start].hex(), "**" * (stop - start)]
-            at = stop
-        return "".join([*pieces, self.data[at : span.stop].hex()])
+        return masked_hex(self.data, self.hidden, *span)
 
     def meaning(self, node: Node) -> str:
         """Return the meaning of a number, or nothing."""

@@ -7,7 +7,7 @@ from ...common.words import plural
 from ..terminal.cells import Line, measure
 from .layout import Columns, bit_row, byte_row, detail, padded
 from .marks import Marks, Row, sentence, under_bits, under_bytes
-from .outline import Entry, Outline
+from .outline import Outline, OutlineEntry
 from .values import describe
 
 _FACTS = ("qos", "packet_id", "reason_code")
@@ -63,6 +63,8 @@ def plain(lines: Iterable[Line]) -> str:
 
 
 class Sheet:
+    """Draws entries one by one, each with the findings below it."""
+
     def __init__(self, decoded: Decoded, columns: Columns, limit: int | None) -> None:
         self.data = decoded.data
         self.columns = columns
@@ -74,7 +76,7 @@ class Sheet:
         for finding in self.marks.rest():
             yield from sentence(finding, self.columns.width)
 
-    def entry(self, entry: Entry) -> Iterator[Line]:
+    def entry(self, entry: OutlineEntry) -> Iterator[Line]:
         """Yield the rows of an entry and its findings."""
         words = iter(detail(entry, self.columns))
         for line, beside in self.bits(entry) if entry.mask else self.bytes(entry):
@@ -83,7 +85,7 @@ class Sheet:
         for right in words:
             yield [*padded([], self.columns.left), *right]
 
-    def bits(self, entry: Entry) -> Iterator[Row]:
+    def bits(self, entry: OutlineEntry) -> Iterator[Row]:
         """Yield the row of a bit field and its findings."""
 
         def wanted(finding: Finding) -> bool:
@@ -93,7 +95,7 @@ class Sheet:
         yield bit_row(self.data[entry.at], entry.mask, entry.kind, self.columns), True
         yield from under_bits(found, entry.mask, self.columns)
 
-    def bytes(self, entry: Entry) -> Iterator[Row]:
+    def bytes(self, entry: OutlineEntry) -> Iterator[Row]:
         """Yield the rows of bytes and their findings, with the number of bytes left out between and after the rows."""
         shown = entry.start
         for start, stop in self.rows(entry):
@@ -106,7 +108,7 @@ class Sheet:
         if shown < entry.stop:
             yield self.left_out(entry.stop - shown)
 
-    def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
+    def rows(self, entry: OutlineEntry) -> Iterator[tuple[int, int]]:
         """Yield the runs of bytes to show: those up to the limit, then only rows with findings."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
         cut = stop if self.limit is None else min(stop, entry.content + self.limit)

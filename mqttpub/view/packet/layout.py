@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...common.escape import ascii_column
 from ..terminal.cells import Line, cells, measure, wrap
-from .outline import Entry, Part
+from .outline import ByteRun, OutlineEntry
 
 NARROWEST = 60
 _Below = tuple[tuple[int, Line], ...]
@@ -33,7 +33,7 @@ class Columns(NamedTuple):
         digits = max(4, len(f"{max(length - 1, 0):x}"))
         return cls(width, 16 if width >= 120 else 8, digits, width >= 72, 0)
 
-    def labelled(self, entries: Iterable[Entry]) -> "Columns":
+    def labelled(self, entries: Iterable[OutlineEntry]) -> "Columns":
         """Return the same columns with room for the usual labels among `entries`."""
         most = max(18, self.detail // 2)
         widths = (2 * entry.depth + cells(entry.label) for entry in entries)
@@ -64,7 +64,7 @@ def padded(line: Line, width: int) -> Line:
 # the field column
 
 
-def detail(entry: Entry, columns: Columns) -> list[Line]:
+def detail(entry: OutlineEntry, columns: Columns) -> list[Line]:
     """Return the rows of the field column: label, value, meaning."""
     width, about, margin = columns.detail, entry.about, 2 * entry.depth
     label = _indented([(entry.label, entry.style)], margin, width)
@@ -91,7 +91,7 @@ def _indented(line: Line, indent: int, width: int) -> list[Line]:
 # the byte columns
 
 
-def byte_row(data: bytes, parts: Iterable[Part], start: int, stop: int, columns: Columns) -> Line:
+def byte_row(data: bytes, parts: Iterable[ByteRun], start: int, stop: int, columns: Columns) -> Line:
     """Return offset, hex and ASCII of a row of bytes."""
     pieces = [
         part._replace(start=max(part.start, start), stop=min(part.stop, stop))
@@ -104,7 +104,7 @@ def byte_row(data: bytes, parts: Iterable[Part], start: int, stop: int, columns:
     return row
 
 
-def _hex(data: bytes, pieces: Iterable[Part]) -> Iterator[tuple[str, str]]:
+def _hex(data: bytes, pieces: Iterable[ByteRun]) -> Iterator[tuple[str, str]]:
     space = ""
     for start, stop, style, masked in pieces:
         shown = " ".join(["**"] * (stop - start)) if masked else data[start:stop].hex(" ")
@@ -114,7 +114,7 @@ def _hex(data: bytes, pieces: Iterable[Part]) -> Iterator[tuple[str, str]]:
         space = " "
 
 
-def _ascii(data: bytes, pieces: Iterable[Part]) -> Iterator[tuple[str, str]]:
+def _ascii(data: bytes, pieces: Iterable[ByteRun]) -> Iterator[tuple[str, str]]:
     shown = (
         ("*" * (stop - start) if masked else ascii_column(data[start:stop]), style if style in _READABLE else "ascii")
         for start, stop, style, masked in pieces

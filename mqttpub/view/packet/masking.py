@@ -30,6 +30,15 @@ def clipped(spans: Sequence[Span], start: int, stop: int) -> Iterator[Span]:
         at += 1
 
 
+def masked_hex(data: bytes, secret: Sequence[Span], start: int, stop: int) -> str:
+    """Return the bytes of a range in hex, with two asterisks for each byte of the spans, which are as in `clipped`."""
+    at, shown = start, []
+    for first, last in clipped(secret, start, stop):
+        shown += [data[at:first].hex(), "**" * (last - first)]
+        at = last
+    return "".join([*shown, data[at:stop].hex()])
+
+
 def _leaves(node: Node, holder: Node | None = None) -> Iterator[tuple[Node | None, Node]]:
     """Yield every leaf with the property list or the property that contains it."""
     if node.kind in ("properties", "property"):

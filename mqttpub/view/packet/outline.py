@@ -10,7 +10,7 @@ from .masking import clipped, hidden
 from .values import MISSING, NOTHING, About, describe, pair
 
 
-class Part(NamedTuple):
+class ByteRun(NamedTuple):
     """A run of bytes that is shown in one style."""
 
     start: int
@@ -19,14 +19,14 @@ class Part(NamedTuple):
     masked: bool = False
 
 
-class Entry(NamedTuple):
+class OutlineEntry(NamedTuple):
     """One field: its bytes or bits, its name, and the words for its value."""
 
     label: str
     style: str
     depth: int
     about: About = NOTHING
-    parts: tuple[Part, ...] = ()
+    parts: tuple[ByteRun, ...] = ()
     at: int = 0
     """The byte that `mask` applies to."""
     mask: int = 0
@@ -60,26 +60,26 @@ class Outline:
         self.room = room
         self.hidden = () if secrets else hidden(decoded)
 
-    def entries(self) -> Iterator[Entry]:
+    def entries(self) -> Iterator[OutlineEntry]:
         """Yield the entries of the whole packet."""
         for node in self.decoded.root.children:
             yield from self.node(node, 0)
         yield from self.nothing()
 
-    def node(self, node: Node, depth: int) -> Iterator[Entry]:
+    def node(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         """Yield the entries of a node and of all nodes below it."""
         walk = _WALKS.get(node.kind, Outline.leaf)
         return walk(self, node, depth)
 
-    def leaf(self, node: Node, depth: int) -> Iterator[Entry]:
+    def leaf(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         if node.mask:
-            yield Entry(
+            yield OutlineEntry(
                 node.label, _label(node), depth, self.about(node), at=node.span.start, mask=node.mask, kind=node.kind
             )
         else:
             yield self.run(node.label, _label(node), depth, self.about(node), [node])
 
-    def octet(self, node: Node, depth: int) -> Iterator[Entry]:
+    def octet(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         yield self.run(node.label, "label", depth, NOTHING, [node])._replace(octet=True)
         later = 0xFF
         for child in node.children:
@@ -87,25 +87,25 @@ class Outline:
             for entry in self.leaf(child, depth + 1):
                 yield entry._replace(later=later)
 
-    def group(self, node: Node, depth: int) -> Iterator[Entry]:
-        yield Entry(node.label, "label", depth)
+    def group(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
+        yield OutlineEntry(node.label, "label", depth)
         for child in node.children:
             yield from self.node(child, depth + 1)
 
-    def items(self, node: Node, depth: int) -> Iterator[Entry]:
+    def items(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         several = len(node.children) > 1
         for number, child in enumerate(node.children, 1):
             for entry in self.node(child, depth):
                 single = not child.children and several and child.kind != "gap"
                 yield entry._replace(label=f"{entry.label} {number}") if single else entry
 
-    def properties(self, node: Node, depth: int) -> Iterator[Entry]:
+    def properties(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         for child in node.children[:1]:
             yield from self.node(child, depth)
         for child in node.children[1:]:
             yield from self.node(child, depth + 1)
 
-    def property(self, node: Node, depth: int) -> Iterator[Entry]:
+    def property(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         label = node.label or node.children[0].label
         yield self.run(label, "property", depth, self.value(node.children), node.children)
 
@@ -120,25 +120,25 @@ class Outline:
             return MISSING
         return pair(parts[1], last, self.decoded, self.limit) if len(parts) == 3 else self.about(last)
 
-    def nothing(self) -> Iterator[Entry]:
+    def nothing(self) -> Iterator[OutlineEntry]:
         """Yield an entry for a last field that is present but empty."""
         packet = self.decoded.packet
         if packet and packet.layout and packet.layout[-1].type is REST:
             field = packet.layout[-1]
             if not getattr(packet, field.key):
                 empty = [("empty", field.kind)]
-                yield Entry(field.label_in(self.decoded.version), "label", 0, About(empty, empty, ()))
+                yield OutlineEntry(field.label_in(self.decoded.version), "label", 0, About(empty, empty, ()))
 
     def about(self, node: Node) -> About:
         return describe(node, self.decoded, limit=self.limit, secrets=self.secrets, room=self.room)
 
     # bytes
 
-    def run(self, label: str, style: str, depth: int, about: About, nodes: list[Node]) -> Entry:
+    def run(self, label: str, style: str, depth: int, about: About, nodes: list[Node]) -> OutlineEntry:
         parts = [part for node in nodes for part in _parts(node)]
         content = parts[-1].start if parts else 0
         masked = [piece for part in parts for piece in _masked(part, self.hidden)] if self.hidden else parts
-        return Entry(label, style, depth, about, tuple(masked), content=content)
+        return OutlineEntry(label, style, depth, about, tuple(masked), content=content)
 
 
 _WALKS = {
@@ -157,17 +157,17 @@ def _label(node: Node) -> str:
     return node.kind if node.kind in ("gap", "reserved") else "label"
 
 
-def _parts(node: Node) -> Iterator[Part]:
+def _parts(node: Node) -> Iterator[ByteRun]:
     start, stop = node.span
     middle = min(start + node.prefix, stop)
     if node.prefix:
-        yield Part(start, middle, "length")
+        yield ByteRun(start, middle, "length")
     style = "property" if node.name == "identifier" and node.row else _STYLES.get(node.kind, node.kind)
     if middle < stop or not node.prefix:
-        yield Part(middle, stop, style)
+        yield ByteRun(middle, stop, style)
 
 
-def _masked(part: Part, spans: Sequence[Span]) -> Iterator[Part]:
+def _masked(part: ByteRun, spans: Sequence[Span]) -> Iterator[ByteRun]:
     """Return a part cut where secret bytes begin and end."""
     at = part.start
     for start, stop in clipped(spans, part.start, part.stop):

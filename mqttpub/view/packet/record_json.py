@@ -9,7 +9,7 @@ from ...common.strict_json import parse_portable_json
 from ...common.times import iso_of
 from ...wire.cursor import Span
 from ...wire.types import PAIR
-from .masking import clipped, hidden
+from .masking import hidden, masked_hex
 from .payload import classify
 from .values import describe
 from .verdict import finding_record
@@ -26,8 +26,8 @@ def record(decoded: Decoded, *, time: float | None = None, secrets: bool = False
     return _Recorder(decoded, secrets).record(time)
 
 
-def dumps(record: dict[str, Any]) -> str:
-    """Return a record as one line of ASCII."""
+def dumps(record: Any) -> str:
+    """Return a record, or any value of JSON, as one line of ASCII. Raises ValueError for a number that JSON lacks."""
     import json
 
     return json.dumps(record, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
@@ -61,11 +61,7 @@ class _Recorder:
 
     def hex(self, span: Span) -> str:
         """Return bytes in hex, with two asterisks for each secret byte."""
-        data, at, shown = self.decoded.data, span.start, []
-        for start, stop in clipped(self.hidden, *span):
-            shown += [data[at:start].hex(), "**" * (stop - start)]
-            at = stop
-        return "".join([*shown, data[at : span.stop].hex()])
+        return masked_hex(self.decoded.data, self.hidden, *span)
 
     def field(self, path: str, node: Node) -> dict[str, Any]:
         return {"path": path, **_place(node.span, node.mask), "value": self.value(node), "text": self.text(node)}

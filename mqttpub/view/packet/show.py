@@ -18,10 +18,10 @@ LIMIT = 256
 class Show:
     """Writes packets and remarks to standard output."""
 
-    def __init__(self, *, secrets: bool = False, full: bool = False, width: int | None = None) -> None:
+    def __init__(self, *, secrets: bool = False, full: bool = False) -> None:
         self.secrets = secrets
         self.limit = None if full else LIMIT
-        self.width = width or screen_width()
+        self.width = screen_width()
         self.begun = False
 
     def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:

@@ -20,7 +20,8 @@ from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
 from ...wire.cursor import Span
 from ..packet.dump import headline
 from ..packet.masking import clipped
-from ..packet.outline import Entry, Outline
+from ..packet.outline import Outline, OutlineEntry
+from ..packet.record_json import dumps
 from ..traffic.facts import preview
 
 SCRIPTS = ("text", "store", "filter", "search", "window", "rows", "bytes", "fields", "detail", "findings", "page")
@@ -36,7 +37,7 @@ _NAMES = {"client_id", "filter", "filters"}
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
 
 
-class Page:
+class PageWriter:
     """Writes the page row by row; its memory does not grow with the number of rows.
 
     `file_of` returns the name of the file of a connection, if there are several files. Secrets are asterisks unless
@@ -52,7 +53,7 @@ class Page:
         self.secrets = secrets
         self.limit = limit
         self.file_of = file_of
-        self.block = _Block(file_of)
+        self.block = _PageBlock(file_of)
         self.statements: set[str] = set()
         out.write(_opening(title))
 
@@ -77,21 +78,16 @@ class Page:
             self._finding(finding)
         self._flush_full()
 
-    def gap(self, gap: GapSeen, *, client: str = "") -> None:
-        """Add a gap: missing or unreadable bytes. Their secrets cannot be located, so all bytes are hidden."""
-        self.block.row(GAP, gap, client, "gap", gap.length or 0, remark(gap.message))
-        shown = gap.data[: self.limit] if self.secrets else b""
-        self.block.detail(shown, gap, [len(gap.data) - len(shown)])
-        self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
+    def event(self, event: GapSeen | Remark | Closed) -> None:
+        """Add a gap, a remark, or the end of a connection or of one of its directions."""
+        if isinstance(event, GapSeen):
+            self._gap(event)
+        else:
+            kind, word = (CLOSED, "closed") if isinstance(event, Closed) else (REMARK, "remark")
+            message = _CLOSINGS.get(event.how, event.how) if isinstance(event, Closed) else event.message
+            self.block.row(kind, event, "", word, 0, remark(message))
+            self.block.detail(b"", event, [])
         self._flush_full()
-
-    def remark(self, remark_: Remark, *, client: str = "") -> None:
-        """Add a remark about a connection."""
-        self._line(REMARK, remark_, client, "remark", remark_.message)
-
-    def closed(self, closed: Closed, *, client: str = "") -> None:
-        """Add the end of a connection, or of one of its directions."""
-        self._line(CLOSED, closed, client, "closed", _CLOSINGS.get(closed.how, closed.how))
 
     def close(self) -> None:
         """Write the remaining rows and the statements that findings cite; the file stays open."""
@@ -100,10 +96,12 @@ class Page:
         self.out.write(f'<script type="application/json" id="end">{_json({"statements": cited})}</script>\n')
         self.out.write("</body>\n</html>\n")
 
-    def _line(self, kind: int, event: Remark | Closed, client: str, word: str, message: str) -> None:
-        self.block.row(kind, event, client, word, 0, remark(message))
-        self.block.detail(b"", event, [])
-        self._flush_full()
+    def _gap(self, gap: GapSeen) -> None:
+        # The secrets of missing or unreadable bytes cannot be located, so all of them are hidden.
+        self.block.row(GAP, gap, "", "gap", gap.length or 0, remark(gap.message))
+        shown = gap.data[: self.limit] if self.secrets else b""
+        self.block.detail(shown, gap, [len(gap.data) - len(shown)])
+        self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
 
     def _finding(self, finding: Finding) -> None:
         if finding.statement:
@@ -114,13 +112,13 @@ class Page:
         )  # fmt: skip
 
     def _flush_full(self) -> None:
-        if len(self.block.kinds) >= BLOCK_ROWS or self.block.size >= BLOCK_SIZE:
+        if self.block.rows >= BLOCK_ROWS or self.block.size >= BLOCK_SIZE:
             self._flush()
 
     def _flush(self) -> None:
-        if self.block.kinds:
+        if self.block.rows:
             self.out.write(f'<script type="application/json" class="block">{self.block.text()}</script>\n')
-            self.block = _Block(self.file_of)
+            self.block = _PageBlock(self.file_of)
 
 
 class _Traits(NamedTuple):
@@ -162,27 +160,23 @@ def _payload(decoded: Decoded) -> Span | None:
     return None
 
 
-class _Block:
+_COLUMNS = (
+    "kind", "conn", "dir", "time", "length", "word", "topic", "summary", "id", "payload", "size", "preview", "trait",
+)  # fmt: skip
+"""The columns of the list; `payload` is where the payload or the Will Payload starts in the packet."""
+_NOT_A_PACKET = (-1, -1, 0, -1, -1)
+"""The values of the columns from `id` on in rows that are not packets."""
+
+
+class _PageBlock:
     """Rows as columns, written as two lines: the columns of the list, then bytes and fields."""
 
     def __init__(self, file_of: Callable[[int], str] | None = None) -> None:
         self.file_of = file_of
         self.base: int | None = None
-        self.kinds: list[int] = []
-        self.connections: list[int] = []
-        self.directions: list[int] = []
-        self.times: list[int | None] = []
-        self.words: list[int] = []
-        self.ids: list[int] = []
-        self.lengths: list[int] = []
-        self.topics: list[int] = []
-        self.payloads: list[int] = []
-        """The start of the payload or the Will Payload in the packet; -1 without one."""
-        self.sizes: list[int] = []
-        self.previews: list[int] = []
+        self.rows = 0
+        self.columns: dict[str, list[int | None]] = {name: [] for name in _COLUMNS}
         self.traits: dict[_Traits, int] = {}
-        self.trait: list[int] = []
-        self.summaries: list[int] = []
         self.findings: list[list[int]] = []
         self.ends: dict[int, list[Any]] = {}
         self.strings: dict[str, int] = {}
@@ -197,37 +191,31 @@ class _Block:
         """Add a row to the columns of the list."""
         if self.base is None:
             self.base = event.time
-        self.kinds.append(kind)
-        self.connections.append(event.ends.number)
-        self.directions.append(0 if event.direction is None else 1 if event.direction is Direction.CLIENT else 2)
-        self.times.append(None if event.time is None or self.base is None else event.time - self.base)
-        self.words.append(self.number(word))
-        self.ids.append(-1)
-        self.lengths.append(length)
-        self.payloads.append(-1)
-        self.sizes.append(0)
-        self.previews.append(-1)
-        self.trait.append(-1)
-        self.topics.append(-1 if topic is None else self.number(escape(topic)))
-        self.summaries.append(self.number(summary))
+        self.rows += 1
+        direction = 0 if event.direction is None else 1 if event.direction is Direction.CLIENT else 2
+        time = None if event.time is None or self.base is None else event.time - self.base
+        named = self.number(word), -1 if topic is None else self.number(escape(topic)), self.number(summary)
+        values = (kind, event.ends.number, direction, time, length, *named, *_NOT_A_PACKET)
+        for column, value in zip(self.columns.values(), values, strict=True):
+            column.append(value)
         self.connection(event.ends, client)
 
     def packet(self, decoded: Decoded, data: bytearray) -> None:
         """Add to the newest row the columns that only packets have; `data` is the visible part of the bytes."""
-        packet = decoded.packet
-        self.trait[-1] = self._trait(_traits(decoded))
+        packet, columns = decoded.packet, self.columns
+        columns["trait"][-1] = self._trait(_traits(decoded))
         if packet is None:
             return
         id = getattr(packet, "packet_id", None)
-        self.ids[-1] = -1 if id is None else id
+        columns["id"][-1] = -1 if id is None else id
         span = _payload(decoded)
         if span is None:
             return
-        self.payloads[-1], self.sizes[-1] = span.start, span.length
+        columns["payload"][-1], columns["size"][-1] = span.start, span.length
         if isinstance(packet, Publish):
             shown = preview(bytes(data[span.start :])) if span.length else ""
             cut = len(decoded.data) > len(data) and not shown.endswith("...")
-            self.previews[-1] = self.number(shown.removesuffix('"') + "..." if cut else shown)
+            columns["preview"][-1] = self.number(shown.removesuffix('"') + "..." if cut else shown)
 
     def _trait(self, traits: "_Traits") -> int:
         number = self.traits.get(traits)
@@ -256,9 +244,9 @@ class _Block:
     ) -> None:
         """Add a finding to the newest row."""
         texts = [self.number(remark(text)) for text in (message, statement, path)]
-        self.findings.append([len(self.kinds) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
+        self.findings.append([self.rows - 1, SEVERITIES.index(severity), start, length, mask, *texts])
 
-    def shape(self, entries: Iterable[Entry]) -> tuple[int, list[int], list[int]]:
+    def shape(self, entries: Iterable[OutlineEntry]) -> tuple[int, list[int], list[int]]:
         """Return the number of a field layout, which packets with the same fields, lengths and texts share."""
         shape, lengths, texts, values = [], [], [], self.values
         for entry in entries:
@@ -285,17 +273,14 @@ class _Block:
     def text(self) -> str:
         """Return both lines."""
         columns = {
-            "base": None if self.base is None else str(self.base), "kind": self.kinds, "conn": self.connections,
-            "dir": self.directions, "time": self.times, "word": self.words, "id": self.ids, "length": self.lengths,
-            "topic": self.topics, "payload": self.payloads, "size": self.sizes, "preview": self.previews,
-            "trait": self.trait, "traits": list(self.traits), "summary": self.summaries, "findings": self.findings,
-            "ends": list(self.ends.values()), "strings": list(self.strings),
+            "base": None if self.base is None else str(self.base), **self.columns, "traits": list(self.traits),
+            "findings": self.findings, "ends": list(self.ends.values()), "strings": list(self.strings),
         }  # fmt: skip
         rest = {"strings": list(self.values), "shapes": list(self.shapes), "rows": self.details}
         return f"{_json(columns)}\n{_json(rest)}"
 
 
-def _styles(entry: Entry) -> str:
+def _styles(entry: OutlineEntry) -> str:
     """Return the styles of the parts of an entry, each with an asterisk after it if it is masked."""
     return " ".join([f"{part.style}*" if part.masked else part.style for part in entry.parts])
 
@@ -310,22 +295,20 @@ def _facts(decoded: Decoded) -> str:
 
 def _json(value: Any) -> str:
     """Return JSON in ASCII that cannot end its HTML element."""
-    import json
-
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    return dumps(value).replace("<", "\\u003c")
 
 
 def _opening(title: str) -> str:
     """Return the part of the file before the rows."""
-    style = _asset("page.css")
-    script = '"use strict";\n(() => {\n' + "\n".join(_asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
+    style = asset("page.css")
+    script = '"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "})();\n"
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
     )
     shown = html_escape(remark(title)).encode("ascii", "xmlcharrefreplace").decode("ascii")
     values = {"title": shown, "policy": policy, "style": style, "script": script, "language": _json(_language())}
-    first, *pieces = _asset("page.html").split("{{")
+    first, *pieces = asset("page.html").split("{{")
     named = (piece.partition("}}") for piece in pieces)
     return first + "".join(values[name] + rest for name, _, rest in named)
 
@@ -341,7 +324,8 @@ def _language() -> dict[str, Any]:
     }
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of the folder `assets` as text; raises FileNotFoundError."""
     from importlib.resources import files  # here, because it imports much of the standard library
 
     return files("mqttpub").joinpath("view", "page", "assets", name).read_text(encoding="utf-8")

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .cells import Line, Segment, cells, clip
 
+_INDENT = 2
 
-def table(
-    heading: Sequence[str], rows: Iterable[Sequence[Segment]], *, width: int, left: int = 1, indent: int = 2
-) -> Iterator[Line]:
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[Segment]], *, width: int, left: int = 1) -> Iterator[Line]:
     """Yield a heading and rows; the first `left` columns are left-aligned, all others, numbers, right-aligned.
 
     If the table is wider than the screen, the first column is cut.
@@ -15,15 +15,15 @@ def table(
     body = [list(row) for row in rows]
     head: list[Segment] = [(text, "dim") for text in heading]
     widths = [max(cells(row[at][0]) for row in (head, *body)) for at in range(len(head))]
-    over = indent + sum(widths) + 2 * (len(widths) - 1) - width
+    over = _INDENT + sum(widths) + 2 * (len(widths) - 1) - width
     if over > 0:
         widths[0] = max(widths[0] - over, 8)
     for row in (head, *body):
-        yield _row(row, widths, left, indent)
+        yield _row(row, widths, left)
 
 
-def _row(row: Sequence[Segment], widths: Sequence[int], left: int, indent: int) -> Line:
-    line: Line = [(" " * indent, "")]
+def _row(row: Sequence[Segment], widths: Sequence[int], left: int) -> Line:
+    line: Line = [(" " * _INDENT, "")]
     for at, ((text, style), width) in enumerate(zip(row, widths, strict=True)):
         shown = clip(text, width)
         space = " " * (width - cells(shown))

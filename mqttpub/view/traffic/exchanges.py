@@ -4,47 +4,30 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...common.escape import escape, json_text
-from ...common.times import Clock, Zero, duration, iso
-from ...spec.declare import PACKETS
-from ...traffic.clients import display_name
+from ...common.times import duration, iso
+from ...spec.packets import PACKETS_BY_NAME
 from ...traffic.exchanges import Exchange, HandshakePacket
 from ...traffic.statistics import kind_of
-from ..terminal.cells import Line, clip, measure, reach, wrap
-from .facts import Fact, fit, reason_fact, reason_name, topic_facts
+from ..terminal.cells import Line, measure, wrap
+from .facts import OUTCOMES, Fact, connection_record, fit, reason_fact, reason_name, topic_facts
+from .summary import TrafficLines
 
-NARROWEST = 60
-WIDE = 100
-"""From this width on, facts are separated by two spaces."""
-_OUTCOMES = {
-    "complete": "dim",
-    "sent": "dim",
-    "refused": "error",
-    "unfinished": "warning",
-    "orphan": "warning",
-    "superseded": "warning",
-}
-_PACKETS = {packet.name: packet for packet in PACKETS.values()}
 _REQUESTS = ("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE")
 
 
-class ExchangeLines:
+class ExchangeLines(TrafficLines):
     """Makes the lines: time, client, direction of the request, its main facts, its packets, its outcome.
 
     The time after a packet counts from the packet shown before it. With `width` (60 or more) a long exchange
     continues on indented lines; with None it is always one line.
     """
 
-    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
-        self.clock = Clock(absolute=absolute, zero=zero)
-        self.width = None if width is None else max(width, NARROWEST)
-        self.client = 12 if width is None or width < WIDE else 20
-        self.gap = 1 if width is not None and width < WIDE else 2
-
     def lines(self, exchange: Exchange) -> Iterator[Line]:
         """Yield the lines of an exchange."""
-        start = self._start(exchange)
+        mark = exchange.sender.mark if exchange.sender else "-"
+        start = self.start(exchange.packets[0].time, exchange.client, exchange.ends, mark)
         parts = [*([(fact.text, fact.style)] for fact in _about(exchange)), *_packet_lines(exchange)]
-        end = (exchange.outcome, _OUTCOMES[exchange.outcome])
+        end = (exchange.outcome, OUTCOMES[exchange.outcome] or "dim")
         if self.width is None:
             yield [*start, *_joined(parts, self.gap), ("  ", ""), end]
             return
@@ -53,17 +36,6 @@ class ExchangeLines:
         rows[0] = [*rows[0], (" " * (self.width - indent - measure(rows[0]) - len(exchange.outcome)), ""), end]
         for number, row in enumerate(rows):
             yield [*([(" " * indent, "")] if number else start), *row]
-
-    def _start(self, exchange: Exchange) -> Line:
-        name = escape(display_name(exchange.client, exchange.ends))
-        name = name if self.width is None else clip(name, self.client)
-        mark = exchange.sender.mark if exchange.sender else "-"
-        return [
-            (self.clock.show(exchange.packets[0].time), "offset"),
-            (" ", ""),
-            (name + " " * (self.client - reach(name, self.client)), "text" if exchange.client else "dim"),
-            (f" {mark} ", "mark"),
-        ]
 
 
 def _joined(parts: list[Line], gap: int) -> Line:
@@ -122,7 +94,7 @@ def _named(exchange: Exchange, packet: HandshakePacket) -> Iterator[Fact]:
     if packet.dup:
         yield Fact("DUP", "warning")
     if packet.reason:
-        fact = reason_fact(_PACKETS[packet.name], packet.reason, exchange.version)
+        fact = reason_fact(PACKETS_BY_NAME[packet.name], packet.reason, exchange.version)
         yield fact if fact.style == "error" else fact._replace(text=fact.text[:4])
 
 
@@ -134,14 +106,11 @@ def _packet_facts(exchange: Exchange, packet: HandshakePacket, before: Handshake
 
 def exchange_record(exchange: Exchange) -> dict[str, Any]:
     """Return an exchange as a JSON object; names, kinds and latency are those of the table `exchanges`."""
-    ends, topic, last = exchange.ends, exchange.topic, exchange.packets[-1]
+    topic, last = exchange.topic, exchange.packets[-1]
     return {
         "begin": _time(exchange.packets[0].time),
         "end": _time(last.time),
-        "connection": ends.number,
-        "client": json_text(exchange.client) or None,
-        "address": ends.client or None,
-        "server": ends.server or None,
+        **connection_record(exchange.ends, exchange.client),
         "sender": exchange.sender.value if exchange.sender else None,
         "version": exchange.version.label,
         "kind": kind_of(exchange),
@@ -174,7 +143,7 @@ def _packet_record(exchange: Exchange, packet: HandshakePacket) -> dict[str, Any
 
 
 def _reason(exchange: Exchange, packet: HandshakePacket) -> str | None:
-    return None if packet.reason is None else reason_name(_PACKETS[packet.name], packet.reason, exchange.version)
+    return None if packet.reason is None else reason_name(PACKETS_BY_NAME[packet.name], packet.reason, exchange.version)
 
 
 def _time(time: int | None) -> str | None:

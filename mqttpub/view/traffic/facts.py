@@ -4,27 +4,14 @@ from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from ...common.escape import escape
+from ...common.escape import escape, json_text
 from ...spec.declare import PACKETS, Packet
-from ...spec.packets import (
-    Auth,
-    Connack,
-    Connect,
-    Disconnect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-)
+from ...spec.packets import Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
-from ...spec.versions import Version
+from ...spec.versions import V5, V31, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
+from ...traffic.events import Endpoints
 from ..packet.payload import classify
 from ..terminal.cells import Line, cells, clip, reach
 
@@ -52,12 +39,22 @@ def name_of(data: bytes) -> str:
     return PACKETS[code].name if code in PACKETS else f"TYPE {code}"
 
 
+def connection_record(ends: Endpoints, client: str) -> dict[str, Any]:
+    """Return the JSON members that name a connection; `client` is its Client Identifier, or empty."""
+    return {
+        "connection": ends.number,
+        "client": json_text(client) or None,
+        "address": ends.client or None,
+        "server": ends.server or None,
+    }
+
+
 def facts(known: PacketInContext) -> list[Fact]:
     """Return the facts of a packet, the most important first."""
     packet = known.packet
     if packet is None:
         return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
-    facts_of = _FACTS_OF.get(type(packet))
+    facts_of = _FACTS_OF.get(packet.name)
     return list(facts_of(known, packet)) if facts_of else []
 
 
@@ -121,6 +118,12 @@ def _cut(fact: Fact, room: int) -> str:
     return text + "..."
 
 
+OUTCOMES = {
+    "sent": "", "complete": "", "refused": "error", "unfinished": "warning", "superseded": "warning",
+    "orphan": "warning",
+}  # fmt: skip
+"""The outcomes of an exchange in the order of their columns, with their styles."""
+
 # by kind of packet
 
 _Facts = Iterator[Fact]
@@ -175,7 +178,7 @@ def _connect(known: PacketInContext, packet: Connect) -> _Facts:
     yield Fact(escape(packet.client_id) or '""', "text", bends=True)
     yield Fact(f"MQTT {known.event.version.label}", "type")
     if packet.clean_start:
-        yield Fact("clean start" if known.event.version == Version.V5 else "clean session", "flag")
+        yield Fact("clean start" if known.event.version == V5 else "clean session", "flag")
     yield Fact(f"keep alive {packet.keep_alive} s", "number")
     if packet.username is not None:
         yield Fact(f"user {escape(packet.username)}", "text", bends=True)
@@ -194,9 +197,7 @@ def _connack(known: PacketInContext, packet: Connack) -> _Facts:
 
 
 def _ack(known: PacketInContext, packet: Any) -> _Facts:
-    yield _id(packet)
-    if known.event.version == Version.V31 and getattr(packet, "dup", False):
-        yield Fact("DUP", "warning")
+    yield from _request(known, packet)
     yield from _reason(known, packet)
 
 
@@ -216,28 +217,32 @@ def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> s
 
 def reason_fact(packet: Packet | type[Packet], code: int, version: Version) -> Fact:
     """Return a Reason Code with its name, or `unknown`."""
-    name = reason_name(packet, code, version)
-    shown = "unknown" if name.startswith("reason 0x") else name
     refused = code >= 0x80 or (packet.name == "CONNACK" and code)
-    return Fact(f"0x{code:02x} {shown}", "error" if refused else "reason")
+    return Fact(f"0x{code:02x} {reason_word(packet, code, version)}", "error" if refused else "reason")
+
+
+def reason_word(packet: Packet | type[Packet], code: int, version: Version) -> str:
+    """Return the name of a Reason Code in a packet; `unknown` for a code that the packet may not carry."""
+    name = reason_name(packet, code, version)
+    return "unknown" if name.startswith("reason 0x") else name
 
 
 def _subscribe(known: PacketInContext, packet: Subscribe) -> _Facts:
-    yield _id(packet)
-    yield from _old_dup(known, packet)
+    yield from _request(known, packet)
     for each in packet.subscriptions:
         yield Fact(f"QoS {each.qos} {escape(each.filter)}", "topic", bends=True)
 
 
 def _unsubscribe(known: PacketInContext, packet: Unsubscribe) -> _Facts:
-    yield _id(packet)
-    yield from _old_dup(known, packet)
+    yield from _request(known, packet)
     for each in packet.filters:
         yield Fact(escape(each) or '""', "topic", bends=True)
 
 
-def _old_dup(known: PacketInContext, packet: Any) -> _Facts:
-    if known.event.version == Version.V31 and packet.dup:
+def _request(known: PacketInContext, packet: Any) -> _Facts:
+    """Yield the Packet Identifier, and DUP, which only 3.1 has beyond PUBLISH."""
+    yield _id(packet)
+    if known.event.version == V31 and getattr(packet, "dup", False):
         yield Fact("DUP", "warning")
 
 
@@ -248,13 +253,13 @@ def _answers(known: PacketInContext, packet: Suback | Unsuback) -> _Facts:
         yield fact if fact.style == "error" or len(packet.reason_codes) == 1 else fact._replace(text=fact.text[:4])
 
 
-_FACTS_OF: dict[type[Packet], Callable[[PacketInContext, Any], _Facts]] = {
-    Publish: _publish,
-    Connect: _connect,
-    Connack: _connack,
-    **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp), _ack),
-    Subscribe: _subscribe,
-    Unsubscribe: _unsubscribe,
-    **dict.fromkeys((Suback, Unsuback), _answers),
-    **dict.fromkeys((Disconnect, Auth), _reason),
+_FACTS_OF: dict[str, Callable[[PacketInContext, Any], _Facts]] = {
+    "PUBLISH": _publish,
+    "CONNECT": _connect,
+    "CONNACK": _connack,
+    **dict.fromkeys(("PUBACK", "PUBREC", "PUBREL", "PUBCOMP"), _ack),
+    "SUBSCRIBE": _subscribe,
+    "UNSUBSCRIBE": _unsubscribe,
+    **dict.fromkeys(("SUBACK", "UNSUBACK"), _answers),
+    **dict.fromkeys(("DISCONNECT", "AUTH"), _reason),
 }

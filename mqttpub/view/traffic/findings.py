@@ -1,6 +1,6 @@
 """Findings with the bytes that they are about, as lines of a screen or as JSON values."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ...codec.tree import Decoded, Finding
@@ -9,14 +9,14 @@ from ...common.times import Clock, iso
 from ...reading.judged import JudgedEvent
 from ...spec.reason_codes import REASONS
 from ...traffic.events import Closed, PacketSeen
-from ...wire.cursor import Span
 from ...wire.types import readable
 from ..packet.dump import Sheet, headline
 from ..packet.layout import Columns
 from ..packet.marks import sentence
-from ..packet.masking import clipped, hidden
-from ..packet.outline import Entry, Outline
+from ..packet.masking import hidden, masked_hex
+from ..packet.outline import Outline, OutlineEntry
 from ..terminal.cells import Line, wrap
+from .facts import connection_record
 from .statements import explanation
 
 MOST_BYTES = 256
@@ -118,7 +118,7 @@ def excerpt(decoded: Decoded, *, width: int = 80, full: bool = False, secrets: b
 class _Excerpt(Sheet):
     """Only the rows that have findings."""
 
-    def concerns(self, entry: Entry) -> bool:
+    def concerns(self, entry: OutlineEntry) -> bool:
         """Whether a finding belongs below an entry, or below an entry for bits of the same byte."""
         stop = entry.start + 1 if entry.mask else entry.stop
         anchors = self.marks.within(entry.start, stop)
@@ -127,7 +127,7 @@ class _Excerpt(Sheet):
         found = (each.mask for anchor in anchors for each in self.marks.places[anchor])
         return any(mask & entry.mask and not mask & entry.later for mask in found)
 
-    def rows(self, entry: Entry) -> Iterator[tuple[int, int]]:
+    def rows(self, entry: OutlineEntry) -> Iterator[tuple[int, int]]:
         """Yield the first row and the rows with findings, each as its first byte and the byte after its last."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
         shown = start
@@ -161,24 +161,22 @@ def records(case: JudgedEvent, *, secrets: bool = False, full: bool = False) -> 
         if packet is not None:
             given |= {"packet_offset": packet.offset, "path": finding.path}
             given |= {"offset": finding.span.start, "length": finding.span.length, "mask": finding.mask}
-            given |= _bytes(packet.data, secret, finding.span, None if full else MOST_BYTES)
+            start, stop = finding.span
+            shown = stop if full else min(stop, start + MOST_BYTES)
+            given |= {"hex": masked_hex(packet.data, secret, start, shown), "bytes_left_out": stop - shown or None}
         yield {key: value for key, value in given.items() if value is not None}
 
 
 def _place(case: JudgedEvent) -> dict[str, Any]:
     """Return what all findings of an event have in common."""
     event, decoded = case.event, case.decoded
-    ends, direction = event.ends, event.direction
     return {
         "file": readable(case.location.name) or None,
         "line": case.location.line or None,
         "record": event.record or None,
         "time": None if event.time is None else iso(event.time),
-        "connection": ends.number,
-        "client": json_text(case.client) or None,
-        "address": ends.client or None,
-        "server": ends.server or None,
-        "direction": direction.value if direction else None,
+        **connection_record(event.ends, case.client),
+        "direction": event.direction.value if event.direction else None,
         "version": case.version.label,
         "guessed": True if isinstance(event, PacketSeen) and event.guessed else None,
         "type": decoded.name if decoded else None,
@@ -191,13 +189,3 @@ def _place(case: JudgedEvent) -> dict[str, Any]:
 def _answer(finding: Finding) -> dict[str, Any]:
     code = finding.reason
     return {} if code is None else {"reason_code": code, "reason": _ANSWERS[code]}
-
-
-def _bytes(data: bytes, secret: Sequence[Span], span: Span, limit: int | None) -> dict[str, Any]:
-    stop = span.stop if limit is None else min(span.stop, span.start + limit)
-    at, shown = span.start, []
-    for first, last in clipped(secret, span.start, stop):
-        shown += [data[at:first].hex(), "**" * (last - first)]
-        at = last
-    left = span.stop - stop
-    return {"hex": "".join([*shown, data[at:stop].hex()]), **({"bytes_left_out": left} if left else {})}

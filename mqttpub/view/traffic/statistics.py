@@ -7,17 +7,16 @@ from ...common.escape import escape, json_text
 from ...common.quantiles import Latencies
 from ...common.times import SECOND_NS, duration, iso
 from ...common.words import counted, number, share
-from ...spec.declare import PACKETS
-from ...spec.versions import Direction, Version
+from ...spec.packets import PACKETS_BY_NAME
+from ...spec.versions import Direction
 from ...traffic.statistics import PERCENTILES, Count, Statistics
 from ...traffic.volume import ClientTotals
 from ..terminal.cells import Line, Segment, wrap
 from ..terminal.table import table
-from .facts import reason_name
+from .facts import OUTCOMES, reason_fact, reason_word
 
 MOST_ROWS = 20
 """Clients listed on the screen; the others are counted."""
-_PACKETS = {packet.name: packet for packet in PACKETS.values()}
 _ENDS = {Direction.CLIENT: "client", Direction.SERVER: "server", None: "not known"}
 _BAD_RATE = 0.01
 """Shares of re-deliveries above this are marked."""
@@ -144,19 +143,13 @@ def _exchanges(statistics: Statistics, width: int) -> Iterator[Line]:
         return
     yield _heading("Exchanges")
     kinds = sorted({kind for kind, _ in statistics.outcomes})
-    outcomes = [each for each in _OUTCOMES if any(found == each for _, found in statistics.outcomes)]
+    outcomes = [each for each in OUTCOMES if any(found == each for _, found in statistics.outcomes)]
     rows = [[(kind, "type"), *(_outcome(statistics.outcomes[kind, each], each) for each in outcomes)] for kind in kinds]
     yield from table(("", *outcomes), rows, width=width)
 
 
-_OUTCOMES = {
-    "sent": "", "complete": "", "refused": "error", "unfinished": "warning", "superseded": "warning",
-    "orphan": "warning",
-}  # fmt: skip
-
-
 def _outcome(count: int, outcome: str) -> Segment:
-    return (number(count), _OUTCOMES[outcome]) if count else ("-", "dim")
+    return (number(count), OUTCOMES[outcome]) if count else ("-", "dim")
 
 
 def _latencies(statistics: Statistics, width: int) -> Iterator[Line]:
@@ -210,20 +203,11 @@ def _reasons(statistics: Statistics, width: int) -> Iterator[Line]:
         return
     yield _heading("Reason Codes")
     rows = [
-        [(f"0x{code:02x} {_reason(name, code, version)}", "error" if _refuses(name, code) else "reason"),
-         (name, "type"), (number(count), "")]
+        [reason_fact(PACKETS_BY_NAME[name], code, version)[:2], (name, "type"), (version.label, "dim"),
+         (number(count), "")]
         for (name, code, version), count in sorted(statistics.reasons.items(), key=lambda entry: -entry[1])
     ]  # fmt: skip
-    yield from table(("", "", "count"), rows, width=width, left=2)
-
-
-def _reason(packet: str, code: int, version: Version) -> str:
-    name = reason_name(_PACKETS[packet], code, version)
-    return "unknown" if name.startswith("reason 0x") else name
-
-
-def _refuses(packet: str, code: int) -> bool:
-    return code >= 0x80 or (packet == "CONNACK" and code > 0)
+    yield from table(("", "", "MQTT", "count"), rows, width=width, left=3)
 
 
 _SECTIONS = (_overview, _packets, _bytes, _exchanges, _latencies, _clients, _reasons)
@@ -277,7 +261,10 @@ def record(statistics: Statistics) -> dict[str, Any]:
         ],
         "clients": [_client_record(each) for each in statistics.clients()],
         "reasons": [
-            {"type": name, "version": version.label, "code": code, "name": _reason(name, code, version), "count": count}
+            {
+                "type": name, "version": version.label, "code": code,
+                "name": reason_word(PACKETS_BY_NAME[name], code, version), "count": count,
+            }
             for (name, code, version), count in statistics.reasons.items()
         ],
     }  # fmt: skip

@@ -8,7 +8,7 @@ from ...common.lru import WeightedLru
 from ...common.times import Clock, Zero
 from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem, ends_of
-from ...traffic.events import Closed, GapSeen, Remark
+from ...traffic.events import Closed, Endpoints, GapSeen, Remark
 from ..packet.verdict import verdict, worst
 from ..terminal.cells import Line, clip, measure, reach
 from .facts import Fact, facts, fit, name_of
@@ -20,11 +20,11 @@ _NAMES = 4 << 20
 """Characters of Client Identifiers that are kept in memory."""
 
 
-class SummaryLines:
-    """Makes the lines: time, client, direction, packet, its facts, the verdict.
+class TrafficLines:
+    """What lines of packets and of exchanges have in common: their width, and the columns at their beginning.
 
-    A line is never wider than `width` (60 or more); with None only payloads are cut. Times are in seconds since the
-    first line, or with `absolute` in UTC.
+    `width` is 60 or more, or None for lines that are never cut. Times are in seconds since the first line, or with
+    `absolute` in UTC.
     """
 
     def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
@@ -33,6 +33,28 @@ class SummaryLines:
         self.client = 12 if width is None or width < _WIDE else 20
         """Cells for the name of the client."""
         self.gap = 1 if width is not None and width < _WIDE else 2
+        """Spaces between facts."""
+
+    def start(self, time_ns: int | None, client: str, ends: Endpoints, mark: str) -> Line:
+        """Return the first columns: time, client, direction."""
+        name = escape(display_name(client, ends))
+        name = name if self.width is None else clip(name, self.client)
+        return [
+            (self.clock.show(time_ns), "offset"),
+            (" ", ""),
+            (name + " " * (self.client - reach(name, self.client)), "text" if client else "dim"),
+            (f" {mark} ", "mark"),
+        ]
+
+
+class SummaryLines(TrafficLines):
+    """Makes the lines: time, client, direction, packet, its facts, the verdict.
+
+    With a width of None only payloads are cut.
+    """
+
+    def __init__(self, *, width: int | None = 80, absolute: bool = False, zero: Zero | None = None) -> None:
+        super().__init__(width=width, absolute=absolute, zero=zero)
         self._names: WeightedLru[int, str] = WeightedLru(_NAMES)
 
     def line(self, known: TrafficItem) -> Line:
@@ -43,7 +65,7 @@ class SummaryLines:
         event = known.event
         if known.client and self._names.get(event.ends.number) != known.client:
             self._names.put(event.ends.number, known.client, len(known.client) + 100)
-        line = self._start(known, known.client)
+        line = self.start(event.time, known.client, event.ends, mark(known))
         line.append((name_of(event.data).ljust(_WIDEST_TYPE), "type"))
         end: Line = []
         if known.findings is not None:
@@ -53,20 +75,9 @@ class SummaryLines:
 
     def _event(self, event: GapSeen | Closed | Remark) -> Line:
         word, text, style = event_words(event)
-        line = self._start(event, self._names.get(event.ends.number) or "")
+        line = self.start(event.time, self._names.get(event.ends.number) or "", event.ends, mark(event))
         line.append((word.ljust(_WIDEST_TYPE), style))
         return self._filled(line, [Fact(text, style, bends=True)], [])
-
-    def _start(self, known: TrafficItem, client: str) -> Line:
-        event = known.event if isinstance(known, PacketInContext) else known
-        name = escape(display_name(client, event.ends))
-        name = name if self.width is None else clip(name, self.client)
-        return [
-            (self.clock.show(event.time), "offset"),
-            (" ", ""),
-            (name + " " * (self.client - reach(name, self.client)), "text" if client else "dim"),
-            (f" {mark(known)} ", "mark"),
-        ]
 
     def _filled(self, line: Line, given: list[Fact], end: Line) -> Line:
         line.append((" ", ""))

@@ -44,19 +44,7 @@ from ...codec.tree import Finding
 from ...common.escape import json_text
 from ...common.times import SECOND_NS, iso, whole_second
 from ...spec.declare import PACKETS, Packet
-from ...spec.packets import (
-    Connack,
-    Connect,
-    Puback,
-    Pubcomp,
-    Publish,
-    Pubrec,
-    Pubrel,
-    Suback,
-    Subscribe,
-    Unsuback,
-    Unsubscribe,
-)
+from ...spec.packets import PACKETS_BY_NAME, Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
 from ...spec.versions import Direction, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext, TrafficItem, ends_of
@@ -263,12 +251,15 @@ def _event_facts(event: GapSeen | Closed | Remark) -> str:
     return f'"event":"gap",{dumps(facts, separators=(",", ":"))[1:-1]},"message":{string(event.message)}'
 
 
+_MEMBERS: dict[str, Callable[[JsonLines, Any, Version], str]] = {
+    **dict.fromkeys(("PUBACK", "PUBREC", "PUBREL", "PUBCOMP"), JsonLines._ack),
+    **dict.fromkeys(("SUBACK", "UNSUBACK"), JsonLines._answers),
+    **dict.fromkeys(("SUBSCRIBE", "UNSUBSCRIBE"), JsonLines._filters),
+    "CONNECT": JsonLines._connect,
+    "CONNACK": JsonLines._connack,
+    **dict.fromkeys(("DISCONNECT", "AUTH"), JsonLines._closing),
+}
 _MEMBERS_OF: dict[type[Packet] | type[None], Callable[[JsonLines, Any, Version], str]] = {
-    **dict.fromkeys((Puback, Pubrec, Pubrel, Pubcomp), JsonLines._ack),
-    **dict.fromkeys((Suback, Unsuback), JsonLines._answers),
-    **dict.fromkeys((Subscribe, Unsubscribe), JsonLines._filters),
-    Connect: JsonLines._connect,
-    Connack: JsonLines._connack,
-    **{kind: JsonLines._closing for kind in PACKETS.values() if kind.name in ("DISCONNECT", "AUTH")},
     type(None): JsonLines._unreadable,
+    **{PACKETS_BY_NAME[name]: members for name, members in _MEMBERS.items()},
 }

@@ -44,7 +44,7 @@ def test_passing_over_takes_the_pieces_as_they_come() -> None:
     assert buffer.offset == 8
 
 
-def test_reading_gives_what_is_there_first() -> None:
+def test_reading_returns_available_bytes_first() -> None:
     buffer = pieces(b"abc", b"de")
     assert buffer.need(1)
     assert [buffer.read(2) for _ in range(4)] == [b"ab", b"c", b"de", b""]
@@ -52,7 +52,7 @@ def test_reading_gives_what_is_there_first() -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.binary(min_size=1, max_size=6)), st.lists(st.tuples(st.sampled_from("nsr"), st.integers(0, 12))))
-def test_every_way_of_reading_goes_on_where_the_last_one_ended(
+def test_every_way_of_reading_continues_where_the_last_one_ended(
     given: list[bytes], steps: list[tuple[str, int]]
 ) -> None:
     whole, buffer = b"".join(given), pieces(*given)

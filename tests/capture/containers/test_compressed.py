@@ -27,13 +27,12 @@ def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     """Read with one library and no other."""
     if request.param == "gzip":
         return "gzip"
-    only = {request.param: compressed.ZSTD_LIBRARIES[request.param]}
-    monkeypatch.setattr(compressed, "ZSTD_LIBRARIES", only)
+    monkeypatch.setattr(compressed, "ZSTD_LIBRARIES", (request.param,))
     return "zstd"
 
 
 def read(kind: str, data: bytes, size: int = 1 << 16) -> tuple[bytes, BadCapture | None]:
-    """Return what data in a form hold, and what is wrong behind it."""
+    """Return what data in a form hold, and what is wrong after it."""
     found = bytearray()
     reader = Decompressed(kind, BytesIO(data).read)
     try:
@@ -61,7 +60,7 @@ def test_forms() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"short", b"again" * 90_000, NOISE])
 @pytest.mark.parametrize("members", [1, 3])
-def test_what_is_compressed_is_read(kind: str, data: bytes, members: int) -> None:
+def test_compressed_files_are_read(kind: str, data: bytes, members: int) -> None:
     assert read(kind, PRESSED[kind](data, members)) == (data, None)
 
 
@@ -94,7 +93,7 @@ def test_frames_for_others_are_passed_over() -> None:
     assert read("zstd", SKIPPABLE + zstd(b"one") + SKIPPABLE * 2 + zstd(b"two") + SKIPPABLE) == (b"onetwo", None)
 
 
-def test_a_cut_leaves_what_is_in_front_of_it(kind: str) -> None:
+def test_a_cut_leaves_the_bytes_before_it(kind: str) -> None:
     for whole in (NOISE[:3000], b"again" * 300):
         data = PRESSED[kind](whole, 2)
         half = len(PRESSED[kind](whole[: len(whole) // 2]))
@@ -107,13 +106,13 @@ def test_a_cut_leaves_what_is_in_front_of_it(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gzip", "zstd"])
-def test_a_cut_leaves_the_same_whatever_the_pieces(kind: str) -> None:
+def test_a_truncated_file_gives_the_same_in_pieces_of_any_size(kind: str) -> None:
     data = PRESSED[kind](bytes(3000) + b"again" * 300)
     for size in range(4, len(data)):
         assert read(kind, data[:size], 7)[0] == read(kind, data[:size])[0]
 
 
-def test_damage_leaves_what_is_in_front_of_it() -> None:
+def test_damage_leaves_the_bytes_before_it() -> None:
     data = bytearray(zipped(NOISE))
     data[-6] ^= 1
     found, error = read("gzip", bytes(data))
@@ -134,7 +133,7 @@ def test_damage_leaves_what_is_in_front_of_it() -> None:
     assert error.offset == len(found)
 
 
-def test_damage_is_told(kind: str) -> None:
+def test_damage_is_reported(kind: str) -> None:
     for at in range(4, 60):
         data = bytearray(PRESSED[kind](b"again and again, " * 20))
         if at < len(data):
@@ -170,7 +169,7 @@ def test_a_bomb_takes_no_memory(kind: str) -> None:
 
 
 def test_without_a_library_zstd_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compressed, "ZSTD_LIBRARIES", {"no_such_library.zstd": compressed.ZSTD_LIBRARIES[ZSTD]})
+    monkeypatch.setattr(compressed, "ZSTD_LIBRARIES", ("no_such_library.zstd",))
     with pytest.raises(BadCapture, match=r"zstd needs Python 3\.14 or a library: pip install 'mqttpub\[captures\]'"):
         Decompressed("zstd", BytesIO(zstd(b"one")).read)
 

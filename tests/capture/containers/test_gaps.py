@@ -10,36 +10,31 @@ import pytest
 
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.gaps import MOST_NAMED, FileGap, FileGaps
-from mqttpub.capture.types import BadCapture, Record
-from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from mqttpub.capture.types import BadCapture, CaptureRecord
+from tests.build.containers import PCAP, Pcapng, RawRecord, Written, damaged, one_interface, pcap, zipped, zstd
 from tests.capture.containers.test_registry import read as read_records
 
 START = 1_700_000_000 * 10**6
 
 
-def packets(count: int, step: int = 900, seed: int = 1) -> list[Packet]:
+def packets(count: int, step: int = 900, seed: int = 1) -> list[RawRecord]:
     """Return packets of different lengths."""
     random = Random(seed)
-    return [Packet(START * 1000 + step * n, random.randbytes(random.randrange(40, 200))) for n in range(count)]
+    return [RawRecord(START * 1000 + step * n, random.randbytes(random.randrange(40, 200))) for n in range(count)]
 
 
-def pcapng(given: list[Packet], order: str = "<") -> Written:
+def pcapng(given: list[RawRecord], order: str = "<") -> Written:
     """Return packets of one interface."""
-    file = Pcapng()
-    file.section(order)
-    file.interface(resolution=9)
-    for packet in given:
-        file.enhanced(0, packet)
-    return file.written()
+    return one_interface(given, order, resolution=9).written()
 
 
-def read(data: bytes) -> tuple[list[Record], str]:
+def read(data: bytes) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file and what is said of it."""
     found, error = read_records(data)
     return found, str(error or "")
 
 
-def contents(found: list[Record]) -> list[tuple[int | None, bytes]]:
+def contents(found: list[CaptureRecord]) -> list[tuple[int | None, bytes]]:
     """Return records without their numbers."""
     return [(record.time_ns, record.data) for record in found]
 
@@ -61,8 +56,8 @@ def test_damage_takes_only_what_it_hits(kind: str, order: str, new: bytes) -> No
     for at in range(20_000, 20_300, 7):
         found, wrong = read(patched(file.data, at, new))
         begin = max(end for end in ends if end <= at)
-        behind = min(end for end in ends if end >= at + len(new))
-        first, last = file.ends[begin], file.ends[behind]
+        next_end = min(end for end in ends if end >= at + len(new))
+        first, last = file.ends[begin], file.ends[next_end]
         # A header that is whole, with its bytes damaged, is a record still.
         assert contents(found[:first]) == contents(file.records[:first])
         assert contents(found[-len(file.records[last:]) :]) == contents(file.records[last:])
@@ -70,7 +65,7 @@ def test_damage_takes_only_what_it_hits(kind: str, order: str, new: bytes) -> No
         assert wrong.endswith(" bytes skipped)")
 
 
-def test_the_gap_is_told_with_its_place_and_its_bytes() -> None:
+def test_a_gap_is_reported_with_its_offset_and_size() -> None:
     file = pcap([each._replace(ticks=each.ticks // 1000) for each in packets(50)])
     ends = sorted(file.ends)
     found, wrong = read(patched(file.data, ends[20] + 8, b"\xff\xff\xff\xff"))
@@ -92,9 +87,11 @@ def test_records_within_the_bytes_that_a_wrong_length_claims() -> None:
     assert wrong == f"offset {ends[20]}: {said}"
 
 
-def test_what_a_whole_record_holds_is_not_taken_for_records() -> None:
-    inner = pcap([Packet(START + n, bytes(30)) for n in range(20)]).data[24:]
-    file = pcap([Packet(START, b"one"), Packet(START + 1, inner), *(Packet(START + n, b"more") for n in range(9))])
+def test_records_inside_a_whole_record_are_not_read() -> None:
+    inner = pcap([RawRecord(START + n, bytes(30)) for n in range(20)]).data[24:]
+    file = pcap(
+        [RawRecord(START, b"one"), RawRecord(START + 1, inner), *(RawRecord(START + n, b"more") for n in range(9))]
+    )
     ends = sorted(file.ends)
     found, wrong = read(patched(file.data, ends[2] + 8, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(file.records[:2] + file.records[3:])
@@ -103,11 +100,11 @@ def test_what_a_whole_record_holds_is_not_taken_for_records() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_few_records_count_when_they_lead_to_the_end(count: int) -> None:
-    file = pcap([Packet(START + n, b"%d" % n) for n in range(5 + count)])
+    file = pcap([RawRecord(START + n, b"%d" % n) for n in range(5 + count)])
     ends = sorted(file.ends)
     found, _ = read(patched(file.data, ends[4] + 8, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(file.records[:4] + file.records[5:])
-    whole = pcapng([Packet(START + n, b"%d" % n) for n in range(5 + count)])
+    whole = pcapng([RawRecord(START + n, b"%d" % n) for n in range(5 + count)])
     ends = sorted(whole.ends)[1:]
     found, _ = read(patched(whole.data, ends[4] + 4, b"\xff\xff\xff\xff"))
     assert contents(found) == contents(whole.records[:4] + whole.records[5:])
@@ -115,8 +112,8 @@ def test_few_records_count_when_they_lead_to_the_end(count: int) -> None:
 
 @pytest.mark.parametrize("days", [0.9, 400, -400])
 def test_records_of_another_day_have_to_be_more(days: float) -> None:
-    later = [Packet(START + int(days * 86_400 * 10**6) + n, bytes(40)) for n in range(30)]
-    file = pcap([Packet(START + n, b"%d" % n) for n in range(5)] + later)
+    later = [RawRecord(START + int(days * 86_400 * 10**6) + n, bytes(40)) for n in range(30)]
+    file = pcap([RawRecord(START + n, b"%d" % n) for n in range(5)] + later)
     ends = sorted(file.ends)
     damage = patched(file.data, ends[4] + 8, b"\xff\xff\xff\xff")
     assert contents(read(damage)[0]) == contents(file.records[:4] + file.records[5:])
@@ -125,8 +122,8 @@ def test_records_of_another_day_have_to_be_more(days: float) -> None:
     assert len(found) == (11 if abs(days) < 1 else 4)
 
 
-def test_small_numbers_are_no_records() -> None:
-    file = pcap([Packet(START + n, bytes(40)) for n in range(30)])
+def test_small_numbers_are_not_records() -> None:
+    file = pcap([RawRecord(START + n, bytes(40)) for n in range(30)])
     ends = sorted(file.ends)
     numbers = b"\xff\xff\xff\xff" * 3 + struct.pack("<I", 44) * 300
     found, wrong = read(file.data[: ends[9]] + numbers + file.data[ends[9] :])
@@ -134,7 +131,7 @@ def test_small_numbers_are_no_records() -> None:
     assert wrong.endswith(f"({len(numbers):,} bytes skipped)")
 
 
-def test_a_section_whose_beginning_is_damaged() -> None:
+def test_a_section_with_a_damaged_header() -> None:
     one, other = pcapng(packets(20)), pcapng(packets(20, seed=2), ">")
     found, wrong = read(one.data + patched(other.data, 8, b"\0\0\0\0"))
     assert contents(found) == contents(one.records)
@@ -152,7 +149,7 @@ def test_a_damaged_interface_keeps_its_number() -> None:
     for link in (1, 101, 113):
         file.interface(link, resolution=9)
     for number in (0, 1, 2, 1, 2):
-        file.enhanced(number, Packet(number, b"data"))
+        file.enhanced(number, RawRecord(number, b"data"))
     at = sorted(file.ends)[1] + 16
     found, wrong = read(patched(bytes(file.data), at, struct.pack("<HH", 9, 2)))
     assert [record.link for record in found] == [1, 113, 113]
@@ -181,7 +178,7 @@ def test_a_length_that_is_damaged_is_not_trusted(kind: int, total: int) -> None:
 
 
 def test_no_more_memory_than_a_search_needs() -> None:
-    file = pcap([Packet(START + n, bytes(40)) for n in range(30)], snaplen=2**31)
+    file = pcap([RawRecord(START + n, bytes(40)) for n in range(30)], snaplen=2**31)
     noise = b"\xff" * 12 + Random(3).randbytes(1 << 20) * 4
     given = [file.data[:700], *(noise[at : at + 65_536] for at in range(0, len(noise), 65_536)), file.data[700:]]
     stream = iter(given)
@@ -193,10 +190,10 @@ def test_no_more_memory_than_a_search_needs() -> None:
         tracemalloc.stop()
 
 
-def _passing(buffer: Buffer) -> list[Record]:
+def _passing(buffer: Buffer) -> list[CaptureRecord]:
     from mqttpub.capture.containers import pcap as reader
 
-    found: list[Record] = []
+    found: list[CaptureRecord] = []
     with pytest.raises(BadCapture):
         found.extend(reader.records(buffer))
     return found
@@ -246,7 +243,7 @@ def test_a_damaged_member_takes_only_itself(press: Callable[[bytes, int], bytes]
 
 
 @pytest.mark.parametrize("press", [zipped, zstd])
-def test_what_stands_between_members_is_passed_over(press: Callable[[bytes, int], bytes]) -> None:
+def test_bytes_between_members_are_skipped(press: Callable[[bytes, int], bytes]) -> None:
     file = pcap([each._replace(ticks=each.ticks // 1000) for each in packets(300)])
     half = max(end for end in file.ends if end < len(file.data) // 2)
     one, other = press(file.data[:half], 1), press(file.data[half:], 1)

@@ -14,18 +14,17 @@ from mqttpub.capture import containers
 from mqttpub.capture.containers import registry
 from mqttpub.cli.main import main
 from mqttpub.columns.read import read
-from mqttpub.columns.scan.splits import index
 from mqttpub.spark.pipeline.reading import SourceReader
 from mqttpub.spark.pipeline.sources import expand
 from tests.paths import QOS2
 
 MODULE = '''
-"""Frames of Ethernet behind a length and a time."""
+"""Frames of Ethernet, each after a length and a time."""
 
 from struct import Struct
 
 from mqttpub.capture.containers.container import Container
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import BadCapture, CaptureRecord
 
 HEAD = Struct("<qI")
 
@@ -45,7 +44,7 @@ def records(buffer, secrets):
         start = buffer.at + HEAD.size
         number += 1
         buffer.at = start + size
-        yield Record(number, None if time < 0 else time, 1, buffer.data[start : buffer.at], size)
+        yield CaptureRecord(number, None if time < 0 else time, 1, buffer.data[start : buffer.at], size)
 
 
 CONTAINER = Container("toy", (".toy",), begins, records)
@@ -107,10 +106,6 @@ def test_the_pipeline_reads_a_new_container(toy: Path) -> None:
     with toy.open("rb") as file:
         pieces = [*reader.batches(source, file), *reader.finish()]
     assert sum(len(piece.frames) for piece in pieces) == 54
-
-
-def test_a_new_container_is_one_part_when_work_is_divided(toy: Path) -> None:
-    assert [(each.start, each.stop) for each in index(toy, size=100)] == [(0, toy.stat().st_size)]
 
 
 def test_damage_in_a_new_container_is_reported_after_the_packets_before_it(

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from mqttpub.capture.containers import pcap
 from mqttpub.capture.containers.buffer import Buffer
-from mqttpub.capture.types import BadCapture, Record
-from tests.build.containers import PCAP, Packet, Written
+from mqttpub.capture.types import BadCapture, CaptureRecord
+from tests.build.containers import PCAP, RawRecord, Written, up_to_damage
 from tests.build.containers import pcap as write
 
-some = st.builds(Packet, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
+some = st.builds(RawRecord, st.integers(0, 2**32 * 1_000_000 - 1), st.binary(max_size=40), st.integers(0, 3))
 # A header of nothing but zeros is what a file has lost.
 packets = st.lists(some.filter(lambda one: bool(one.ticks or one.data or one.more)), max_size=6)
 written = st.builds(
@@ -29,17 +29,12 @@ written = st.builds(
     snaplen=st.integers(0, 2**32 - 1),
     link=st.integers(0, 65_535),
 )
-SOME = [Packet(1_700_000_000_123_456, b"one"), Packet(1_700_000_001_000_000, b"", 5), Packet(0, b"three")]
+SOME = [RawRecord(1_700_000_000_123_456, b"one"), RawRecord(1_700_000_001_000_000, b"", 5), RawRecord(0, b"three")]
 
 
-def read(data: bytes) -> tuple[list[Record], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
-    try:
-        found.extend(pcap.records(Buffer(BytesIO(data).read1)))
-    except BadCapture as error:
-        return found, error
-    return found, None
+def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
+    """Return the records of a file and what is wrong after them."""
+    return up_to_damage(lambda: pcap.records(Buffer(BytesIO(data).read1)))
 
 
 def broken(data: bytes) -> str:
@@ -67,7 +62,7 @@ def test_all_layouts(order: str, kind: str) -> None:
 def test_the_example_by_hand() -> None:
     head = "d4c3b2a1 0200 0400 00000000 00000000 00000400 6c000000"
     data = bytes.fromhex(head + "00f15365 40e20100 02000000 04000000 e000")
-    assert read(data) == ([Record(1, 1_700_000_000_123_456_000, 108, b"\xe0\x00", 4)], None)
+    assert read(data) == ([CaptureRecord(1, 1_700_000_000_123_456_000, 108, b"\xe0\x00", 4)], None)
 
 
 def test_the_link_type_stands_beside_the_length_of_the_checksum() -> None:
@@ -75,18 +70,18 @@ def test_the_link_type_stands_beside_the_length_of_the_checksum() -> None:
     assert read(patched(file, 20, "<I", 0x54000001)) == (file.records, None)
 
 
-def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
-    file = write([Packet(7, b"four")] * 3)
+def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
+    file = write([RawRecord(7, b"four")] * 3)
     assert [record.length for record in read(patched(file, 24 + 12, "<I", 2))[0]] == [4, 4, 4]
 
 
 def test_records_larger_than_a_wrong_snap_length() -> None:
-    file = write([Packet(1, bytes(70_000)), Packet(2, bytes(262_144)), Packet(3, b"x")], snaplen=96)
+    file = write([RawRecord(1, bytes(70_000)), RawRecord(2, bytes(262_144)), RawRecord(3, b"x")], snaplen=96)
     assert read(file.data) == (file.records, None)
 
 
 @given(written)
-def test_what_is_written_is_read(file: Written) -> None:
+def test_all_records_are_read(file: Written) -> None:
     assert read(file.data) == (file.records, None)
 
 
@@ -114,13 +109,13 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, data: st.DataO
 
 
 @given(packets, st.integers(1, 30))
-def test_pieces_of_any_size(given: list[Packet], size: int) -> None:
+def test_pieces_of_any_size(given: list[RawRecord], size: int) -> None:
     file = write(given)
     source = BytesIO(file.data)
     assert [*pcap.records(Buffer(lambda _: source.read(size)))] == file.records
 
 
-def test_what_is_said_of_a_broken_file() -> None:
+def test_messages_about_a_broken_file() -> None:
     file = write(SOME)
     assert broken(file.data[:20]) == "offset 0: the header of pcap has 24 bytes, but the file ends after 20"
     assert broken(file.data[:-3]) == "offset 59: record 3 has 5 bytes, but the file ends after 2"
@@ -133,14 +128,14 @@ def test_what_is_said_of_a_broken_file() -> None:
 
 
 def test_a_record_may_be_as_large_as_the_snap_length_says() -> None:
-    file = write([Packet(1, bytes(300_000))], snaplen=300_000)
+    file = write([RawRecord(1, bytes(300_000))], snaplen=300_000)
     assert read(file.data) == (file.records, None)
     assert "claims 300001 bytes, but at most 300000" in broken(patched(file, 24 + 8, "<I", 300_001))
     assert "but at most 16777216 are possible" in broken(patched(write(SOME, snaplen=2**32 - 1), 24 + 8, "<I", 2**31))
 
 
-def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
-    file = write([Packet(1, b"x"), Packet(2, bytes(262_145)), Packet(3, b"y")], snaplen=96)
+def test_a_record_that_is_too_long_is_refused_even_if_it_is_complete() -> None:
+    file = write([RawRecord(1, b"x"), RawRecord(2, bytes(262_145)), RawRecord(3, b"y")], snaplen=96)
     given = [file.data]
     reader = pcap.records(Buffer(lambda _: given.pop() if given else b""))
     assert [next(reader), next(reader)] == [file.records[0], file.records[2]._replace(number=2)]
@@ -148,8 +143,8 @@ def test_a_record_that_is_too_long_is_none_even_when_it_is_there() -> None:
         next(reader)
 
 
-def test_no_memory_for_what_is_only_claimed() -> None:
-    data = patched(write([Packet(1, b"x")], snaplen=2**31), 24 + 8, "<I", 16_000_000)
+def test_no_memory_for_bytes_that_are_only_claimed() -> None:
+    data = patched(write([RawRecord(1, b"x")], snaplen=2**31), 24 + 8, "<I", 16_000_000)
     tracemalloc.start()
     try:
         assert "record 1 has 16000000 bytes, but the file ends after 1" in broken(data)

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers.buffer import Buffer
 from mqttpub.capture.containers.pcapng import LATEST, MOST_INTERFACES
-from mqttpub.capture.types import BadCapture, Record
-from tests.build.containers import Packet, Pcapng, Written
+from mqttpub.capture.types import BadCapture, CaptureRecord
+from tests.build.containers import Pcapng, RawRecord, Written, one_interface, up_to_damage
 
 TLS = 0x544C534B
 SECTION, INTERFACE, OBSOLETE, SIMPLE, NAMES, STATISTICS, ENHANCED, SECRETS = 0x0A0D0D0A, 1, 2, 3, 4, 5, 6, 10
@@ -28,7 +28,7 @@ OTHERS = (NAMES, STATISTICS, 0x80000001, 0x00000BAD, 0x40000BAD, 77)
 def files(draw: st.DrawFn, most: int = 5) -> Written:
     """Draw a file of one or more sections, with blocks of all kinds in any order."""
     file = Pcapng()
-    packets = st.builds(Packet, st.integers(0, 2**64 - 1), st.binary(max_size=20), st.integers(0, 3))
+    packets = st.builds(RawRecord, st.integers(0, 2**64 - 1), st.binary(max_size=20), st.integers(0, 3))
     comments = st.sampled_from([(), (COMMENT,), ((2, bytes(4)), COMMENT)])
     for order in draw(st.lists(st.sampled_from("<>"), min_size=1, max_size=2)):
         file.section(order, *draw(comments))
@@ -53,22 +53,9 @@ def files(draw: st.DrawFn, most: int = 5) -> Written:
     return file.written()
 
 
-def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[Record], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
-    try:
-        found.extend(pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
-    except BadCapture as error:
-        return found, error
-    return found, None
-
-
-def begun(link: int = 1, snaplen: int = 0, resolution: int | None = None, offset: int | None = None) -> Pcapng:
-    """Return a file with a section and an interface."""
-    file = Pcapng()
-    file.section()
-    file.interface(link, snaplen, resolution, offset)
-    return file
+def read(data: bytes, secrets: Counter[str] | None = None) -> tuple[list[CaptureRecord], BadCapture | None]:
+    """Return the records of a file and what is wrong after them."""
+    return up_to_damage(lambda: pcapng.records(Buffer(BytesIO(data).read1), Counter() if secrets is None else secrets))
 
 
 def broken(file: Pcapng, at: int = 0, *numbers: int) -> str:
@@ -88,24 +75,24 @@ def test_the_example_by_hand() -> None:
     )
     assert pcapng.begins(data[:12])
     time = ((0x0006055E << 32) + 0x0000C640) * 1000
-    assert read(data) == ([Record(1, time, 113, b"\xe0\x00", 5)], None)
+    assert read(data) == ([CaptureRecord(1, time, 113, b"\xe0\x00", 5)], None)
 
 
-def test_two_blank_lines_are_no_section() -> None:
+def test_two_blank_lines_are_not_a_section() -> None:
     assert not pcapng.begins(b"\n\r\r\n30 0a 00 03 61")
     assert not pcapng.begins(b"\n\r\r\n")
 
 
 @given(files())
-def test_what_is_written_is_read(file: Written) -> None:
+def test_all_records_are_read(file: Written) -> None:
     assert read(file.data) == (file.records, None)
 
 
 def test_many_packets_in_many_pieces() -> None:
-    file = begun(resolution=9)
+    file = one_interface(resolution=9)
     file.interface(276, resolution=0x80 | 20)
     for number in range(3000):
-        file.enhanced(number // 7 % 2, Packet(number << 28, bytes(number % 90), number % 3))
+        file.enhanced(number // 7 % 2, RawRecord(number << 28, bytes(number % 90), number % 3))
         if number % 1000 == 999:
             file.section("><>"[number // 1000])
             file.interface(101)
@@ -143,26 +130,26 @@ def test_pieces_of_any_size(file: Written, size: int) -> None:
 
 
 def test_records_come_as_soon_as_they_are_there() -> None:
-    file = begun()
-    file.enhanced(0, Packet(1, b"one"))
+    file = one_interface()
+    file.enhanced(0, RawRecord(1, b"one"))
     given: Iterator[bytes] = iter([bytes(file.data)])
     assert next(pcapng.records(Buffer(lambda _: next(given)), Counter())) == file.records[0]
 
 
-def test_a_time_far_away_is_none() -> None:
-    file = begun(resolution=0)
+def test_a_time_out_of_range_is_unknown() -> None:
+    file = one_interface(resolution=0)
     last = LATEST // 10**9 - 1
     for ticks in (last, last + 1, 2**64 - 1):
-        file.enhanced(0, Packet(ticks, b""))
+        file.enhanced(0, RawRecord(ticks, b""))
     file.interface(offset=-5)
-    file.enhanced(1, Packet(5_000_000, b""))
-    file.enhanced(1, Packet(4_999_999, b""))
+    file.enhanced(1, RawRecord(5_000_000, b""))
+    file.enhanced(1, RawRecord(4_999_999, b""))
     found, _ = read(bytes(file.data))
     assert [record.time_ns for record in found] == [last * 10**9, None, None, 0, None]
 
 
 def test_keys_are_counted_by_their_kind() -> None:
-    file = begun()
+    file = one_interface()
     file.secrets(TLS, b"CLIENT_RANDOM 00 11\nCLIENT_RANDOM 22 33\n")
     file.secrets(TLS, b"CLIENT_RANDOM 44 55")
     file.secrets(0x57474B4C, b"a\nb\nc\n")
@@ -173,17 +160,17 @@ def test_keys_are_counted_by_their_kind() -> None:
     assert secrets == {"TLS key log": 3, "WireGuard key log": 3, "other secrets": 1}
 
 
-def test_what_is_said_of_broken_lengths() -> None:
-    file = begun()
+def test_messages_about_broken_lengths() -> None:
+    file = one_interface()
     at = len(file.data)
-    file.enhanced(0, Packet(1, b"four"))
+    file.enhanced(0, RawRecord(1, b"four"))
     for length in (37, 28, 2**32 - 4):
         wrong = f"{length} bytes are not a possible length of a block of type 6 (36 bytes skipped)"
         assert broken(file, at + 4, length) == f"offset {at}: {wrong}"
     assert broken(file, at + 4, 40) == f"offset {at}: a block needs 40 bytes, but the file ends after 36"
     assert (
         broken(file, at + 32, 40)
-        == f"offset {at}: a block has 36 bytes by its beginning and 40 by its end (36 bytes skipped)"
+        == f"offset {at}: the lengths of a block differ: 36 at its start, 40 at its end (36 bytes skipped)"
     )
     wrong = "a packet of 5 bytes does not fit its block, which has 4 left (36 bytes skipped)"
     assert broken(file, at + 20, 5) == f"offset {at}: {wrong}"
@@ -195,35 +182,35 @@ def test_what_is_said_of_broken_lengths() -> None:
     )
 
 
-def test_a_length_that_is_no_multiple_of_four_is_none_even_when_it_is_told_twice() -> None:
-    file = begun()
-    file.enhanced(0, Packet(1, b"four"))
+def test_a_length_that_is_not_a_multiple_of_four_is_wrong_even_if_both_copies_agree() -> None:
+    file = one_interface()
+    file.enhanced(0, RawRecord(1, b"four"))
     at = len(file.data)
     total = struct.pack("<I", 37)
     file.data += struct.pack("<I", 6) + total + bytes(21) + bytes(4) + total
-    file.enhanced(0, Packet(2, b"four"))
+    file.enhanced(0, RawRecord(2, b"four"))
     found, error = read(bytes(file.data))
     assert found == file.records
     assert str(error) == f"offset {at}: 37 bytes are not a possible length of a block of type 6 (37 bytes skipped)"
 
 
-def test_a_length_on_the_wire_below_the_captured_one_is_no_length() -> None:
-    file = begun()
+def test_a_length_on_the_wire_below_the_captured_one_is_replaced() -> None:
+    file = one_interface()
     for _ in range(4):
-        file.enhanced(0, Packet(1, b"four", -2))
+        file.enhanced(0, RawRecord(1, b"four", -2))
     assert [record.length for record in read(bytes(file.data))[0]] == [4] * 4
 
 
-def test_what_is_said_of_a_cut_header() -> None:
-    file = begun()
+def test_messages_about_a_cut_header() -> None:
+    file = one_interface()
     file.data += b"\6\0\0"
     assert broken(file) == "offset 48: the file ends within the header of a block"
 
 
 def test_the_length_at_the_end_of_every_block_counts() -> None:
-    file = begun()
+    file = one_interface()
     for _ in range(5):
-        file.enhanced(0, Packet(1, b"four"))
+        file.enhanced(0, RawRecord(1, b"four"))
     ends = sorted(file.ends)[2:]
     for number, end in enumerate(ends):
         data = bytearray(file.data)
@@ -232,11 +219,11 @@ def test_the_length_at_the_end_of_every_block_counts() -> None:
         assert [record.time_ns for record in found] == [
             each.time_ns for each in file.records if each.number != number + 1
         ]
-        wrong = "a block has 36 bytes by its beginning and 32 by its end (36 bytes skipped)"
+        wrong = "the lengths of a block differ: 36 at its start, 32 at its end (36 bytes skipped)"
         assert str(error) == f"offset {end - 36}: {wrong}"
 
 
-def test_what_is_said_of_broken_sections() -> None:
+def test_messages_about_broken_sections() -> None:
     file = Pcapng()
     file.section()
     assert broken(file, 8, 0x1A2B3C4E) == "offset 0: a section does not give its byte order (28 bytes skipped)"
@@ -247,13 +234,13 @@ def test_what_is_said_of_broken_sections() -> None:
     assert broken(file) == "offset 28: a packet names interface 0, but the section has 0 so far (20 bytes skipped)"
 
 
-def test_what_is_said_of_broken_interfaces() -> None:
-    file = begun(resolution=9)
+def test_messages_about_broken_interfaces() -> None:
+    file = one_interface(resolution=9)
     wrong = "the time of an interface has 2 bytes (32 bytes skipped)"
     assert broken(file, 28 + 16, 2 << 16 | 9) == f"offset 28: {wrong}"
     wrong = "option 9 has 9 bytes, but its block has only 8 left (32 bytes skipped)"
     assert broken(file, 28 + 16, 9 << 16 | 9) == f"offset 28: {wrong}"
-    file = begun()
+    file = one_interface()
     file.block(INTERFACE, bytes(2 << 20))
     assert (
         broken(file)
@@ -264,22 +251,22 @@ def test_what_is_said_of_broken_interfaces() -> None:
 def test_interfaces_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_INTERFACES == 65_536
     monkeypatch.setattr(pcapng, "MOST_INTERFACES", 3)
-    file = begun()
+    file = one_interface()
     file.data += file.data[28:] * 3
     assert broken(file) == "offset 88: a section has more than 3 interfaces (20 bytes skipped)"
 
 
 def test_a_simple_packet_needs_its_bytes() -> None:
-    file = begun(snaplen=4)
+    file = one_interface(snaplen=4)
     file.simple(b"longer")
-    assert read(bytes(file.data)) == ([Record(1, None, 1, b"long", 6)], None)
+    assert read(bytes(file.data)) == ([CaptureRecord(1, None, 1, b"long", 6)], None)
     file.block(SIMPLE, struct.pack("<I", 3))
     assert broken(file) == "offset 68: a packet of 3 bytes does not fit its block, which has 0 left (16 bytes skipped)"
 
 
-def test_no_memory_for_what_is_only_claimed() -> None:
-    file = begun()
-    file.enhanced(0, Packet(1, bytes(8)))
+def test_no_memory_for_bytes_that_are_only_claimed() -> None:
+    file = one_interface()
+    file.enhanced(0, RawRecord(1, bytes(8)))
     tracemalloc.start()
     try:
         assert "the file ends after 40" in broken(file, 48 + 4, 16_000_000)
@@ -300,7 +287,7 @@ def big(head: bytes, zeros: int, tail: bytes) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("kind", [77, SECTION, SECRETS])
 def test_blocks_of_any_size_are_passed_over_piece_by_piece(kind: int) -> None:
-    file = begun()
+    file = one_interface()
     total = 28 + (16 << 20)
     inside = {77: bytes(16), SECTION: bytes(file.data[8:24]), SECRETS: struct.pack("<IIII", TLS, total - 20, 0, 0)}[
         kind
@@ -318,11 +305,11 @@ def test_blocks_of_any_size_are_passed_over_piece_by_piece(kind: int) -> None:
 
 @pytest.mark.slow
 def test_places_beyond_four_gigabytes() -> None:
-    file = begun()
+    file = one_interface()
     total = 2**32 - 4
     head = bytes(file.data) + struct.pack("<II", 77, total)
-    rest = begun()
-    rest.enhanced(0, Packet(9, b"far away"))
+    rest = one_interface()
+    rest.enhanced(0, RawRecord(9, b"far away"))
     given = big(head, total - 12, struct.pack("<I", total) + bytes(rest.data) + b"\6")
     reader = pcapng.records(Buffer(lambda _: next(given, b"")), Counter())
     assert next(reader) == rest.records[0]
@@ -342,10 +329,10 @@ def test_tshark_reads_the_same(tmp_path: Path) -> None:
         for number in range(40):
             tick = {0: 10**6, 1: 10**9, 2: 1000, 3: 2**20}[number % 4]
             file.enhanced(
-                number % 4, Packet(1_700_000_000 * tick + number * 17, bytes(20 + number), number % 3), COMMENT
+                number % 4, RawRecord(1_700_000_000 * tick + number * 17, bytes(20 + number), number % 3), COMMENT
             )
             file.block(OTHERS[number % 2], struct.pack(order + "IHHI", 0, 0, 0, 0))
-        file.obsolete(1, Packet(1_700_000_000 * 10**9 + 7, bytes(30), 2))
+        file.obsolete(1, RawRecord(1_700_000_000 * 10**9 + 7, bytes(30), 2))
         file.simple(bytes(33))
     path = tmp_path / "file"
     path.write_bytes(bytes(file.data))

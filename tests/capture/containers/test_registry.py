@@ -10,20 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.capture.containers.registry import LOOK, RecordReader, is_capture, records
-from mqttpub.capture.types import BadCapture, Record
-from tests.build.containers import PCAP, Packet, Pcapng, Written, pcap, zipped, zstd
+from mqttpub.capture.types import BadCapture, CaptureRecord
+from tests.build.containers import PCAP, RawRecord, Written, one_interface, pcap, up_to_damage, zipped, zstd
 
-PACKETS = [Packet(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)]
+PACKETS = [
+    RawRecord(number * 1_000_003, bytes([number % 256]) * (number % 70), number % 2) for number in range(1, 1501)
+]
 PACKING: dict[str, Callable[[bytes], bytes]] = {"gzip": zipped, "zstd": zstd}
 
 
-def pcapng(packets: list[Packet], order: str = "<") -> Written:
+def pcapng(packets: list[RawRecord], order: str = "<") -> Written:
     """Return the packets on one interface."""
-    file = Pcapng()
-    file.section(order)
-    file.interface(resolution=6)
-    for packet in packets:
-        file.enhanced(0, packet)
+    file = one_interface(packets, order, resolution=6)
     file.secrets(0x544C534B, b"CLIENT_RANDOM 00 11\n")
     return file.written()
 
@@ -35,19 +33,14 @@ def every() -> Iterator[tuple[tuple[str, ...], Written]]:
         yield ("pcapng",), pcapng(PACKETS, order)
 
 
-def read(data: bytes) -> tuple[list[Record], BadCapture | None]:
-    """Return the records of a file and what is wrong behind them."""
-    found: list[Record] = []
-    try:
-        found.extend(records(BytesIO(data)))
-    except BadCapture as error:
-        return found, error
-    return found, None
+def read(data: bytes) -> tuple[list[CaptureRecord], BadCapture | None]:
+    """Return the records of a file and what is wrong after them."""
+    return up_to_damage(lambda: records(BytesIO(data)))
 
 
 files = st.builds(
     lambda given, order, kind: pcap(given, kind=kind, order=order) if kind else pcapng(given, order),
-    st.lists(st.builds(Packet, st.integers(1, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
+    st.lists(st.builds(RawRecord, st.integers(1, 10**15), st.binary(max_size=30), st.integers(0, 2)), max_size=6),
     st.sampled_from("<>"),
     st.sampled_from(["", *PCAP]),
 )
@@ -75,7 +68,7 @@ def test_every_container_gives_the_same_records(ways: list[str]) -> None:
         assert reader.secrets == ({"TLS key log": 1} if container == ("pcapng",) else {})
 
 
-def test_what_is_no_capture() -> None:
+def test_files_that_are_not_captures() -> None:
     for text in (b"", b"30 0a", b"\n\r\r\n30 0a 00 03 61 2f", b"\x30\x0a\x00\x03a/bhello", b"\x1f\x8b", b"PK\3\4"):
         assert not is_capture(text)
         found, error = read(text)
@@ -87,7 +80,7 @@ def test_what_is_no_capture() -> None:
     assert (found, str(error)) == ([], "offset 0: no capture begins with 33 30 20 30")
 
 
-def test_what_is_compressed_too_often() -> None:
+def test_a_file_that_is_compressed_too_often() -> None:
     file = pcap(PACKETS[:3])
     assert read(packed(file.data, ["gzip", "gzip"])) == (file.records, None)
     found, error = read(packed(file.data, ["gzip", "zstd", "gzip"]))
@@ -95,7 +88,7 @@ def test_what_is_compressed_too_often() -> None:
 
 
 @given(files, packings)
-def test_what_is_written_is_read(file: Written, ways: list[str]) -> None:
+def test_all_records_are_read(file: Written, ways: list[str]) -> None:
     assert read(packed(file.data, ways)) == (file.records, None)
 
 
@@ -109,7 +102,7 @@ def test_a_cut_leaves_whole_records(file: Written, ways: list[str], data: st.Dat
 
 
 @pytest.mark.parametrize("way", ["gzip", "zstd"])
-def test_a_cut_of_a_compressed_file_is_told_behind_all_that_is_there(way: str) -> None:
+def test_a_cut_of_a_compressed_file_is_reported_after_its_records(way: str) -> None:
     file = pcap(PACKETS)
     whole = PACKING[way](file.data)
     found, error = read(whole[:-1])
@@ -129,12 +122,12 @@ def test_mutations_are_records_or_a_broken_capture(file: Written, ways: list[str
 
 
 @given(st.sampled_from([file.data[:28] for _, file in every()]), st.binary(max_size=200))
-def test_noise_behind_a_beginning(head: bytes, noise: bytes) -> None:
+def test_noise_after_a_beginning(head: bytes, noise: bytes) -> None:
     found, error = read(head + noise)
     assert error or len(found) <= len(noise) // 16
 
 
-class Raw(RawIOBase):
+class SlowStream(RawIOBase):
     """A stream that can only be read a little at a time, and not be sought."""
 
     def __init__(self, data: bytes, size: int) -> None:
@@ -156,7 +149,7 @@ class Raw(RawIOBase):
 def test_streams_without_a_buffer(size: int) -> None:
     for _, file in every():
         end, count = min((end, count) for end, count in file.ends.items() if count >= 50)
-        assert [*records(Raw(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
+        assert [*records(SlowStream(file.data[:end], size))] == file.records[:count]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("members", [0, 3])
@@ -183,7 +176,7 @@ def test_a_pipe_gives_its_records_at_once(members: int) -> None:
 
 
 def test_the_position_grows_while_the_records_come() -> None:
-    file = pcap([Packet(number, bytes(1000)) for number in range(1000)])
+    file = pcap([RawRecord(number, bytes(1000)) for number in range(1000)])
     reader = RecordReader(BytesIO(file.data))
     positions = [reader.position for _ in reader]
     assert positions == sorted(positions)

@@ -1,9 +1,9 @@
-"""Connections in few words: packets to feed, and what is told of them."""
+"""Connections in few words: packets to feed, and the pieces that come of them."""
 
 from collections.abc import Iterable
 
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.types import Chunk, Missing, Piece, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, Missing, Piece
 from tests.build.frames import ACK, FIN, PUSH, Wire, records
 
 END = "end"
@@ -19,14 +19,14 @@ def shown(piece: Piece) -> str:
     return piece.how if piece.side is None else f"{piece.side} {piece.how}"
 
 
-def read(given: Iterable[Record], reassembler: Reassembler | None = None) -> list[Piece]:
+def read(given: Iterable[CaptureRecord], reassembler: Reassembler | None = None) -> list[Piece]:
     """Return the pieces of records up to the end of the capture."""
     reassembler = reassembler or Reassembler()
     return [*(piece for record in given for piece in reassembler.feed(record)), *reassembler.finish()]
 
 
-def told(*packets: bytes, reassembler: Reassembler | None = None) -> list[str]:
-    """Return what is told of IP packets."""
+def words(*packets: bytes, reassembler: Reassembler | None = None) -> list[str]:
+    """Return the pieces of IP packets as words."""
     return [shown(piece) for piece in read(records(packets), reassembler)]
 
 

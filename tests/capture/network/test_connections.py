@@ -72,7 +72,7 @@ def test_closed_flows_take_no_room_of_open_ones() -> None:
 
 @settings(max_examples=20)
 @given(st.integers(2, 40), st.randoms(use_true_random=False))
-def test_what_is_used_stays(max_flows: int, random: Random) -> None:
+def test_recently_used_flows_stay(max_flows: int, random: Random) -> None:
     flows = table(max_flows)
     used = list(range(1, max_flows // 2 + 1))
     for number in used:

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from mqttpub.capture.network import ip
 from mqttpub.capture.network.ip import IpPayload, IpReassembler, address
 from mqttpub.capture.network.link import NotTcp
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
+from mqttpub.common.times import SECOND_NS
 from tests.build.frames import (
     AUTHENTICATION,
     BROKER,
@@ -34,7 +35,6 @@ from tests.build.frames import (
 FOUR = (CLIENT[0], BROKER[0])
 SIX = (CLIENT[1], BROKER[1])
 BODY = bytes(range(100))
-SECOND = 1_000_000_000
 
 
 class Reader:
@@ -44,7 +44,7 @@ class Reader:
         self.skipped: Counter[str] = Counter()
         self.internet = IpReassembler(self.skipped, **limits)
 
-    def records(self, *given: Record) -> list[bytes]:
+    def records(self, *given: CaptureRecord) -> list[bytes]:
         found = (self.internet.packet(record) for record in given)
         return [body(packet) for packet in found if packet]
 
@@ -94,7 +94,7 @@ def test_a_total_length_of_0_means_all_that_was_sent() -> None:
     assert (body(packet), packet.end) == (BODY[:30], 120)
 
 
-def test_a_packet_can_end_behind_what_was_captured() -> None:
+def test_a_packet_can_end_after_the_captured_bytes() -> None:
     packet = one(ipv4(FOUR, BODY), cut=50)
     assert (body(packet), packet.end) == (BODY[:30], 120)
 
@@ -158,7 +158,7 @@ def test_an_authentication_header_in_ipv4() -> None:
         (ipv6(SIX, BODY, extensions=[(HOP_BY_HOP, b"\xff" + bytes(6))]), "IP packets with a broken header"),
     ],
 )
-def test_the_reason_is_told(data: bytes, expected: str) -> None:
+def test_a_skipped_record_has_a_reason(data: bytes, expected: str) -> None:
     assert reason(data) == expected
 
 
@@ -236,7 +236,7 @@ def test_other_addresses_protocols_and_numbers_are_other_packets() -> None:
     assert reader.packets(second) == [BODY]
 
 
-def test_fragments_of_udp_are_no_tcp() -> None:
+def test_fragments_of_udp_are_not_tcp() -> None:
     first, second = (
         ipv4(FOUR, part, id=1, first=at, more=not at, protocol=UDP) for at, part in ((0, BODY[:8]), (8, BODY))
     )
@@ -246,7 +246,7 @@ def test_fragments_of_udp_are_no_tcp() -> None:
         reader.packets(second)
 
 
-def test_a_fragment_that_was_cut_off_ends_what_is_known() -> None:
+def test_a_fragment_that_was_cut_off_ends_the_known_bytes() -> None:
     given = records(split(4, BODY, [48]), LINKS["raw IP"])
     internet = IpReassembler(Counter())
     assert internet.packet(given[0]._replace(data=given[0].data[:40])) is None
@@ -260,7 +260,7 @@ def test_fragments_wait_30_seconds() -> None:
     assert first.time_ns is not None
     for late, expected in ((30, [BODY]), (31, [])):
         reader = Reader()
-        assert reader.records(first, second._replace(time_ns=first.time_ns + late * SECOND)) == expected
+        assert reader.records(first, second._replace(time_ns=first.time_ns + late * SECOND_NS)) == expected
         reader.internet.finish()
         assert reader.skipped == ({} if expected else {"fragments of IP packets whose rest is missing": 2})
 
@@ -326,5 +326,14 @@ def test_the_memory_of_fragments_comes_back() -> None:
     reader = Reader()
     for id in range(500):
         reader.packets(*split(4, BODY, [48], id))
-    assert reader.internet._cost == 0
-    assert len(reader.internet._complete) == ip.REMEMBERED
+    assert reader.internet.held_bytes == 0
+
+
+def test_a_number_of_complete_datagrams_is_remembered() -> None:
+    reader = Reader()
+    for id in range(ip.REMEMBERED + 1):
+        reader.packets(*split(4, BODY, [48], id))
+    reader.packets(split(4, BODY, [48], 1)[0])
+    assert reader.internet.held_bytes == 0
+    reader.packets(split(4, BODY, [48], 0)[0])
+    assert reader.internet.held_bytes > 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.capture.network.link import NotTcp, ip_start
-from tests.build.frames import CLIENT, LINKS, ONE_VERSION, Link, ipv4, ipv6, vlan
+from tests.build.frames import CLIENT, LINKS, ONE_VERSION, LinkLayer, ipv4, ipv6, vlan
 
 PACKETS = {4: ipv4((CLIENT[0],) * 2, b""), 6: ipv6((CLIENT[1],) * 2, b"")}
 
@@ -27,7 +27,7 @@ def test_of_raw_packets_of_one_version(version: int) -> None:
     assert ip_start(ONE_VERSION[version].type, PACKETS[version]) == 0
 
 
-def test_behind_any_number_of_tags() -> None:
+def test_after_any_number_of_tags() -> None:
     assert ip_start(1, vlan(PACKETS[4], *[0x8100] * 50)) == 14 + 50 * 4
 
 
@@ -56,13 +56,13 @@ def test_a_tag_may_follow_a_cooked_header() -> None:
         (147, PACKETS[4], "of link type 147, which is not supported"),
     ],
 )
-def test_what_is_no_ip_packet(link: int, frame: bytes, reason: str) -> None:
+def test_frames_without_an_ip_packet(link: int, frame: bytes, reason: str) -> None:
     with pytest.raises(NotTcp) as caught:
         ip_start(link, frame)
     assert caught.value.reason == reason
 
 
 @given(st.sampled_from([*LINKS.values(), *ONE_VERSION.values()]), st.binary(max_size=80))
-def test_any_bytes_have_an_answer(link: Link, frame: bytes) -> None:
+def test_any_bytes_have_an_answer(link: LinkLayer, frame: bytes) -> None:
     with suppress(NotTcp):
         assert ip_start(link.type, frame) >= 0

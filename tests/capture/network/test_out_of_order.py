@@ -26,7 +26,7 @@ def test_they_come_out_in_order() -> None:
     assert (stretches.covered, stretches.cost) == (0, 0)
 
 
-def test_only_what_is_not_covered_is_added() -> None:
+def test_only_uncovered_bytes_are_added() -> None:
     stretches = ReorderBuffer()
     stretches.add(stretch(2, b"cd"))
     stretches.add(stretch(6, b"gh"))
@@ -43,7 +43,7 @@ def test_a_difference_is_seen_wherever_it_is() -> None:
         assert stretches.add(stretch(0, other)) == (at != 4)
 
 
-def test_what_was_cut_off_is_covered_but_differs_from_nothing() -> None:
+def test_bytes_cut_off_are_covered_but_never_differ() -> None:
     stretches = ReorderBuffer()
     stretches.add(stretch(0, b"ab", end=6))
     assert not stretches.add(stretch(2, b"zzzz"))

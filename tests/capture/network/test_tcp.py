@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.types import Chunk, End, Missing, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing
 from tests.build.frames import (
     ACK,
     FIN,
@@ -21,7 +21,7 @@ from tests.build.frames import (
     options6,
     records,
 )
-from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, told
+from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, words
 
 # what every connection does
 
@@ -41,8 +41,8 @@ def test_raw_packets_of_one_version(version: int) -> None:
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_options_of_tcp(version: int) -> None:
-    assert told(*conversation(Wire(version, options=TIMESTAMPS))) == SPOKEN
-    assert told(*conversation(Wire(version, options=bytes(40)))) == SPOKEN
+    assert words(*conversation(Wire(version, options=TIMESTAMPS))) == SPOKEN
+    assert words(*conversation(Wire(version, options=bytes(40)))) == SPOKEN
 
 
 def test_one_capture_of_many_link_layers() -> None:
@@ -54,18 +54,21 @@ def test_one_capture_of_many_link_layers() -> None:
 
 def test_options_and_extension_headers_of_ip() -> None:
     four, six = Wire(4), Wire(6)
-    assert told(*four.opening(), ipv4(four.ends[0], four.segment(0, 0, b"abc"), options=ROUTER_ALERT)) == ["0 abc", END]
+    assert words(*four.opening(), ipv4(four.ends[0], four.segment(0, 0, b"abc"), options=ROUTER_ALERT)) == [
+        "0 abc",
+        END,
+    ]
     extended = ipv6(six.ends[0], six.segment(0, 0, b"abc"), extensions=[(0, options6())])
-    assert told(*six.opening(), extended, six.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
+    assert words(*six.opening(), extended, six.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
     marked = ipv6(six.ends[0], six.segment(0, 0, b"abc"), traffic_class=0xB8)
-    assert told(*six.opening(), marked, six.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
+    assert words(*six.opening(), marked, six.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
 
 
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_segment_in_fragments(version: int) -> None:
     wire = Wire(version)
     parts = (fragments4 if version == 4 else fragments6)(wire.ends[0], wire.segment(0, 3, b"def" * 9), [16, 40], 5)
-    assert told(*wire.opening(), wire.packet(0, 0, b"abc"), *reversed(parts), wire.packet(0, 30, b"ghi")) == [
+    assert words(*wire.opening(), wire.packet(0, 0, b"abc"), *reversed(parts), wire.packet(0, 30, b"ghi")) == [
         "0 abc",
         "0 " + "def" * 9,
         "0 ghi",
@@ -76,18 +79,18 @@ def test_a_segment_in_fragments(version: int) -> None:
 def test_a_total_length_of_0_means_to_the_end_of_the_record() -> None:
     wire = Wire()
     large = ipv4(wire.ends[0], wire.segment(0, 0, b"a" * 100_000), total=0)
-    assert told(*wire.opening(), large, wire.packet(0, 100_000, b"b")) == ["0 " + "a" * 100_000, "0 b", END]
+    assert words(*wire.opening(), large, wire.packet(0, 100_000, b"b")) == ["0 " + "a" * 100_000, "0 b", END]
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_a_fragment_alone_is_no_segment(version: int) -> None:
+def test_a_fragment_alone_is_not_a_segment(version: int) -> None:
     wire = Wire(version)
     first, _ = (fragments4 if version == 4 else fragments6)(wire.ends[0], wire.segment(0, 3, b"def" * 9), [24], 5)
     packets = [wire.packet(0, 0, b"abc"), first, wire.packet(0, 3, b"def" * 9)]
-    assert told(*wire.opening(), *packets) == ["0 abc", "0 " + "def" * 9, END]
+    assert words(*wire.opening(), *packets) == ["0 abc", "0 " + "def" * 9, END]
 
 
-def test_padding_of_ethernet_is_no_payload() -> None:
+def test_padding_of_ethernet_is_not_payload() -> None:
     wire = Wire()
     packets = [
         *wire.opening(),
@@ -97,13 +100,13 @@ def test_padding_of_ethernet_is_no_payload() -> None:
         wire.packet(0, 3, b"d"),
     ]
     assert len(records(packets)[-2].data) == 60
-    assert told(*packets) == ["0 abc", "0 d", END]
+    assert words(*packets) == ["0 abc", "0 d", END]
 
 
 def test_the_urgent_pointer_changes_nothing() -> None:
     wire = Wire()
     urgent = ipv4(wire.ends[0], wire.segment(0, 0, b"abc", flags=ACK | URGENT, urgent=2))
-    assert told(*wire.opening(), urgent, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
+    assert words(*wire.opening(), urgent, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
 
 
 # where pieces are from
@@ -119,7 +122,7 @@ def test_pieces_have_flow_record_and_time() -> None:
     assert (one.flow.ports, one.flow.opened) == ((1883, 50_000), False)
 
 
-def test_what_waited_keeps_its_own_record_and_time() -> None:
+def test_waiting_bytes_keep_their_record_and_time() -> None:
     wire = Wire()
     given = records([*wire.opening(), wire.packet(0, 3, b"def"), wire.packet(0, 0, b"abc")])
     early, late, _ = read(given)
@@ -159,14 +162,14 @@ def test_many_flows_at_once() -> None:
 
 def test_every_packet_twice() -> None:
     packets = conversation(Wire())
-    assert told(*(packet for packet in packets for _ in range(2))) == SPOKEN
-    assert told(*packets, *packets[3:]) == SPOKEN
+    assert words(*(packet for packet in packets for _ in range(2))) == SPOKEN
+    assert words(*packets, *packets[3:]) == SPOKEN
 
 
 @pytest.mark.parametrize("isn", [WRAP, (2**32 - 1, 0), (2**31 - 4, 2**31 - 2), (2**31, 2**32 - 5)])
 def test_sequence_numbers_begin_anew(isn: tuple[int, int]) -> None:
     wire = Wire(isn=isn)
-    assert told(*conversation(wire)) == SPOKEN
+    assert words(*conversation(wire)) == SPOKEN
     late = [
         *wire.opening(),
         wire.packet(0, 4, b"ef"),
@@ -174,7 +177,7 @@ def test_sequence_numbers_begin_anew(isn: tuple[int, int]) -> None:
         wire.packet(0, 1, b"b"),
         wire.packet(0, 0, b"a"),
     ]
-    assert told(*late) == ["0 a", "0 b", "0 cd", "0 ef", END]
+    assert words(*late) == ["0 a", "0 b", "0 cd", "0 ef", END]
 
 
 def test_retransmissions_that_overlap() -> None:
@@ -186,7 +189,7 @@ def test_retransmissions_that_overlap() -> None:
         wire.packet(0, 1, b"bcd"),
         wire.packet(0, 0, b"abcdefgh"),
     ]
-    assert told(*wire.opening(), *packets, reassembler=reassembler) == ["0 abcd", "0 ef", "0 gh", END]
+    assert words(*wire.opening(), *packets, reassembler=reassembler) == ["0 abcd", "0 ef", "0 gh", END]
     assert reassembler.counts == {"repeated": 3}
 
 
@@ -194,13 +197,13 @@ def test_the_first_copy_counts() -> None:
     wire = Wire()
     reassembler = Reassembler()
     packets = [wire.packet(0, 2, b"cd"), wire.packet(0, 1, b"????"), wire.packet(0, 0, b"a")]
-    assert told(*wire.opening(), *packets, reassembler=reassembler) == ["0 a", "0 ?", "0 cd", "0 ?", END]
+    assert words(*wire.opening(), *packets, reassembler=reassembler) == ["0 a", "0 ?", "0 cd", "0 ?", END]
     assert reassembler.counts == {"contradicted": 1}
 
 
 def test_keep_alive_probes() -> None:
     wire = Wire()
-    assert told(
+    assert words(
         *wire.opening(),
         wire.packet(0, 0, b"abc"),
         wire.packet(0, 2, b"\0"),
@@ -215,20 +218,20 @@ def test_keep_alive_probes() -> None:
 def test_zero_window_probes() -> None:
     wire = Wire()
     packets = [wire.packet(0, 0, b"abc"), wire.packet(0, 3, b"d"), wire.packet(0, 3, b"d"), wire.packet(0, 3, b"def")]
-    assert told(*wire.opening(), *packets) == ["0 abc", "0 d", "0 ef", END]
+    assert words(*wire.opening(), *packets) == ["0 abc", "0 d", "0 ef", END]
 
 
 # bytes that are missing
 
 
-def test_missing_when_the_other_side_has_what_comes_behind() -> None:
+def test_bytes_are_missing_once_the_other_side_acknowledges_later_ones() -> None:
     wire = Wire()
     given = records(
         [*wire.opening(), wire.packet(0, 0, b"abc"), wire.packet(0, 6, b"ghi"), wire.packet(1, 0, b"x", ack=9)]
     )
-    first, gap, behind, other, _ = read(given)
-    assert [shown(piece) for piece in (first, gap, behind, other)] == ["0 abc", "0 missing 3", "0 ghi", "1 x"]
-    assert gap == Missing(first.flow, 0, behind.time_ns, 5, 3, "3 bytes are missing from the capture")
+    first, gap, later, other, _ = read(given)
+    assert [shown(piece) for piece in (first, gap, later, other)] == ["0 abc", "0 missing 3", "0 ghi", "1 x"]
+    assert gap == Missing(first.flow, 0, later.time_ns, 5, 3, "3 bytes are missing from the capture")
 
 
 @pytest.mark.parametrize(
@@ -260,13 +263,13 @@ def test_one_byte_is_missing() -> None:
 def test_nothing_is_missing_while_the_other_side_waits_too() -> None:
     wire = Wire()
     packets = [wire.packet(0, 0, b"abc"), wire.packet(0, 6, b"ghi"), wire.packet(1, 0, ack=3), wire.packet(1, 0, ack=3)]
-    assert told(*wire.opening(), *packets, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", "0 ghi", END]
+    assert words(*wire.opening(), *packets, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", "0 ghi", END]
 
 
 def test_missing_in_two_places() -> None:
     wire = Wire()
     packets = [wire.packet(0, at, b"x") for at in (2, 4, 7)]
-    assert told(*wire.opening(), *packets, wire.packet(1, 0, ack=5), wire.packet(1, 0, ack=8)) == [
+    assert words(*wire.opening(), *packets, wire.packet(1, 0, ack=5), wire.packet(1, 0, ack=8)) == [
         "0 missing 2",
         "0 x",
         "0 missing 1",
@@ -277,35 +280,39 @@ def test_missing_in_two_places() -> None:
     ]
 
 
-def test_what_comes_after_it_was_told_missing_is_left_out() -> None:
+def test_bytes_that_arrive_after_they_were_reported_missing_are_left_out() -> None:
     wire = Wire()
     packets = [wire.packet(0, 3, b"def"), wire.packet(1, 0, ack=6), wire.packet(0, 0, b"abc"), wire.packet(0, 6, b"g")]
-    assert told(*wire.opening(), *packets) == ["0 missing 3", "0 def", "0 g", END]
+    assert words(*wire.opening(), *packets) == ["0 missing 3", "0 def", "0 g", END]
 
 
 def test_missing_when_the_capture_ends() -> None:
     wire = Wire()
-    assert told(*wire.opening(), wire.packet(0, 3, b"def")) == ["0 missing 3", "0 def", END]
+    assert words(*wire.opening(), wire.packet(0, 3, b"def")) == ["0 missing 3", "0 def", END]
 
 
 def test_missing_at_the_end_when_it_was_acknowledged() -> None:
     wire = Wire()
-    assert told(*wire.opening(), wire.packet(0, 0, b"abc"), wire.packet(1, 0, ack=9)) == ["0 abc", "0 missing 6", END]
+    assert words(*wire.opening(), wire.packet(0, 0, b"abc"), wire.packet(1, 0, ack=9)) == [
+        "0 abc",
+        "0 missing 6",
+        END,
+    ]
     # This one is the FIN.
-    assert told(*wire.opening(), wire.packet(0, 0, b"abc"), wire.packet(1, 0, ack=4)) == ["0 abc", END]
+    assert words(*wire.opening(), wire.packet(0, 0, b"abc"), wire.packet(1, 0, ack=4)) == ["0 abc", END]
 
 
 def test_missing_before_fin() -> None:
     wire = Wire()
     fin = wire.packet(0, 3, flags=FIN | ACK)
-    assert told(*wire.opening(), fin) == ["0 missing 3", "0 FIN", END]
-    assert told(*wire.opening(), fin, wire.packet(1, 0, ack=4), wire.packet(1, 0, b"x", ack=4)) == [
+    assert words(*wire.opening(), fin) == ["0 missing 3", "0 FIN", END]
+    assert words(*wire.opening(), fin, wire.packet(1, 0, ack=4), wire.packet(1, 0, b"x", ack=4)) == [
         "0 missing 3",
         "0 FIN",
         "1 x",
         END,
     ]
-    assert told(*wire.opening(), fin, wire.packet(0, 0, b"abc")) == ["0 abc", "0 FIN", END]
+    assert words(*wire.opening(), fin, wire.packet(0, 0, b"abc")) == ["0 abc", "0 FIN", END]
 
 
 def test_missing_when_too_much_waits_in_one_side() -> None:
@@ -322,15 +329,15 @@ def test_missing_when_too_much_waits_in_all_sides() -> None:
     packets = records(packet for wire in wires for packet in [*wire.opening(), wire.packet(0, 1000, b"x" * 1000)])
     fed = [shown(piece) for record in packets for piece in reassembler.feed(record) if not isinstance(piece, Chunk)]
     assert fed == ["0 missing 1000"] * 7
-    assert reassembler._together <= 5000
+    assert reassembler.held_bytes <= 5000
     list(reassembler.finish())
-    assert reassembler._together == 0
+    assert reassembler.held_bytes == 0
 
 
 # cut off by the snap length
 
 
-def cut(record: Record, payload: int) -> Record:
+def cut(record: CaptureRecord, payload: int) -> CaptureRecord:
     return record._replace(data=record.data[: 14 + 20 + 20 + payload])
 
 
@@ -338,12 +345,12 @@ def cut(record: Record, payload: int) -> Record:
 def test_a_segment_that_was_cut_off(kept: int) -> None:
     wire = Wire()
     *front, large, last = records([*wire.opening(), wire.packet(0, 0, b"a" * 100), wire.packet(0, 100, b"bcd")])
-    *chunks, gap, behind, _ = read([*front, cut(large, kept), last])
+    *chunks, gap, later, _ = read([*front, cut(large, kept), last])
     assert [shown(piece) for piece in chunks] == ["0 " + "a" * kept] * (kept > 0)
     assert (gap.record, gap.time_ns, shown(gap)) == (large.number, large.time_ns, f"0 missing {100 - kept}")
     assert isinstance(gap, Missing)
     assert gap.message.endswith("cut off by the snap length")
-    assert shown(behind) == "0 bcd"
+    assert shown(later) == "0 bcd"
 
 
 def test_a_segment_that_was_cut_off_waits_its_turn() -> None:

@@ -5,16 +5,16 @@ from collections.abc import Iterator
 import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
-from mqttpub.capture.types import Chunk, End, Piece, Record
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Piece
 from tests.build.frames import ACK, CLIENT, FIN, LINKS, RST, SYN, TIMESTAMPS, UDP, Wire, fragments4, ipv4, records
-from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, told
+from tests.capture.network.piece_words import END, SPOKEN, WRAP, conversation, read, shown, words
 
 # beginnings
 
 
 def test_data_with_syn() -> None:
     wire = Wire()
-    assert told(
+    assert words(
         wire.packet(0, -1, b"abc", flags=SYN),
         wire.packet(1, -1, b"x", flags=SYN | ACK, ack=3),
         wire.packet(0, 3, b"def", ack=1),
@@ -25,25 +25,25 @@ def test_data_with_syn() -> None:
 def test_data_with_syn_that_was_not_taken_comes_again() -> None:
     wire = Wire()
     first, second = wire.packet(0, -1, b"abc", flags=SYN), wire.packet(1, -1, flags=SYN | ACK)
-    assert told(first, second, wire.packet(0, 0, b"abc"), wire.packet(0, 3, b"d")) == ["0 abc", "0 d", END]
+    assert words(first, second, wire.packet(0, 0, b"abc"), wire.packet(0, 3, b"d")) == ["0 abc", "0 d", END]
 
 
 def test_syn_comes_again() -> None:
     wire = Wire()
     syn, answer, ack = wire.opening()
-    assert told(syn, syn, answer, answer, ack, wire.packet(0, 0, b"abc"), syn, answer) == ["0 abc", END]
+    assert words(syn, syn, answer, answer, ack, wire.packet(0, 0, b"abc"), syn, answer) == ["0 abc", END]
 
 
 def test_both_sides_open_at_once() -> None:
     wire = Wire()
     packets = [wire.packet(0, -1, flags=SYN), wire.packet(1, -1, flags=SYN), wire.packet(0, -1, flags=SYN | ACK)]
-    assert told(*packets, wire.packet(1, 0, b"x"), wire.packet(0, 0, b"abc")) == ["1 x", "0 abc", END]
+    assert words(*packets, wire.packet(1, 0, b"x"), wire.packet(0, 0, b"abc")) == ["1 x", "0 abc", END]
 
 
 def test_the_answer_to_syn_tells_where_both_sides_begin() -> None:
     wire = Wire()
     answer = wire.opening()[1]
-    assert told(answer, wire.packet(0, 3, b"def"), wire.packet(1, 1, b"y")) == [
+    assert words(answer, wire.packet(0, 3, b"def"), wire.packet(1, 1, b"y")) == [
         "0 missing 3",
         "0 def",
         "1 missing 1",
@@ -55,19 +55,19 @@ def test_the_answer_to_syn_tells_where_both_sides_begin() -> None:
 def test_the_answer_to_syn_was_not_captured() -> None:
     wire = Wire()
     syn, _, ack = wire.opening()
-    assert told(syn, ack, wire.packet(1, 0, b"x"), wire.packet(0, 0, b"abc")) == ["1 x", "0 abc", END]
+    assert words(syn, ack, wire.packet(1, 0, b"x"), wire.packet(0, 0, b"abc")) == ["1 x", "0 abc", END]
 
 
 def test_an_end_that_connects_to_itself() -> None:
     wire = Wire(isn=(1000, 1000))
     wire.ports, wire.ends = (50_000, 50_000), ((CLIENT[0],) * 2,) * 2
     packets = [wire.packet(0, -1, flags=SYN), wire.packet(0, 0, b"abc"), wire.packet(0, 3, b"def")]
-    assert told(*packets) == ["0 abc", "0 def", END]
+    assert words(*packets) == ["0 abc", "0 def", END]
 
 
 def test_from_the_middle_a_flow_begins_with_its_first_payload() -> None:
     wire = Wire()
-    assert told(
+    assert words(
         wire.packet(0, 500, ack=70),
         wire.packet(1, 70, ack=500),
         wire.packet(1, 70, b"xyz", ack=500),
@@ -79,28 +79,28 @@ def test_from_the_middle_a_flow_begins_with_its_first_payload() -> None:
 
 def test_from_the_middle_what_comes_from_before_the_first_payload_is_left_out() -> None:
     wire = Wire()
-    assert told(wire.packet(0, 503, b"def"), wire.packet(0, 500, b"abc"), wire.packet(0, 506, b"g")) == [
+    assert words(wire.packet(0, 503, b"def"), wire.packet(0, 500, b"abc"), wire.packet(0, 506, b"g")) == [
         "0 def",
         "0 g",
         END,
     ]
 
 
-def test_from_the_middle_a_probe_is_no_payload() -> None:
+def test_from_the_middle_a_probe_is_not_payload() -> None:
     wire = Wire()
-    assert told(wire.packet(0, 499, b"\0"), wire.packet(0, 500, b"abc")) == ["0 abc", END]
+    assert words(wire.packet(0, 499, b"\0"), wire.packet(0, 500, b"abc")) == ["0 abc", END]
     packets = [
         wire.packet(1, 70, b"x", ack=500),
         wire.packet(0, 499, b"?", ack=71),
         wire.packet(0, 500, b"abc", ack=71),
     ]
-    assert told(*packets) == ["0 x", "1 abc", END]
+    assert words(*packets) == ["0 x", "1 abc", END]
 
 
-def test_without_payload_and_without_syn_there_is_no_flow() -> None:
+def test_a_flow_needs_payload_or_syn() -> None:
     wire = Wire()
     packets = [wire.packet(0, 0), wire.packet(1, 0, flags=FIN | ACK), wire.packet(0, 1), wire.packet(0, 0, flags=RST)]
-    assert told(*packets) == []
+    assert words(*packets) == []
 
 
 # ends
@@ -108,7 +108,7 @@ def test_without_payload_and_without_syn_there_is_no_flow() -> None:
 
 def test_fin_with_data() -> None:
     wire = Wire()
-    assert told(
+    assert words(
         *wire.opening(), wire.packet(0, 0, b"abc", flags=FIN | ACK), wire.packet(0, 0, b"abc", flags=FIN | ACK)
     ) == [
         "0 abc",
@@ -117,10 +117,10 @@ def test_fin_with_data() -> None:
     ]
 
 
-def test_one_side_closes_and_the_other_goes_on() -> None:
+def test_one_side_closes_and_the_other_continues() -> None:
     wire = Wire()
     packets = [wire.packet(0, 0, flags=FIN | ACK), wire.packet(1, 0, b"x", ack=1), wire.packet(1, 1, b"y", ack=1)]
-    assert told(*wire.opening(), *packets, wire.packet(1, 2, flags=FIN | ACK)) == ["0 FIN", "1 x", "1 y", "1 FIN"]
+    assert words(*wire.opening(), *packets, wire.packet(1, 2, flags=FIN | ACK)) == ["0 FIN", "1 x", "1 y", "1 FIN"]
 
 
 def test_nothing_follows_fin() -> None:
@@ -131,25 +131,25 @@ def test_nothing_follows_fin() -> None:
         wire.packet(0, 3, b"??"),
         wire.packet(0, 4, b"??"),
     ]
-    assert told(*wire.opening(), *packets) == ["0 abc", "0 FIN", END]
+    assert words(*wire.opening(), *packets) == ["0 abc", "0 FIN", END]
     for later in (wire.packet(0, 5, b"??"), wire.packet(0, 5, flags=FIN | ACK)):
-        assert told(*wire.opening(), wire.packet(0, 3, flags=FIN | ACK), later) == ["0 missing 3", "0 FIN", END]
+        assert words(*wire.opening(), wire.packet(0, 3, flags=FIN | ACK), later) == ["0 missing 3", "0 FIN", END]
     early = [wire.packet(0, 5, b"??"), wire.packet(0, 3, flags=FIN | ACK), wire.packet(0, 0, b"abc")]
-    assert told(*wire.opening(), *early) == ["0 abc", "0 FIN", END]
+    assert words(*wire.opening(), *early) == ["0 abc", "0 FIN", END]
 
 
 def test_rst() -> None:
     wire = Wire()
     reset = wire.packet(1, 0, flags=RST | ACK, ack=3)
-    assert told(*wire.opening(), wire.packet(0, 0, b"abc"), reset, reset) == ["0 abc", "1 RST", END]
+    assert words(*wire.opening(), wire.packet(0, 0, b"abc"), reset, reset) == ["0 abc", "1 RST", END]
 
 
 def test_a_connection_is_refused() -> None:
     wire = Wire()
-    assert told(wire.packet(0, -1, flags=SYN), wire.packet(1, -1, flags=RST | ACK)) == ["1 RST", END]
+    assert words(wire.packet(0, -1, flags=SYN), wire.packet(1, -1, flags=RST | ACK)) == ["1 RST", END]
 
 
-def test_what_the_other_side_sends_before_it_sees_rst() -> None:
+def test_bytes_that_the_other_side_sends_before_it_sees_rst() -> None:
     wire = Wire()
     packets = [
         wire.packet(0, 0, b"abc"),
@@ -157,19 +157,19 @@ def test_what_the_other_side_sends_before_it_sees_rst() -> None:
         wire.packet(0, 3, b"def"),
         wire.packet(1, 0, b"?"),
     ]
-    assert told(*wire.opening(), *packets, wire.packet(0, 6, flags=RST)) == ["0 abc", "1 RST", "0 def", "0 RST"]
+    assert words(*wire.opening(), *packets, wire.packet(0, 6, flags=RST)) == ["0 abc", "1 RST", "0 def", "0 RST"]
 
 
 def test_rst_ends_waiting() -> None:
     wire = Wire()
     packets = [wire.packet(0, 3, b"def"), wire.packet(1, 1, b"y"), wire.packet(0, 9, flags=RST | ACK)]
-    assert told(*wire.opening(), *packets) == ["0 missing 3", "0 def", "1 missing 1", "1 y", "0 RST", END]
+    assert words(*wire.opening(), *packets) == ["0 missing 3", "0 def", "1 missing 1", "1 y", "0 RST", END]
 
 
 def test_rst_after_fin() -> None:
     wire = Wire()
     packets = [wire.packet(0, 0, flags=FIN | ACK), wire.packet(0, 1, flags=RST | ACK)]
-    assert told(*wire.opening(), *packets) == ["0 FIN", "0 RST", END]
+    assert words(*wire.opening(), *packets) == ["0 FIN", "0 RST", END]
 
 
 # addresses and ports that are used again
@@ -193,7 +193,7 @@ def test_the_next_connection_of_a_port() -> None:
 
 def test_the_next_connection_after_both_closed() -> None:
     packets = [*conversation(Wire()), *conversation(Wire(isn=(5000, 90_000))), *conversation(Wire())]
-    assert told(*packets) == SPOKEN * 3
+    assert words(*packets) == SPOKEN * 3
 
 
 def test_the_next_connection_is_known_by_the_answer_alone() -> None:
@@ -227,7 +227,7 @@ def test_a_single_segment_from_far_away_is_left_out() -> None:
     reassembler = Reassembler()
     far = Wire(isn=(2**31, 2**31))
     packets = [wire.packet(0, 0, b"abc"), far.packet(0, 0, b"?"), far.packet(1, 0, b"?"), far.packet(0, 0, flags=RST)]
-    assert told(*wire.opening(), *packets, wire.packet(0, 3, b"def"), reassembler=reassembler) == [
+    assert words(*wire.opening(), *packets, wire.packet(0, 3, b"def"), reassembler=reassembler) == [
         "0 abc",
         "0 def",
         END,
@@ -243,8 +243,8 @@ def test_other_records_are_counted() -> None:
     reassembler = Reassembler()
     datagram = ipv4(wire.ends[0], b"\0\0\0\0\0\x08\0\0", protocol=UDP)
     given = records([*wire.opening(), wire.packet(0, 0, b"abc"), datagram, datagram, wire.packet(0, 3, b"def")])
-    arp = Record(9, None, 1, bytes(12) + b"\x08\x06" + bytes(46), 60)
-    radio = Record(10, None, 127, bytes(60), 60)
+    arp = CaptureRecord(9, None, 1, bytes(12) + b"\x08\x06" + bytes(46), 60)
+    radio = CaptureRecord(10, None, 127, bytes(60), 60)
     assert [shown(piece) for piece in read([*given, arp, radio], reassembler)] == ["0 abc", "0 def", END]
     assert reassembler.skipped == {"not TCP": 2, "not IP": 1, "of link type 127, which is not supported": 1}
 
@@ -254,7 +254,7 @@ def test_a_header_of_tcp_that_cannot_be() -> None:
     reassembler = Reassembler()
     packets = [bytearray(wire.packet(0, 3, b"def")) for _ in range(2)]
     packets[0][32], packets[1][32] = 0x40, 0xF0
-    assert told(*wire.opening(), wire.packet(0, 0, b"abc"), *map(bytes, packets), reassembler=reassembler) == [
+    assert words(*wire.opening(), wire.packet(0, 0, b"abc"), *map(bytes, packets), reassembler=reassembler) == [
         "0 abc",
         END,
     ]
@@ -264,15 +264,15 @@ def test_a_header_of_tcp_that_cannot_be() -> None:
 def test_fragments_without_the_rest_are_counted() -> None:
     wire = Wire()
     reassembler = Reassembler()
-    assert told(*fragments4(wire.ends[0], wire.segment(0, 0, b"abc" * 9), [24], 1)[:1], reassembler=reassembler) == []
+    assert words(*fragments4(wire.ends[0], wire.segment(0, 0, b"abc" * 9), [24], 1)[:1], reassembler=reassembler) == []
     assert reassembler.skipped == {"fragments of IP packets whose rest is missing": 1}
 
 
-def test_a_datagram_between_the_same_ports_is_no_segment() -> None:
+def test_a_datagram_between_the_same_ports_is_not_a_segment() -> None:
     wire = Wire()
     packets = [*wire.opening(), wire.packet(0, 0, b"abc")]
     datagram = ipv4(wire.ends[0], wire.segment(0, 3, b"???"), protocol=UDP)
-    assert told(*packets, datagram, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
+    assert words(*packets, datagram, wire.packet(0, 3, b"def")) == ["0 abc", "0 def", END]
 
 
 # bounds
@@ -283,7 +283,7 @@ class Watched(Reassembler):
 
     careful = 0
 
-    def _look(self, record: Record) -> Iterator[Piece]:
+    def _look(self, record: CaptureRecord) -> Iterator[Piece]:
         self.careful += 1
         return super()._look(record)
 
@@ -305,7 +305,7 @@ def test_nearly_all_records_go_the_short_way(name: str, version: int) -> None:
     assert reassembler.careful == 4
 
 
-def test_the_short_way_goes_on_behind_the_end_of_the_numbers() -> None:
+def test_the_fast_path_continues_after_sequence_numbers_wrap() -> None:
     wire = Wire(isn=WRAP)
     late = [wire.packet(0, at, b"a") for at in (4, 3, 2, 1, 0)]
     reassembler = Watched()
@@ -333,7 +333,7 @@ def test_memory_is_bounded_for_any_number_of_connections() -> None:
     for port in range(1, 5000):
         for record in records(conversation(Wire(port=port))):
             reassembler.feed(record)
-    flows = reassembler._flows
+    flows = reassembler.flows
     assert len(flows) == 0
-    assert len(flows._closed) == 2 * (flows.max_closed + 1)
+    assert len(flows.numbers()) == flows.max_closed + 1
     assert list(reassembler.finish()) == []

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.types import Chunk, End, Missing, Piece, Record
-from tests.build.frames import LINKS, Link, pcap
+from mqttpub.capture.types import CaptureRecord, Chunk, End, Missing, Piece
+from tests.build.frames import LINKS, LinkLayer, pcap
 from tests.build.network import Captured, SimulatedConnection, Trouble, captures
 from tests.capture.network.piece_words import read
 
@@ -98,7 +98,7 @@ def test_no_bytes_raise(capture: Captured, random: Random) -> None:
     assert not open
 
 
-def mutated(record: Record, random: Random) -> Record:
+def mutated(record: CaptureRecord, random: Random) -> CaptureRecord:
     """Return a record of which something may be wrong."""
     data = bytearray(record.data)
     kind = random.randrange(6)
@@ -115,26 +115,30 @@ def mutated(record: Record, random: Random) -> Record:
 
 
 @given(st.lists(st.tuples(st.sampled_from([*LINKS.values()]), st.binary(max_size=120)), max_size=20))
-def test_random_bytes_never_raise(frames: list[tuple[Link, bytes]]) -> None:
-    read(Record(number, None, link.type, data, len(data)) for number, (link, data) in enumerate(frames, 1))
+def test_random_bytes_never_raise(frames: list[tuple[LinkLayer, bytes]]) -> None:
+    read(CaptureRecord(number, None, link.type, data, len(data)) for number, (link, data) in enumerate(frames, 1))
 
 
 # tshark
 
 
-def followed(file: Path, number: int) -> tuple[bytes, bytes]:
-    """Return the streams of both sides as tshark shows them."""
-    command = ["tshark", "-r", str(file), "-q", "-z", f"follow,tcp,raw,{number}"]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    lines = shown.split("Node 1:")[1].split("\n")[1:]
-    sides: tuple[list[str], list[str]] = ([], [])
-    for line in lines:
-        if not line.startswith("="):
+def followed(file: Path, count: int) -> dict[int, tuple[bytes, bytes]]:
+    """Return the streams of both sides as tshark shows them, by the number of their flow from 1."""
+    wanted = [word for number in range(count) for word in ("-z", f"follow,tcp,raw,{number}")]
+    shown = subprocess.run(
+        ["tshark", "-r", str(file), "-q", *wanted], capture_output=True, text=True, check=True
+    ).stdout
+    streams: dict[int, tuple[bytes, bytes]] = {}
+    for block in shown.split("Filter: tcp.stream eq ")[1:]:
+        number, lines = block.split("\n", 1)[0], block.split("Node 1:")[1].split("=")[0].split("\n")[1:]
+        sides: tuple[list[str], list[str]] = ([], [])
+        for line in lines:
             sides[line.startswith("\t")].append(line.strip())
-    return bytes.fromhex("".join(sides[0])), bytes.fromhex("".join(sides[1]))
+        streams[int(number) + 1] = bytes.fromhex("".join(sides[0])), bytes.fromhex("".join(sides[1]))
+    return streams
 
 
-def ours(given: Iterable[Record]) -> dict[int, tuple[bytes, bytes]]:
+def ours(given: Iterable[CaptureRecord]) -> dict[int, tuple[bytes, bytes]]:
     """Return the streams of both sides by the number of their flow; what is missing in the words of tshark."""
     streams: dict[int, tuple[bytearray, bytearray]] = defaultdict(lambda: (bytearray(), bytearray()))
     for piece in read(given):
@@ -160,7 +164,7 @@ def test_tshark_follows_the_same_bytes(link: str, trouble: Trouble, tmp_path: Pa
     @given(captures(trouble, links=(LINKS[link],)))
     def follow(capture: Captured) -> None:
         file.write_bytes(pcap(capture.records, LINKS[link].type))
-        for number, streams in ours(capture.records).items():
-            assert followed(file, number - 1) == streams
+        streams = ours(capture.records)
+        assert followed(file, len(streams)) == streams
 
     follow()

@@ -36,6 +36,7 @@ from tests.build.pieces import (
     events,
     flow,
     gaps,
+    packets_in,
     puback,
     publish,
     remarks,
@@ -71,7 +72,7 @@ def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent
     for end in Direction:
         assert seen(found, end) == talk.of(end)
         assert_tiled(found, end, len(talk.stream(end)))
-    packets = [each for each in found if isinstance(each, PacketSeen)]
+    packets = packets_in(found)
     assert {(each.version, each.guessed, each.ends) for each in packets} == {
         (talk.version, False, (1, "10.0.0.1:50000", "10.0.0.2:4711", True))
     }
@@ -79,7 +80,7 @@ def test_however_it_is_cut_the_same_packets_come(data: st.DataObject, talk: Sent
 
 @settings(max_examples=20)
 @given(talks)
-def test_byte_by_byte_is_as_whole(talk: Sent) -> None:
+def test_byte_by_byte_gives_the_same_events(talk: Sent) -> None:
     whole, single = Script(flow()), Script(flow())
     for end, data in talk.packets:
         whole.send(end, data)
@@ -91,14 +92,14 @@ def test_byte_by_byte_is_as_whole(talk: Sent) -> None:
 
 @settings(max_examples=20)
 @given(st.data(), talks, st.booleans())
-def test_what_is_missing_leaves_no_hole_and_no_wrong_packet(data: st.DataObject, talk: Sent, opened: bool) -> None:
+def test_missing_bytes_leave_no_hole_and_no_wrong_packet(data: st.DataObject, talk: Sent, opened: bool) -> None:
     check_with_something_missing(data, talk, opened)
 
 
 @pytest.mark.slow
 @settings(max_examples=500)
 @given(st.data(), talks, st.booleans())
-def test_the_same_at_length(data: st.DataObject, talk: Sent, opened: bool) -> None:
+def test_missing_bytes_leave_no_hole_in_long_runs(data: st.DataObject, talk: Sent, opened: bool) -> None:
     check_with_something_missing(data, talk, opened)
 
 
@@ -150,7 +151,7 @@ def test_any_bytes_never_raise(chunks: list[tuple[Direction, bytes]], opened: bo
 
 def test_each_packet_has_the_time_and_the_record_that_completed_it() -> None:
     found = Script(flow()).send(CLIENT, CONNECTS[V5], PINGREQ[:1], PINGREQ[1:] + PINGREQ).events()
-    assert [(each.time, each.record, each.offset) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.time, each.record, each.offset) for each in packets_in(found)] == [
         (1000, 1, 0), (3000, 3, 17), (3000, 3, 19),
     ]  # fmt: skip
 
@@ -171,18 +172,18 @@ def test_many_packets_in_one_segment() -> None:
 @pytest.mark.parametrize("version", Version)
 def test_the_version_of_the_connect_holds_for_both_ends(version: Version) -> None:
     found = opened(version).send(SERVER, publish(version=version)).events()
-    assert {each.version for each in found if isinstance(each, PacketSeen)} == {version}
+    assert {each.version for each in packets_in(found)} == {version}
 
 
 def test_a_new_connect_on_the_same_connection_changes_the_version() -> None:
     bye = encode(Disconnect(), V5)
     found = opened(V5).send(CLIENT, bye + CONNECTS[V311] + PINGREQ).send(SERVER, CONNACKS[V311]).events()
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5, V5, V5, V311, V311, V311]
+    assert [each.version for each in packets_in(found)] == [V5, V5, V5, V311, V311, V311]
 
 
 def test_an_answer_that_was_captured_before_the_connect_has_its_version() -> None:
     found = Script(flow()).send(SERVER, CONNACKS[V311]).send(CLIENT, *bites(CONNECTS[V311])).events()
-    assert [(each.direction, each.version) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.direction, each.version) for each in packets_in(found)] == [
         (SERVER, V311), (CLIENT, V311),
     ]  # fmt: skip
 
@@ -201,9 +202,9 @@ def test_who_opened_the_connection_is_the_client_or_else_who_sends_the_connect(o
 
 @pytest.mark.parametrize("end", Direction)
 @pytest.mark.parametrize("data", [CONNACKS[V5], encode(Suback(packet_id=1, reason_codes=(0,)), V5), PINGREQ, PINGRESP])
-def test_who_opened_the_connection_is_the_client_whatever_is_sent(end: Direction, data: bytes) -> None:
+def test_the_end_that_opened_the_connection_is_the_client(end: Direction, data: bytes) -> None:
     found = Script(flow(1883)).send(end, data, publish()).send(CLIENT, PINGRESP).send(SERVER, PINGREQ).events()
-    packets = [each for each in found if isinstance(each, PacketSeen)]
+    packets = packets_in(found)
     assert {each.ends for each in packets} == {(1, *flow(1883).ends, True)}
     assert [each.direction for each in packets] == [end, end, CLIENT, SERVER]
     assert remarks(found)[0].endswith("the client is the end that opened the connection")
@@ -231,7 +232,7 @@ def test_connections_are_forgotten_when_both_sides_have_ended() -> None:
 
 def test_a_connect_that_the_server_sends_does_not_make_it_the_client() -> None:
     found = opened().send(SERVER, CONNECTS[V311]).send(CLIENT, PINGREQ).events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [CLIENT, SERVER, SERVER, CLIENT]
+    assert [each.direction for each in packets_in(found)] == [CLIENT, SERVER, SERVER, CLIENT]
 
 
 def connection(streams: MqttDemux) -> MqttConnection:
@@ -274,8 +275,8 @@ def test_the_packet_that_waits_longest_makes_room_for_others_and_what_follows_is
     gaps = [each for each in found if isinstance(each, GapSeen)]
     assert [(each.ends.number, each.length, each.malformed) for each in gaps] == [(1, len(long), False)]
     assert gaps[0].message == (
-        f"no room for a PUBLISH of {len(long):,} bytes: more than 10,000 bytes wait for others in all connections; "
-        f"reading continues at its end, offset {gaps[0].offset + len(long):,}"
+        f"no room for a PUBLISH of {len(long):,} bytes: all connections together hold more than "
+        f"10,000 bytes of incomplete data; reading continues at its end, offset {gaps[0].offset + len(long):,}"
     )
     for number, last in ((1, publish()), (2, more), (3, more)):
         assert seen([each for each in found if each.ends.number == number], CLIENT)[-1] == last
@@ -399,10 +400,8 @@ def test_a_gap_within_the_last_packet() -> None:
 
 
 def test_after_a_gap_that_hides_a_header_three_packets_have_to_follow_one_another() -> None:
-    behind = publish(b"x") * 3
-    script = (
-        opened().send(CLIENT, PINGREQ).miss(CLIENT, 100).send(CLIENT, b"end of something" + behind[:-1], behind[-1:])
-    )
+    later = publish(b"x") * 3
+    script = opened().send(CLIENT, PINGREQ).miss(CLIENT, 100).send(CLIENT, b"end of something" + later[:-1], later[-1:])
     (gap,) = gaps(script.events())
     assert (gap.offset, gap.length, gap.record) == (19, 116, 5)
     assert gap.message == (
@@ -437,7 +436,7 @@ def test_packets_after_a_gap_keep_their_times() -> None:
     assert [(each.record, each.data) for each in found[1:]] == [(5, publish(b"1")), (6, publish(b"2"))]
 
 
-def test_what_is_cut_off_by_the_snap_length_within_packets() -> None:
+def test_packets_cut_off_by_the_snap_length() -> None:
     packet = publish(bytes(1000))
     script = opened()
     for _ in range(3):
@@ -447,7 +446,7 @@ def test_what_is_cut_off_by_the_snap_length_within_packets() -> None:
     assert seen(found, CLIENT)[1:] == [PINGREQ]
 
 
-def test_a_packet_that_is_cut_off_where_a_search_is_under_way_is_found_all_the_same() -> None:
+def test_a_packet_cut_off_during_a_search_is_found() -> None:
     packet = publish(bytes(1000))
     script = opened().miss(CLIENT, 500).send(CLIENT, packet[:96]).miss(CLIENT, len(packet) - 96).send(CLIENT, PINGREQ)
     found = script.events()
@@ -472,7 +471,7 @@ def test_packets_much_larger_than_the_window_are_found_again() -> None:
     assert_tiled(found, CLIENT, 17 + len(stream))
 
 
-def test_the_other_direction_goes_on() -> None:
+def test_the_other_direction_continues() -> None:
     found = opened().miss(CLIENT, 100).send(SERVER, publish()).events()
     assert seen(found, SERVER)[1:] == [publish()]
 
@@ -517,7 +516,7 @@ def test_a_beginning_within_a_packet(version: Version) -> None:
     (gap,) = gaps(found)
     assert (gap.offset, gap.length, gap.data) == (0, len(packet) - 50, packet[50:114])
     assert gap.message.startswith("the capture begins within the connection; reading continues where 3 packets follow")
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [version] * 3
+    assert [each.version for each in packets_in(found)] == [version] * 3
 
 
 def test_noise_is_not_mqtt_on_any_port() -> None:
@@ -528,7 +527,7 @@ def test_noise_is_not_mqtt_on_any_port() -> None:
     assert (streams.skipped.connections, streams.skipped.bytes) == ({"unknown": 1}, {"unknown": 100_000})
 
 
-def test_noise_on_a_port_of_mqtt_is_said() -> None:
+def test_noise_on_an_mqtt_port_is_reported() -> None:
     noise = random.Random(3).randbytes(10_000)
     found = Script(flow(1883, opened=False)).send(CLIENT, noise).end().events()
     (gap,) = gaps(found)
@@ -544,7 +543,7 @@ def test_some_packets_tell_the_client(end: Direction, data: bytes, client: Direc
     found = Script(flow(opened=False, port=40_000)).send(end, publish() + data + publish()).events()
     ends = {each.ends for each in found}
     assert ends == {(1, *flow(port=40_000).ends[:: 1 if client is CLIENT else -1], False)}
-    assert {each.direction for each in found if isinstance(each, PacketSeen)} == {CLIENT if end is client else SERVER}
+    assert {each.direction for each in packets_in(found)} == {CLIENT if end is client else SERVER}
 
 
 @pytest.mark.parametrize(
@@ -562,24 +561,24 @@ def test_ports_tell_the_client(port: int, client_port: int, why: str) -> None:
     assert found[1].ends.client == ("" if why.startswith("nothing") else f"10.0.0.1:{client_port}")
 
 
-def test_the_client_may_be_told_later() -> None:
+def test_the_client_may_become_known_later() -> None:
     script = Script(flow(opened=False, client_port=4712)).send(
         CLIENT, publish(version=V311) * 3, publish(b"1", V311), PINGREQ, publish(b"2", V311)
     )
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert [each.direction for each in found] == [None] * 4 + [CLIENT] * 2
 
 
 @pytest.mark.parametrize(("data", "end"), [(PINGREQ, CLIENT), (PINGRESP, SERVER)])
 def test_a_single_packet_that_is_certain_only_at_the_end_tells_its_sender(data: bytes, end: Direction) -> None:
     found = Script(flow(1883, opened=False, client_port=4712)).send(end, data).events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [end]
+    assert [each.direction for each in packets_in(found)] == [end]
 
 
 def test_before_5_a_disconnect_is_the_client_s_even_where_nothing_else_tells_the_ends() -> None:
     old = [publish(version=V311), b"\xe0\0"]
     found = Script(flow(opened=False, client_port=4712)).send(CLIENT, old[0] * 3 + old[1]).end().events()
-    assert [each.direction for each in found if isinstance(each, PacketSeen)] == [None] * 3 + [CLIENT]
+    assert [each.direction for each in packets_in(found)] == [None] * 3 + [CLIENT]
 
 
 def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
@@ -588,32 +587,32 @@ def test_without_a_telling_packet_5_is_assumed_until_one_comes() -> None:
     found = script.events()
     assert "nothing shows the version so far: 5.0 is assumed" in remarks(found)[0]
     assert "version 3.1.1 guessed from 21 packets" in remarks(found)[1]
-    assert [each.version for each in found if isinstance(each, PacketSeen)] == [V5] * 20 + [V311]
+    assert [each.version for each in packets_in(found)] == [V5] * 20 + [V311]
 
 
 def test_a_version_that_packets_decided_is_not_changed_by_later_ones() -> None:
     # Either end may send these, so that it stays open which one is the client.
     older, newer = publish(version=V311), b"\x40\3\0\1\x10"
     script = Script(flow(opened=False, client_port=4712)).send(CLIENT, older * 4).send(CLIENT, *[newer] * 9)
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert (len(found), {each.version for each in found}) == (13, {V311})
 
 
 def test_binary_payloads_that_look_like_properties_settle_nothing_at_once() -> None:
     looks_newer, older = publish(b"\0x", V311), publish(b"text", V311)
     script = Script(flow(1883, opened=False)).send(CLIENT, looks_newer * 5, older, looks_newer)
-    assert {each.version for each in script.events() if isinstance(each, PacketSeen)} == {V311}
+    assert {each.version for each in packets_in(script.events())} == {V311}
 
 
 def test_a_version_that_was_given_is_not_guessed() -> None:
     found = Script(flow(1883, opened=False)).send(CLIENT, publish(version=V311) * 3).end().events(version=V31)
     assert remarks(found)[0].startswith("no CONNECT was captured: version 3.1 as given; ")
-    assert {(each.version, each.guessed) for each in found if isinstance(each, PacketSeen)} == {(V31, False)}
+    assert {(each.version, each.guessed) for each in packets_in(found)} == {(V31, False)}
 
 
 def test_a_connect_that_comes_later_tells_the_version() -> None:
     script = Script(flow(1883)).send(SERVER, CONNACKS[V311]).send(CLIENT, CONNECTS[V311] + PINGREQ)
-    assert {each.version for each in script.events() if isinstance(each, PacketSeen)} == {V311}
+    assert {each.version for each in packets_in(script.events())} == {V311}
     assert not remarks(script.events())
 
 
@@ -635,7 +634,7 @@ def test_one_packet_alone_proves_nothing_on_any_port() -> None:
     assert script.events() == []
 
 
-def test_what_is_held_is_bounded() -> None:
+def test_held_events_are_bounded() -> None:
     script = Script(flow(1883, opened=False)).send(CLIENT, *([publish(bytes(30_000), V5)] * 4))
     streams = MqttDemux()
     found = [list(streams.feed(piece)) for piece in script.pieces]
@@ -652,7 +651,7 @@ def skipped(script: Script) -> tuple[list[Event], dict[str, int], str]:
 
 
 @pytest.mark.parametrize("port", [4711, 1883])
-def test_tls_is_said_once_for_each_server(port: int) -> None:
+def test_tls_is_reported_once_for_each_server(port: int) -> None:
     script = Script(flow(port)).send(CLIENT, HELLO[:50], HELLO[50:]).send(SERVER, b"\x16\x03\x03\x00\x10").end()
     again = Script(flow(port, number=2)).send(CLIENT, HELLO).end()
     script.pieces += again.pieces
@@ -661,7 +660,7 @@ def test_tls_is_said_once_for_each_server(port: int) -> None:
     assert (sizes, text) == ({"TLS": 2 * len(HELLO) + 5}, "2 connections are not MQTT: 2 TLS")
 
 
-def test_tls_whose_beginning_was_not_captured() -> None:
+def test_tls_without_its_handshake() -> None:
     found, _, text = skipped(Script(flow(opened=False)).send(SERVER, b"\x17\x03\x03\x01\x00" + bytes(256)))
     assert remarks(found) == ["TLS to 10.0.0.1:50000 and 10.0.0.2:4711: give --key-log FILE to read it"]
     assert text == "1 connection is not MQTT: 1 TLS"
@@ -678,14 +677,14 @@ def test_tls_whose_beginning_was_not_captured() -> None:
         (b"\x10\x0c\x00\x04AMQP\x05\x00", "unknown"),
     ],
 )
-def test_what_is_something_else_is_counted(first: bytes, kind: str) -> None:
+def test_other_protocols_are_counted(first: bytes, kind: str) -> None:
     found, sizes, text = skipped(Script(flow()).send(CLIENT, *bites(first)).send(SERVER, b"answer").end())
     assert found == []
     assert sizes == {kind: len(first) + 6}
     assert text == f"1 connection is not MQTT: 1 {kind}"
 
 
-def test_connections_without_bytes_are_nothing() -> None:
+def test_connections_without_bytes_are_not_counted() -> None:
     assert skipped(Script(flow()).end("FIN", CLIENT, SERVER)) == ([], {}, "")
 
 
@@ -712,7 +711,7 @@ def test_a_connect_with_another_name_is_mqtt_on_its_port() -> None:
     assert seen(Script(flow(4711)).send(CLIENT, data).events()) == []
 
 
-def test_tls_of_which_only_a_part_was_captured() -> None:
+def test_tls_that_was_captured_in_part() -> None:
     found, _, text = skipped(Script(flow(1883)).send(CLIENT, HELLO[:40]).end())
     assert (found, text) == ([], "1 connection is not MQTT: 1 TLS")
 
@@ -742,7 +741,7 @@ def test_more_is_missing_than_the_packet_has() -> None:
     assert gap.message.startswith("60 bytes are missing from the capture in 2 places; reading continues where 1 packet")
 
 
-def test_what_began_before_the_window_and_ends_in_a_gap() -> None:
+def test_a_packet_that_began_before_the_window_and_ends_in_a_gap() -> None:
     packet = publish(bytes(1_500_000))
     script = opened().miss(CLIENT, 100)
     for at in range(0, 1_400_000, 10_000):
@@ -767,11 +766,11 @@ def decrypting(script: Script) -> MqttDemux:
 A, B = flow().ends
 
 
-def test_what_tls_carries_is_read_as_if_it_were_plain() -> None:
+def test_decrypted_bytes_are_read_like_plain_ones() -> None:
     streams = decrypting(script := Script(flow()))
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
     found = [*streams.decrypted(A, B, 5000, 5, CONNECTS[V5]), *streams.decrypted(B, A, 6000, 6, CONNACKS[V5])]
-    assert [(each.data, each.direction) for each in found if isinstance(each, PacketSeen)] == [
+    assert [(each.data, each.direction) for each in packets_in(found)] == [
         (CONNECTS[V5], CLIENT), (CONNACKS[V5], SERVER),
     ]  # fmt: skip
     script.pieces.clear()
@@ -781,7 +780,7 @@ def test_what_tls_carries_is_read_as_if_it_were_plain() -> None:
     assert not list(streams.decrypted(A, B, 7000, 7, PINGREQ))
 
 
-def test_what_is_missing_of_tls_ends_the_direction() -> None:
+def test_missing_bytes_of_tls_end_the_direction() -> None:
     streams = decrypting(script := Script(flow()))
     list(streams.decrypted(A, B, 5000, 5, CONNECTS[V5]))
     script.pieces.clear()
@@ -793,7 +792,7 @@ def test_what_is_missing_of_tls_ends_the_direction() -> None:
     assert not [event for piece in script.miss(SERVER, 9).pieces for event in streams.feed(piece)]
 
 
-def test_what_is_missing_of_tls_that_nobody_reads_is_nothing() -> None:
+def test_missing_bytes_of_tls_without_keys_are_ignored() -> None:
     found, _, text = skipped(Script(flow()).send(CLIENT, HELLO).miss(SERVER, 9).send(SERVER, bytes(9)).end())
     assert len(found) == 1
     assert text == "1 connection is not MQTT: 1 TLS"
@@ -808,7 +807,7 @@ def test_something_else_on_tls_is_counted_as_that() -> None:
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 TLS"
 
 
-def test_an_upgrade_within_tls_of_which_something_is_missing() -> None:
+def test_an_upgrade_within_tls_with_missing_bytes() -> None:
     request = b"GET / HTTP/1.1\r\nUpgrade: websocket\r\nSec-WebSocket-Protocol: mqtt\r\n\r\n"
     streams = decrypting(script := Script(flow()))
     list(streams.decrypted(A, B, 5000, 5, request))
@@ -826,7 +825,7 @@ def test_a_level_of_no_version_leaves_the_version_to_what_the_server_answers() -
     connect = bytes.fromhex("100d00044d5154540602003c000161")
     for answer, version in (("20020001", V311), ("2003008400", V5), ("", V311)):
         script = Script(flow(opened=True)).send(CLIENT, connect).send(SERVER, bytes.fromhex(answer)).end()
-        found = [each for each in script.events() if isinstance(each, PacketSeen)]
+        found = packets_in(script.events())
         assert [(each.version, each.guessed) for each in found] == [(V311, True), (version, True)][: len(found)]
         assert [each.direction for each in found] == [CLIENT, SERVER][: len(found)]
         assert remarks(script.events())[0].startswith("no version has protocol level 6: ")

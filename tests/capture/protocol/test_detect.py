@@ -37,7 +37,7 @@ def test_openings(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", BEGINNINGS)
-def test_byte_by_byte_nothing_else_is_said_before(data: bytes) -> None:
+def test_byte_by_byte_there_is_no_early_decision(data: bytes) -> None:
     said = [opening(data[:size]) for size in range(len(data) + 1)]
     assert next(each for each in said if each) is BEGINNINGS[data]
     assert said[0] is None

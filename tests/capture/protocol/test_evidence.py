@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.capture.protocol.evidence import VERSIONS, Guess, clean, first_bytes, only_sender, without_payload
+from mqttpub.capture.protocol.evidence import VERSIONS, Guess, clean, first_bytes, without_payload
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
+from mqttpub.spec.declare import only_sender
 from mqttpub.spec.packets import Auth, Pubrel, Suback, Subscribe, Subscription, Unsuback
 from mqttpub.spec.versions import Version
 from mqttpub.wire.cursor import Short
@@ -22,7 +23,7 @@ LATER = {version: puback(version=version) for version in Version}
 
 @settings(max_examples=50)
 @given(versions.flatmap(lambda version: st.tuples(st.just(version), encoded(version))))
-def test_what_is_valid_is_clean(case: tuple[Version, bytes]) -> None:
+def test_valid_packets_are_clean(case: tuple[Version, bytes]) -> None:
     version, data = case
     assert clean(data, version)
     assert data[0] in first_bytes(version)
@@ -109,7 +110,7 @@ def test_the_version_with_the_fewest_errors_wins(packets: list[bytes], version: 
     assert (guess.version, guess.different) == (version, telling)
 
 
-def test_how_it_came_about_is_said() -> None:
+def test_the_reason_of_a_guess() -> None:
     assert guessed(PINGREQ).why == "nothing shows the version so far: 5.0 is assumed"
     assert guessed(publish(version=V311)).why == (
         "version 3.1.1 guessed from 1 packet; without errors: 0 in 5.0, 1 in 3.1.1, 1 in 3.1"
@@ -138,6 +139,6 @@ def test_when_enough_was_seen() -> None:
         ([b"\x00\x00"], None, ""),
     ],
 )
-def test_the_client_is_told_by_what_only_one_end_sends(packets: list[bytes], client: int | None, why: str) -> None:
+def test_packets_that_only_one_end_sends_show_the_client(packets: list[bytes], client: int | None, why: str) -> None:
     guess = guessed(*packets)
     assert (guess.client, guess.client_because) == (client, why)

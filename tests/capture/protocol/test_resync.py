@@ -41,7 +41,7 @@ def test_packets_are_found_where_they_begin(data: st.DataObject, version: Versio
     assert held == stream[found.start - 1000 :][: len(held)]
 
 
-def test_what_is_held_has_its_place_time_and_record() -> None:
+def test_held_packets_keep_their_place_time_and_record() -> None:
     found = fed(
         PacketFinder(50, ONLY5), b"\xff" * 10, b"\xff" * 5 + publish() + publish()[:4], publish()[4:] + publish()
     )
@@ -89,7 +89,7 @@ def test_the_last_bytes_prove_what_ends_with_them() -> None:
     assert not search.finish()
 
 
-def test_a_packet_up_to_the_end_of_what_is_missing() -> None:
+def test_a_packet_that_ends_where_the_missing_bytes_end() -> None:
     packet = publish(bytes(500))
     search = PacketFinder(0, ONLY5)
     assert not fed(search, packet[:100])

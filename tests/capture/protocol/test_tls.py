@@ -24,8 +24,8 @@ def talk(talk: TlsScript) -> TlsScript:
     return talk.say(CLIENT, CONNECTS[V5]).say(SERVER, CONNACKS[V5]).say(CLIENT, publish(), PINGREQ)
 
 
-def carried(told: list[Decrypted], source: str) -> bytes:
-    return b"".join(each.data for each in told if each.source == source)
+def carried(found: list[Decrypted], source: str) -> bytes:
+    return b"".join(each.data for each in found if each.source == source)
 
 
 # with tshark
@@ -37,12 +37,12 @@ def carried(told: list[Decrypted], source: str) -> bytes:
 @pytest.mark.parametrize("alpn", ["", "mqtt", "http/1.1", "h2"])
 def test_what_tls_carries(tmp_path: Path, ca: Authority, maximum: str, alpn: str) -> None:
     capture = talk(TlsScript(tmp_path, ca, maximum=maximum, alpn=alpn)).written()
-    told = list(decrypted(*capture))
-    assert [(each.source, each.target, each.data) for each in told] == [
+    found = list(decrypted(*capture))
+    assert [(each.source, each.target, each.data) for each in found] == [
         (A, B, CONNECTS[V5]), (B, A, CONNACKS[V5]), (A, B, publish() + PINGREQ),
     ]  # fmt: skip
-    assert [each.record for each in told] == sorted({each.record for each in told})
-    assert all(each.time_ns == 1_700_000_000_000_000_000 + each.record * 1_000_000 for each in told)
+    assert [each.record for each in found] == sorted({each.record for each in found})
+    assert all(each.time_ns == 1_700_000_000_000_000_000 + each.record * 1_000_000 for each in found)
 
 
 @pytest.mark.tshark
@@ -55,16 +55,16 @@ def test_http_within_tls_is_bytes_too(tmp_path: Path, ca: Authority) -> None:
         .say(SERVER, answer)
         .say(CLIENT, b"\x82\x02\xc0\x00")
     )
-    told = list(decrypted(*spoken.written()))
-    assert (carried(told, A), carried(told, B)) == (request + b"\x82\x02\xc0\x00", answer)
+    found = list(decrypted(*spoken.written()))
+    assert (carried(found, A), carried(found, B)) == (request + b"\x82\x02\xc0\x00", answer)
 
 
 @pytest.mark.tshark
 @pytest.mark.slow
 def test_records_of_tls_in_many_segments(tmp_path: Path, ca: Authority) -> None:
     spoken = TlsScript(tmp_path, ca).say(CLIENT, CONNECTS[V5]).say(CLIENT, publish(bytes(100_000)))
-    told = list(decrypted(*spoken.written(size=700)))
-    assert carried(told, A) == CONNECTS[V5] + publish(bytes(100_000))
+    found = list(decrypted(*spoken.written(size=700)))
+    assert carried(found, A) == CONNECTS[V5] + publish(bytes(100_000))
 
 
 @pytest.mark.tshark
@@ -98,13 +98,13 @@ def test_a_file_that_tshark_cannot_read(tmp_path: Path) -> None:
 # without
 
 
-def test_without_tshark_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_tshark_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoKeys, match=r"the program tshark .*, which is not installed"):
         decrypted(tmp_path / "a.pcap")
 
 
-def test_without_the_key_log_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_key_log_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, monkeypatch, "")
     with pytest.raises(NoKeys, match=r"the key log '.*none\.log' cannot be read: No such file or directory"):
         decrypted(tmp_path / "a.pcap", tmp_path / "none.log")
@@ -127,7 +127,7 @@ def fake(folder: Path, monkeypatch: pytest.MonkeyPatch, output: str, status: int
 LINE = r"7\t1.5\t1.1.1.1\t\t1000\t2.2.2.2\t\t2000\tc000,d000\n8\t\t\tfe80::1\t5\t\t::2\t6\te000\n"
 
 
-def test_each_line_is_what_one_end_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_line_is_a_record_of_one_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, monkeypatch, LINE)
     assert list(decrypted(tmp_path / "a.pcap")) == [
         Decrypted(7, 1_500_000_000, "1.1.1.1:1000", "2.2.2.2:2000", b"\xc0\x00\xd0\x00"),
@@ -135,12 +135,12 @@ def test_each_line_is_what_one_end_sent(tmp_path: Path, monkeypatch: pytest.Monk
     ]
 
 
-def test_why_tshark_failed_is_said_after_what_it_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_tshark_is_reported_after_its_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, monkeypatch, LINE, status=3)
-    told = decrypted(tmp_path / "a.pcap")
-    assert len([next(told), next(told)]) == 2
+    found = decrypted(tmp_path / "a.pcap")
+    assert len([next(found), next(found)]) == 2
     with pytest.raises(NoKeys, match="tshark ended with status 3: the reason"):
-        next(told)
+        next(found)
 
 
 @pytest.mark.parametrize("line", [r"1\t2\n", r"x\t\t\t\t\t\t\t\t00\n", r"1\t\t\t\t\t\t\t\t0\n"])
@@ -152,6 +152,6 @@ def test_lines_that_make_no_sense(line: str, tmp_path: Path, monkeypatch: pytest
 
 def test_a_reader_that_stops_stops_tshark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake(tmp_path, monkeypatch, LINE + r"\n'; exec sleep 60; printf '")
-    told = decrypted(tmp_path / "a.pcap")
-    assert next(told).record == 7
-    told.close()
+    found = decrypted(tmp_path / "a.pcap")
+    assert next(found).record == 7
+    found.close()

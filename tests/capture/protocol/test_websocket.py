@@ -32,6 +32,7 @@ from tests.build.pieces import (
     chunked,
     flow,
     gaps,
+    packets_in,
     publish,
     remarks,
     seen,
@@ -170,7 +171,7 @@ def test_mutations_never_raise(data: st.DataObject, talk: Sent, extensions: str)
 # the upgrade
 
 
-def test_an_upgrade_is_told_with_path_and_sub_protocol() -> None:
+def test_an_upgrade_is_reported_with_path_and_sub_protocol() -> None:
     found = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(SERVER, frame(CONNACKS[V5])).events()
     assert found[0] == Remark(
         (1, "10.0.0.1:50000", "10.0.0.2:4711", True),  # type: ignore[arg-type]
@@ -182,13 +183,13 @@ def test_an_upgrade_is_told_with_path_and_sub_protocol() -> None:
 def test_an_upgrade_byte_by_byte_and_frames_in_the_same_segment() -> None:
     script = Script(flow()).send(CLIENT, *bites(request())).send(SERVER, *bites(answer())[:-1])
     script.send(CLIENT, mine(CONNECTS[V5])).send(SERVER, answer()[-1:] + frame(CONNACKS[V5]))
-    found = [each for each in script.events() if isinstance(each, PacketSeen)]
+    found = packets_in(script.events())
     assert [(each.data, each.record) for each in found] == [
         (CONNECTS[V5], len(script.pieces) - 1), (CONNACKS[V5], len(script.pieces)),
     ]  # fmt: skip
 
 
-def test_other_sub_protocols_are_told_once_they_carry_mqtt() -> None:
+def test_other_sub_protocols_are_reported_once_they_carry_mqtt() -> None:
     script = Script(flow()).send(CLIENT, request("")).send(SERVER, answer("")).send(CLIENT, mine(CONNECTS[V311]))
     first, second, _ = script.events()
     assert isinstance(first, Remark)
@@ -212,20 +213,20 @@ def test_an_upgrade_that_was_not_answered() -> None:
     assert remarks(script.events()) == ["the upgrade to WebSocket was not answered"]
 
 
-def test_an_upgrade_for_which_there_is_no_room() -> None:
+def test_an_upgrade_that_does_not_fit_the_budget() -> None:
     streams, found = MqttDemux(budget=MemoryBudget(1000)), list[Event]()
     asked = request()[:-2] + b"a: b\r\n" * 200 + b"\r\n"
     first, *rest = Script(flow()).send(CLIENT, asked).send(SERVER, answer()).pieces
     for piece in (first, first._replace(flow=first.flow._replace(number=2)), *rest):
         found += streams.feed(piece)
     assert remarks(found) == [
-        "no room for the upgrade to WebSocket: more than 1,000 bytes wait for others in all connections"
+        "no room for the upgrade to WebSocket: all connections together hold more than 1,000 bytes of incomplete data"
     ]
     assert streams.skipped.connections == {"HTTP": 1}
     assert streams.skipped.bytes["HTTP"] == sum(len(each.data) for each in (first, *rest) if isinstance(each, Chunk))
 
 
-def test_an_upgrade_of_which_something_is_missing() -> None:
+def test_an_upgrade_with_missing_bytes() -> None:
     script = Script(flow()).send(CLIENT, request()).miss(SERVER, 100).send(SERVER, frame(CONNACKS[V5])).end()
     assert remarks(script.events()) == [
         "100 bytes are missing from the capture, within the upgrade to WebSocket; the connection is not read"
@@ -261,7 +262,7 @@ def test_masks_are_undone_from_anywhere(data: bytes, key: bytes, turn: int) -> N
 
 
 def wrong(first: bytes, *more: bytes) -> Iterator[GapSeen]:
-    """Yield the gap that frames of a client behind its CONNECT lead to."""
+    """Yield the gap that frames of a client after its CONNECT lead to."""
     script = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(CLIENT, first, *more).send(CLIENT, mine(PINGREQ))
     found = script.events()
     assert seen(found) == [CONNECTS[V5]]
@@ -286,7 +287,7 @@ def wrong(first: bytes, *more: bytes) -> Iterator[GapSeen]:
         (b"\x82\xff\xff" + bytes(7) + MASK, "WebSocket frame with a length of 64 bits"),
     ],
 )
-def test_what_frames_may_not_be(data: bytes, message: str) -> None:
+def test_frames_that_break_the_protocol(data: bytes, message: str) -> None:
     (gap,) = wrong(data)
     assert (gap.message, gap.malformed, gap.length, gap.offset) == (message, True, None, len(CONNECTS[V5]))
     assert gap.data
@@ -309,7 +310,7 @@ def test_masks_on_the_wrong_side_are_remarked_once() -> None:
     ]
 
 
-def test_what_a_close_says_is_remarked() -> None:
+def test_the_reason_of_a_close_is_a_remark() -> None:
     closing = (1002).to_bytes(2, "big") + "wrong \N{SNOWMAN}".encode()
     script = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(SERVER, frame(closing, CLOSE) + b"\xff\xff more")
     assert remarks(script.events())[1:] == ["server: WebSocket closed with code 1002, wrong \N{SNOWMAN}"]
@@ -317,14 +318,14 @@ def test_what_a_close_says_is_remarked() -> None:
     assert len(remarks(quiet.events())) == 1
 
 
-def test_an_upgrade_whose_headers_do_not_end_is_none() -> None:
+def test_headers_without_an_end_are_not_an_upgrade() -> None:
     script = Script(flow()).send(CLIENT, request()[:-2]).send(CLIENT, *[b"X: y\r\n" * 1000] * 20)
     streams = MqttDemux()
     assert not [event for piece in script.pieces for event in streams.feed(piece)]
     assert streams.skipped.sentence == "1 connection is not MQTT: 1 HTTP"
 
 
-def test_what_comes_after_a_fault_or_a_close_is_nothing() -> None:
+def test_bytes_after_a_fault_or_a_close_are_ignored() -> None:
     script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + mine(b"x", TEXT)).miss(CLIENT, 100).send(CLIENT, PINGREQ)
     assert len(gaps(script.events())) == 1
     script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + mine(b"", CLOSE)).miss(CLIENT, 100).send(CLIENT, PINGREQ)
@@ -332,7 +333,7 @@ def test_what_comes_after_a_fault_or_a_close_is_nothing() -> None:
 
 
 @pytest.mark.parametrize("length", [300, 301, 302, 303])
-def test_behind_a_gap_the_mask_goes_on_where_it_should(length: int) -> None:
+def test_after_a_gap_the_mask_continues_at_the_right_byte(length: int) -> None:
     packet = publish(bytes(1000))
     data = mine(packet + PINGREQ)
     script = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(CLIENT, data[:100]).miss(CLIENT, length)
@@ -404,7 +405,7 @@ def test_a_block_that_says_it_is_the_last_is_not() -> None:
     assert seen(script.send(CLIENT, *[mine(final, bits=0x40)] * 2).events())[1:] == [PINGREQ] * 2
 
 
-def test_what_cannot_be_inflated() -> None:
+def test_messages_that_cannot_be_inflated() -> None:
     script = upgraded(DEFLATE).send(CLIENT, mine(CONNECTS[V5]), mine(b"\xff\xff\xff", bits=0x40))
     (gap,) = gaps(script.events())
     assert gap.message.startswith("WebSocket message that cannot be inflated: ")
@@ -424,7 +425,7 @@ def test_a_bomb_is_refused_in_words() -> None:
     assert max(sizes) <= PIECE
 
 
-def test_megabytes_of_zeros_are_no_bomb() -> None:
+def test_megabytes_of_zeros_are_inflated() -> None:
     packet = publish(bytes(1 << 20))
     deflater = Deflater(True)
     script = upgraded(DEFLATE).send(CLIENT, mine(CONNECTS[V5]))
@@ -436,7 +437,7 @@ def test_megabytes_of_zeros_are_no_bomb() -> None:
 # gaps
 
 
-def test_a_gap_within_a_payload_is_a_gap_of_what_is_carried() -> None:
+def test_a_gap_within_a_payload_is_a_gap_in_mqtt() -> None:
     packet = publish(bytes(1000))
     data = mine(packet)
     script = upgraded().send(CLIENT, mine(CONNECTS[V5])).send(CLIENT, data[:100]).miss(CLIENT, 301)
@@ -462,7 +463,7 @@ def test_a_gap_in_a_compressed_message_ends_the_direction() -> None:
     assert "from a compressed WebSocket message" in gap.message
 
 
-def test_a_gap_in_a_control_frame_is_none() -> None:
+def test_a_gap_in_a_control_frame_is_not_a_gap_in_mqtt() -> None:
     ping = mine(bytes(50), PING)
     script = upgraded().send(CLIENT, mine(CONNECTS[V5]) + ping[:20]).miss(CLIENT, 10)
     found = script.send(CLIENT, ping[30:] + mine(PINGREQ)).events()

@@ -99,7 +99,7 @@ def test_a_time_is_kept_when_its_date_and_zone_are_there() -> None:
         assert next(read_text(text, Log())).time_ns is None
 
 
-def test_what_was_passed_over_is_said() -> None:
+def test_skipped_lines_are_reported() -> None:
     log = Log()
     list(read_text(f"started\nTX {HEX}\nidle\nRX d0 00\n", log))
     assert [*log.remarks()] == [
@@ -115,12 +115,35 @@ def test_what_was_passed_over_is_said() -> None:
     "c0 00\n\nc0 0", "TX (30 0b .. ..)", ">>> TLS 1.3, Handshake [length 0006]\n    c0 00\n",
     'write(5, "\\20\\r\\0\\4MQTT\\5\\2\\0<"..., 15) = 15\n',
 ])  # fmt: skip
-def test_mistyped_hex_is_no_log(text: str) -> None:
+def test_mistyped_hex_is_not_a_log(text: str) -> None:
     with pytest.raises(BadText):
         list(read_text(text, Log()))
 
 
-def test_a_form_that_was_asked_for_is_no_log() -> None:
+@pytest.mark.parametrize(
+    ("text", "column", "digit"),
+    [
+        ("40 03 64 4a 87 zz 11 22", 16, "z"),
+        ("40 03 64 4a 87 az", 17, "z"),
+        ("> 40,03,64,4a,87,ok,11", 18, "o"),
+        ("40 02 00 01 \u00e9a", 13, "\u00e9"),
+    ],
+)
+def test_a_mistyped_byte_after_a_whole_packet_is_an_error(text: str, column: int, digit: str) -> None:
+    with pytest.raises(BadText, match=f"line 1, column {column}: '{digit}' is not a hex digit"):
+        list(read_text(text, Log()))
+
+
+@pytest.mark.parametrize(
+    "text", ["RX 40 03 64 4a 87 zz 11 22", "40 03 64 4a 87 xyz 11 22", "RX 40 02 00 01 or 40 02 00 02"]
+)
+def test_bytes_that_a_log_line_has_after_its_packet_are_named_as_skipped(text: str) -> None:
+    log = Log()
+    list(read_text(f"RX 40 02 00 01 ok\n{text}\n", log))
+    assert "1 line has more bytes after those that were read; they were skipped (the first is line 2)" in log.remarks()
+
+
+def test_a_requested_notation_is_not_read_as_a_log() -> None:
     with pytest.raises(BadText):
         list(read_bytes(f"TX {HEX}".encode(), "hex", Log()))
 

@@ -174,7 +174,7 @@ def test_reads_back(name: str, data: bytes) -> None:
 
 @given(packet=st.sampled_from(Version).flatmap(encoded))
 def test_base64_of_packets(packet: bytes) -> None:
-    """A packet in base64 is told from hex in every alphabet, with padding and without, also wrapped."""
+    """A packet in base64 is distinguished from hex in every alphabet, with padding and without, also wrapped."""
     standard = base64.b64encode(packet).decode()
     url_safe = base64.urlsafe_b64encode(packet).decode()
     wrapped = base64.encodebytes(packet).decode()
@@ -186,7 +186,7 @@ def test_base64_of_packets(packet: bytes) -> None:
 
 
 @given(packets)
-def test_base64_when_told(data: bytes) -> None:
+def test_base64_on_request(data: bytes) -> None:
     """With form="base64" no first byte and no `//` is in doubt."""
     for raw in (data, b"\xff\xf0" + data):
         assert [*read_bytes(base64.b64encode(raw), "base64")] == [TextPiece(raw, 1, "base64")]
@@ -316,7 +316,7 @@ def test_errors_of_parts_stand_where_those_of_the_whole_do(text: str, monkeypatc
         "no packet can begin at offset 200, and only 30 bytes after it are read",
     ),
 ])  # fmt: skip
-def test_what_never_becomes_a_packet_ends(data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_text_that_never_becomes_a_packet(data: bytes, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module, constant, value in (("runs", "LARGE", 64), ("runs", "MOST_LOST", 30), ("rows", "BLOCK", 8)):
         monkeypatch.setattr(f"mqttpub.capture.text.{module}.{constant}", value)
     with pytest.raises(BadText) as caught:
@@ -408,9 +408,9 @@ def test_pieces(text: str, expected: list[tuple[str, int, str]]) -> None:
         ("", (1, 1), "no bytes"),
         ("# nothing\n\n```\n```\n", (1, 1), "no bytes"),
         ("30 31\n32 3g", (2, 5), "'g' is not a hex digit"),
-        ("303", (1, 3), "'3' is a lone digit, where a byte has two"),
-        ("3 0", (1, 1), "'3' is a lone digit, where a byte has two"),
-        ("30 0x313", (1, 8), "'3' is a lone digit, where a byte has two"),
+        ("303", (1, 3), "'3' is a single hex digit, but a byte needs two"),
+        ("3 0", (1, 1), "'3' is a single hex digit, but a byte needs two"),
+        ("30 0x313", (1, 8), "'3' is a single hex digit, but a byte needs two"),
         ("0xg0", (1, 3), "'g' is not a hex digit"),
         ("zz", (1, 1), "'z' is not a hex digit"),
         ("30 \x1b[31m", (1, 4), r"'\x1b' is not a hex digit"),
@@ -420,11 +420,11 @@ def test_pieces(text: str, expected: list[tuple[str, int, str]]) -> None:
         ("30 [31]", (1, 4), "'[' is not a hex digit"),
         ("MDEAB3J", (1, 1), "'M' is not a hex digit"),
         ("MDEA B3Jl", (1, 1), "'M' is not a hex digit"),
-        ("0AB", (1, 3), "'B' is a lone digit, where a byte has two"),
-        ("E00", (1, 3), "'0' is a lone digit, where a byte has two"),
+        ("0AB", (1, 3), "'B' is a single hex digit, but a byte needs two"),
+        ("E00", (1, 3), "'0' is a single hex digit, but a byte needs two"),
         ("hello", (1, 1), "'h' is not a hex digit"),
         ('"\\x3g"', (1, 5), "'g' is not a hex digit"),
-        ("\\x3", (1, 3), "'3' is a lone digit, where a byte has two"),
+        ("\\x3", (1, 3), "'3' is a single hex digit, but a byte needs two"),
         ("\\x", (1, 3), "the text ends where a hex digit is expected"),
         ("\\x30\\", (1, 5), "a backslash ends the text"),
         (r"'\q'", (1, 2), "'q' after a backslash is not an escape"),
@@ -444,7 +444,7 @@ def test_pieces(text: str, expected: list[tuple[str, int, str]]) -> None:
         ("['a]", (1, 2), "the string is not closed"),
         ("0000  30 3g", (1, 11), "'g' is not a hex digit"),
         ("0000  30\n0001  3g", (2, 8), "'g' is not a hex digit"),
-        ("0000  30 313", (1, 12), "'3' is a lone digit, where a byte has two"),
+        ("0000  30 313", (1, 12), "'3' is a single hex digit, but a byte needs two"),
         ("0000  30  31  32", (1, 9), "more bytes follow where the text column is expected"),
         ("0000  30\n*\n0010", (2, 1), "'*' stands for lines that were left out"),
         ("0000  30 31\n0003  32", (2, 1), "offset 0003 stands 2 bytes after offset 0000"),
@@ -464,8 +464,8 @@ def test_errors(text: str, place: tuple[int, int], message: str) -> None:
     [
         ("MDEA!", (1, 5), "'!' is not a base64 character"),
         ("MDEA\n M", (2, 2), "5 base64 characters, where 4 or 6 make bytes"),
-        ("MD=", (1, 3), "1 of '=', where 2 should stand"),
-        ("=", (1, 1), "1 of '=', where 0 should stand"),
+        ("MD=", (1, 3), "the padding has 1 '=' instead of 2"),
+        ("=", (1, 1), "the padding has 1 '=' instead of 0"),
         ("MDF", (1, 3), "'F' has bits that belong to no byte"),
         ("[48]", (1, 1), "'[' is not a base64 character"),
     ],

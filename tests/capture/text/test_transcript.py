@@ -71,7 +71,7 @@ def dump(data: bytes, version: Version, *, direction: Direction | None = None, *
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_what_decode_prints(form: tuple[str, ...]) -> None:
+def test_the_output_of_decode(form: tuple[str, ...]) -> None:
     text = mqttpub("decode", "-V", "5", "--show-secrets", *form, "> " + CONNECT.hex() + PUBLISH.hex() + "\n< d000")
     assert read(text) == [
         PacketSeen(FIRST, None, 0, CONNECT, 0, CLIENT, Version.V5, False),
@@ -93,7 +93,7 @@ def test_two_readings_are_one_packet(form: tuple[str, ...], monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)])
-def test_what_pub_prints(form: tuple[str, ...]) -> None:
+def test_the_output_of_pub(form: tuple[str, ...]) -> None:
     text = mqttpub(
         "pub", "--embedded", "-t", "a", "-m", "hi", "-q", "2", "-i", "c", "-u", "me", "-P", "secret", "--inspect", *form
     )
@@ -114,7 +114,7 @@ def test_what_pub_prints(form: tuple[str, ...]) -> None:
         sizes[event.direction] += len(event.data)
 
 
-def test_what_walkthrough_and_encode_print() -> None:
+def test_the_output_of_walkthrough_and_encode() -> None:
     assert [data[0] >> 4 for _, data in packets(mqttpub("walkthrough"))][:3] == [3, 3, 4]
     assert packets(mqttpub("encode", "publish", "-t", "a", "-m", "hi", "-d")) == [(None, PUBLISH)]
 
@@ -160,7 +160,7 @@ def test_every_dump_is_read_back(given: tuple[bytes, Version, Direction | None],
 
 
 @given(st.binary(min_size=1, max_size=60), st.sampled_from(Version), st.booleans())
-def test_what_is_no_packet_is_a_gap(data: bytes, version: Version, as_json: bool) -> None:
+def test_bytes_that_are_not_a_packet_are_a_gap(data: bytes, version: Version, as_json: bool) -> None:
     decoded = decode(data, version)
     text = dumps(record(decoded, secrets=True)) if as_json else dump(data, version, limit=None, secrets=True)
     (event,) = read(text)
@@ -232,7 +232,7 @@ def test_times_are_exact() -> None:
     ("text", "place", "message"),
     [
         ("nothing at all\n", (1, 1), "no packets"),
-        ('\n{"type": }\n', (2, 10), "Expecting value"),
+        ('\n{"type": }\n', (2, 10), "no JSON value begins here"),
         ('{"type":"PUBLISH"}', (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(hex="30 06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
         (line(hex="3*06"), (1, 1), "a packet needs `hex`, two digits or asterisks for each byte"),
@@ -259,7 +259,7 @@ def test_records_nobody_can_read() -> None:
     assert "not readable JSON" in error('{"a":' + "1" * 5000 + "}").message
 
 
-def test_what_is_no_transcript() -> None:
+def test_texts_that_are_not_transcripts() -> None:
     for text in (b"30 06 00 01 61 00 68 69", b"0000  30 06", b'{"topic":"a"}', b"{ 0x30, 0x06 }", b"\xd4\xc3\xb2\xa1"):
         assert not is_transcript(text)
     assert not is_transcript(b"PUBLISH  8 bytes  MQTT 5.0\nand nothing")

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 import threading
 
 import pytest
@@ -13,13 +12,14 @@ from mqttpub.cli.main import main
 from mqttpub.common.quantiles import Latencies
 from mqttpub.live.publish.publisher import Publisher
 from tests.fakes import Peer, scripted
+from tests.program import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "mqttpub", "bench"]
+BENCH = [*PROGRAM, "bench"]
 
 
 def bench(port: int, *arguments: str) -> str:
     done = subprocess.run(
-        [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), *arguments],
+        [*BENCH, "-h", "127.0.0.1", "-p", str(port), *arguments],
         capture_output=True,
         text=True,
         check=True,
@@ -51,7 +51,7 @@ def test_connections_times_messages_are_sent(qos: str, mosquitto: int) -> None:
     ],
 )  # fmt: skip
 def test_the_payload_is_named_as_for_pub(flags: list[str], payload: bytes, mosquitto: int) -> None:
-    line = [*PROGRAM, "-h", "127.0.0.1", "-p", str(mosquitto), "-n", "1", "-r", "-t", "bench/payload", "--json", *flags]
+    line = [*BENCH, "-h", "127.0.0.1", "-p", str(mosquitto), "-n", "1", "-r", "-t", "bench/payload", "--json", *flags]
     done = subprocess.run(line, input=b"typed", capture_output=True, check=True, timeout=60)
     assert json.loads(done.stdout)["payload_bytes"] == len(payload)
     kept = ["mosquitto_sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "bench/payload", "-N"]
@@ -61,7 +61,7 @@ def test_the_payload_is_named_as_for_pub(flags: list[str], payload: bytes, mosqu
 
 def test_a_format_without_a_payload_is_refused() -> None:
     done = subprocess.run(
-        [*PROGRAM, "--format", "hex", "-p", "1"], capture_output=True, text=True, check=False, timeout=30
+        [*BENCH, "--format", "hex", "-p", "1"], capture_output=True, text=True, check=False, timeout=30
     )
     said = "mqttpub bench: a format needs a payload: give one of -m, --payload, -f or -s\n"
     assert (done.returncode, done.stderr) == (2, said)
@@ -83,7 +83,7 @@ def test_the_table_has_a_histogram_on_request(mosquitto: int) -> None:
 
 def test_warnings_about_the_connection_are_said_once() -> None:
     done = subprocess.run(
-        [*PROGRAM, "-p", "1", "--connections", "3", "--insecure"],
+        [*BENCH, "-p", "1", "--connections", "3", "--insecure"],
         capture_output=True,
         text=True,
         timeout=60,
@@ -114,7 +114,7 @@ def test_the_histogram_of_equal_times_has_one_bar() -> None:
 
 def test_a_refused_connection_is_the_exit_status() -> None:
     done = subprocess.run(
-        [*PROGRAM, "-h", "127.0.0.1", "-p", "1", "-n", "1"], capture_output=True, text=True, check=False, timeout=30
+        [*BENCH, "-h", "127.0.0.1", "-p", "1", "-n", "1"], capture_output=True, text=True, check=False, timeout=30
     )
     assert done.returncode == 3
     assert done.stderr == "mqttpub: cannot connect to 127.0.0.1:1: Connection refused\n"
@@ -136,7 +136,7 @@ def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status:
         last.append(peer.packet().hex(" "))
 
     with scripted(script) as port:
-        words = [*PROGRAM, "-h", "127.0.0.1", "-p", str(port), "-q", "1", "-n", "9", "--rate", "0.01", "--json"]
+        words = [*BENCH, "-h", "127.0.0.1", "-p", str(port), "-q", "1", "-n", "9", "--rate", "0.01", "--json"]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert here.wait(30)
         process.send_signal(number)
@@ -147,7 +147,7 @@ def test_a_signal_ends_it_with_what_was_measured(number: signal.Signals, status:
 
 
 def test_a_signal_ends_the_broker() -> None:
-    words = [*PROGRAM[:-1], "broker", "-p", "0"]
+    words = [*BENCH[:-1], "broker", "-p", "0"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout
         assert process.stderr

@@ -130,7 +130,7 @@ NOT_AN_ARRAY = "expects text or a number, not an array"
 WRONG = {
     "[profile.x]\nhots = 1": "{path}: profile x: there is no flag 'hots'",
     "[profile.x]\nport = 'many'": "{path}: profile x: port: 'many' is not a number",
-    "[profile.x]\nrcvMax = -1": "{path}: profile x: rcvMax: -1 is not in the range 0 to 65535",
+    "[profile.x]\nrcvMax = -1": "{path}: profile x: rcvMax: -1 is not in the range 1 to 65535",
     "[profile.x]\nretain = 'perhaps'": "{path}: profile x: retain: 'perhaps' is not a valid boolean.",
     "[profile.x]\nhost = h\n": "{path}: Invalid value (at line 2, column 8)",
     "[profil.x]\nhost = 'h'": "{path}: 'profil' is not a table [profile.NAME]",
@@ -160,7 +160,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_is_said_with_its_place(text: str, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_with_its_place(text: str, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.write_text(text)
     assert refused(capsys, *PLAIN, "--profile", "x").startswith(
         WRONG[text].format(path=config, NOT_AN_ARRAY=NOT_AN_ARRAY)
@@ -176,9 +176,7 @@ TOML = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("command", "known"), [(pub, None), (bench, pub)], ids=["pub", "bench"])
-def test_whatever_a_profile_holds_is_taken_or_refused_in_a_sentence(
-    command: click.Command, known: click.Command | None
-) -> None:
+def test_any_profile_is_accepted_or_refused_in_a_sentence(command: click.Command, known: click.Command | None) -> None:
     profile = Profile("config.toml", "x", {})
     shared = by_key(known) if known else {}
     flags = {name: flag for name, (flag, _) in by_key(command).items() if name not in shared}

@@ -18,8 +18,8 @@ import pytest
 from tests.build.brokers import free_port, plain
 from tests.build.brokers import mosquitto as started
 from tests.fakes import Peer, scripted
+from tests.program import PROGRAM
 
-PROGRAM = [sys.executable, "-m", "mqttpub"]
 SEED = (
     "30 31 00 07 72 65 71 75 65 73 74 10 02 00 00 01 2c 08 00 08 72 65 73 70 6f 6e 73 65 "
     "54 68 69 73 20 69 73 20 61 20 51 6f 53 20 30 20 6d 65 73 73 61 67 65"
@@ -81,7 +81,7 @@ def test_qos_2_takes_four_packets_in_order(mosquitto: int) -> None:
 @pytest.mark.broker
 @pytest.mark.parametrize("version", ["3.1", "3.1.1", "5"])
 @pytest.mark.parametrize("qos", ["0", "1", "2"])
-def test_what_is_published_arrives(version: str, qos: str, mosquitto: int) -> None:
+def test_a_published_message_arrives(version: str, qos: str, mosquitto: int) -> None:
     topic = f"arrives/{version}/{qos}"
     with subscribed(topic, mosquitto) as listener:
         pub("-V", version, "-t", topic, "-q", qos, "--payload", "hex:00ff41", port=mosquitto)
@@ -157,7 +157,7 @@ def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
 def test_what_reads_packets_leaves_the_client_alone(arguments: list[str]) -> None:
     code = (
         "import sys; from mqttpub.cli.main import main; status = main(sys.argv[1:]);"
-        "print(status, sorted({'paho', 'ssl', 'mqttpub.live.net.client'} & set(sys.modules)))"
+        "print(status, sorted({'paho', 'ssl', 'mqttpub.live.net.connection'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "0 []", done.stdout

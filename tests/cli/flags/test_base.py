@@ -4,7 +4,6 @@ import os
 import shlex
 import socket
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,8 +16,9 @@ from mqttpub.cli.flags.properties import PREFIXES, dashed, options_of
 from mqttpub.spec.declare import Property
 from mqttpub.spec.properties import PropertyRow
 from mqttpub.wire.types import BINARY, PAIR, STRING
-from tests.cli.commands.test_pub import PROGRAM, pub, subscribed
+from tests.cli.commands.test_pub import pub, subscribed
 from tests.cli.requested import PLAIN, connect, disconnect, names, publish, refused, requested
+from tests.program import PROGRAM, on_terminal
 
 EVERY = [(packet, key, row) for packet in PREFIXES for key, row in options_of(packet).items()]
 
@@ -198,20 +198,21 @@ WRONG = {
     "--receive-maximum 0": (
         "Receive Maximum is 0, but must be 1 or more (MQTT5-2.2.2.2/zero); --force sends it anyway"
     ),
-    "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 0 to 65535",
+    "--topic-alias 70000": "--topic-alias: 70000 is not in the range 1 to 65535",
+    "--receive-maximum 65536": "--receive-maximum: 65536 is not in the range 1 to 65535",
     "-x soon": "--session-expiry-interval: 'soon' is not a number",
     "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it anyway",
-    "-Wt w -Wq 3": "connect.will_qos is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
+    "-Wt w -Wq 3": "Will QoS is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
     "-Wt w -Wq 4": "--will-qos: 4 is not in the range 0 to 3",
     "--authentication-data @/dev/null": (
         "CONNECT has Authentication Data, but no Authentication Method (MQTT5-3.1.2.11.10/method); "
         "--force sends it anyway"
     ),
     "-V 3.1.1 --password-file /dev/null": (
-        "connect.password_flag is 1, but username_flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"
+        "Password Flag is 1, but User Name Flag is 0 (MQTT311-3.1.2-22); --force sends it anyway"
     ),
     "--disconnect-reason-code 0x8b": (
-        "disconnect.reason_code is 0x8b Server shutting down, from the client, but only the other end sends it "
+        "Reason Code is 0x8b Server shutting down, from the client, but only the other end sends it "
         "(MQTT5-3.14.2-1); --force sends it anyway"
     ),
     "-i me -I dev-": "only one Client Identifier at a time, but -i and -I were given",
@@ -230,11 +231,11 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_is_wrong_is_said_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, "-t", "a", "-m", "x", *line.split()) == WRONG[line]
 
 
-def test_force_sends_what_is_forbidden() -> None:
+def test_force_sends_forbidden_packets() -> None:
     assert connect("--receive-maximum", "0", "--force") == "02 00 3c 03 21 00 00 00 02 6d 65"
     assert requested("-V", "3.1.1", "-P", "@/dev/null", "--force").target.connect.password == b""
 
@@ -250,7 +251,7 @@ def test_without_a_topic_nothing_is_sent(capsys: pytest.CaptureFixture[str]) -> 
 # the environment
 
 
-def test_every_flag_has_an_environment_variable_of_its_own() -> None:
+def test_every_flag_has_its_own_environment_variable() -> None:
     variables = [param.variable for param in command.params if isinstance(param, Flag)]
     assert len(set(variables)) == len(variables)
     assert {"MQTTPUB_HOST", "MQTTPUB_JSON", "MQTTPUB_CLEAN", "MQTTPUB_WILL_MESSAGE", "MQTTPUB_PROFILE"} <= {*variables}
@@ -286,7 +287,7 @@ def test_the_command_line_goes_before_the_environment(monkeypatch: pytest.Monkey
     assert request.target.connect.password == b""
 
 
-def test_what_is_wrong_in_the_environment_is_named_so(
+def test_a_mistake_in_the_environment_names_the_variable(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MQTTPUB_RECEIVE_MAXIMUM", "many")
@@ -332,26 +333,11 @@ def test_a_session_of_a_terminal_is_warned_once_and_a_script_without_one_never(t
     env = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     for runtime in (str(tmp_path), "/dev/null"):
         for _ in range(2):
-            said = in_a_terminal(f"{line}; {line}", {**env, "XDG_RUNTIME_DIR": runtime})
+            values = {**env, "XDG_RUNTIME_DIR": runtime}
+            said, _ = on_terminal(["bash", "-c", f"{line}; {line}"], env=values, own_session=True)
             assert said.count(b"can be seen") == (1 if runtime == str(tmp_path) else 2)
     without = subprocess.run(["bash", "-c", line], env=env, capture_output=True, check=False, timeout=30)
     assert without.stderr == b"mqttpub: cannot connect to localhost:1: Connection refused\n"
-
-
-def in_a_terminal(line: str, env: dict[str, str]) -> bytes:
-    """Run a line of the shell in a session of a terminal of its own; return what the terminal shows."""
-    ours, theirs = os.openpty()
-    shown = b""
-    with os.fdopen(ours, "rb", buffering=0) as terminal:
-        process = subprocess.Popen(
-            ["bash", "-c", line], env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
-        )
-        os.close(theirs)
-        with suppress(OSError):  # the terminal ends so when nobody has it open any more
-            while piece := terminal.read(65536):
-                shown += piece
-        process.wait(30)
-    return shown
 
 
 @pytest.mark.parametrize(
@@ -394,7 +380,7 @@ def test_a_password_is_asked_for_on_the_terminal(mosquitto: int) -> None:
     assert b"Password           ****  4 bytes" in shown
 
 
-def test_where_there_is_no_terminal_nothing_is_asked() -> None:
+def test_nothing_is_asked_without_a_terminal() -> None:
     done = subprocess.run(
         [*PROGRAM, "pub", *PLAIN, "--ask-password"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
         start_new_session=True, check=False, timeout=30,
@@ -488,7 +474,7 @@ def test_disconnect_with_will_message_has_the_will_published(mosquitto: int) -> 
 
 
 @pytest.mark.parametrize("line", ["-Wt a/#", "--receive-maximum 0", "-V 3.1.1 -x 5"])
-def test_what_is_refused_is_refused_before_connecting(line: str) -> None:
+def test_mistakes_are_refused_before_connecting(line: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         port = str(server.getsockname()[1])

@@ -43,7 +43,7 @@ def test_properties_go_to_their_packets() -> None:
     assert disconnect(*["-D", "DISCONNECT", "reason-string", "by"]) == "e0 07 00 05 1f 00 02 62 79"
 
 
-def test_they_stand_behind_those_of_other_flags_in_their_order() -> None:
+def test_they_follow_those_of_other_flags_in_their_order() -> None:
     line = "-D PUBLISH user-property a b -up c=d -D PUBLISH user-property e f"
     assert [bytes.fromhex(part)[2:3] for part in publish(*line.split()).split("26 ")[1:]] == [b"c", b"a", b"e"]
 
@@ -56,7 +56,7 @@ WRONG = {
     "-D SUBSCRIBE user-property a b": "--property: the first word is not one of PUBLISH, CONNECT, WILL, DISCONNECT",
     "-D PUBLISH user-property a": "--property: User Property expects a name and a value, but got 1",
     "-D PUBLISH topic-alias x": "--property: Topic Alias: 'x' is not a number",
-    "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 0 to 65535",
+    "-D PUBLISH topic-alias 65536": "--property: Topic Alias: 65536 is not in the range 1 to 65535",
     "-D PUBLISH receive-maximum 5": (
         "--property: Receive Maximum belongs to CONNACK and CONNECT, not to PUBLISH; --force sends it anyway"
     ),
@@ -76,7 +76,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("line", WRONG)
-def test_what_is_wrong_is_said_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_is_reported_in_one_line(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, *PLAIN, *line.split()) == WRONG[line]
 
 

@@ -70,7 +70,7 @@ MQTTX = {
 
 
 @pytest.mark.parametrize("line", MQTTX)
-def test_a_letter_of_mqttx_is_told_by_what_stands_behind_it(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_letter_of_mqttx_is_recognised_by_its_value(line: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert refused(capsys, *line.split()) == MQTTX[line]
 
 

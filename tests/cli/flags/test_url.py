@@ -47,7 +47,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_with_a_url_is_said_without_it(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_in_a_url_is_reported_without_the_url(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(ValueError, match="it") as caught:
         parse(text)
     assert str(caught.value) == WRONG[text]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.pub.json_messages import BadLine, message_of
-from mqttpub.cli.pub.lines import LineReader, Rate, Record, RecordTooLong, Template
+from mqttpub.cli.pub.lines import InputRecord, LineReader, RecordTooLong, Template
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import BY_KEY
@@ -20,7 +20,7 @@ from mqttpub.spec.versions import Version
 DELIMITERS = (b"\n", b"\r\n", b"\0", b"aa", b"aba", b"--\n--")
 
 
-def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[Record]:
+def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[InputRecord]:
     """Return the records of chunks."""
     reader = LineReader(delimiter, **more)
     return [record for chunk in chunks for record in reader.feed(chunk)] + reader.finish()
@@ -45,7 +45,7 @@ def read(chunks: list[bytes], delimiter: bytes = b"\n", **more: Any) -> list[Rec
 )
 def test_records_of_a_stream(data: bytes, delimiter: bytes, expected: list[tuple[bytes, int, int]]) -> None:
     assert read([data], delimiter) == expected
-    assert all(isinstance(record, Record) for record in read([data], delimiter))
+    assert all(isinstance(record, InputRecord) for record in read([data], delimiter))
 
 
 @given(st.data(), st.sampled_from(DELIMITERS))
@@ -71,7 +71,7 @@ def test_records_and_delimiters_are_the_stream(draw: st.DataObject, delimiter: b
 
 
 @given(st.lists(st.sampled_from([b"\n", b"x", b"yz"]), max_size=20))
-def test_reading_goes_on_at_the_end_of_any_record(pieces: list[bytes]) -> None:
+def test_reading_can_continue_at_the_end_of_any_record(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     records = read([data])
     for at, record in enumerate(records):
@@ -228,64 +228,68 @@ def test_qos_0_drops_the_packet_identifier_of_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("", "column 1: Expecting value"),
-        ('{"topic": }', "column 11: Expecting value"),
+        ("", "column 1: it is empty, which is not JSON"),
+        ('{"topic": }', "column 11: no JSON value begins here"),
+        ('{"topic":', "column 10: the text ends before the JSON is complete"),
+        ("{topic: 1}", "column 2: the name of a member must be in double quotes"),
+        ('{"topic": "a" "qos": 1}', "column 15: a comma or a closing bracket is missing here"),
         ('{"a": NaN}', "column 7: NaN is not JSON"),
-        ('{"topic": "a", "topic": "b"}', "$: 'topic' occurs twice in one object"),
-        ('["a"]', "$: must be an object"),
+        ('{"topic": "a", "topic": "b"}', "'topic' occurs twice in one object"),
+        ('["a"]', "must be an object"),
         (
             '{"topc": "a"}',
-            "$: a message has no member 'topc' (dup, qos, retain, topic, packet_id, properties, payload)",
+            "a message has no member 'topc' (dup, qos, retain, topic, packet_id, properties, payload)",
         ),
-        ('{"type": "CONNECT"}', "$: a message has no member 'type' ("),
-        ('{"hex": "3003"}', "$: a message has no member 'hex' ("),
-        ('{"topic": null}', "$.topic: must be a string or an object with one of text, hex, base64, json"),
-        ('{"topic": ""}', "$.topic: a message needs it"),
-        ('{"topic": "\\ud800"}', "$.topic: a lone surrogate cannot be written as UTF-8"),
-        ('{"qos": 4}', "$.qos: 4 does not fit QoS (0 to 3)"),
-        ('{"qos": "1"}', "$.qos: must be a number or a boolean"),
-        ('{"qos": 0, "packet_id": 7}', "$.packet_id: only QoS 1 and 2 have a Packet Identifier"),
-        ('{"packet_id": 65536}', "$.packet_id: 65536 does not fit a Two Byte Integer (0 to 65535)"),
-        ('{"payload": null}', "$.payload: must be a string or an object with one of text, hex, base64, json"),
-        ('{"packet-id": 1, "packet_id": 1}', "$: 'packet_id' occurs twice, in two spellings"),
-        ('{"properties": {"topic-alias": 1, "topic_alias": 1}}', "$.properties: 'topic_alias' occurs twice, in two"),
-        ('{"properties": {"user-property": {"k": 1}}}', "$.properties.user_property.k[1]: must be a string or"),
-        ('{"payload": {"hex": "0g"}}', "$.payload.hex: "),
-        ('{"properties": 5}', "$.properties: must be an object or an array"),
-        ('{"properties": {"zz: y": 1}}', "$.properties: a message has no property 'zz: y' (payload_format_indicator, "),
-        ('{"properties": {"receive_maximum": 1}}', "$.properties: a message has no property 'receive_maximum' ("),
-        ('{"properties": {"topic_alias": "x"}}', "$.properties.topic_alias: must be a number"),
-        ('{"properties": {"topic_alias": [1]}}', "$.properties.topic_alias: must be a number"),
+        ('{"type": "CONNECT"}', "a message has no member 'type' ("),
+        ('{"hex": "3003"}', "a message has no member 'hex' ("),
+        ('{"topic": null}', "topic: must be a string or an object with one of text, hex, base64, json"),
+        ('{"topic": ""}', "topic: it is missing, and a message needs it"),
+        ('{"topic": "\\ud800"}', "topic: a lone surrogate cannot be encoded as UTF-8"),
+        ('{"qos": 4}', "qos: 4 does not fit QoS (0, 1 or 2)"),
+        ('{"qos": "1"}', "qos: must be a number or a boolean"),
+        ('{"qos": 0, "packet_id": 7}', "packet_id: only QoS 1 and 2 have a Packet Identifier"),
+        ('{"packet_id": 65536}', "packet_id: 65536 does not fit a Two Byte Integer (0 to 65535)"),
+        ('{"payload": null}', "payload: must be a string or an object with one of text, hex, base64, json"),
+        ('{"packet-id": 1, "packet_id": 1}', "'packet_id' occurs twice, in two spellings"),
+        ('{"properties": {"topic-alias": 1, "topic_alias": 1}}', "properties: 'topic_alias' occurs twice, in two"),
+        ('{"properties": {"user-property": {"k": 1}}}', "properties.user_property.k[1]: must be a string or"),
+        ('{"payload": {"hex": "0g"}}', "payload.hex: "),
+        ('{"properties": 5}', "properties: must be an object or an array"),
+        ('{"properties": {"zz: y": 1}}', "properties: a message has no property 'zz: y' (payload_format_indicator, "),
+        ('{"properties": {"receive_maximum": 1}}', "properties: a message has no property 'receive_maximum' ("),
+        ('{"properties": {"topic_alias": "x"}}', "properties.topic_alias: must be a number"),
+        ('{"properties": {"topic_alias": [1]}}', "properties.topic_alias: must be a number"),
         (
             '{"properties": {"user_property": [["k", "v"], ["k", 5]]}}',
-            "$.properties.user_property[1][1]: must be a str",
+            "properties.user_property[1][1]: must be a str",
         ),
         (
             '{"properties": {"user_property": ["k", "v"]}}',
-            "$.properties.user_property[0]: must be an array of name and",
+            "properties.user_property[0]: must be an array of name and",
         ),
-        ('{"properties": {"correlation_data": {"hex": "0g"}}}', "$.properties.correlation_data.hex: "),
-        ('{"properties": [["topic_alias", "x"]]}', "$.properties[0][1]: must be a number"),
+        ('{"properties": {"correlation_data": {"hex": "0g"}}}', "properties.correlation_data.hex: "),
+        ('{"properties": [["topic_alias", "x"]]}', "properties[0][1]: must be a number"),
     ],
 )
 def test_a_bad_line_is_named_with_its_number_and_the_path(line: str, said: str) -> None:
     with pytest.raises(BadLine) as caught:
         message_of(line.encode(), DEFAULTS, 12)
-    assert str(caught.value).startswith(f"line 12, {said}")
-    assert str(caught.value) == f"line 12, {caught.value.place}: {caught.value.message}"
+    place = f"line 12, {caught.value.place}" if caught.value.place else "line 12"
+    assert str(caught.value) == f"{place}: {caught.value.message}"
+    assert str(caught.value).removeprefix("line 12").lstrip(",: ").startswith(said)
     assert caught.value.number == 12
 
 
 def test_a_line_that_is_not_utf_8_is_bad() -> None:
-    with pytest.raises(BadLine, match=r"^line 1, \$: byte 0xff at offset 0 is not UTF-8$"):
+    with pytest.raises(BadLine, match=r"^line 1: byte 0xff at offset 0 is not UTF-8$"):
         message_of(b"\xff", DEFAULTS, 1)
 
 
 @pytest.mark.parametrize(
     ("line", "place"),
     [
-        (b'{"properties": {"content_type": "x"}}', "$.properties.content_type"),
-        (b'{"properties": [["content_type", "x"]]}', "$.properties"),
+        (b'{"properties": {"content_type": "x"}}', "properties.content_type"),
+        (b'{"properties": [["content_type", "x"]]}', "properties"),
     ],
 )
 def test_properties_need_mqtt_5(line: bytes, place: str) -> None:
@@ -322,49 +326,3 @@ def test_reading_json_lines_leaves_rich_alone() -> None:
         'message_of(b\'{"topic":"a","payload":"x"}\', Publish(topic=\'\'), 1); print(\'rich\' in sys.modules)'
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"False\n"
-
-
-# pace
-
-
-def test_a_slow_rate_lets_the_first_go_at_once_and_then_one_by_one() -> None:
-    rate = Rate(2)
-    assert (rate.ready(10.0), rate.wait_s(10.0)) == (1, 0.0)
-    rate.spend(1)
-    assert (rate.ready(10.0), rate.wait_s(10.0)) == (0, 0.5)
-    assert rate.wait_s(10.4) == pytest.approx(0.1)
-    assert (rate.ready(10.5), rate.wait_s(10.5)) == (1, 0.0)
-    assert rate.ready(99.0) == 1
-
-
-def test_a_pause_is_not_made_up_for_at_once() -> None:
-    rate = Rate(1000)
-    assert rate.ready(0.0) == 1
-    assert rate.ready(0.05) == 51
-    assert rate.ready(60.0) == 100
-
-
-def test_a_clock_that_goes_back_gives_nothing() -> None:
-    rate = Rate(10)
-    rate.ready(5.0)
-    rate.spend(1)
-    assert rate.ready(4.0) == 0
-
-
-@given(st.floats(0.1, 1e6), st.lists(st.floats(0, 0.5), min_size=1, max_size=60))
-def test_never_more_than_the_rate_and_waiting_is_enough(per_second: float, pauses: list[float]) -> None:
-    rate, now, sent = Rate(per_second), 1e6, 0
-    for pause in pauses:
-        now += pause
-        ready = rate.ready(now)
-        rate.spend(ready)
-        sent += ready
-        assert sent <= per_second * (now - 1e6) + 1.001 + per_second * 1e-8
-        now += rate.wait_s(now)
-        assert rate.ready(now) >= 1
-
-
-@pytest.mark.parametrize("per_second", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_rate_is_above_0(per_second: float) -> None:
-    with pytest.raises(ValueError, match="the rate must be above 0"):
-        Rate(per_second)

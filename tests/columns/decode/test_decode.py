@@ -126,14 +126,14 @@ def test_secrets_are_in_no_table() -> None:
     assert [each["value"] for each in rows(batch)[1]["properties"]] == ["m", None]
 
 
-def test_a_secret_behind_an_unknown_property_is_in_no_table() -> None:
+def test_a_secret_after_an_unknown_property_is_in_no_table() -> None:
     data = bytes.fromhex("f00c 18 0a 7e 16 0006") + b"secret"
     row = one(data)
     assert row["error"] is not None
     assert row["properties"] == [{"id": 0x7E, "name": "property_126", "key": None, "value": None}]
 
 
-def test_text_that_is_none_is_written_out() -> None:
+def test_bytes_that_are_not_utf8_are_escaped() -> None:
     row = one(bytes.fromhex("3007 0003 74ff00 0031"))
     assert (row["topic"], row["payload"]) == ("t\\xff\0", b"1")
     pair = one(Publish(topic="t", properties=(Property(0x26, ("a\udcff", "b")),), payload=b""))

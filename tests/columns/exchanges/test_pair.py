@@ -41,7 +41,7 @@ from mqttpub.traffic.events import Event
 from mqttpub.traffic.exchanges import Exchange
 from mqttpub.traffic.statistics import kind_of
 from tests.build.events import MS, START, Dialog, exchanged, redelivered, subscribed, walkthrough
-from tests.columns.packet_rows import batches, rows, told
+from tests.columns.packet_rows import batches, rows, text
 
 CLIENT, SERVER = Direction.CLIENT, Direction.SERVER
 LEGS = ("PUBLISH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
@@ -68,14 +68,14 @@ def truth(events: Iterable[Event]) -> list[dict[str, Any]]:
 def _row(each: Exchange) -> dict[str, Any]:
     first, last = each.packets[0], each.packets[-1]
     row: dict[str, Any] = {
-        "capture": "", "connection": key(each.ends), "client_id": told(each.client) or None, "client": each.ends.client,
+        "capture": "", "connection": key(each.ends), "client_id": text(each.client) or None, "client": each.ends.client,
         "server": each.ends.server, "version": each.version.label,
         "sender": each.sender.value if each.sender else None, "kind": kind_of(each), "qos": each.qos,
-        "packet_id": each.packet_id, "topic": told(each.topic.name) if each.topic else None,
+        "packet_id": each.packet_id, "topic": text(each.topic.name) if each.topic else None,
         "payload_length": each.size_bytes, "outcome": each.outcome, "reason_code": each.reason, "resumed": each.resumed,
         "packets": len(each.packets) + each.more, "dups": each.dups, "first_type": first.name, "last_type": last.name,
         "begin": _us(first.time), "end": _us(last.time), "first_frame": first.record, "last_frame": last.record,
-        "filters": [told(one) for one in each.filters] or None,
+        "filters": [text(one) for one in each.filters] or None,
     }  # fmt: skip
     row["latency_us"] = each.latency_us
     for name in LEGS:
@@ -186,7 +186,7 @@ def test_dialogues_that_others_show(talk: Dialog) -> None:
         check(talk.events, [cut])
 
 
-def test_a_session_goes_on_on_the_next_connection() -> None:
+def test_a_session_continues_on_the_next_connection() -> None:
     events = redelivered()
     check(events)
     resumed = [row for row in paired(events, [5]) if row["resumed"]]
@@ -273,7 +273,7 @@ def test_one_end_may_close_before_the_last_acks(close: Any, outcomes: list[Any],
     assert [(row["outcome"], row["resumed"]) for row in paired(talk.events)] == outcomes
 
 
-def test_what_is_left_later_is_not_resumed() -> None:
+def test_an_acknowledgement_before_the_loss_resumes_nothing() -> None:
     """An ack that came before a connection left something has nothing to do with it."""
     first = Dialog(1).client(Connect(client_id="c")).client(DUP)
     second = Dialog(2, record=first.record).client(Connect(client_id="c")).server(Pubrec(packet_id=9))
@@ -298,7 +298,7 @@ def test_an_open_exchange_is_remembered_by_few_packets() -> None:
     talk = Dialog().client(said, *[said.replace(dup=True)] * 50).server(*[Pubrec(packet_id=1)] * 50)
     pairing = Pairing()
     pairing.add(decode(of_events(talk.events)))
-    assert pairing._open.count == 3
+    assert pairing.open.count == 3
     (row,) = rows(pairing.finish())
     assert (row["packets"], row["dups"], row["last_frame"], row["outcome"]) == (101, 50, 101, "unfinished")
 

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from mqttpub.capture.containers import pcapng
-from mqttpub.columns.reassemble.balance import PcapngSample, PcapSample, shares
+from mqttpub.columns.reassemble.balance import PcapngSampler, PcapSampler, shares
 from mqttpub.columns.reassemble.headers import slots
 from mqttpub.columns.scan.buckets import SLOTS, table
 from mqttpub.columns.scan.records import enhanced, reader
 from mqttpub.columns.scan.records import records as in_columns
-from tests.build.containers import Packet, Pcapng, Written
+from tests.build.containers import RawRecord, Written, one_interface
 from tests.build.containers import pcap as written
 from tests.build.frames import Wire, pcap, records
 
@@ -31,12 +31,7 @@ def _uneven(order: str = "<", container: str = "pcap") -> bytes:
                 packets.append(wire.packet(0, turn * 100, bytes(100)))
     if container == "pcap":
         return pcap(records(packets))
-    file = Pcapng()
-    file.section(order)
-    file.interface()
-    for record in records(packets):
-        file.enhanced(0, Packet(record.number, record.data))
-    return bytes(file.data)
+    return bytes(one_interface((RawRecord(each.number, each.data) for each in records(packets)), order).data)
 
 
 def _loads(data: bytes, found: bytes, parts: int) -> list[float]:
@@ -73,7 +68,7 @@ def test_places_within_a_capture_are_seen(tmp_path: Path) -> None:
     assert max(_loads(data, shares([path], 2), 2)) < 0.55
 
 
-def test_what_cannot_be_read_weighs_nothing(tmp_path: Path) -> None:
+def test_unreadable_captures_weigh_nothing(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("10 00\n")
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "cut").write_bytes(_uneven()[:30])
@@ -85,21 +80,16 @@ def test_what_cannot_be_read_weighs_nothing(tmp_path: Path) -> None:
 # the first record after any place of a file
 
 
-def _packets(random: Random) -> list[Packet]:
+def _packets(random: Random) -> list[RawRecord]:
     start = 1_700_000_000_000_000
-    return [Packet(start + n * 987_654_321, random.randbytes(random.randrange(1, 200))) for n in range(3000)]
+    return [RawRecord(start + n * 987_654_321, random.randbytes(random.randrange(1, 200))) for n in range(3000)]
 
 
-def _pcapng(packets: list[Packet]) -> Written:
-    file = Pcapng()
-    file.section(">")
-    file.interface()
-    for packet in packets:
-        file.enhanced(0, packet)
-    return file.written()
+def _pcapng(packets: list[RawRecord]) -> Written:
+    return one_interface(packets, ">").written()
 
 
-@pytest.mark.parametrize(("write", "sample"), [(written, PcapSample), (_pcapng, PcapngSample)])
+@pytest.mark.parametrize(("write", "sample"), [(written, PcapSampler), (_pcapng, PcapngSampler)])
 def test_the_first_record_after_any_place_is_found(write: type, sample: type) -> None:
     random = Random(2)
     made = write(_packets(random))
@@ -110,10 +100,10 @@ def test_the_first_record_after_any_place_is_found(write: type, sample: type) ->
 
 
 @pytest.mark.parametrize("data", [b"", bytes(500)])
-def test_no_record_is_found_where_there_is_none(data: bytes) -> None:
+def test_no_record_is_found_in_bytes_without_one(data: bytes) -> None:
     random = Random(2)
-    assert PcapSample(BytesIO(written(_packets(random)).data)).first(data) == -1
-    assert PcapngSample(BytesIO(_pcapng(_packets(random)).data)).first(data) == -1
+    assert PcapSampler(BytesIO(written(_packets(random)).data)).first(data) == -1
+    assert PcapngSampler(BytesIO(_pcapng(_packets(random)).data)).first(data) == -1
 
 
 def test_a_block_longer_than_the_longest_is_not_a_block() -> None:

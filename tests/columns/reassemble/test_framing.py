@@ -49,7 +49,7 @@ def framed(segments: list[bytes], most: int = MAX_PACKET) -> Framing:
 
 
 def rows(look: Framing, first: int, stop: int, begun: bytes) -> tuple[list[tuple[int, bytes]], bytes] | None:
-    """Return the packets of segments with the segments that complete them, and what has begun behind them."""
+    """Return the packets of segments with the segments that complete them, and what has begun after them."""
     found = look.frame(first, stop, begun)
     if found is None:
         return None
@@ -96,7 +96,7 @@ def test_every_packet_is_found_in_the_segment_that_completes_it(sent: list[bytes
 )
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 @pytest.mark.parametrize("before", [0, 1, 5])
-def test_what_changes_the_rest_is_left_to_others(odd: bytes, size: int, before: int) -> None:
+def test_packets_that_change_the_rest_are_left_to_the_scalar_code(odd: bytes, size: int, before: int) -> None:
     segments = [PINGREQ] * before + [odd[at : at + size] for at in range(0, len(odd), size)] + [PINGREQ] * 3
     look = framed(segments, most=200)
     assert look.frame(0, len(segments), b"") is None
@@ -104,7 +104,7 @@ def test_what_changes_the_rest_is_left_to_others(odd: bytes, size: int, before: 
     assert after == ([(number, PINGREQ) for number in range(len(segments) - 3, len(segments))], b"")
 
 
-def test_what_has_begun_may_be_a_single_byte_and_go_on_through_many_segments() -> None:
+def test_a_packet_may_begin_with_one_byte_and_continue_through_many_segments() -> None:
     stream = publish(bytes(5000))
     segments = [stream[1:2], stream[2:3], *(stream[at : at + 700] for at in range(3, len(stream), 700)), PINGREQ]
     look = framed(segments)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers.registry import records as one_by_one
 from mqttpub.capture.network.tcp import Reassembler
 from mqttpub.capture.protocol.demux import MqttDemux
-from mqttpub.capture.types import Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble import framing, reassemble
 from mqttpub.columns.reassemble.framing import Framing
@@ -21,7 +21,7 @@ from mqttpub.traffic.events import Event, PacketSeen
 from tests.build.frames import FIN, LINKS, SYN, UDP, Wire, fragments4, ipv4, pcap, records
 from tests.build.pieces import CONNACKS, CONNECTS, PINGREQ, V5, V311, publish
 from tests.build.troubled_captures import troubled
-from tests.columns.batches import Told, scalar, told
+from tests.columns.batches import ReadEvents, all_events, scalar
 
 
 class Fed(State):
@@ -29,7 +29,7 @@ class Fed(State):
 
     fed = 0
 
-    def feed(self, record: Record):  # type: ignore[no-untyped-def]
+    def feed(self, record: CaptureRecord):  # type: ignore[no-untyped-def]
         """Count."""
         self.fed += 1
         return super().feed(record)
@@ -43,7 +43,7 @@ def both(packets: list[bytes], *, link: str = "Ethernet", block: int = 1 << 20) 
     for record in one_by_one(io.BytesIO(file)):
         reassembler.feed(record)
     assert _sides(state.reassembler) == _sides(reassembler)
-    assert told([*batches, finish(state)]) == scalar(file)
+    assert all_events([*batches, finish(state)]) == scalar(file)
     return state.fed
 
 
@@ -74,7 +74,7 @@ def test_nearly_all_records_are_taken_at_once(link: str, version: int) -> None:
     assert fed < 15 if link not in ("SNAP", "three tags") else fed == 405
 
 
-def test_packets_that_go_on_in_other_segments_too() -> None:
+def test_packets_that_continue_in_other_segments() -> None:
     wire = Wire()
     stream = b"".join(publish(bytes(size)) for size in range(0, 3000, 100)) + publish(bytes(100_000))
     pieces = [stream[at : at + 700] for at in range(0, len(stream), 700)]
@@ -167,7 +167,7 @@ def test_a_gap_that_an_acknowledgement_tells() -> None:
     wire = Wire()
     packets = [*connected(wire), *spoken(wire, [publish()] * 100)]
     assert both([*packets[:105], *packets[106:]]) < 20
-    # Here nothing tells the gap before the end of the capture, so that all behind it waits.
+    # Here nothing shows the gap before the end of the capture, so that all after it waits.
     assert both([*packets[:105], *packets[107::2]]) > 40
 
 
@@ -188,12 +188,12 @@ def test_frames_with_snap_that_are_longer_than_they_can_tell() -> None:
     both([*connected(wire), *spoken(wire, payloads)], link="SNAP")
 
 
-def test_what_is_no_segment_is_counted() -> None:
+def test_records_without_a_segment_are_counted() -> None:
     wire = Wire()
     noise = [ipv4(wire.ends[0], bytes(30), protocol=UDP), b"\0" * 50]
     file = pcap(records([*connected(wire), *noise * 40]))
     state, reassembler = State(), Reassembler()
-    told(read([io.BytesIO(file)], state=state))
+    all_events(read([io.BytesIO(file)], state=state))
     for record in one_by_one(io.BytesIO(file)):
         reassembler.feed(record)
     assert +state.reassembler.skipped == reassembler.skipped == Counter({"not TCP": 40, "not IP": 40})
@@ -218,18 +218,18 @@ def test_few_connections_are_remembered(seed: int, most: int, block: int) -> Non
         patch.setattr(reassemble, "FEWEST", 1)
         state = State()
         state.reassembler.flows.max_flows = most
-        mine = told([*read([io.BytesIO(file)], state=state, block=block), finish(state)])
+        mine = all_events([*read([io.BytesIO(file)], state=state, block=block), finish(state)])
     assert mine == _few(file, most)
 
 
-def _few(file: bytes, most: int) -> Told:
+def _few(file: bytes, most: int) -> ReadEvents:
     reassembler, streams, found = Reassembler(max_flows=most), MqttDemux(), list[Event]()
     for record in one_by_one(io.BytesIO(file)):
         found += [event for piece in reassembler.feed(record) for event in streams.feed(piece)]
     found += [event for piece in reassembler.finish() for event in streams.feed(piece)]
     found += streams.finish()
     seen = [each for each in found if isinstance(each, PacketSeen)]
-    return Told(seen, [each for each in found if not isinstance(each, PacketSeen)])
+    return ReadEvents(seen, [each for each in found if not isinstance(each, PacketSeen)])
 
 
 def test_a_scan_of_ports_does_not_stop_others() -> None:
@@ -244,7 +244,7 @@ def test_a_scan_of_ports_does_not_stop_others() -> None:
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(troubled(), st.sampled_from((200, 5_000, 1 << 20)))
-def test_what_is_kept_is_what_single_records_leave(data: bytes, block: int) -> None:
+def test_the_state_is_the_one_that_single_records_leave(data: bytes, block: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         for module, name in ((reassemble, "FEWEST_IN_COLUMNS"), (reassemble, "FEWEST"), (framing, "FEWEST")):
             patch.setattr(module, name, 1)
@@ -281,7 +281,7 @@ def test_segments_that_the_capture_cut_off() -> None:
     whole = records([*connected(wire), *spoken(wire, [publish(bytes(200))] * 40)])
     cut = [each._replace(data=each.data[:120]) if each.number % 7 == 0 else each for each in whole]
     file = pcap(cut)
-    found = told(read([io.BytesIO(file)]))
+    found = all_events(read([io.BytesIO(file)]))
     assert found == scalar(file)
     assert [each for each in found.others if "cut off by the snap length" in str(each)]
 
@@ -296,6 +296,6 @@ def test_a_connection_is_in_one_bucket_though_its_records_are_read_by_themselves
             wire.ends[0], wire.segment(0, len(CONNECTS[V5]) + 10 * len(publish()), publish()), [8], number
         )
     file = pcap(records(packets, LINKS[link]))
-    found = [told(read([io.BytesIO(file)], bucket=(number, 3))).packets for number in range(3)]
+    found = [all_events(read([io.BytesIO(file)], bucket=(number, 3))).packets for number in range(3)]
     assert all(found)
     assert sum(map(len, found)) == len(scalar(file).packets) == 8 * 13

@@ -26,7 +26,7 @@ from tests.build.known_captures import truth
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, V5, publish, seen
 from tests.build.troubled_captures import troubled
 from tests.capture.protocol.test_websocket import Deflater, mine, upgraded
-from tests.columns.batches import Told, told
+from tests.columns.batches import ReadEvents, all_events
 
 Kept = TypeVar("Kept")
 
@@ -41,7 +41,7 @@ def again(kept: Kept) -> Kept:
 
 @settings(max_examples=10)
 @given(troubled(), st.integers(1, 5))
-def test_records_can_be_put_away_between_any_two(data: bytes, often: int) -> None:
+def test_the_state_can_be_pickled_between_any_two_records(data: bytes, often: int) -> None:
     assert _events(data, often) == _events(data, 0)
 
 
@@ -100,7 +100,7 @@ def test_final_blocks_and_messages_that_are_too_long_to_be_kept() -> None:
 # names, buckets, size
 
 
-def test_a_connection_has_one_name_in_whatever_parts_it_is_read() -> None:
+def test_a_connection_has_one_name_in_any_parts() -> None:
     made = truth(2, connections=5, messages=30)
     whole, names = (
         {name for batch in read([io.BytesIO(made.files[0])], block=block) for name in batch.names.values()}
@@ -115,15 +115,15 @@ def test_a_connection_has_one_name_in_whatever_parts_it_is_read() -> None:
     assert when.startswith("17000000000")
 
 
-def test_keys_that_a_capture_holds_are_told_once() -> None:
+def test_keys_in_a_capture_are_counted_once() -> None:
     file = Pcapng()
     file.section()
     file.secrets(0x5353484B, b"of no concern\n")
     state = State()
-    told(read([io.BytesIO(file.written().data)], state=state))
+    all_events(read([io.BytesIO(file.written().data)], state=state))
     assert state.left_out() == ""
     file.secrets(0x544C534B, b"CLIENT_RANDOM 1 2\n")
-    told(read([io.BytesIO(file.written().data)], state=state))
+    all_events(read([io.BytesIO(file.written().data)], state=state))
     assert "keys for TLS" in state.left_out()
     assert again(state).left_out() == state.left_out() == ""
 
@@ -140,19 +140,19 @@ def test_both_directions_fall_into_one_bucket() -> None:
 @pytest.mark.slow
 @settings(max_examples=10)
 @given(troubled(), st.integers(2, 4), st.sampled_from((400, 1 << 20)))
-def test_all_buckets_say_the_same_of_what_is_no_connection(data: bytes, parts: int, block: int) -> None:
+def test_all_buckets_count_the_same_records_without_a_connection(data: bytes, parts: int, block: int) -> None:
     made = table([index % 5 for index in range(SLOTS)], parts)
     states = [State(), *(State(bucket=(number, parts), shares=made) for number in range(parts))]
-    found = [told([*read([io.BytesIO(data)], state=each, block=block), finish(each)]) for each in states]
+    found = [all_events([*read([io.BytesIO(data)], state=each, block=block), finish(each)]) for each in states]
     whole = states[0]
     for each in states:
         assert each.records == whole.records
         assert +each.reassembler.skipped == +whole.reassembler.skipped
         assert each.secrets == whole.secrets
-    assert sorted(map(repr, _told(found[0]))) == sorted(repr(row) for each in found[1:] for row in _told(each))
+    assert sorted(map(repr, _as_rows(found[0]))) == sorted(repr(row) for each in found[1:] for row in _as_rows(each))
 
 
-def _told(found: Told) -> list[object]:
+def _as_rows(found: ReadEvents) -> list[object]:
     """Return packets without the numbers of connections, which each bucket counts by itself."""
     return [each._replace(ends=each.ends._replace(number=0)) for each in found.packets]
 
@@ -164,7 +164,7 @@ def _both(version: int) -> list[tuple[tuple[bytes, bytes], bytes]]:
 
 
 @pytest.mark.slow
-def test_the_state_does_not_grow_with_what_is_over() -> None:
+def test_the_state_does_not_grow_with_ended_connections() -> None:
     state, sizes = State(), list[int]()
     for round in range(4):
         packets = []
@@ -173,7 +173,7 @@ def test_the_state_does_not_grow_with_what_is_over() -> None:
             sent = CONNECTS[V5]
             packets += [*wire.opening(), wire.packet(0, 0, sent), wire.packet(1, 0, CONNACKS[V5], ack=len(sent))]
             packets += [wire.packet(0, len(sent), flags=RST | 16)]
-        told(read([io.BytesIO(pcap(framed(packets)))], state=state))
+        all_events(read([io.BytesIO(pcap(framed(packets)))], state=state))
         sizes.append(len(pickle.dumps(state)))
     assert sizes[-1] < sizes[1] * 1.5
     assert finish(state).others == []
@@ -182,7 +182,7 @@ def test_the_state_does_not_grow_with_what_is_over() -> None:
 def test_a_state_of_many_connections_that_say_little_is_small() -> None:
     state = State()
     packets = [each for number in range(1000) for each in Wire(port=1024 + number).opening()]
-    told(read([io.BytesIO(pcap(framed(packets)))], state=state))
+    all_events(read([io.BytesIO(pcap(framed(packets)))], state=state))
     assert len(pickle.dumps(state)) < 1_000_000
     packets = [Wire(port=1024, isn=(5, 5)).packet(0, -1, flags=SYN)]
-    told(read([io.BytesIO(pcap(framed(packets)))], state=again(state)))
+    all_events(read([io.BytesIO(pcap(framed(packets)))], state=again(state)))

@@ -1,4 +1,4 @@
-"""Each connection is in one share, told in the same way by a packet of either end and by many packets at once."""
+"""Each connection is in one share, and the same one by a packet of either end and by many packets at once."""
 
 import numpy as np
 import pytest
@@ -12,8 +12,8 @@ keys = st.sampled_from((12, 36)).flatmap(lambda size: st.binary(min_size=size, m
 
 
 @given(st.lists(keys, min_size=1, max_size=30), st.integers(2, 20), st.booleans())
-def test_many_at_once_are_each_by_itself(given: list[bytes], parts: int, told: bool) -> None:
-    made = table([index % 7 for index in range(SLOTS)], parts) if told else b""
+def test_many_slots_at_once_equal_single_ones(given: list[bytes], parts: int, with_table: bool) -> None:
+    made = table([index % 7 for index in range(SLOTS)], parts) if with_table else b""
     buckets = [Bucket(number, parts, made) for number in range(parts)]
     for size in (12, 36):
         some = [key for key in given if len(key) == size]

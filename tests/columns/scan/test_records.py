@@ -3,7 +3,7 @@
 import io
 import struct
 from collections import Counter
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 
 import pytest
@@ -15,65 +15,69 @@ from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
 from mqttpub.capture.containers.pcap import LARGEST
 from mqttpub.capture.network.link import NotTcp, ip_start
-from mqttpub.capture.types import BadCapture, Record
+from mqttpub.capture.types import CaptureRecord
 from mqttpub.columns.arrow import NO_TIME
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
 from mqttpub.columns.scan.records import BLOCK, MOST_BLOCK, Records, reader, records
-from mqttpub.columns.scan.splits import Split, index
-from tests.build.containers import PCAP, Packet, Pcapng, Written, damaged, pcap, zipped, zstd
+from tests.build.containers import (
+    PCAP,
+    Pcapng,
+    RawRecord,
+    Written,
+    damaged,
+    one_interface,
+    pcap,
+    up_to_damage,
+    zipped,
+    zstd,
+)
 from tests.build.frames import LINKS, Wire
 from tests.build.frames import records as framed
 from tests.build.troubled_captures import troubled
 
 packets = st.lists(
-    st.builds(Packet, st.integers(1, 2**31 * 10**6), st.binary(max_size=90), st.integers(0, 99)), max_size=40
+    st.builds(RawRecord, st.integers(1, 2**31 * 10**6), st.binary(max_size=90), st.integers(0, 99)), max_size=40
 )
 START = 1_700_000_000 * 10**6
 blocks = st.sampled_from((1, 64, 1000, BLOCK))
 
 
-def listed(found: Records, before: int = 0) -> list[Record]:
-    """Return records one by one."""
-    columns = (found.start, found.end, found.length, found.time, found.link)
-    return [
-        Record(before + number, None if time == NO_TIME else time, link, bytes(found.data[start:end]), length)
-        for number, (start, end, length, time, link) in enumerate(
-            zip(*(column.tolist() for column in columns), strict=True), 1
-        )
-    ]
+def _listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
+    """Yield records one by one."""
+    number = 0
+    for found in blocks:
+        columns = (found.start, found.end, found.length, found.time, found.link)
+        for start, end, length, time, link in zip(*(column.tolist() for column in columns), strict=True):
+            number += 1
+            when = None if time == NO_TIME else time
+            yield CaptureRecord(number, when, link, bytes(found.data[start:end]), length)
 
 
-def read(data: bytes, block: int) -> tuple[list[Record], str]:
+def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file, and why it is broken."""
-    found: list[Record] = []
-    try:
-        for each in records(reader(io.BytesIO(data)), Counter(), block=block):
-            found += listed(each, len(found))
-    except BadCapture as error:
-        return found, str(error)
-    return found, ""
+    return _described(lambda: _listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
 
 
-def told(record: Record) -> Record:
+def within_range(record: CaptureRecord) -> CaptureRecord:
     """Return a record whose time is left out where columns have no place for it, from the year 2262 on."""
     return record if record.time_ns is None or record.time_ns < 1 << 63 else record._replace(time_ns=None)
 
 
-def one_by_one(data: bytes) -> tuple[list[Record], str]:
-    found: list[Record] = []
-    try:
-        found.extend(map(told, scalar.records(io.BytesIO(data))))
-    except BadCapture as error:
-        return found, str(error)
-    return found, ""
+def one_by_one(data: bytes) -> tuple[list[CaptureRecord], str]:
+    return _described(lambda: map(within_range, scalar.records(io.BytesIO(data))))
+
+
+def _described(read: Callable[[], Iterable[CaptureRecord]]) -> tuple[list[CaptureRecord], str]:
+    whole, error = up_to_damage(read)
+    return whole, str(error or "")
 
 
 @pytest.mark.slow
 @settings(max_examples=30)
 @given(packets, st.sampled_from(sorted(PCAP)), st.sampled_from("<>"), blocks, st.data())
-def test_pcap(given: list[Packet], kind: str, order: str, block: int, data: st.DataObject) -> None:
+def test_pcap(given: list[RawRecord], kind: str, order: str, block: int, data: st.DataObject) -> None:
     written = pcap(given, kind=kind, order=order, link=101)
     assert read(written.data, block) == (written.records, "")
     cut = written.data[: data.draw(st.integers(0, len(written.data)))]
@@ -90,7 +94,7 @@ def sections(draw: st.DrawFn) -> Written:
         for link in draw(st.lists(st.sampled_from((0, 1, 101)), min_size=1, max_size=3)):
             file.interface(link, draw(st.sampled_from((0, 20))), draw(resolution), draw(st.sampled_from((None, 7, -7))))
         for kind in draw(st.lists(st.sampled_from("eeeeeosbk"), max_size=30)):
-            packet = Packet(draw(st.integers(0, 2**64 - 1) | st.integers(0, 2**51)), draw(st.binary(max_size=50)))
+            packet = RawRecord(draw(st.integers(0, 2**64 - 1) | st.integers(0, 2**51)), draw(st.binary(max_size=50)))
             number = draw(st.integers(0, len(file.interfaces) - 1))
             if kind in "eo":
                 (file.enhanced if kind == "e" else file.obsolete)(number, packet)
@@ -106,7 +110,7 @@ def sections(draw: st.DrawFn) -> Written:
 @settings(max_examples=30)
 @given(sections(), blocks, st.data())
 def test_pcapng(written: Written, block: int, data: st.DataObject) -> None:
-    assert read(written.data, block) == (list(map(told, written.records)), "")
+    assert read(written.data, block) == (list(map(within_range, written.records)), "")
     broken = bytearray(written.data[: data.draw(st.integers(1, len(written.data)))])
     for place in data.draw(st.lists(st.integers(0, len(broken) - 1), max_size=2)):
         broken[place] ^= data.draw(st.integers(1, 255))
@@ -114,7 +118,7 @@ def test_pcapng(written: Written, block: int, data: st.DataObject) -> None:
 
 
 def test_compressed_files_and_those_that_are_compressed_too_often() -> None:
-    written = pcap([Packet(1, b"one"), Packet(2, b"two")])
+    written = pcap([RawRecord(1, b"one"), RawRecord(2, b"two")])
     assert read(zipped(zipped(written.data), 2), 1) == (written.records, "")
     assert read(zipped(zipped(zipped(written.data))), 1)[1] == one_by_one(zipped(zipped(zipped(written.data))))[1] != ""
     assert read(b"", 1)[1] == one_by_one(b"")[1] != ""
@@ -130,11 +134,9 @@ def test_keys_are_counted() -> None:
 
 
 def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
-    file = Pcapng()
-    file.section()
-    file.interface()
+    file = one_interface()
     for number in range(3000):
-        file.enhanced(0, Packet(number, bytes(200)))
+        file.enhanced(0, RawRecord(number, bytes(200)))
         file.block(0xBAD, b"")
     copied = 0
 
@@ -157,7 +159,7 @@ def test_many_small_blocks_do_not_move_the_whole_buffer_each_time() -> None:
 def test_segments_below_every_link(link: str, version: int) -> None:
     wire = Wire(version)
     packets = [*wire.opening(), wire.packet(0, 0, b"hello"), wire.packet(1, 0, b"", ack=5)]
-    found = pcap([Packet(0, each.data) for each in framed(packets, LINKS[link])], link=LINKS[link].type)
+    found = pcap([RawRecord(0, each.data) for each in framed(packets, LINKS[link])], link=LINKS[link].type)
     (block,) = records(reader(io.BytesIO(found.data)), Counter())
     parts = segments(block)
     if link == "SNAP":
@@ -179,8 +181,8 @@ def test_segments_below_every_link(link: str, version: int) -> None:
 @pytest.mark.slow
 @settings(max_examples=12)
 @given(troubled(), st.integers(2, 5), st.booleans())
-def test_a_share_is_what_all_segments_tell_of_its_connections(data: bytes, parts: int, told: bool) -> None:
-    made = table([(index * 37) % 11 for index in range(SLOTS)], parts) if told else b""
+def test_the_segments_of_a_bucket_are_those_of_its_connections(data: bytes, parts: int, with_table: bool) -> None:
+    made = table([(index * 37) % 11 for index in range(SLOTS)], parts) if with_table else b""
     for block in records(reader(io.BytesIO(data)), Counter()):
         whole = segments(block)
         for number in range(parts):
@@ -201,7 +203,7 @@ def _keys(found: Segments) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("size", [10, 1480, 1600, 8000])
-def test_frames_with_snap_are_read_whatever_length_they_tell(size: int) -> None:
+def test_frames_with_snap_are_read_for_any_length_field(size: int) -> None:
     wire = Wire()
     frame = LINKS["SNAP"].frame(wire.packet(0, 0, bytes(size)))
     assert ip_start(1, frame) == 22
@@ -214,7 +216,7 @@ def test_frames_with_snap_are_read_whatever_length_they_tell(size: int) -> None:
 
 
 def test_a_block_is_never_too_long_for_offsets_of_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = pcap([Packet(number, bytes(900)) for number in range(2000)])
+    made = pcap([RawRecord(number, bytes(900)) for number in range(2000)])
     monkeypatch.setattr(scan, "MOST_BLOCK", 100_000)
     found = list(records(reader(io.BytesIO(made.data)), Counter(), block=1 << 40))
     assert max(len(each.data) for each in found) <= 100_000 + PIECE + 916
@@ -227,7 +229,7 @@ def damaged_captures(draw: st.DrawFn) -> bytes:
     """Return captures of which a part is damaged."""
     random = Random(draw(st.integers(0, 10**9)))
     step, longest = draw(st.sampled_from((1, 900, 10**6))), draw(st.sampled_from((90, 1400)))
-    given = [Packet(START + step * n, random.randbytes(random.randrange(longest)), n % 3) for n in range(200)]
+    given = [RawRecord(START + step * n, random.randbytes(random.randrange(longest)), n % 3) for n in range(200)]
     if kind := draw(st.sampled_from(("", *PCAP))):
         return damaged(random, pcap(given, kind=kind, order=draw(st.sampled_from("<>"))).data)
     file = Pcapng()
@@ -251,69 +253,15 @@ def test_damaged_members(data: bytes, seed: int, zstandard: bool, block: int) ->
 
 @pytest.mark.slow
 @settings(max_examples=60)
-@given(damaged_captures(), blocks, st.integers(300, 30_000))
-def test_damaged_captures(tmp_path_factory: pytest.TempPathFactory, data: bytes, block: int, size: int) -> None:
-    whole = one_by_one(data)
-    assert read(data, block) == whole
-    path = tmp_path_factory.mktemp("damaged") / "file"
-    path.write_bytes(data)
-    found: list[Record] = []
-    wrong = False
-    for part in index(path, size=size, block=block):
-        assert part.first == len(found) + 1
-        try:
-            for each in part.records(block=block):
-                found += listed(each, len(found))
-        except BadCapture:
-            wrong = True
-    assert (found, wrong) == (whole[0], bool(whole[1]))
+@given(damaged_captures(), blocks)
+def test_damaged_captures(data: bytes, block: int) -> None:
+    assert read(data, block) == one_by_one(data)
 
 
-# parts of files
-
-
-@settings(max_examples=30)
-@given(sections() | packets.map(pcap), blocks, st.integers(1, 700), st.integers(0, 20))
-def test_parts_of_a_file_are_the_file(
-    tmp_path_factory: pytest.TempPathFactory, written: Written, block: int, size: int, cut: int
-) -> None:
-    path = tmp_path_factory.mktemp("parts") / "file"
-    path.write_bytes(written.data[: len(written.data) - cut])
-    parts = index(path, size=size, block=block)
-    assert [part.start for part in parts] == [0, *(part.stop for part in parts[:-1])]
-    assert parts[-1].stop == path.stat().st_size
-    found: list[Record] = []
-    broken = ""
-    for part in parts:
-        assert part.first == len(found) + 1
-        try:
-            for each in part.records(block=block):
-                found += listed(each, len(found))
-        except BadCapture as error:
-            broken = error.message
-            assert part is parts[-1]
-    whole, why = one_by_one(path.read_bytes())
-    assert found == whole
-    assert bool(broken) == bool(why)
-
-
-def test_parts_are_about_as_large_as_asked_for(tmp_path: Path) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(pcap([Packet(number, bytes(50)) for number in range(10_000)]).data)
-    parts = index(path, size=20_000)
-    assert len(parts) == 33
-    assert all(20_000 <= part.stop - part.start < 20_100 for part in parts[1:-1])
-    zipped_path = tmp_path / "a.pcap.gz"
-    zipped_path.write_bytes(zipped(path.read_bytes()))
-    assert index(zipped_path) == [Split(str(zipped_path), 0, zipped_path.stat().st_size, 1, b"")]
-
-
-def test_a_file_of_an_unknown_version_is_one_part(tmp_path: Path) -> None:
-    path = tmp_path / "a.pcap"
-    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 3, 0, 0, 0, 0, 1))
-    (part,) = index(path)
-    with pytest.raises(BadCapture, match=r"version 3\.0 of pcap"):
-        list(part.records())
+def test_a_file_of_an_unknown_version() -> None:
+    head = struct.pack("<IHHiIII", 0xA1B2C3D4, 3, 0, 0, 0, 0, 1)
+    assert read(head, BLOCK) == one_by_one(head)
+    assert read(head, BLOCK)[1] == "offset 4: version 3.0 of pcap is unknown"
 
 
 @pytest.mark.slow
@@ -326,12 +274,10 @@ def test_troubled_captures(data: bytes, block: int) -> None:
 @pytest.mark.parametrize("field", [1, 5, -1], ids=["length", "captured length", "length at the end"])
 @pytest.mark.parametrize("order", "<>")
 def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
-    file = Pcapng()
-    file.section(order)
-    file.interface()
+    file = one_interface(order=order)
     ends = []
     for number in range(9):
-        file.enhanced(0, Packet(number, bytes(24)))
+        file.enhanced(0, RawRecord(number, bytes(24)))
         ends.append(len(file.data))
     broken = bytearray(file.data)
     start, stop = ends[4], ends[5]
@@ -347,13 +293,11 @@ def test_blocks_that_contradict_themselves(field: int, order: str) -> None:
 @pytest.mark.parametrize("index", [1, 2**31 - 1, 2**31, 2**32 - 1])
 @pytest.mark.parametrize("order", "<>")
 def test_interfaces_that_are_not_described(index: int, order: str) -> None:
-    file = Pcapng()
-    file.section(order)
-    file.interface()
+    file = one_interface(order=order)
     ends = []
     for number in range(9):
         ends.append(len(file.data))
-        file.enhanced(0, Packet(number, bytes(24)))
+        file.enhanced(0, RawRecord(number, bytes(24)))
     file.data[ends[4] + 8 : ends[4] + 12] = struct.pack(order + "I", index)
     found, why = read(bytes(file.data), BLOCK)
     assert (found, why) == one_by_one(bytes(file.data))

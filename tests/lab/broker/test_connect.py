@@ -24,7 +24,7 @@ def test_a_client_is_let_in(version: Version) -> None:
     assert lab.events == [("connect", "c", f"MQTT {version.label}, clean, keep alive 60 s")]
 
 
-def test_what_is_not_offered_is_told() -> None:
+def test_the_connack_says_what_the_broker_does_not_offer() -> None:
     lab = Lab(Limits(qos=1, retain=False, receive=7, packet=500, aliases=0))
     assert lab.connect().connack.properties == props(
         receive_maximum=7, maximum_qos=1, retain_available=0, maximum_packet_size=500, topic_alias_maximum=0
@@ -127,7 +127,7 @@ def test_other_protocols_are_refused(name: str, level: int, version: Version, co
     assert peer.over
 
 
-def test_another_version_is_refused_whatever_follows() -> None:
+def test_another_version_is_refused_without_regard_to_the_rest() -> None:
     assert Lab().peer(V311).ask(b"\x10\x08\0\4MQTT\7\xff").reason_code == 1
 
 

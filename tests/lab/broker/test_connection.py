@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.codec.encode import Raw, encode
+from mqttpub.codec.encode import encode
 from mqttpub.lab.broker.dispatch import receive
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.spec.declare import Packet
@@ -37,7 +37,6 @@ def wish(filter: str = "a", **fields: Any) -> Subscribe:
     return Subscribe(packet_id=1, subscriptions=(Subscription(filter=filter, **fields),))
 
 
-ID_0 = Raw(b"\0\0")
 REFUSED: list[tuple[str, Packet | bytes, int]] = [
     ("type 0", b"\0\0", 0x81),
     ("Remaining Length of five bytes", b"\x30\xff\xff\xff\xff\1", 0x81),
@@ -104,7 +103,7 @@ named = pytest.mark.parametrize(("sent", "code"), [row[1:] for row in REFUSED], 
 
 
 @named
-def test_5_says_what_is_wrong_and_closes(sent: Packet | bytes, code: int) -> None:
+def test_version_5_sends_a_reason_and_closes(sent: Packet | bytes, code: int) -> None:
     lab = Lab()
     peer = lab.connect()
     disconnect = peer.send(sent, Pingreq()).one(Disconnect)
@@ -170,7 +169,7 @@ def test_many_packets_may_come_at_once(version: Version) -> None:
     assert pong == Pingresp()
 
 
-def test_nothing_behind_a_disconnect_is_read() -> None:
+def test_nothing_after_a_disconnect_is_read() -> None:
     peer = Lab().connect()
     assert peer.send(Disconnect(), Pingreq(), b"\xff").got() == []
     assert peer.over == "the client disconnects"

@@ -92,7 +92,7 @@ def test_a_packet_identifier_may_be_in_use(version: Version, code: int | None) -
 
 
 @pytest.mark.parametrize(("version", "code"), [(V5, 0x92), (V311, None), (V31, None)])
-def test_what_is_not_known_is_answered_all_the_same(version: Version, code: int | None) -> None:
+def test_unknown_packet_identifiers_are_answered(version: Version, code: int | None) -> None:
     lab = Lab()
     peer = lab.connect(version=version)
     assert peer.ask(Pubrel(packet_id=3)).reason_code == code
@@ -115,14 +115,14 @@ def test_too_many_unreleased_messages_end_the_connection() -> None:
     assert peer.ask(Publish(topic="t", qos=2, packet_id=5)).reason_code == 0x93
 
 
-def test_before_5_there_is_no_receive_maximum() -> None:
+def test_there_is_no_receive_maximum_before_5() -> None:
     peer = Lab(Limits(receive=2)).connect(version=V311)
     for packet_id in range(1, 10):
         assert isinstance(peer.ask(Publish(topic="t", qos=2, packet_id=packet_id)), Pubrec)
 
 
 @pytest.mark.parametrize(("fields", "code"), [({"qos": 2, "packet_id": 1}, 0x9B), ({"retain": True}, 0x9A)])
-def test_what_is_not_offered_ends_the_connection(fields: dict[str, Any], code: int) -> None:
+def test_use_of_a_feature_that_is_not_offered_ends_the_connection(fields: dict[str, Any], code: int) -> None:
     lab = Lab(Limits(qos=1, retain=False))
     assert lab.connect().ask(Publish(topic="t", **fields)).reason_code == code
     assert lab.connect(version=V311).send(Publish(topic="t", **fields)).got() == []

@@ -25,7 +25,7 @@ def test_before_5_there_are_no_properties() -> None:
     assert Delivery(message, 0, False, (7,)).packet(V311, 0, None, False).properties == ()
 
 
-def test_the_lifetime_that_is_left_is_told() -> None:
+def test_the_remaining_lifetime_is_sent() -> None:
     message = Message("t", properties=props(content_type="x", message_expiry_interval=10), arrived=100)
     assert message.properties_at(100) == props(content_type="x", message_expiry_interval=10)
     assert message.properties_at(103.9) == props(content_type="x", message_expiry_interval=7)

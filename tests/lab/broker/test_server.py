@@ -187,7 +187,7 @@ def test_idle_clients_cost_nothing() -> None:
         assert eventually(lambda: waits and (waits[-1] is None or waits[-1] > 10)), waits[-1]
 
 
-def test_what_happens_is_told() -> None:
+def test_events_are_reported() -> None:
     events: list[tuple[str, str, str]] = []
     with Broker(on_event=lambda *event: events.append(event)) as broker:
         with Wire(broker.port) as wire:
@@ -240,7 +240,7 @@ def test_many_packets_come_in_one_segment(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize(("sent", "code"), [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
-def test_what_is_wrong_is_said_before_the_connection_closes(broker: Broker, sent: bytes, code: int) -> None:
+def test_the_reason_is_sent_before_the_connection_closes(broker: Broker, sent: bytes, code: int) -> None:
     with Wire(broker.port) as wire:
         wire.connect()
         assert [each.reason_code for each in wire.send(sent, bytes(200_000)).rest()] == [code]

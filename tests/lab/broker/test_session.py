@@ -5,7 +5,7 @@ import pytest
 from mqttpub.lab.broker.limits import Limits
 from mqttpub.lab.broker.message import Delivery, Message
 from mqttpub.lab.broker.refusal import PROTOCOL, Refusal
-from mqttpub.lab.broker.session import PUBACK, PUBCOMP, PUBREC, Session
+from mqttpub.lab.broker.session import PUBACK, PUBCOMP, PUBREC, BrokerSession
 from tests.lab.peer import props
 
 
@@ -35,12 +35,12 @@ class Wire:
         return sent
 
 
-def session(limits: Limits | None = None) -> Session:
+def session(limits: Limits | None = None) -> BrokerSession:
     """Return a session whose clock stands still."""
-    return Session("c", limits or Limits(), lambda: 0.0)
+    return BrokerSession("c", limits or Limits(), lambda: 0.0)
 
 
-def offer(to: Session, *topics: str, qos: int = 1, size: int = 1) -> list[bool]:
+def offer(to: BrokerSession, *topics: str, qos: int = 1, size: int = 1) -> list[bool]:
     """Give a session messages with these topics."""
     return [to.offer(Delivery(Message(topic, bytes(size), qos=qos), qos)) for topic in topics]
 
@@ -128,7 +128,7 @@ def test_an_acknowledgement_may_come_before_the_repetition() -> None:
     assert again.news() == ["a 1 dup", "c 3 dup"]
 
 
-def test_what_is_too_large_counts_as_sent() -> None:
+def test_a_message_that_is_too_large_counts_as_sent() -> None:
     ours, wire = session(), Wire(largest=10)
     ours.resume(wire)
     assert offer(ours, "a", size=11) == [True]
@@ -152,7 +152,7 @@ def test_nothing_is_sent_into_a_connection_that_is_over() -> None:
 
 def test_what_expired_while_it_waited_is_not_sent() -> None:
     now = 0.0
-    ours = Session("c", Limits(), lambda: now)
+    ours = BrokerSession("c", Limits(), lambda: now)
     for topic, lifetime in (("a", 5), ("b", 50)):
         message = Message(topic, qos=1, properties=props(message_expiry_interval=lifetime))
         ours.offer(Delivery(message, 1))

@@ -21,7 +21,7 @@ def test_a_filter_matches(pattern: str, topic: str, expected: bool) -> None:
 
 
 @given(st.lists(FILTERS, max_size=8), NAMES)
-def test_matching_is_what_an_expression_says(patterns: list[str], topic: str) -> None:
+def test_matching_agrees_with_a_regular_expression(patterns: list[str], topic: str) -> None:
     subscriptions = Subscriptions()
     for index, pattern in enumerate(patterns):
         subscriptions.add(pattern, Grant(str(index), 0))

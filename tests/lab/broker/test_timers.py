@@ -30,7 +30,7 @@ def test_a_key_has_one_action() -> None:
     assert done == ["second"]
 
 
-def test_what_is_cancelled_is_not_done() -> None:
+def test_a_cancelled_timer_does_not_run() -> None:
     timers = Timers()
     timers.set("a", 1.0, lambda: pytest.fail("was cancelled"))
     assert timers.cancel("a")

@@ -30,6 +30,7 @@ from mqttpub.spec.packets import PACKETS, Subscription, Will
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.wire.types import BINARY, PAIR, STRING
+from tests.lint.label_tables import labelled_lines
 
 SECOND = 1_000_000_000
 MILLISECOND = 1_000_000
@@ -95,7 +96,7 @@ def _packet(name: str, words: list[str], version: Version) -> Packet:
         given["properties"] = tuple(properties)
         if "reason_code" in cls.fields and given.get("reason_code") is None and name != "connack":
             given["reason_code"] = 0
-    return cls(**{key: value for key, value in given.items() if cls.fields[key].spoken(version)})
+    return cls(**{key: value for key, value in given.items() if cls.fields[key].exists_in(version)})
 
 
 _DEFAULTS: dict[str, dict[str, Any]] = {
@@ -197,13 +198,4 @@ class Row(NamedTuple):
 
 def rows(table: str) -> list[Row]:
     """Return the lines of a table, once for each version that they are about."""
-    made = []
-    for line in table.splitlines():
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        *cells, text = line.split(maxsplit=3)
-        for version, labels in zip(reversed(Version), cells, strict=True):
-            if labels != ".":
-                ids = tuple(f"{version.prefix}-{label}" for label in labels.split(","))
-                made.append(Row(ids, version, text))
-    return made
+    return [Row(ids, version, text) for ids, version, (text,) in labelled_lines(table, 1)]

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from mqttpub.codec.decode import decode
-from mqttpub.codec.stream import Connection
+from mqttpub.codec.stream import ConnectionStreams
 from mqttpub.codec.tree import Finding
 from mqttpub.lint.connection import Conversation, Tally
 from mqttpub.lint.packet.check import lint
@@ -103,7 +103,7 @@ def recorder(broker: int) -> Iterator[Recorder]:
 
 def judged(pair: Pair) -> tuple[list[Finding], Tally, Version]:
     """Return all that is found in a recorded connection, in its packets and between them."""
-    talk, stream, found = Conversation(), Connection(), list[Finding]()
+    talk, stream, found = Conversation(), ConnectionStreams(), list[Finding]()
     for when, direction, data in list(pair.pieces):
         for frame in stream.feed(direction, data):
             decoded = decode(frame.data, frame.version, direction=direction)

@@ -82,7 +82,7 @@ def test_the_order_of_the_checks_of_a_message() -> None:
     ]
 
 
-def test_identifiers() -> None:
+def test_a_set_of_identifiers_holds_what_was_added_in_8_kib() -> None:
     kept, random = Identifiers(), Random(1)
     assert not kept
     chosen = random.sample(range(65536), 1000)
@@ -95,7 +95,7 @@ def test_identifiers() -> None:
 
 
 @pytest.mark.slow
-def test_memory_has_bounds() -> None:
+def test_a_long_conversation_takes_bounded_memory() -> None:
     talk, alias = Conversation(), TOPIC_ALIAS.id
     client, server, v5 = Direction.CLIENT, Direction.SERVER, Version.V5
     told = (Property(TOPIC_ALIAS_MAXIMUM.id, 65535),)

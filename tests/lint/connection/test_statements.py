@@ -19,7 +19,7 @@ def both_ways(row: Row) -> Heard:
 
 
 @pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
+def test_a_fault_is_found_in_its_packet_under_its_statement(row: Row) -> None:
     heard = both_ways(row)
     assert [bool(one) for one in heard.found] == heard.faults, heard.found
     last = max(index for index, fault in enumerate(heard.faults) if fault)
@@ -32,7 +32,7 @@ def test_fault(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
+def test_a_near_miss_is_tested_and_not_reported(row: Row) -> None:
     heard = both_ways(row)
     assert [bool(one) for one in heard.found] == heard.faults, heard.found
     assert not set(row.ids) & set(heard.tally.broken)

@@ -52,7 +52,9 @@ def test_a_conversation_without_its_beginning(seed: int, version: Version, missi
 
 @given(seeds, st.sampled_from(Version), st.integers(1, 40), st.integers(1, 20), st.sampled_from([None, *Direction]))
 @settings(max_examples=50)
-def test_a_gap(seed: int, version: Version, start: int, length: int, one: Direction | None) -> None:
+def test_missing_packets_cause_no_finding(
+    seed: int, version: Version, start: int, length: int, one: Direction | None
+) -> None:
     seen = conversation(Random(seed), version)
     lost = [each for each in seen[start : start + length] if one in (None, each.direction)]
     if not lost:

@@ -94,7 +94,7 @@ def test_every_id_that_can_be_cited_exists() -> None:
 
 
 @pytest.mark.slow
-def test_whatever_finds_something_cites_what_exists() -> None:
+def test_every_finding_cites_a_statement_that_exists() -> None:
     """Each `StatementRef` and `cite` in the source exists, and no finding is made without an id."""
     cited = set[str]()
     for path in sorted(Path(mqttpub.__file__).parent.rglob("*.py")):
@@ -158,7 +158,7 @@ def test_a_finding_has_the_severity_of_its_statement_but_for_two_rules(row: Row)
         ("38 r s'a' p()", None),
     ],
 )
-def test_answer(text: str, reason: int | None) -> None:
+def test_a_finding_has_the_reason_code_of_the_answer(text: str, reason: int | None) -> None:
     (row,) = rows(f"3.3.1-4 . . - {text}")
     assert [each.reason for each in row.found()] == [reason]
 
@@ -193,14 +193,12 @@ senders = st.sampled_from(SENDERS)
 
 
 @given(st.binary(max_size=80), versions, senders)
-def test_any_bytes(data: bytes, version: Version, direction: Direction | None) -> None:
+def test_any_bytes_give_findings_within_them(data: bytes, version: Version, direction: Direction | None) -> None:
     assert_right(decode(data, version), direction)
 
 
 @given(st.integers(0, 255), st.binary(max_size=80), versions, senders)
-def test_any_bytes_behind_a_right_length(
-    first: int, body: bytes, version: Version, direction: Direction | None
-) -> None:
+def test_any_bytes_after_a_valid_length(first: int, body: bytes, version: Version, direction: Direction | None) -> None:
     assert_right(decode(bytes((first, len(body))) + body, version), direction)
 
 
@@ -252,9 +250,10 @@ def test_the_sender_may_stand_in_the_packet() -> None:
 def test_time_grows_with_the_size(build: Callable[[int], Packet]) -> None:
     def seconds(count: int) -> float:
         decoded = decode(encode(build(count), Version.V5))
-        start = time.perf_counter()
+        start = time.process_time()
         lint(decoded)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1000)
-    assert seconds(100_000) < 60 * max(seconds(5_000), 0.01)
+    # What was slow because the machine was busy is tried again.
+    assert any(seconds(50_000) < 40 * max(seconds(2_500), 0.01) for _ in range(4))

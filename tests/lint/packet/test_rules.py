@@ -7,7 +7,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.lint.packet.rules import rule_findings
 from mqttpub.lint.packet.view import PacketView
 from mqttpub.spec.versions import Version
-from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows, table_test
 
 FAULTS = rows("""
     # 5.0            3.1.1            3.1                sender and bytes
@@ -117,14 +117,8 @@ NEAR = rows("""
 """)
 
 
-@pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
-    assert_one_fault(row)
-
-
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
-    assert_no_fault(row)
+test_what_is_marked_is_the_only_finding = table_test(FAULTS, assert_one_fault)
+test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
 
 
 def of_row(text: str, version: Version = Version.V5) -> list[tuple[str, str]]:
@@ -138,7 +132,7 @@ def test_a_stray_packet_identifier_is_hinted_at_beside_the_error() -> None:
     assert (error.severity, error.statement) == ("error", "MQTT5-2.2.2.1/short")
     assert (hint.severity, hint.statement, hint.path) == ("note", "MQTT5-2.2.1-2", "publish.packet_id")
     assert hint.span == (5, 7)
-    assert hint.message == "the packet is valid with Packet Identifier 1286 here, but qos is 0"
+    assert hint.message == "the packet is valid with Packet Identifier 1286 here, but QoS is 0"
 
 
 @pytest.mark.parametrize(
@@ -150,38 +144,38 @@ def test_other_bytes_hint_at_nothing(text: str) -> None:
 
 def test_a_bridge_is_a_warning_and_no_error() -> None:
     assert of_row("10 r s'MQTT' 84 02 003c s'a'", Version.V311) == [
-        ("warning", "connect.protocol_level is 0x84, the mark of a bridge, but must be 4")
+        ("warning", "Protocol Level is 0x84, the mark of a bridge, but must be 4")
     ]
 
 
 def test_every_old_flag_is_named_by_itself() -> None:
     assert of_row("4f r 0001", Version.V31) == [
-        ("warning", "puback.flags has DUP 1, but must have 0"),
-        ("warning", "puback.flags has QoS 3, but must have 0"),
-        ("warning", "puback.flags has RETAIN 1, but must have 0"),
+        ("warning", "PUBACK has DUP 1, but must have 0"),
+        ("warning", "PUBACK has QoS 3, but must have 0"),
+        ("warning", "PUBACK has RETAIN 1, but must have 0"),
     ]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("38 r s'a' p()", "publish.dup is 1, but qos is 0"),
-        ("10 r @ 1a 003c p() s'a'", "connect.will_qos is 3, but will_flag is 0"),
-        ("20 r 0187 p()", "connack.session_present is 1, but reason_code is 0x87"),
-        ("20 r 0000 p(1c s'b')", "CONNACK has a Server Reference, but reason_code is 0x00, not 0x9c or 0x9d"),
-        ("30 r s'' p()", "publish.topic is empty, but the packet has no Topic Alias"),
+        ("38 r s'a' p()", "DUP is 1, but QoS is 0"),
+        ("10 r @ 1a 003c p() s'a'", "Will QoS is 3, but Will Flag is 0"),
+        ("20 r 0187 p()", "Session Present is 1, but Reason Code is 0x87"),
+        ("20 r 0000 p(1c s'b')", "CONNACK has a Server Reference, but Reason Code is 0x00, not 0x9c or 0x9d"),
+        ("30 r s'' p()", "Topic Name is empty, but the packet has no Topic Alias"),
         (
             "30 r s'a' p(01 01) 'a' c3 'b'",
-            "publish.payload holds c3, which is not UTF-8, but payload_format_indicator is 1",
+            "Payload holds c3, which is not UTF-8, but Payload Format Indicator is 1",
         ),
         (
             "82 r 0001 p() s'$share/g/a' 04",
-            "subscribe.subscriptions.0.no_local is 1, but the filter begins with $share/",
+            "No Local is 1, but the filter begins with $share/",
         ),
         ("f0 r 18 p()", "AUTH has no Authentication Method, but must have one"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_rule_says_what_is_wrong_and_what_must_be(text: str, message: str) -> None:
     assert [told for _, told in of_row(text)] == [message]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.lint.packet.specific import ABSENT, LEFT_OVER, LENGTHS
-from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, rows
+from tests.lint.marked_packets import assert_no_fault, assert_one_fault, rows, table_test
 
 FAULTS = rows("""
     # 5.0           3.1.1            3.1              sender and bytes
@@ -99,14 +99,8 @@ NEAR = rows("""
 """)
 
 
-@pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
-    assert_one_fault(row)
-
-
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
-    assert_no_fault(row)
+test_what_is_marked_is_the_only_finding = table_test(FAULTS, assert_one_fault)
+test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
 
 
 @pytest.mark.parametrize(
@@ -114,11 +108,11 @@ def test_near_miss(row: Row) -> None:
     [
         ("40 r 0001 00", "Remaining Length is 3, but must be 2"),
         ("40 {09} 0001 00", "Remaining Length is 9, but must be 2"),
-        ("10 r @ 02 003c s'a' s'u'", "3 bytes are left over that read as a User Name, but username_flag is 0"),
+        ("10 r @ 02 003c s'a' s'u'", "3 bytes are left over that read as a User Name, but User Name Flag is 0"),
         ("30 r", "Topic Name needs 2 bytes, but 0 bytes are left"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_wrong_fixed_length_names_the_right_one(text: str, message: str) -> None:
     (row,) = rows(f". 4.8.0-1 . - {text}")
     assert [each.message for each in row.found()] == [message]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.spec.versions import Direction, Version
-from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows
+from tests.lint.marked_packets import Row, assert_no_fault, assert_one_fault, case, rows, table_test
 
 FAULTS = rows("""
     # 5.0              3.1.1            3.1                  sender and bytes
@@ -233,14 +233,8 @@ NEAR = rows("""
 """)
 
 
-@pytest.mark.parametrize("row", FAULTS, ids=str)
-def test_fault(row: Row) -> None:
-    assert_one_fault(row)
-
-
-@pytest.mark.parametrize("row", NEAR, ids=str)
-def test_near_miss(row: Row) -> None:
-    assert_no_fault(row)
+test_what_is_marked_is_the_only_finding = table_test(FAULTS, assert_one_fault)
+test_a_near_miss_has_no_finding = table_test(NEAR, assert_no_fault)
 
 
 def found(text: str, version: Version = Version.V5, sender: Direction | None = None) -> list[str]:
@@ -261,11 +255,11 @@ def found(text: str, version: Version = Version.V5, sender: Direction | None = N
         ("30 r s'a' p(26 s(00) s'')", "User Property name holds U+0000"),
         ("30 r s'a' p(08 s'+')", "Response Topic holds the wildcard +"),
         ("34 r s'a' 0000 p()", "Packet Identifier is 0, but must be 1 or more"),
-        ("36 r s'a' 0001 p()", "publish.qos is 3, but must be 0, 1 or 2"),
+        ("36 r s'a' 0001 p()", "QoS is 3, but must be 0, 1 or 2"),
         ("62 r 0001 10", "Reason Code is 0x10, but PUBREL has no such code"),
         ("82 r 0001 p()", "SUBSCRIBE has no Subscription, but must have 1 or more"),
         ("a2 r 0001 p()", "UNSUBSCRIBE has no Topic Filter, but must have 1 or more"),
-        ("82 r 0001 p() s'a' 00 s'b' 33", "subscribe.subscriptions.1.retain_handling is 3, but must be 0, 1 or 2"),
+        ("82 r 0001 p() s'a' 00 s'b' 33", "Retain Handling is 3, but must be 0, 1 or 2"),
         ("10 r s('M' 00) 05 02 003c 00 s'a'", "Protocol Name is 'M\\x00', but must be 'MQTT'"),
         (
             "10 r s('x'*30) 05 02 003c 00 s'a'",
@@ -276,7 +270,7 @@ def found(text: str, version: Version = Version.V5, sender: Direction | None = N
         ("30 r s'a' p(23 0001 23 0001)", "Topic Alias occurs 2 times, but may occur once"),
     ],
 )
-def test_message(text: str, message: str) -> None:
+def test_a_value_is_quoted_with_what_it_must_be(text: str, message: str) -> None:
     if "holds 80" in message or "3," in message or "Retain" in message:
         assert message in found(text)
     else:

@@ -24,33 +24,18 @@ NO_TEXT = Labels("3.3.2.3.2/utf8")
 MESSAGE = "PUBLISH WILL"
 ACKS = "CONNACK PUBACK PUBREC PUBREL PUBCOMP SUBACK UNSUBACK DISCONNECT AUTH"
 ALLOWED = {
-    0x01: MESSAGE,
-    0x02: MESSAGE,
-    0x03: MESSAGE,
-    0x08: MESSAGE,
-    0x09: MESSAGE,
+    **dict.fromkeys((0x01, 0x02, 0x03, 0x08, 0x09), MESSAGE),
     0x0B: "PUBLISH SUBSCRIBE",
     0x11: "CONNECT CONNACK DISCONNECT",
-    0x12: "CONNACK",
-    0x13: "CONNACK",
-    0x15: "CONNECT CONNACK AUTH",
-    0x16: "CONNECT CONNACK AUTH",
-    0x17: "CONNECT",
+    **dict.fromkeys((0x12, 0x13, 0x1A, 0x24, 0x25, 0x28, 0x29, 0x2A), "CONNACK"),
+    **dict.fromkeys((0x15, 0x16), "CONNECT CONNACK AUTH"),
+    **dict.fromkeys((0x17, 0x19), "CONNECT"),
     0x18: "WILL",
-    0x19: "CONNECT",
-    0x1A: "CONNACK",
     0x1C: "CONNACK DISCONNECT",
     0x1F: ACKS,
-    0x21: "CONNECT CONNACK",
-    0x22: "CONNECT CONNACK",
+    **dict.fromkeys((0x21, 0x22, 0x27), "CONNECT CONNACK"),
     0x23: "PUBLISH",
-    0x24: "CONNACK",
-    0x25: "CONNACK",
     0x26: f"CONNECT SUBSCRIBE UNSUBSCRIBE {MESSAGE} {ACKS}",
-    0x27: "CONNECT CONNACK",
-    0x28: "CONNACK",
-    0x29: "CONNACK",
-    0x2A: "CONNACK",
 }
 """Where each property may stand: Table 2-4 of 5.0."""
 FLAGS = (0x01, 0x17, 0x19, 0x24, 0x25, 0x28, 0x29, 0x2A)
@@ -70,6 +55,12 @@ def added(packet: Subject, piece: Piece, new: Piece, *faults: Fault, at: int | N
     index = packet.random.randint(0, len(piece.pieces)) if at is None else at
     inside = (*piece.pieces[:index], new, *piece.pieces[index:])
     return packet.change({piece.name: piece._replace(inside=inside)}, *faults)
+
+
+def _added_everywhere(packet: Subject, id: int, labels: Labels) -> Iterator[Draft]:
+    """Yield the drafts with one more property, in each list."""
+    for _, piece in lists(packet):
+        yield from added(packet, piece, property_piece(MORE, *sample(id)), Fault(labels, MORE))
 
 
 def ids(piece: Piece) -> list[int]:
@@ -146,23 +137,20 @@ def zero(packet: Subject) -> Iterator[Draft]:
 @way("a Subscription Identifier from a client", OF_CLIENT)
 def subscription_of_client(packet: Subject) -> Iterator[Draft]:
     if packet.name == "PUBLISH" and packet.direction is Direction.CLIENT:
-        for _, piece in lists(packet):
-            yield from added(packet, piece, property_piece(MORE, *sample(0x0B)), Fault(OF_CLIENT, MORE))
+        yield from _added_everywhere(packet, 0x0B, OF_CLIENT)
 
 
 @way("a Session Expiry Interval in a server's DISCONNECT", EXPIRY)
 def expiry_of_server(packet: Subject) -> Iterator[Draft]:
     if packet.name == "DISCONNECT" and packet.direction is Direction.SERVER:
-        for _, piece in lists(packet):
-            yield from added(packet, piece, property_piece(MORE, *sample(0x11)), Fault(EXPIRY, MORE))
+        yield from _added_everywhere(packet, 0x11, EXPIRY)
 
 
 @way("a Server Reference without a redirection", REFERENCE)
 def needless_reference(packet: Subject) -> Iterator[Draft]:
     code = packet.at("reason_code")
     if code and code.inside not in (b"\x9c", b"\x9d") and packet.name in ("CONNACK", "DISCONNECT"):
-        for _, piece in lists(packet):
-            yield from added(packet, piece, property_piece(MORE, *sample(0x1C)), Fault(REFERENCE, MORE))
+        yield from _added_everywhere(packet, 0x1C, REFERENCE)
 
 
 @way("Authentication Data without a method", NO_METHOD)

@@ -1,6 +1,6 @@
 """Ways to break strings, by putting bad bytes between two characters of them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from mqttpub.spec.versions import Version
 from mqttpub.wire.types import STRING
@@ -61,49 +61,28 @@ def inserted(packet: Subject, piece: Piece, bad: bytes, labels: Labels) -> Itera
         yield from packet.put(piece, before + bad + after, labels, (len(before), len(before) + len(bad)))
 
 
-def malformed(packet: Subject, choices: Iterable[bytes]) -> Iterator[Draft]:
-    """Yield drafts with bytes that are no UTF-8 in every string."""
-    for piece in strings(packet):
-        for bad in choices:
-            yield from inserted(packet, piece, bad, MALFORMED.get(piece.key, ANY_STRING))
-
-
-@way("bytes that UTF-8 never has", *MALFORMED.values(), ANY_STRING)
-def never(packet: Subject) -> Iterator[Draft]:
-    yield from malformed(packet, NEVER)
-
-
-@way("a part of a character", *MALFORMED.values(), ANY_STRING)
-def part_of_character(packet: Subject) -> Iterator[Draft]:
-    yield from malformed(packet, CUT)
-
-
-@way("an overlong character", *MALFORMED.values(), ANY_STRING)
-def overlong(packet: Subject) -> Iterator[Draft]:
-    yield from malformed(packet, OVERLONG)
-
-
-@way("a character above U+10FFFF", *MALFORMED.values(), ANY_STRING)
-def beyond(packet: Subject) -> Iterator[Draft]:
-    yield from malformed(packet, BEYOND)
-
-
 def _but_java(labels: Labels) -> Labels:
     return labels._replace(v31=JAVA.v31)
 
 
-@way("U+0000 in two bytes", *map(_but_java, MALFORMED.values()), ANY_STRING)
-def overlong_null(packet: Subject) -> Iterator[Draft]:
-    for piece in strings(packet):
-        for bad in OVERLONG_NULL:
-            yield from inserted(packet, piece, bad, _but_java(MALFORMED.get(piece.key, ANY_STRING)))
+def _malformed(name: str, choices: tuple[bytes, ...], *, java: bool = False) -> None:
+    """Declare the way to put bytes that are not UTF-8 into every string; `java` says that Java writes them."""
+    labels = {key: _but_java(each) if java else each for key, each in MALFORMED.items()}
+
+    @way(name, *labels.values(), ANY_STRING)
+    def malformed(packet: Subject) -> Iterator[Draft]:
+        for piece in strings(packet):
+            own = labels.get(piece.key, _but_java(ANY_STRING) if java else ANY_STRING)
+            for bad in choices:
+                yield from inserted(packet, piece, bad, own)
 
 
-@way("a surrogate", *map(_but_java, MALFORMED.values()), ANY_STRING)
-def surrogate(packet: Subject) -> Iterator[Draft]:
-    for piece in strings(packet):
-        for bad in SURROGATES:
-            yield from inserted(packet, piece, bad, _but_java(MALFORMED.get(piece.key, ANY_STRING)))
+_malformed("bytes that UTF-8 never has", NEVER)
+_malformed("a part of a character", CUT)
+_malformed("an overlong character", OVERLONG)
+_malformed("a character above U+10FFFF", BEYOND)
+_malformed("U+0000 in two bytes", OVERLONG_NULL, java=True)
+_malformed("a surrogate", SURROGATES, java=True)
 
 
 @way("U+0000", TOPIC_NULL, NULL)

@@ -43,15 +43,15 @@ def test_a_message_arrives_through_a_proxy(name: str, kind: str, brokers: Broker
     tls = trusting(brokers) if kind in ("tls", "wss") else None
     with relay(negotiate) as proxy:
         way = Transport(tls=tls) if kind in ("tcp", "tls", "ipv6") else websocket(tls)
-        told = layers(to(brokers, kind, way._replace(proxy=url.format(proxy.port)), host=host))
+        shown = layers(to(brokers, kind, way._replace(proxy=url.format(proxy.port)), host=host))
     assert kept(brokers) == b"x"
     asked_host, asked_port = proxy.asked[0]
     assert asked_port == brokers.ports[kind]
     assert asked_host == host if name != "socks5" else asked_host in ("127.0.0.1", "::1")
-    assert told[0].startswith("through proxy ")
-    assert told[0].endswith(f":{proxy.port}")
-    assert "cret" not in told[0]
-    assert len(told) == 1 + (tls is not None) + (way.kind == "websocket")
+    assert shown[0].startswith("through proxy ")
+    assert shown[0].endswith(f":{proxy.port}")
+    assert "cret" not in shown[0]
+    assert len(shown) == 1 + (tls is not None) + (way.kind == "websocket")
 
 
 def test_the_proxy_looks_up_names_that_we_do_not_know(brokers: Broker) -> None:
@@ -133,7 +133,7 @@ def test_a_proxy_that_says_nothing_is_left_at_the_deadline() -> None:
 
 @pytest.mark.parametrize("scheme", ["http", "socks4", "socks5", "socks5h"])
 def test_a_handshake_that_drips_ends_at_the_deadline_and_not_later(scheme: str) -> None:
-    """Each byte comes in time, but all of them never do; nothing may go on with it in the background."""
+    """Each byte comes in time, but all of them never do; nothing may continue in the background."""
     ended: list[bool] = []
 
     def dripping(sock: socket.socket) -> None:
@@ -214,7 +214,7 @@ def test_our_variable_names_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
         ("http://u:secret@h%0d%0aSecret", "a character that no host name has"),
     ],
 )
-def test_the_url_of_a_proxy_is_looked_at(url: str, said: str) -> None:
+def test_a_malformed_proxy_url_is_refused_without_showing_its_password(url: str, said: str) -> None:
     with pytest.raises(ValueError, match=said) as caught:
         proxies.parse(url)
     assert "cret" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""TLS: what is told of it, what it refuses, and what its failures say."""
+"""TLS: how it is shown, what it refuses, and what its failures say."""
 
 import json
 import ssl
@@ -13,32 +13,32 @@ import pytest
 
 from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, Refused
-from mqttpub.live.net.dial import half_close
+from mqttpub.live.net.connection import half_close
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
-from tests.build.pcap import Segment, pcap
-from tests.fakes import Peer, scripted
+from tests.build.frames import SentSegment, pcap_of
+from tests.fakes import Peer, answering, scripted
 from tests.live.relays import relay, straight_to
 from tests.live.ways import TLS_LINE, WAYS, insecurely, layers, puback, publish, secured, to, trusting
 
-# what is told
+# how it is shown
 
 
 @pytest.mark.broker
-def test_tls_tells_version_cipher_peer_and_days(brokers: Broker) -> None:
+def test_the_tls_layer_is_shown_with_version_cipher_peer_and_days(brokers: Broker) -> None:
     assert layers(WAYS["TLS"](brokers)) == [TLS_LINE]
     (line,) = layers(WAYS["TLS 1.2"](brokers))
     assert line == "TLS 1.2, ECDHE-ECDSA-AES256-GCM-SHA384, peer CN=localhost, valid for 364 more days, verified"
 
 
 @pytest.mark.broker
-def test_insecure_tells_what_it_did_not_verify(brokers: Broker) -> None:
+def test_an_insecure_connection_is_shown_as_not_verified(brokers: Broker) -> None:
     said = [layers(insecurely(kind)(brokers))[0].split(", ", 2)[2] for kind in ("tls", "expired", "elsewhere")]
     assert said == [
         "peer CN=localhost, valid for 364 more days, NOT verified (--insecure)",
@@ -139,7 +139,7 @@ def test_a_certificate_for_another_address_is_said_to_be_for_another(host: str, 
 def test_a_wrong_certificate_is_final(name: str, brokers: Broker) -> None:
     kind, tls, _ = REFUSED_TLS[name]
     said: list[str] = []
-    message = Message.of(Publish(topic="way"), Version.V5)
+    message = Publication.of(Publish(topic="way"), Version.V5)
     target = to(brokers, kind, Transport(tls=tls(brokers)))
     made = Publisher(target, Listed([message]), PublishOptions(timeout_s=5.0, reconnects=None), remark=said.append)
     with pytest.raises(NotConnected):
@@ -214,7 +214,7 @@ def test_versions_that_do_not_meet_are_named(brokers: Broker) -> None:
     assert str(said.value) == f"localhost:{port} refused the TLS handshake: no TLS version in common"
 
 
-def test_alpn_is_asked_for_and_told(brokers: Broker) -> None:
+def test_the_agreed_alpn_protocol_is_shown(brokers: Broker) -> None:
     tls = trusting(brokers, alpn=("x-amzn-mqtt-ca", "mqtt"))
     with scripted(secured(brokers, puback, "mqtt")) as port:
         (line,) = layers(Target("127.0.0.1", port, transport=Transport(tls=tls)))
@@ -249,9 +249,7 @@ def test_a_late_objection_is_seen_through_tls(brokers: Broker, monkeypatch: pyte
         closed.set()
 
     def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.packet()
+        answering("", "")(peer)
         assert closed.wait(60)
         peer.send("e0 02 97 00")
 
@@ -271,7 +269,7 @@ def test_tshark_reads_the_connection_with_the_key_log(brokers: Broker, tmp_path:
         publish(
             Target("localhost", wire.port, transport=Transport(tls=trusting(brokers, key_log=str(log)))), b"in clear"
         )
-    capture.write_bytes(pcap((Segment(1, each.direction, each.data) for each in wire.passed), port=8883))
+    capture.write_bytes(pcap_of((SentSegment(1, each.direction, each.data) for each in wire.passed), port=8883))
     command = [
         "tshark", "-r", str(capture), "-o", f"tls.keylog_file:{log}", "-d", "tcp.port==8883,tls", "-Y", "mqtt.msg",
         "-T", "fields", "-e", "mqtt.msg",

@@ -57,7 +57,7 @@ USABLE: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("name", USABLE)
-def test_what_can_be_used_passes(name: str, files: Files) -> None:
+def test_a_usable_setting_passes(name: str, files: Files) -> None:
     check(USABLE[name](files))
 
 
@@ -151,7 +151,7 @@ UNUSABLE: dict[str, tuple[Make, str, str]] = {
 
 
 @pytest.mark.parametrize("name", UNUSABLE)
-def test_what_cannot_be_used_is_blamed(name: str, files: Files) -> None:
+def test_an_unusable_setting_is_named(name: str, files: Files) -> None:
     make, part, sentence = UNUSABLE[name]
     with pytest.raises(Unusable) as caught:
         check(make(files))

@@ -13,8 +13,8 @@ from mqttpub.live import session
 from mqttpub.live.failures import NotConnected, PeerFault
 from mqttpub.live.net.target import Target
 from mqttpub.live.net.transport import Tls, Transport
-from mqttpub.live.publish.outgoing import Message
 from mqttpub.live.publish.publisher import publish_all
+from mqttpub.live.publish.sender import Publication
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Broker
@@ -49,7 +49,7 @@ def test_an_older_version_ends_cleanly(
 ) -> None:
     monkeypatch.setattr(session, "LINGER_S", 60.0)
     target = WAYS[name](brokers)._replace(version=version).changed(client_id="test")
-    message = Message.of(Publish(topic="older", payload=b"x"), version)
+    message = Publication.of(Publish(topic="older", payload=b"x"), version)
     began_s = time.monotonic()
     assert len(publish_all(target, [message], timeout_s=60)) == 1
     assert time.monotonic() - began_s < 30, "the broker's close ends the wait, not the clock"
@@ -58,20 +58,20 @@ def test_an_older_version_ends_cleanly(
 @pytest.mark.broker
 def test_many_messages_arrive_over_wss(brokers: Broker) -> None:
     target = WAYS["WSS"](brokers).changed(client_id="many")
-    messages = [Message.of(Publish(topic="many", qos=2, payload=bytes(1000)), target.version) for _ in range(2000)]
+    messages = [Publication.of(Publish(topic="many", qos=2, payload=bytes(1000)), target.version) for _ in range(2000)]
     exchanges = publish_all(target, messages, timeout_s=TIMEOUT)
     assert len(exchanges) == 2000
     assert not any(exchange.refused for exchange in exchanges)
 
 
 @pytest.mark.broker
-def test_bind_is_what_the_broker_sees(brokers: Broker) -> None:
+def test_the_broker_sees_the_bound_address(brokers: Broker) -> None:
     publish(WAYS["bind"](brokers))
     assert "New connection from 127.0.0.9" in brokers.log.read_text()
 
 
 @pytest.mark.broker
-def test_plain_ways_tell_nothing(brokers: Broker) -> None:
+def test_a_plain_connection_has_no_layers_to_show(brokers: Broker) -> None:
     assert [layers(WAYS[name](brokers)) for name in ("TCP", "bind", "unix")] == [[], [], []]
 
 
@@ -82,7 +82,7 @@ FOREIGN = {
     "TLS": (saying(bytes.fromhex("15 03 01 00 02 02 46")), NotConnected, "127.0.0.1:{} speaks TLS"),
     "HTTP": (saying(b"HTTP/1.1 400 Bad Request\r\n\r\n"), NotConnected, "127.0.0.1:{} speaks HTTP"),
     "SSH": (saying(b"SSH-2.0-x\r\n"), NotConnected, "127.0.0.1:{} speaks SSH"),
-    "SUBSCRIBE": (saying(bytes.fromhex("82 00")), PeerFault, "faulty"),
+    "SUBSCRIBE": (saying(bytes.fromhex("82 00")), PeerFault, "SUBSCRIBE with an error at offset 0"),
     "nothing": (saying(b""), NotConnected, "127.0.0.1:{} closed the connection before CONNACK"),
 }
 

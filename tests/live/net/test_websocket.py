@@ -10,32 +10,28 @@ from typing import Any
 import pytest
 
 from mqttpub.live.failures import NotConnected, Unusable
+from mqttpub.live.net import websocket
 from mqttpub.live.net.target import Target
-from mqttpub.live.net.websocket import WebSocket, masked
+from mqttpub.live.net.websocket import masked
 from tests.build.brokers import Broker
 from tests.fakes import Peer, Script, scripted
+from tests.live.relays import head
 from tests.live.ways import SHORT, TLS_LINE, WAYS, Watcher, layers, publish, saying, secured, trusting, ws
 
 ACCEPT = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
-class Framed:
+class WebSocketPeer:
     """The server's end of a WebSocket, as a script uses it."""
 
     def __init__(self, peer: Peer, answer: str = "101 Switching Protocols", **headers: str) -> None:
         self.peer = peer
-        self.request = self._head()
+        self.request = head(peer.sock)
         self._buffer = b""
         rows = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": self._accept()}
         rows |= {"Sec-WebSocket-Protocol": "mqtt"} | {name.replace("_", "-"): value for name, value in headers.items()}
         lines = "".join(f"{name}: {value}\r\n" for name, value in rows.items() if value)
         peer.sock.sendall(f"HTTP/1.1 {answer}\r\n{lines}\r\n".encode())
-
-    def _head(self) -> str:
-        text = b""
-        while not text.endswith(b"\r\n\r\n"):
-            text += self.peer.sock.recv(1)
-        return text.decode()
 
     def header(self, name: str) -> list[str]:
         """Return the values of a header of the request."""
@@ -84,17 +80,17 @@ CONNACK = "20 03 00 00 00"
 
 
 @pytest.mark.broker
-def test_websocket_tells_its_upgrade(brokers: Broker) -> None:
+def test_the_websocket_layer_is_shown_with_its_upgrade(brokers: Broker) -> None:
     line = "WebSocket: GET /mqtt -> 101 Switching Protocols, subprotocol mqtt"
     assert layers(WAYS["WS"](brokers)) == [line]
     assert layers(WAYS["WSS"](brokers)) == [TLS_LINE, line]
 
 
 def test_the_request_has_our_path_and_headers() -> None:
-    seen: list[Framed] = []
+    seen: list[WebSocketPeer] = []
 
     def script(peer: Peer) -> None:
-        seen.append(framed := Framed(peer, Sec_WebSocket_Protocol="mqttv3.1"))
+        seen.append(framed := WebSocketPeer(peer, Sec_WebSocket_Protocol="mqttv3.1"))
         framed.frame()
         framed.send((BINARY, CONNACK))
         while framed.frame()[0] == BINARY:
@@ -120,7 +116,7 @@ def test_the_request_has_our_path_and_headers() -> None:
         (ws(1)._replace(host="127.0.0.1\r\nEvil: 1"), "host"),
     ],
 )
-def test_whoever_asks_no_line_gets_into_the_request(way: Target, part: str) -> None:
+def test_a_line_break_cannot_add_a_line_to_the_request(way: Target, part: str) -> None:
     with pytest.raises(Unusable) as caught:
         publish(way, qos=0)
     assert caught.value.part == part
@@ -135,7 +131,7 @@ def test_every_frame_is_masked_and_the_last_is_close() -> None:
     opcodes: list[int] = []
 
     def script(peer: Peer) -> None:
-        framed = Framed(peer)
+        framed = WebSocketPeer(peer)
         opcodes.append(framed.frame()[0])
         framed.send((BINARY, CONNACK))
         while (opcode := framed.frame()[0]) != -1:
@@ -149,11 +145,11 @@ def test_every_frame_is_masked_and_the_last_is_close() -> None:
     assert opcodes == [BINARY, BINARY, BINARY, CLOSE]
 
 
-def test_packets_may_lie_across_frames_and_behind_pings() -> None:
+def test_packets_may_span_frames_and_follow_pings() -> None:
     answered: list[tuple[int, bytes]] = []
 
     def script(peer: Peer) -> None:
-        framed = Framed(peer)
+        framed = WebSocketPeer(peer)
         framed.frame()
         framed.send((PING, "61 62"), (BINARY | MORE, "20"), (PING, "63"), (0, "03 00 00 00"))
         answered.extend(framed.frame() for _ in range(3))
@@ -173,20 +169,18 @@ def test_pings_do_not_cut_a_large_message(brokers: Broker, monkeypatch: pytest.M
     """PONG waits until the frame under way is sent, over TLS too."""
     payload = bytes(5_000_000)
     seen: dict[str, list[Any]] = {}
-    made = WebSocket._create_frame
     ponged = Semaphore(0)
 
-    def making(self: WebSocket, opcode: int, data: Any, do_masking: int = 1) -> bytearray:
-        frame = made(self, opcode, data, do_masking)
-        if opcode == PONG:
+    def masking(frame: bytearray, size: int) -> bytearray:
+        if frame[0] & 0x0F == PONG:
             ponged.release()
-        return frame
+        return masked(frame, size)
 
-    monkeypatch.setattr(WebSocket, "_create_frame", making)
+    monkeypatch.setattr(websocket, "masked", masking)
 
     def script(name: str) -> Script:
         def pinging(peer: Peer) -> None:
-            framed = Framed(peer)
+            framed = WebSocketPeer(peer)
             framed.frame()
             # The system takes less than the message, so the frame is under way until it is read here.
             peer.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
@@ -214,7 +208,7 @@ def test_what_came_with_a_ping_in_one_record_is_read(brokers: Broker) -> None:
     """The socket is not readable again for what TLS has already taken from it."""
 
     def script(peer: Peer) -> None:
-        framed = Framed(peer)
+        framed = WebSocketPeer(peer)
         framed.frame()
         framed.send((PING, "61"), (BINARY, CONNACK))
         framed.frame()
@@ -240,7 +234,7 @@ def answering(answer: str, **headers: str) -> Script:
     """Return a script that answers the upgrade and waits."""
 
     def script(peer: Peer) -> None:
-        Framed(peer, answer, **headers)
+        WebSocketPeer(peer, answer, **headers)
         peer.wait()
 
     return script
@@ -283,9 +277,9 @@ def test_a_refused_upgrade_says_why(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_missing_subprotocol_is_told() -> None:
+def test_a_missing_subprotocol_is_shown() -> None:
     def script(peer: Peer) -> None:
-        framed = Framed(peer, Sec_WebSocket_Protocol="")
+        framed = WebSocketPeer(peer, Sec_WebSocket_Protocol="")
         framed.frame()
         framed.send((BINARY, CONNACK))
         while framed.frame()[0] != -1:

@@ -12,19 +12,19 @@ import pytest
 
 from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.publish.outbox import Outbox, OutboxError
-from mqttpub.live.publish.outgoing import PUBACK, PUBCOMP, PUBREC, Message, OutgoingMessage
+from mqttpub.live.publish.sender import PUBACK, PUBCOMP, PUBREC, OutgoingMessage, Publication
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 
 V5 = Version.V5
 
 
-def messages(*payloads: bytes | int, qos: int = 1) -> list[Message]:
+def messages(*payloads: bytes | int, qos: int = 1) -> list[Publication]:
     writer = PublishWriter(Publish(topic="a", qos=qos), V5)
-    return [Message(writer, payload if isinstance(payload, bytes) else b"%d" % payload) for payload in payloads]
+    return [Publication(writer, payload if isinstance(payload, bytes) else b"%d" % payload) for payload in payloads]
 
 
-def begin(message: Message, packet_id: int) -> OutgoingMessage:
+def begin(message: Publication, packet_id: int) -> OutgoingMessage:
     return OutgoingMessage(message, packet_id, 0.0)
 
 
@@ -40,7 +40,7 @@ def test_messages_come_back_in_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("qos", "released", "awaits"), [(1, False, PUBACK), (2, False, PUBREC), (2, True, PUBCOMP)])
-def test_an_exchange_goes_on_from_what_was_noted_last(qos: int, released: bool, awaits: int, tmp_path: Path) -> None:
+def test_an_exchange_resumes_from_what_was_noted_last(qos: int, released: bool, awaits: int, tmp_path: Path) -> None:
     path = str(tmp_path / "outbox")
     with Outbox(path) as outbox:
         (message,) = outbox.add(messages(b"x", qos=qos))
@@ -110,7 +110,7 @@ def test_an_outbox_belongs_to_one_client_and_version(tmp_path: Path) -> None:
             outbox.claim("me", Version.V311)
 
 
-def test_what_is_added_meanwhile_is_not_among_what_was_kept(tmp_path: Path) -> None:
+def test_messages_added_while_reading_are_not_read(tmp_path: Path) -> None:
     with Outbox(str(tmp_path / "outbox")) as outbox:
         outbox.add(messages(*range(1500)))
         kept = outbox.kept(V5, begun=False)
@@ -124,7 +124,7 @@ def test_what_is_added_meanwhile_is_not_among_what_was_kept(tmp_path: Path) -> N
 
 
 def letter(path: Path) -> None:
-    path.write_text("Dear Sir or Madam, this is no database at all, and it is long enough to be sure. " * 20)
+    path.write_text("Dear Sir or Madam, this is not a database at all, and it is long enough to be sure. " * 20)
 
 
 def another_database(path: Path) -> None:
@@ -221,7 +221,7 @@ def contents(path: Path) -> tuple[Any, ...]:
 
 
 @pytest.mark.slow
-def test_a_damaged_outbox_never_passes_for_a_whole_one(tmp_path: Path) -> None:
+def test_a_damaged_outbox_is_never_taken_for_an_intact_one(tmp_path: Path) -> None:
     whole, path = tmp_path / "whole", tmp_path / "damaged"
     with Outbox(str(whole)) as outbox:
         outbox.claim("me", V5)

@@ -4,60 +4,32 @@ from typing import Any
 
 import pytest
 
-from mqttpub.live.failures import ConnectionRefused, Failure, Lost, NotConnected, Refused, Unanswered
+from mqttpub.live.failures import ConnectionLost, ConnectionRefused, Failure, NotConnected, Refused, Unanswered
+from mqttpub.live.limits import ServerLimits
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.limits import ServerLimits
-from mqttpub.live.publish.outgoing import Message, NotSent, OutgoingMessage
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
-from mqttpub.live.publish.sources import Ahead, Listed
+from mqttpub.live.publish.sender import NotSent, Publication
+from mqttpub.live.publish.sources import Listed
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
 from tests.build.brokers import free_port
-from tests.fakes import Peer, Script, scripted_many
+from tests.fakes import Peer, Script, answering, scripted_many
 
 V5 = Version.V5
 
 
-def publisher(port: int, qos: int, count: int = 1, **options: Any) -> Publisher:
+def numbered(qos: int, count: int = 1) -> list[Publish]:
+    """Return messages with their numbers as payloads."""
+    return [Publish(topic="a", qos=qos, payload=b"%d" % number) for number in range(count)]
+
+
+def publisher(port: int, packets: list[Publish], said: list[str] | None = None, **options: Any) -> Publisher:
+    """Return a publisher; what it remarks is added to `said`."""
     target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-    packets = [Publish(topic="a", qos=qos, payload=b"%d" % number) for number in range(count)]
-    said: list[str] = []
-    made = Publisher(
-        target, Listed(Message.of(packet, V5, number) for number, packet in enumerate(packets)),
-        PublishOptions(**{"timeout_s": 2.0, **options}), remark=said.append,
-    )  # fmt: skip
-    made.said = said  # type: ignore[attr-defined]
-    return made
-
-
-def test_looking_whether_there_are_more_messages_costs_nothing() -> None:
-    every = [Message.of(Publish(topic="a", payload=b"%d" % number), V5, number) for number in range(5)]
-    taken: list[Any] = []
-    ahead = Ahead(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
-    assert not taken
-    for _ in range(1_000_000):
-        assert ahead
-    assert len(taken) == 1
-    assert ahead.take(2) == every[:2]
-    assert ahead.take(0) == []
-    assert ahead
-    assert ahead.take(9) == every[2:]
-    assert not ahead
-    assert ahead.take(1) == []
-
-
-def drop(*, after: int, connack: str = "20 03 00 00 00", answers: tuple[str, ...] = ()) -> Script:
-    """Return a script that takes some packets, gives some answers, and closes."""
-
-    def script(peer: Peer) -> None:
-        peer.accept(connack)
-        for number in range(after):
-            peer.packet()
-            if number < len(answers) and answers[number]:
-                peer.send(answers[number])
-
-    return script
+    source = Listed(Publication.of(packet, V5, number) for number, packet in enumerate(packets))
+    remarks: list[str] = [] if said is None else said
+    return Publisher(target, source, PublishOptions(**{"timeout_s": 2.0, **options}), remark=remarks.append)
 
 
 def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
@@ -78,26 +50,29 @@ def serve(seen: list[bytes], *, connack: str = "20 03 00 00 00") -> Script:
 
 
 def test_without_reconnect_a_loss_ends_the_run() -> None:
-    with scripted_many([drop(after=1)]) as port, pytest.raises(Lost, match="closed the connection before PUBACK"):
-        publisher(port, 1).run_all()
+    with (
+        scripted_many([answering("")]) as port,
+        pytest.raises(ConnectionLost, match="closed the connection before PUBACK"),
+    ):
+        publisher(port, numbered(1)).run_all()
 
 
-def test_after_a_loss_the_same_identifier_goes_again_with_dup() -> None:
+def test_after_a_loss_the_message_is_sent_again_with_the_same_identifier_and_dup() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=1), serve(seen, connack="20 03 01 00 00")]) as port:
-        made = publisher(port, 1, reconnects=3)
-        (exchange,) = made.run_all()
+    said: list[str] = []
+    with scripted_many([answering(""), serve(seen, connack="20 03 01 00 00")]) as port:
+        (exchange,) = publisher(port, numbered(1), said, reconnects=3).run_all()
     connect, again, *_ = seen
     assert connect[9] & 0b10 == 0, "Clean Start is 0 on the second connection"
     assert again == bytes.fromhex("3a 07 00 01 61 00 01 00 30")
     assert (exchange.sendings, exchange.reason_code) == (2, 0)
-    assert "1 unacknowledged message again with DUP" in made.said[-1]  # type: ignore[attr-defined]
+    assert "1 unacknowledged message again with DUP" in said[-1]
 
 
-def test_all_go_again_in_order_before_new_ones() -> None:
+def test_unacknowledged_messages_are_sent_again_in_order_before_new_ones() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=3), serve(seen, connack="20 03 01 00 00")]) as port:
-        ended = publisher(port, 1, count=5, reconnects=1, window=3).run_all()
+    with scripted_many([answering("", "", ""), serve(seen, connack="20 03 01 00 00")]) as port:
+        ended = publisher(port, numbered(1, 5), reconnects=1, window=3).run_all()
     publishes = [packet for packet in seen if packet[0] >> 4 == 3]
     assert [(packet[0] >> 3 & 1, packet[-1:]) for packet in publishes] == [
         (1, b"0"), (1, b"1"), (1, b"2"), (0, b"3"), (0, b"4"),
@@ -105,46 +80,39 @@ def test_all_go_again_in_order_before_new_ones() -> None:
     assert [exchange.token for exchange in ended] == [0, 1, 2, 3, 4]
 
 
-def test_a_qos_2_message_goes_on_from_pubrel() -> None:
+def test_a_qos_2_message_resumes_with_pubrel() -> None:
     seen: list[bytes] = []
-    first = drop(after=2, answers=("50 02 00 01",))
-    with scripted_many([first, serve(seen, connack="20 03 01 00 00")]) as port:
-        (exchange,) = publisher(port, 2, reconnects=1).run_all()
+    with scripted_many([answering("50 02 00 01", ""), serve(seen, connack="20 03 01 00 00")]) as port:
+        (exchange,) = publisher(port, numbered(2), reconnects=1).run_all()
     assert [packet.hex() for packet in seen[1:2]] == ["62020001"]
     assert exchange.acked_at_s
 
 
 def test_without_the_session_qos_1_begins_anew_and_qos_2_is_in_doubt() -> None:
     seen: list[bytes] = []
-    with scripted_many([drop(after=1), serve(seen)]) as port:
-        made = publisher(port, 1, reconnects=1)
+    with scripted_many([answering(""), serve(seen)]) as port:
+        made = publisher(port, numbered(1), reconnects=1)
         assert len(made.run_all()) == 1
     assert seen[1][0] == 0x32, "no DUP: for the broker it is a new message"
-    with scripted_many([drop(after=1), serve([])]) as port:
-        made = publisher(port, 2, reconnects=1)
+    with scripted_many([answering(""), serve([])]) as port:
+        made = publisher(port, numbered(2), reconnects=1)
         assert made.run_all() == []
     assert [exchange.packet_id for exchange in made.unknown] == [1]
 
 
 def test_a_refusal_that_will_not_pass_is_final() -> None:
-    def refuse(peer: Peer) -> None:
-        peer.accept("20 03 00 87 00")
-
-    with scripted_many([refuse]) as port, pytest.raises(ConnectionRefused, match="0x87"):
-        publisher(port, 1, reconnects=5).run_all()
+    with scripted_many([answering(connack="20 03 00 87 00")]) as port, pytest.raises(ConnectionRefused, match="0x87"):
+        publisher(port, numbered(1), reconnects=5).run_all()
 
 
 def test_a_refusal_that_may_pass_is_tried_again() -> None:
-    def busy(peer: Peer) -> None:
-        peer.accept("20 03 00 89 00")
-
-    with scripted_many([busy, serve([])]) as port:
-        assert len(publisher(port, 1, reconnects=5).run_all()) == 1
+    with scripted_many([answering(connack="20 03 00 89 00"), serve([])]) as port:
+        assert len(publisher(port, numbered(1), reconnects=5).run_all()) == 1
 
 
 def test_attempts_end_with_the_timeout() -> None:
     with pytest.raises(NotConnected):
-        publisher(free_port(), 1, reconnects=None).run_all()
+        publisher(free_port(), numbered(1), reconnects=None).run_all()
 
 
 LIMITS = [
@@ -165,9 +133,7 @@ WITHIN_LIMITS = [
 def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> None:
     seen: list[bytes] = []
     with scripted_many([serve(seen, connack=connack)]) as port:
-        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        made = Publisher(target, Listed([Message.of(packet, V5)]), PublishOptions(timeout_s=2.0))
-        assert len(made.run_all()) == 1
+        assert len(publisher(port, [packet]).run_all()) == 1
     assert [each[0] >> 4 for each in seen] == [1, 3, 14]
 
 
@@ -181,10 +147,7 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
     for force in (False, True):
         seen: list[bytes] = []
         with scripted_many([serve(seen, connack=connack)]) as port:
-            made = Publisher(
-                Target("127.0.0.1", port, connect=Connect(client_id="test")), Listed([Message.of(packet, V5)]),
-                PublishOptions(timeout_s=2.0, force=force),
-            )  # fmt: skip
+            made = publisher(port, [packet], force=force)
             made.run_all()
         reasons = [each.reason for each in made.outcomes if isinstance(each, NotSent)]
         assert any(each[0] >> 4 == 3 for each in seen) == force
@@ -192,24 +155,15 @@ def test_what_the_connack_forbids_is_not_sent_unless_forced(connack: str, packet
 
 
 def test_receive_maximum_is_exceeded_only_by_force() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept("20 06 00 00 03 21 00 01")
-        peer.packet()
-        peer.packet()
-        peer.send("e0 02 93 00")
-        peer.wait()
-
+    script = answering("", "e0 02 93 00", connack="20 06 00 00 03 21 00 01", last=Peer.wait)
     with scripted_many([script]) as port, pytest.raises(Refused, match="0x93 Receive Maximum exceeded"):
-        publisher(port, 1, count=3, force=True, window=3).run_all()
+        publisher(port, numbered(1, 3), force=True, window=3).run_all()
 
 
 def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
     seen: list[bytes] = []
     with scripted_many([serve(seen, connack="20 06 00 00 03 22 00 01")]) as port:
-        packets = [Publish(topic=topic) for topic in ("a", "b", "a", "b")]
-        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        source = Listed(Message.of(packet, V5) for packet in packets)
-        Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True)).run_all()
+        publisher(port, [Publish(topic=topic) for topic in "abab"], aliases=True).run_all()
     flow = [packet.hex() for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["3007000161" + "03230001", "300400016200", "30060000" + "03230001", "300400016200"]
 
@@ -217,68 +171,51 @@ def test_aliases_replace_the_topic_as_far_as_the_broker_allows() -> None:
 def test_aliases_are_set_anew_on_each_connection() -> None:
     seen: list[bytes] = []
     connack = "20 06 00 00 03 22 00 05"
-    with scripted_many(
-        [drop(after=2, connack=connack, answers=("40 02 00 01",)), serve(seen, connack=connack)]
-    ) as port:
-        target = Target("127.0.0.1", port, connect=Connect(client_id="test"))
-        source = Listed(Message.of(Publish(topic="a", qos=1), V5) for _ in range(3))
-        Publisher(target, source, PublishOptions(timeout_s=2.0, aliases=True, reconnects=1, window=1)).run_all()
+    with scripted_many([answering("40 02 00 01", "", connack=connack), serve(seen, connack=connack)]) as port:
+        publisher(port, [Publish(topic="a", qos=1)] * 3, aliases=True, reconnects=1, window=1).run_all()
     flow = [packet.hex(" ") for packet in seen if packet[0] >> 4 == 3]
     assert flow == ["32 06 00 01 61 00 02 00", "32 09 00 01 61 00 03 03 23 00 01"]
 
 
 def test_attempts_are_counted_from_the_last_success() -> None:
-    lost = drop(after=2, answers=("40 02 00 01",)), drop(after=2, answers=("40 02 00 02",))
+    lost = answering("40 02 00 01", ""), answering("40 02 00 02", "")
     with scripted_many([*lost, serve([])]) as port:
-        ended = publisher(port, 1, count=3, reconnects=1, window=1).run_all()
+        ended = publisher(port, numbered(1, 3), reconnects=1, window=1).run_all()
     assert [exchange.packet_id for exchange in ended] == [1, 2, 3]
 
 
-def test_what_cannot_be_connected_again_with_something_unacknowledged_is_in_doubt() -> None:
-    def refuse(peer: Peer) -> None:
-        peer.accept("20 03 00 87 00")
-
+def test_unacknowledged_messages_are_in_doubt_when_reconnecting_fails() -> None:
     ends: dict[str, Script] = {
         "before CONNACK, as a TLS port does without --tls": lambda peer: None,
-        "0x87 Not authorized": refuse,
+        "0x87 Not authorized": answering(connack="20 03 00 87 00"),
     }
     for said, end in ends.items():
-        with scripted_many([drop(after=1), end]) as port, pytest.raises(Lost) as caught:
-            publisher(port, 1, reconnects=1).run_all()
+        with scripted_many([answering(""), end]) as port, pytest.raises(ConnectionLost) as caught:
+            publisher(port, numbered(1), reconnects=1).run_all()
         assert str(caught.value).endswith(f"{said}; no PUBACK came for Packet Identifier 1")
 
 
 def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
-    with scripted_many([drop(after=1, answers=("40 02 00 01",)), lambda peer: None]) as port:
-        made = publisher(port, 1, count=2, reconnects=1, window=1)
-        with pytest.raises(Failure) as caught:
-            made.run_all()
+    ends = [answering("40 02 00 01"), lambda peer: None]
+    with scripted_many(ends) as port, pytest.raises(Failure) as caught:
+        publisher(port, numbered(1, 2), reconnects=1, window=1).run_all()
     assert "no message was sent" not in str(caught.value)
 
 
-def test_acknowledgements_of_nothing_are_reported() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.send("40 02 00 09" + "40 02 00 01")
-        peer.packet()
-
-    with scripted_many([script]) as port:
-        made = publisher(port, 1)
-        ended: list[OutgoingMessage] = made.run_all()
-    assert len(ended) == 1
-    assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
+STRAY = ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]
 
 
-def test_acknowledgements_of_nothing_are_reported_also_when_ours_never_comes() -> None:
-    def script(peer: Peer) -> None:
-        peer.accept()
-        peer.packet()
-        peer.send("40 02 00 09")
-        peer.wait()
+def test_stray_acknowledgements_are_reported() -> None:
+    said: list[str] = []
+    with scripted_many([answering("40 02 00 09" + "40 02 00 01", "")]) as port:
+        assert len(publisher(port, numbered(1), said).run_all()) == 1
+    assert said == STRAY
 
-    with scripted_many([script]) as port:
-        made = publisher(port, 1, timeout_s=0.4)
+
+def test_stray_acknowledgements_are_reported_also_when_the_right_one_never_comes() -> None:
+    said: list[str] = []
+    with scripted_many([answering("40 02 00 09", last=Peer.wait)]) as port:
+        made = publisher(port, numbered(1), said, timeout_s=0.4)
         with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
             made.run_all()
-    assert made.said == ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]  # type: ignore[attr-defined]
+    assert said == STRAY

@@ -3,23 +3,41 @@
 import os
 import subprocess
 import sys
+from typing import Any
 
 import click
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mqttpub.cli.pub.messages import LineFormat, Lines
-from mqttpub.live.publish.sources import Batched, Streamed
+from mqttpub.live.publish.sender import Publication
+from mqttpub.live.publish.sources import Batched, Listed, Rate, Streamed
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
+from mqttpub.wire.types import MAX_VARIABLE
 
 
-def lines() -> Lines:
+def lines(longest_bytes: int = MAX_VARIABLE) -> Lines:
     """Return what makes a message of each line, and raises what it complains of."""
 
     def complain(text: str) -> None:
         raise AssertionError(text)
 
-    return Lines(LineFormat(Publish(topic="a"), Version.V5), complain)
+    return Lines(LineFormat(Publish(topic="a"), Version.V5, longest_bytes=longest_bytes), complain)
+
+
+def test_asking_for_more_messages_takes_only_one_ahead() -> None:
+    every = [Publication.of(Publish(topic="a", payload=b"%d" % number), Version.V5, number) for number in range(5)]
+    taken: list[Any] = []
+    ahead = Listed(each for each in every if not taken.append(each))  # type: ignore[func-returns-value]
+    assert not taken
+    assert not any(ahead.ended for _ in range(1_000_000))
+    assert len(taken) == 1
+    assert ahead.take(2, 0.0) == every[:2]
+    assert ahead.take(0, 0.0) == []
+    assert [ahead.ended, ahead.take(9, 0.0), ahead.ended] == [False, every[2:], True]
+    assert ahead.take(1, 0.0) == []
 
 
 def test_a_line_is_there_as_soon_as_it_is_written() -> None:
@@ -47,12 +65,11 @@ def test_an_empty_file_gives_nothing() -> None:
     os.close(inlet)
 
 
-@pytest.mark.parametrize("kind", [Streamed, Batched])
-def test_a_line_that_is_too_long_is_named_by_its_number(kind: type[Streamed]) -> None:
-    parse = lines()
-    parse._reader._limit = 3
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_a_line_that_is_too_long_is_named_by_its_number(in_batches: bool) -> None:
+    parse = lines(longest_bytes=3)
     inlet, outlet = os.pipe()
-    source = kind(inlet, parse)
+    source = Batched(inlet, parse.batch) if in_batches else Streamed(inlet, parse)
     for _ in range(3):
         os.write(outlet, b"a\nbc\n")
         source.read()
@@ -82,3 +99,49 @@ def test_memory_stays_small() -> None:
     given = b"x" * 63 + b"\n" + b"1234567\n" * 500_000
     done = subprocess.run([sys.executable, "-c", MEASURE], input=given, capture_output=True, check=True)
     assert done.stdout == b"500001 True\n"
+
+
+# the rate
+
+
+def test_a_slow_rate_lets_the_first_go_at_once_and_then_one_by_one() -> None:
+    rate = Rate(2)
+    assert (rate.ready(10.0), rate.wait_s(10.0)) == (1, 0.0)
+    rate.spend(1)
+    assert (rate.ready(10.0), rate.wait_s(10.0)) == (0, 0.5)
+    assert rate.wait_s(10.4) == pytest.approx(0.1)
+    assert (rate.ready(10.5), rate.wait_s(10.5)) == (1, 0.0)
+    assert rate.ready(99.0) == 1
+
+
+def test_a_pause_is_not_made_up_for_at_once() -> None:
+    rate = Rate(1000)
+    assert rate.ready(0.0) == 1
+    assert rate.ready(0.05) == 51
+    assert rate.ready(60.0) == 100
+
+
+def test_a_clock_that_goes_back_gives_nothing() -> None:
+    rate = Rate(10)
+    rate.ready(5.0)
+    rate.spend(1)
+    assert rate.ready(4.0) == 0
+
+
+@given(st.floats(0.1, 1e6), st.lists(st.floats(0, 0.5), min_size=1, max_size=60))
+def test_never_more_than_the_rate_and_waiting_is_enough(per_second: float, pauses: list[float]) -> None:
+    rate, now, sent = Rate(per_second), 1e6, 0
+    for pause in pauses:
+        now += pause
+        ready = rate.ready(now)
+        rate.spend(ready)
+        sent += ready
+        assert sent <= per_second * (now - 1e6) + 1.001 + per_second * 1e-8
+        now += rate.wait_s(now)
+        assert rate.ready(now) >= 1
+
+
+@pytest.mark.parametrize("per_second", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_rate_is_above_0(per_second: float) -> None:
+    with pytest.raises(ValueError, match="the rate must be above 0"):
+        Rate(per_second)

@@ -48,11 +48,11 @@ run(['pipeline', *sys.argv[1:]])
 """
 CORES = """
 import os, sys
-from mqttpub.spark.pipeline.run import _cores
+from mqttpub.spark.pipeline.run import session_cores
 from mqttpub.spark.session.session import Settings, session
 mode = "SPARK_CONNECT_MODE_ENABLED"
 with session(Settings(sys.argv[1])) as spark:
-    print(_cores(spark), "cores, remote", mode in os.environ, end=", ")
+    print(session_cores(spark), "cores, remote", mode in os.environ, end=", ")
 print("afterwards", mode in os.environ)
 """
 

@@ -31,7 +31,7 @@ from mqttpub.spark.pipeline.writers import TableWriter
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import HEADER, capture, rotated
-from tests.build.pcap import Segment, pcap
+from tests.build.frames import SentSegment, pcap_of
 from tests.paths import ROOT
 from tests.spark.running import alone, piped, tables
 
@@ -97,7 +97,7 @@ def test_a_name_may_be_any_bytes(form: str, ring: list[Path], tmp_path: Path) ->
 
 
 @pytest.mark.long
-def test_a_file_is_read_once_whatever_its_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_with_several_names_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("in").mkdir()
     Path("in/a.txt").write_text(TEXT)
@@ -125,7 +125,7 @@ def test_a_folder_of_tables_among_the_captures_is_skipped(ring: list[Path]) -> N
 
 
 @pytest.mark.long
-def test_a_file_that_shrank_is_named_and_nothing_of_it_comes_twice(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_shrank_is_reported_and_no_row_is_repeated(data: bytes, tmp_path: Path) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     path.write_bytes(data[:-7])
     piped(path, out=out, mode="resume")
@@ -153,7 +153,7 @@ def test_a_file_that_was_replaced_is_another_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_text_that_grew_is_named_and_nothing_of_it_comes_twice(tmp_path: Path) -> None:
+def test_a_text_file_that_grew_is_reported_and_no_row_is_repeated(tmp_path: Path) -> None:
     path, out = tmp_path / "a.txt", tmp_path / "out"
     path.write_text(TEXT)
     piped(path, out=out, mode="resume")
@@ -507,16 +507,16 @@ def test_a_resumed_run_refuses_to_go_on_otherwise(
 
 def test_a_resumed_run_knows_the_ports_of_the_first(tmp_path: Path) -> None:
     out, path = tmp_path / "out", tmp_path / "a.pcap"
-    segment = Segment(0, Direction.CLIENT, encode(Publish(qos=0, topic="a", payload=b"b"), Version.V311))
+    segment = SentSegment(0, Direction.CLIENT, encode(Publish(qos=0, topic="a", payload=b"b"), Version.V311))
     for count, ports in enumerate([(7777, 7776), (7776, 7777, 7776), ()], 1):
-        path.write_bytes(pcap([segment] * count, port=7777))
+        path.write_bytes(pcap_of([segment] * count, port=7777))
         assert piped(path, out=out, mode="resume", ports=ports).problems == []
         assert len(tables(out)["packets"]) == count
     assert Manifest.load(out / MANIFEST).settings == {"ports": [7776, 7777]}
 
 
 @pytest.mark.parametrize("mode", ["append", "resume"])
-def test_a_capture_without_packets_is_not_the_beginning_of_others(mode: str, data: bytes, tmp_path: Path) -> None:
+def test_a_capture_without_packets_does_not_begin_the_next_one(mode: str, data: bytes, tmp_path: Path) -> None:
     empty, full, out = tmp_path / "1.pcap", tmp_path / "2.pcap", tmp_path / "out"
     empty.write_bytes(data[:HEADER])
     full.write_bytes(data)
@@ -537,7 +537,7 @@ def test_a_value_that_is_too_long_for_a_folder_is_reported(
 ) -> None:
     path, out = tmp_path / "a.pcap", tmp_path / "out"
     said = [Connect(client_id="c"), Publish(qos=0, topic=character * length, payload=b"")]
-    path.write_bytes(pcap([Segment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
+    path.write_bytes(pcap_of([SentSegment(0, Direction.CLIENT, encode(each, Version.V311)) for each in said]))
     status = main(["pipeline", str(path), "-o", str(out), "--partition-by", "topic", "--partitions", "2"])
     size = len(f"topic={character * length}".encode())
     if size <= 255:
@@ -596,12 +596,12 @@ def test_a_server_sends_rows_and_nothing_that_runs() -> None:
             number, (TableFile("packets", "a", 1, 2, True),), (SourceResult(3), None), "state", 0.5, "tag", places
         )
 
-    got = pipeline._through_connect(Server(), 3, task)
+    got = pipeline.run_through_connect(Server(), 3, task)
     assert [row._replace(places=None) for row in got] == [task(number)._replace(places=None) for number in range(3)]
     assert [row.places.source(0) for row in got] == [("a", number) for number in range(3)]
     for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", "few"))):
         with pytest.raises(Failed, match="the server sent something other than task results: "):
-            pipeline._through_connect(Server(sent), 1, task)
+            pipeline.run_through_connect(Server(sent), 1, task)
 
 
 def test_names_of_sources_are_texts(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ MANY = [pytest.param(1, marks=SLOW), 2, pytest.param(4, marks=SLOW), pytest.para
 @pytest.mark.slow
 @pytest.mark.parametrize("files", [1, 19])
 @pytest.mark.parametrize("partitions", MANY)
-def test_all_is_there_once(partitions: int, files: int, tmp_path: Path) -> None:
+def test_every_known_row_is_in_the_tables_once(partitions: int, files: int, tmp_path: Path) -> None:
     known = truth(partitions, connections=9, files=files)
     piped(write(known, tmp_path / "in"), out=tmp_path / "out", partitions=partitions)
     found = tables(tmp_path / "out")
@@ -71,7 +71,7 @@ def test_all_is_there_once(partitions: int, files: int, tmp_path: Path) -> None:
 
 
 @SLOW
-def test_all_is_there_once_after_many_runs(tmp_path: Path) -> None:
+def test_every_known_row_is_in_the_tables_once_after_many_runs(tmp_path: Path) -> None:
     known = truth(5, files=7)
     folder = write(known, tmp_path / "in")
     for path in sorted(folder.iterdir()):

@@ -43,7 +43,7 @@ def test_python_imports_from_the_archive(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_cluster_whose_python_has_no_mqttpub(master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_without_mqttpub_in_its_python(master: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYSPARK_PYTHON", str(bare_python(tmp_path / "bare")))
     rotated(capture(4, clients=6), tmp_path / "in", 3)
     words: list[Any] = [tmp_path / "in", "--lint", "--conf", "spark.executor.memory=600m"]

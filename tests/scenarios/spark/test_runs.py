@@ -234,7 +234,7 @@ match {when!r}:
     assert tables(out) == tables(expected)
 
 
-def test_a_task_that_always_fails_is_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
+def test_a_task_that_always_fails_is_reported_in_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
     failing = """
 import sys
 from mqttpub.spark.pipeline import run as pipeline
@@ -248,9 +248,7 @@ pipeline.read_bucket = failing
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 
-def test_a_driver_that_is_killed_before_the_end_leaves_nothing_to_see(
-    ring: Path, expected: Path, tmp_path: Path
-) -> None:
+def test_a_driver_killed_before_the_end_publishes_no_table(ring: Path, expected: Path, tmp_path: Path) -> None:
     killed = """
 import os, signal, sys
 from mqttpub.spark.pipeline.manifest import Output

@@ -33,7 +33,7 @@ def test_the_same_tables_come_from_urls(
         (["viewfs://ring/data"], ["viewfs://ring/data/ring-*", mounted.as_uri() + "/*2.pcap"])
     ):
         out = Path(f"urls-{number}")
-        piped(*urls, out=out)  # type: ignore[arg-type]
+        piped(*urls, out=out)
         names = {row["capture"] for row in tables(out)["packets"]}
         assert names >= {f"viewfs://ring/data/ring-00{each}.pcap" for each in range(3 - number)}
         assert not (out / "_staging").exists()

@@ -75,7 +75,7 @@ def read(path: Path | str, schema: StructType | None = None, **options: str) -> 
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_rotated_files_are_one_capture_whatever_the_number_of_tasks(known: Truth, folder: Path, count: int) -> None:
+def test_rotated_files_are_one_capture_for_any_number_of_tasks(known: Truth, folder: Path, count: int) -> None:
     assert found(read(folder, partitions=str(count))) == expected(known)
 
 

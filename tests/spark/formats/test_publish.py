@@ -99,7 +99,7 @@ def test_rows_beyond_a_limit_are_refused(sink: Any, tmp_path: Path) -> None:
     table = {"payload": ["x"] * 3, "topic": ["é" * 32_768, "", "a/+"]}
     assert sorted(sink(table, refused=str(tmp_path)).refused) == [
         "Topic Name holds the wildcard + (MQTT5-3.3.2-2)",
-        "publish.topic is empty, but the packet has no Topic Alias (MQTT5-3.3.2.1/empty)",
+        "Topic Name is empty, but the packet has no Topic Alias (MQTT5-3.3.2.1/empty)",
         "the topic has 65,536 bytes, more than 65,535",
     ]
 

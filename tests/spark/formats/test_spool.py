@@ -48,9 +48,7 @@ def folder(tmp_path: Path) -> Path:
 
 @settings(max_examples=40)
 @given(st.lists(st.binary(max_size=30), max_size=20), st.sampled_from([1, 150, 10_000]), st.sampled_from([1, 90, 9999]))
-def test_flushed_messages_are_read_whatever_the_segments_and_parts(
-    payloads: list[bytes], segment: int, size: int
-) -> None:
+def test_flushed_messages_are_read_for_any_segments_and_parts(payloads: list[bytes], segment: int, size: int) -> None:
     with TemporaryDirectory() as name:
         spool = filled(Path(name), payloads, segment)
         found = list(kept(Path(name), spool.first, spool.position, size))

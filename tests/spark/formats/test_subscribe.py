@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from mqttpub.live.net.target import Target
-from mqttpub.live.publish.outgoing import Message
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
+from mqttpub.live.publish.sender import Publication
 from mqttpub.live.publish.sources import Listed
 from mqttpub.spark import register
 from mqttpub.spark.formats.errors import BrokerError, OptionError, SpoolError
@@ -45,11 +45,11 @@ def until(condition: Callable[[], Any], what: str, seconds: float = WITHIN) -> A
 class Paced(Listed):
     """Hands out messages no faster than so many a second."""
 
-    def __init__(self, made: list[Message], rate: int) -> None:
+    def __init__(self, made: list[Publication], rate: int) -> None:
         super().__init__(made)
         self._rate, self._taken, self._began = rate, 0, time.monotonic()
 
-    def take(self, most: int, now: float) -> list[Message]:
+    def take(self, most: int, now: float) -> list[Publication]:
         allowed = int((now - self._began) * self._rate) - self._taken
         taken = super().take(min(most, allowed), now) if allowed > 0 else []
         self._taken += len(taken)
@@ -130,7 +130,7 @@ def test_a_subscription_continues_its_session(reader: Callable[..., SubscribeRea
     assert after[0] == before[0]
 
 
-def test_a_topic_filter_that_is_no_longer_wanted_is_unsubscribed(
+def test_a_removed_topic_filter_is_unsubscribed(
     reader: Callable[..., SubscribeReader], spark_broker: Restricted
 ) -> None:
     first = reader(filters='["given/up", "given/kept"]')

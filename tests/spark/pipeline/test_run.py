@@ -107,7 +107,7 @@ def test_rotated_files_are_one_capture(ring: Path, tmp_path: Path) -> None:
     assert min(frame for _, frame in frames) >= 1
 
 
-def test_a_resumed_run_reads_only_what_is_new(ring: Path, tmp_path: Path) -> None:
+def test_a_resumed_run_reads_only_new_files(ring: Path, tmp_path: Path) -> None:
     files = sorted(ring.iterdir())
     piped(*files, out=tmp_path / "once")
     moved = tmp_path / "moved"

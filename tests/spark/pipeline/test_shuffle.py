@@ -16,8 +16,8 @@ from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Pu
 from mqttpub.spec.properties import ASSIGNED_CLIENT_IDENTIFIER
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import rotated
+from tests.build.frames import SentSegment, pcap_of
 from tests.build.known_captures import truth, write
-from tests.build.pcap import Segment, pcap
 from tests.spark.running import alone as alone
 from tests.spark.running import piped, tables
 
@@ -36,13 +36,13 @@ def assigned(number: int) -> Connack:
 @pytest.mark.parametrize("resumed", [False, True])
 def test_a_client_that_gets_its_name_in_the_next_file(partitions: int, resumed: bool, tmp_path: Path) -> None:
     asks = [Connect(client_id="", clean_start=True), Publish(qos=1, packet_id=7, topic="a")]
-    said = [Segment(number, CLIENT, encode(one, Version.V5)) for number in range(CLIENTS) for one in asks]
+    said = [SentSegment(number, CLIENT, encode(one, Version.V5)) for number in range(CLIENTS) for one in asks]
     said += [
-        Segment(number, SERVER, encode(one, Version.V5))
+        SentSegment(number, SERVER, encode(one, Version.V5))
         for number in range(CLIENTS)
         for one in (assigned(number), Puback(packet_id=7))
     ]
-    first, second = rotated(pcap(said), tmp_path / "ring", 2)
+    first, second = rotated(pcap_of(said), tmp_path / "ring", 2)
     runs = ([first], [first, second]) if resumed else ([first, second],)
     for sources in runs:
         piped(*sources, out=tmp_path / "out", mode="resume", partitions=partitions)
@@ -51,8 +51,8 @@ def test_a_client_that_gets_its_name_in_the_next_file(partitions: int, resumed: 
 
 @pytest.mark.usefixtures("alone")
 def test_packets_released_after_a_text_keep_their_source(tmp_path: Path) -> None:
-    pings = pcap(
-        [Segment(0, CLIENT, encode(Pingreq(), Version.V5)), Segment(0, SERVER, encode(Pingresp(), Version.V5))]
+    pings = pcap_of(
+        [SentSegment(0, CLIENT, encode(Pingreq(), Version.V5)), SentSegment(0, SERVER, encode(Pingresp(), Version.V5))]
     )
     (tmp_path / "ping.pcap").write_bytes(pings)
     (tmp_path / "ping.txt").write_text(TEXT)

@@ -10,14 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.spark.pipeline.sources import NoSource, Source, as_path, examine, expand, is_url, ordered, same_beginning
-from tests.build.variations import Frame, pcap
+from mqttpub.spark.pipeline.sources import NoSource, Source, examine, expand, opens, ordered, same_beginning
+from mqttpub.spark.storage.files import BadLocation
+from tests.build.object_store import ObjectStore
+from tests.build.variations import CapturedFrame, pcap
 
 
 def capture(path: Path, second: int) -> Path:
     """Write a capture of one record."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(pcap([Frame(second * 1_000_000_000, bytes(20))]))
+    path.write_bytes(pcap([CapturedFrame(second * 1_000_000_000, bytes(20))]))
     return path
 
 
@@ -96,38 +98,6 @@ def test_the_order_does_not_depend_on_the_order_given(sources: list[Source]) -> 
     assert known == sorted(known, reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ("s3a://b/x", True),
-        ("hdfs://h:1/x*", True),
-        ("hdfs:/x", True),
-        ("file:///x", True),
-        ("file:/x", True),
-        ("C://x", False),
-        ("/a://b", False),
-        ("x", False),
-    ],
-)
-def test_urls(given: str, expected: bool) -> None:
-    assert is_url(given) is expected
-
-
-def test_a_name_that_looks_like_a_url_is_a_path_where_it_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    capture(tmp_path / "day:" / "x", 1)
-    assert not is_url("day:/x")
-    assert is_url("day:/y")
-
-
-@pytest.mark.parametrize("given", ["file:/a b%20c", "file:///a b%20c", "file://localhost/a b%20c", "FILE:/a b%20c"])
-def test_urls_of_files_are_paths(given: str) -> None:
-    assert as_path(given) == "/a b%20c"
-    assert as_path("s3a://b/x") == "s3a://b/x"
-
-
 def test_a_folder_that_cannot_be_listed_is_in_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture(tmp_path / "a" / "1", 1)
     capture(tmp_path / "locked" / "2", 2)
@@ -141,3 +111,28 @@ def test_a_folder_that_cannot_be_listed_is_in_the_list(tmp_path: Path, monkeypat
     monkeypatch.setattr(os, "scandir", scandir)
     found = {Path(each.name).name: each.problem for each in expand([str(tmp_path)])}
     assert found == {"1": "", "locked": "Permission denied"}
+
+
+def test_urls_and_paths_are_put_in_one_order(s3: str, s3_server: ObjectStore, tmp_path: Path) -> None:
+    for name, second in (("c", 5), ("a", 7), ("_b", 5), ("d", 1)):
+        s3_server.put(s3[len("s3://") :], f"day/{name}", capture(tmp_path / "given", second).read_bytes())
+    capture(tmp_path / "given", 6)
+    found = expand([f"{s3}/day", str(tmp_path / "given"), f"{s3}/day/a"])
+    assert [each.name for each in found] == [f"{s3}/day/d", f"{s3}/day/c", str(tmp_path / "given"), f"{s3}/day/a"]
+    for each in found:
+        assert each.path == each.name
+        assert each._replace(name="", path="", stamp=0, digest="") == examine("", str(tmp_path / "given"))._replace(
+            path="", stamp=0, digest=""
+        )
+    assert same_beginning(found[0]._replace(head=0), found[0].head, found[0].digest)
+
+
+def test_a_url_of_nothing_is_reported(s3: str) -> None:
+    for url, words in ((f"{s3}/none/*.pcap", "there is nothing at 's3://.*none/"), (s3, "there is nothing at ")):
+        with pytest.raises(NoSource, match=words):
+            expand([url])
+    assert opens(f"{s3}/x")
+    assert opens("/x")
+    assert not opens("viewfs://ring/data")
+    with pytest.raises(BadLocation, match="credentials"):
+        opens("s3://key:hush@bucket/x")

@@ -23,7 +23,7 @@ def drawn(events: list[Event], **options: Any) -> list[Line]:
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_screens(width: int, update: bool) -> None:
+def test_the_ladders_are_as_recorded(width: int, update: bool) -> None:
     kinds = (walkthrough().client(BROKEN).events, redelivered(), aliased().events, subscribed().events)
     shown = [plain(check(drawn(events, width=width), width)) for events in kinds]
     compare(f"ladder-{width}.txt", "\n\n".join(shown), update)
@@ -35,7 +35,7 @@ def test_without_box_characters(update: bool) -> None:
     compare("ladder-ascii.txt", shown, update)
 
 
-def test_absolute_times() -> None:
+def test_absolute_times_are_dates_in_utc() -> None:
     (_, line) = plain(drawn(Dialog().client(Pingreq()).events, absolute=True)).splitlines()
     assert line.startswith("2023-09-07T08:12:33.124456Z   \u2502\u2500 PINGREQ \u2500")
 
@@ -62,7 +62,7 @@ def test_alternating_connections_have_new_heads() -> None:
 def test_the_finding_is_below_its_arrow_in_red() -> None:
     lines = drawn(Dialog().client(BROKEN, Pingreq()).events)
     below = lines[2]
-    assert ("publish.dup is 1, but qos is 0", "error") in below
+    assert ("DUP is 1, but QoS is 0", "error") in below
     assert ("MQTT5-3.3.1-2", "error") in below
     assert ("PUBLISH", "error") in lines[1]
     assert ("PINGREQ", "type") in lines[-1]

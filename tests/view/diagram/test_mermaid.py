@@ -27,13 +27,13 @@ def drawn(events: list[Event], **options: Any) -> list[str]:
     return list(mermaid(linted(events), **options))
 
 
-def test_the_files(update: bool) -> None:
+def test_the_mermaid_files_are_as_recorded(update: bool) -> None:
     broken = bytes.fromhex("38050001746869")
     kinds = (walkthrough().client(broken).events, redelivered(), aliased().events, subscribed().events)
     compare("ladder.mmd.txt", "\n\n".join("\n".join(drawn(events)) for events in kinds), update)
 
 
-def test_arrows() -> None:
+def test_an_arrow_points_to_the_receiver_if_it_is_known() -> None:
     talk = Dialog(3).client(Pingreq()).server(Pingresp()).says(None, Pingreq()).closes(CLIENT).closes(None, "end")
     assert [line.strip() for line in drawn(talk.events)[3:]] == [
         "C3->>S3: 0.000000 PINGREQ",
@@ -54,7 +54,7 @@ def test_arrows() -> None:
         ("\u4f60\u597d", "\u4f60\u597d"),
     ],
 )
-def test_codes(shown: str, coded: str) -> None:
+def test_characters_with_a_meaning_in_mermaid_become_codes(shown: str, coded: str) -> None:
     assert text(shown) == coded
 
 
@@ -72,7 +72,7 @@ def test_a_long_conversation_is_cut_with_a_count() -> None:
     assert lines[-1] == f"    Note over C1,S1: ... {2000 - (len(lines) - 4)} more steps"
 
 
-def test_absolute_times() -> None:
+def test_absolute_times_are_dates_in_utc() -> None:
     assert "2023-09-07T08#58;12#58;33.124456Z PINGREQ" in drawn(Dialog().client(Pingreq()).events, absolute=True)[-1]
 
 

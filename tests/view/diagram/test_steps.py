@@ -12,7 +12,7 @@ from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Event, PacketSeen
 from mqttpub.view.diagram.ladder import ladder
 from mqttpub.view.diagram.mermaid import mermaid
-from mqttpub.view.diagram.steps import Step, steps
+from mqttpub.view.diagram.steps import DiagramStep, steps
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.packet.dump import plain
 from mqttpub.wire.cursor import Span
@@ -101,7 +101,7 @@ def test_squeezing_can_be_switched_off() -> None:
     assert len([*steps(known(Dialog().client(*[ZERO] * 30).events), squeeze=False)]) == 30
 
 
-def count(found: list[Step]) -> int:
+def count(found: list[DiagramStep]) -> int:
     """Return how many packets steps stand for."""
     return sum(int(each.facts[0].text.split()[1].replace(",", "")) if each.kind == "more" else 1 for each in found)
 
@@ -111,7 +111,7 @@ small = st.lists(st.sampled_from((ZERO, *ONE, *TWO[1:], Pingreq(), Pingresp())),
 
 @settings(max_examples=15)
 @given(st.lists(st.tuples(small, st.integers(1, 9)), max_size=4))
-def test_no_packet_is_lost(runs: list[tuple[list[Publish], int]]) -> None:
+def test_collapsed_steps_count_every_packet(runs: list[tuple[list[Publish], int]]) -> None:
     talk = Dialog()
     for packets, times in runs:
         for _ in range(times):
@@ -125,7 +125,7 @@ def test_no_packet_is_lost(runs: list[tuple[list[Publish], int]]) -> None:
     assert times_shown == sorted(times_shown)
 
 
-def _size(step: Step) -> int:
+def _size(step: DiagramStep) -> int:
     return int(step.facts[1].text.split()[0].replace(",", "")) if step.kind == "more" else step.size_bytes
 
 

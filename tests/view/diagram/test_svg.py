@@ -27,7 +27,7 @@ def texts(svg: str) -> list[str]:
     return ["".join(each.itertext()) for each in Xml.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_the_file(update: bool) -> None:
+def test_the_svg_file_is_as_recorded(update: bool) -> None:
     compare("ladder.svg", drawn([*walkthrough().client(BROKEN).events]), update)
 
 
@@ -37,7 +37,7 @@ def test_it_needs_nothing_else_and_follows_the_scheme() -> None:
     assert "@media(prefers-color-scheme:dark)" in svg
 
 
-def test_texts_and_arrows() -> None:
+def test_packets_gaps_and_repeats_are_drawn_with_their_arrows() -> None:
     svg = drawn(subscribed().events)
     shown = texts(svg)
     assert 'PUBREC  id 2  0x87 Not authorized  "not for panels"' in shown
@@ -54,7 +54,7 @@ def test_texts_and_arrows() -> None:
 
 def test_findings_are_red_and_below() -> None:
     svg = drawn(Dialog().client(BROKEN).events)
-    assert "error  publish.dup is 1, but qos is 0  MQTT5-3.3.1-2" in texts(svg)
+    assert "error  DUP is 1, but QoS is 0  MQTT5-3.3.1-2" in texts(svg)
     assert 'class="error" x1=' in svg
     assert 'marker-end="url(#head-error)"' in svg
 

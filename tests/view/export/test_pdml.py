@@ -75,7 +75,7 @@ unmaskedvalue="34"/>
 
 @laws
 @given(wires())
-def test_it_is_xml_and_loses_nothing_whatever_the_bytes_are(wire: tuple[bytes, Version]) -> None:
+def test_it_is_xml_and_loses_nothing_for_any_bytes(wire: tuple[bytes, Version]) -> None:
     decoded = decode(*wire)
     decoded.findings = lint(decoded)
     text = "\n".join(packet(decoded, secrets=True))

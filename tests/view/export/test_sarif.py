@@ -83,7 +83,7 @@ def assert_result(result: dict[str, Any], rules: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=40)
 @given(st.lists(WRONG, max_size=4), st.text(max_size=9))
-def test_any_log_is_valid(cases: list[JudgedEvent], text: str) -> None:
+def test_any_log_is_valid_sarif(cases: list[JudgedEvent], text: str) -> None:
     made = log(*cases, failures=(text,), remarks=(text,))
     assert_valid(made)
     assert len(made["runs"][0]["results"]) == sum(len(each.findings) for each in cases)
@@ -106,9 +106,7 @@ def test_a_rule_is_a_statement() -> None:
 def test_a_result_names_its_packet() -> None:
     first, second = run(case(DUP, client="me"))["results"]
     assert first["ruleId"] == "MQTT5-3.3.1-2"
-    assert first["message"]["text"] == (
-        "PUBLISH from the client, record 17, connection 3, me: publish.dup is 1, but qos is 0."
-    )
+    assert first["message"]["text"] == ("PUBLISH from the client, record 17, connection 3, me: DUP is 1, but QoS is 0.")
     assert second["ruleIndex"] == 1
     assert second["properties"]["hex"] == "68"
     (logical,) = second["locations"][0]["logicalLocations"]

@@ -35,7 +35,7 @@ def found(data: bytes, name: str, version: Version = V5) -> Shown:
 
 @laws
 @given(wires())
-def test_whatever_the_bytes_are_the_fields_cover_them_once(wire: tuple[bytes, Version]) -> None:
+def test_the_fields_cover_any_bytes_once(wire: tuple[bytes, Version]) -> None:
     decoded = decode(*wire)
     assert covered(decoded) == wire[0].hex()
 
@@ -61,7 +61,7 @@ def covered(decoded: Decoded) -> str:
 def test_every_declared_field_has_a_name_in_every_version() -> None:
     def members(group: type[Group], version: Version) -> Iterator[str]:
         for field in group.layout:
-            if field.spoken(version):
+            if field.exists_in(version):
                 yield field.octet or field.key
                 yield field.key
                 if isinstance(field.item, type) and issubclass(field.item, Group):

@@ -57,7 +57,7 @@ EXPECTED = """\
 @pytest.mark.slow
 @laws
 @given(wires())
-def test_it_is_json_in_ascii_whatever_the_bytes_are(wire: tuple[bytes, Version]) -> None:
+def test_it_is_ascii_json_for_any_bytes(wire: tuple[bytes, Version]) -> None:
     decoded = decode(*wire)
     decoded.findings = lint(decoded)
     text = "\n".join(tshark_json([(decoded, None)], secrets=True))

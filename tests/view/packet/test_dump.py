@@ -109,7 +109,7 @@ def test_a_value_that_is_missing_at_the_end() -> None:
     ]
 
 
-def test_a_broken_packet() -> None:
+def test_a_packet_that_is_cut_off_shows_what_is_left() -> None:
     rows = screen(decode(bytes.fromhex("300a000161052300"))).split("\n")
     assert rows[5:] == below("""
         0001  0a                       .         Remaining Length  10 bytes
@@ -121,11 +121,11 @@ def test_a_broken_packet() -> None:
     """).split("\n")
 
 
-def test_no_bytes() -> None:
+def test_the_dump_of_no_bytes_is_the_finding() -> None:
     assert screen(decode(b"")) == ("error  no bytes, but a packet has 2 or more                    MQTT5-2.1.4/short")
 
 
-def test_secrets() -> None:
+def test_secrets_are_asterisks_unless_asked_for() -> None:
     rows = screen(of(CONNECT)).split("\n")
     assert [row for row in rows if "Password   " in row][-1].split()[1:] == [
         "00", "07", *["**"] * 6, "..******", "Password", "*******", "7", "bytes",
@@ -198,7 +198,7 @@ def test_a_narrow_screen_has_no_ascii_column() -> None:
     ]
 
 
-def test_offsets_grow() -> None:
+def test_offsets_get_more_digits_in_long_packets() -> None:
     rows = screen(publish(bytes(70_000)), limit=None).split("\n")
     assert rows[0].startswith("00000  30 ")
     assert rows[-1].startswith("1116f  ")
@@ -216,7 +216,7 @@ def test_every_value_of_every_style_is_known() -> None:
 
 @laws
 @given(judged(), st.sampled_from(WIDTHS), st.sampled_from([None, 0, 5, 256]), st.booleans())
-def test_shape(decoded: Decoded, width: int, limit: int | None, secrets: bool) -> None:
+def test_rows_fit_and_findings_are_shown_once(decoded: Decoded, width: int, limit: int | None, secrets: bool) -> None:
     lines = list(annotate(decoded, width=width, limit=limit, secrets=secrets))
     for line in [headline(decoded, width=width), *lines]:
         assert measure(line) <= width
@@ -283,7 +283,7 @@ def test_carets_are_under_the_bytes_they_mark(wire: tuple[bytes, Version]) -> No
 
 @pytest.mark.parametrize("data", BROKEN)
 @pytest.mark.parametrize("width", [60, 80, 132])
-def test_broken_packets(data: bytes, width: int) -> None:
+def test_the_dump_of_a_broken_packet_has_all_its_bytes(data: bytes, width: int) -> None:
     decoded = decode(data)
     lines = list(annotate(decoded, width=width, limit=None, secrets=True))
     assert rows_of_bytes(lines, decoded) == data.hex()
@@ -328,7 +328,7 @@ def test_masking_many_secrets_needs_linear_time() -> None:
         (Subscribe(packet_id=1, subscriptions=()), Version.V5, "SUBSCRIBE  id 1  5 bytes  MQTT 5.0"),
     ],
 )  # fmt: skip
-def test_headline(packet: Packet, version: Version, words: str) -> None:
+def test_the_headline_has_the_main_facts(packet: Packet, version: Version, words: str) -> None:
     assert plain([headline(of(packet, version))]) == words
 
 
@@ -349,7 +349,7 @@ def test_headline_of_a_broken_packet(text: str, words: str) -> None:
     assert plain([headline(decode(bytes.fromhex(text)))]) == f"{words}  MQTT 5.0"
 
 
-def test_plain() -> None:
+def test_plain_text_has_no_spaces_at_the_end_of_a_line() -> None:
     assert plain([[("a", "x"), ("  ", "")], [], [("b", "")]]) == "a\n\nb"
     assert plain([]) == ""
 

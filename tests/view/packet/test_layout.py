@@ -3,7 +3,7 @@
 import pytest
 
 from mqttpub.view.packet.layout import Columns, bit_row, byte_row, detail, padded
-from mqttpub.view.packet.outline import Entry, Part
+from mqttpub.view.packet.outline import ByteRun, OutlineEntry
 from mqttpub.view.packet.values import NOTHING, About
 from mqttpub.view.terminal.cells import Line, measure
 
@@ -29,14 +29,20 @@ def text(line: Line) -> str:
         (120, 9, 16, 4, True, 73, 47),
     ],
 )
-def test_columns(width: int, length: int, per_row: int, digits: int, ascii: bool, left: int, detail: int) -> None:
+def test_columns_fit_the_screen(
+    width: int, length: int, per_row: int, digits: int, ascii: bool, left: int, detail: int
+) -> None:
     columns = Columns.fitting(width, length)
     assert (columns.per_row, columns.digits, columns.ascii) == (per_row, digits, ascii)
     assert (columns.left, columns.detail) == (left, detail)
 
 
 def test_labels_that_are_too_long_do_not_move_the_others() -> None:
-    entries = [Entry("Short", "label", 1), Entry("x" * 20, "label", 0), Entry("y" * 17, "label", 1)]
+    entries = [
+        OutlineEntry("Short", "label", 1),
+        OutlineEntry("x" * 20, "label", 0),
+        OutlineEntry("y" * 17, "label", 1),
+    ]
     assert AT_80.labelled(entries).label == 19
     assert AT_80.labelled(entries[:2]).label == 7
     assert AT_80.labelled([]).label == 0
@@ -45,7 +51,7 @@ def test_labels_that_are_too_long_do_not_move_the_others() -> None:
 def laid_out(label: str, about: About, depth: int = 0, width: int = 80) -> list[str]:
     """Return the rows of the field column, with labels of up to 16 cells."""
     columns = Columns.fitting(width, 100)._replace(label=16)
-    lines = detail(Entry(label, "label", depth, about), columns)
+    lines = detail(OutlineEntry(label, "label", depth, about), columns)
     assert all(measure(line) <= columns.detail for line in lines)
     return [text(line) for line in lines]
 
@@ -93,9 +99,9 @@ def test_deep_indentation_leaves_half_the_column() -> None:
     assert found == ["Payload           JSON", " " * 19 + "x" * 20, " " * 19 + "x" * 10]
 
 
-def test_byte_row() -> None:
+def test_a_row_of_bytes_has_offset_hex_and_ascii() -> None:
     data = b"\x08\x00\x03\x00ab\xff\x80"
-    parts = [Part(0, 1, "property"), Part(1, 3, "length"), Part(3, 8, "text")]
+    parts = [ByteRun(0, 1, "property"), ByteRun(1, 3, "length"), ByteRun(3, 8, "text")]
     row = byte_row(data, parts, 0, 8, AT_80)
     assert text(row) == "0000  08 00 03 00 61 62 ff 80  ....ab.."
     assert [style for shown, style in row if shown.strip()] == ["offset", "property", "length", "text", "ascii", "text"]
@@ -103,19 +109,19 @@ def test_byte_row() -> None:
     assert text(byte_row(data, parts, 2, 5, Columns.fitting(60, 8))) == "0002  03 00 61"
 
 
-def test_masked_bytes() -> None:
-    row = byte_row(b"\x00\x02ab", [Part(0, 2, "length"), Part(2, 4, "secret", masked=True)], 0, 4, AT_80)
+def test_masked_bytes_are_asterisks_in_hex_and_ascii() -> None:
+    row = byte_row(b"\x00\x02ab", [ByteRun(0, 2, "length"), ByteRun(2, 4, "secret", masked=True)], 0, 4, AT_80)
     assert text(row) == "0000  00 02 ** **              ..**"
 
 
 @pytest.mark.parametrize(
     ("mask", "bits"), [(0xF0, "0011 ...."), (0x06, ".... .10."), (0x18, "...1 1..."), (1, ".... ...1")]
 )
-def test_bit_row(mask: int, bits: str) -> None:
+def test_a_row_of_bits_has_dots_outside_the_mask(mask: int, bits: str) -> None:
     assert text(bit_row(0b0011_1101 if mask != 0xF0 | 6 else 0, mask, "flag", AT_80)) == f"      {bits}"
 
 
-def test_padded() -> None:
+def test_padding_counts_cells_and_never_cuts() -> None:
     assert padded([("ab", "")], 4) == [("ab", ""), ("  ", "")]
     assert padded([("\u4f60\u597d", "")], 4) == [("\u4f60\u597d", "")]
     assert padded([("abcde", "")], 4) == [("abcde", "")]

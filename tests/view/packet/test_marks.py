@@ -59,14 +59,14 @@ def test_only_some_are_wanted() -> None:
         (16, 20, "                        ^^"),
     ],
 )
-def test_carets_under_bytes(start: int, stop: int, shown: str) -> None:
+def test_carets_are_under_the_bytes_of_the_finding(start: int, stop: int, shown: str) -> None:
     assert carets(under_bytes([found(start, stop, "")], 8, 16, AT_80)) == [shown]
 
 
 @pytest.mark.parametrize(
     ("mask", "shown"), [(0x06, ".... .^^."), (0x80, "^... ...."), (0xFF, "^^^^ ^^^^"), (0x18, "...^ ^...")]
 )
-def test_carets_under_bits(mask: int, shown: str) -> None:
+def test_carets_are_under_the_bits_of_the_finding(mask: int, shown: str) -> None:
     assert carets(under_bits([found(0, 1, "", mask=mask)], mask, AT_80)) == [shown.replace(".", " ").rstrip()]
 
 
@@ -89,7 +89,7 @@ def test_the_statement_is_at_the_right_edge() -> None:
     assert len(line) == 80
 
 
-def test_a_statement_without_room_has_a_line_of_its_own() -> None:
+def test_a_statement_without_room_has_its_own_line() -> None:
     assert shown(found(0, 1, "x" * 60)) == ["error  " + "x" * 60, " " * 67 + "MQTT5-3.3.1-2"]
     assert len(shown(found(0, 1, "x" * 58))) == 1
 

@@ -63,7 +63,7 @@ def test_a_wrong_length_before_the_password_hides_what_follows() -> None:
     assert shown(bytes(data))[:12] == data[:12]
 
 
-def test_a_password_whose_length_is_too_short_is_hidden_whole() -> None:
+def test_a_password_with_too_short_a_length_is_hidden_entirely() -> None:
     data = bytearray(encode(Connect(client_id="abc", username="bob", password=b"#####"), Version.V311))
     data[data.index(b"\x00\x05#####") + 1] = 2
     assert b"#" not in shown(bytes(data))
@@ -85,7 +85,7 @@ def test_bytes_after_an_unknown_property_are_secret_only_where_a_secret_is_allow
     assert shown(other) == other
 
 
-def test_clipped() -> None:
+def test_spans_are_clipped_to_a_range() -> None:
     spans = [Span(2, 4), Span(6, 9), Span(12, 13)]
     assert list(clipped(spans, 0, 20)) == spans
     assert list(clipped(spans, 3, 7)) == [Span(3, 4), Span(6, 7)]

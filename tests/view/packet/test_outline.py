@@ -5,11 +5,11 @@ from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded
 from mqttpub.spec.packets import Publish, Suback, Unsubscribe
 from mqttpub.spec.versions import Version
-from mqttpub.view.packet.outline import Entry, Outline, Part
+from mqttpub.view.packet.outline import ByteRun, Outline, OutlineEntry
 from tests.view.samples import CONNECT, SUBSCRIBE, WALKTHROUGH, of
 
 
-def entries(decoded: Decoded, *, secrets: bool = False) -> list[Entry]:
+def entries(decoded: Decoded, *, secrets: bool = False) -> list[OutlineEntry]:
     """Return the entries of a packet."""
     return list(Outline(decoded, limit=None, secrets=secrets, room=40).entries())
 
@@ -19,12 +19,12 @@ def labels(decoded: Decoded) -> list[str]:
     return ["  " * entry.depth + entry.label for entry in entries(decoded)]
 
 
-def entry(decoded: Decoded, label: str, **options: bool) -> Entry:
+def entry(decoded: Decoded, label: str, **options: bool) -> OutlineEntry:
     """Return the first entry with a label."""
     return next(each for each in entries(decoded, **options) if each.label == label)
 
 
-def test_order_and_depth() -> None:
+def test_entries_are_in_wire_order_and_indented() -> None:
     shown = labels(decode(WALKTHROUGH))
     assert shown[1:] == [
         "  Packet type", "  DUP", "  QoS", "  RETAIN", "Remaining Length", "Topic Name", "Property Length",
@@ -49,7 +49,7 @@ def test_lists_are_numbered() -> None:
 
 def test_a_property_is_one_entry_in_several_colours() -> None:
     assert entry(decode(WALKTHROUGH), "Response Topic").parts == (
-        Part(17, 18, "property"), Part(18, 20, "length"), Part(20, 28, "text"),
+        ByteRun(17, 18, "property"), ByteRun(18, 20, "length"), ByteRun(20, 28, "text"),
     )  # fmt: skip
     assert entry(decode(WALKTHROUGH), "Response Topic").content == 20
 

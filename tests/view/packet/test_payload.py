@@ -35,7 +35,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
         (b"\xed\xa0\x80", "binary"),
     ],
 )
-def test_classify(data: bytes, kind: str) -> None:
+def test_a_payload_is_recognised_by_its_bytes(data: bytes, kind: str) -> None:
     recognised = classify(data)
     assert recognised.kind == kind
     assert recognised.text == ("" if kind == "binary" else data.decode())

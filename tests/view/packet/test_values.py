@@ -74,7 +74,7 @@ def prop(id: int, value: Any, packet: str = "publish") -> tuple[Decoded, str]:
         (Connect(username="u", password=b""), "connect.password", "0 bytes"),
     ],
 )
-def test_words(packet: Packet, path: str, words: str) -> None:
+def test_a_value_has_its_meaning_beside_it(packet: Packet, path: str, words: str) -> None:
     assert inline(of(packet), path) == words
 
 
@@ -106,7 +106,7 @@ def test_versions_have_their_own_meanings() -> None:
     assert inline(decode(b"\xf0\x00", Version.V311), "type_15.type") == "15  reserved"
 
 
-def test_secrets_on_demand() -> None:
+def test_secrets_are_shown_only_if_asked_for() -> None:
     assert inline(of(CONNECT), "connect.password", secrets=True) == '"s3cret!"  text, 7 bytes'
     assert inline(of(CONNECT), "connect.properties.authentication_data.value", secrets=True) == "binary, 3 bytes"
 
@@ -120,13 +120,13 @@ def test_bytes_without_a_field() -> None:
     assert inline(decode(b"\xc0\x01\xff"), "pingreq.trailing") == "1 byte"
 
 
-def test_lines_of_text() -> None:
+def test_text_breaks_after_each_newline() -> None:
     found = about(publish(b'one\ntwo "2"\n'), "publish.payload")
     assert rows(found) == ["text, 12 bytes", '"one\\n', 'two \\"2\\"\\n"']
     assert found.inline == []
 
 
-def test_json_is_laid_out() -> None:
+def test_json_that_does_not_fit_is_indented() -> None:
     data = b'{"t":21.5,"list":[1,2]}'
     short = about(publish(data), "publish.payload")
     assert text(short.inline) == '{"t": 21.5, "list": [1, 2]}  JSON, 23 bytes'
@@ -175,7 +175,7 @@ def pairs(name: str, value: str, limit: int | None = None) -> About:
     return pair(nodes[0], nodes[1], decoded, limit)
 
 
-def test_pairs() -> None:
+def test_a_pair_is_name_and_value_with_both_sizes() -> None:
     assert text(pairs("region", "eu").inline) == '"region" = "eu"  6 + 2 bytes'
     assert rows(pairs("region", "eu")) == ["6 + 2 bytes", '"region" = "eu"']
     assert rows(pairs("a\nb", "c\nd")) == ["3 + 3 bytes", '"a\\n', 'b"', '= "c\\n', 'd"']

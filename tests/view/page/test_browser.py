@@ -15,7 +15,7 @@ from mqttpub.spec.packets import Pingreq, Puback, Pubcomp, Publish, Pubrec, Pubr
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, GapSeen, Remark
 from mqttpub.view.page import page
-from mqttpub.view.page.page import Page
+from mqttpub.view.page.page import PageWriter
 from tests.browser import browser as browser
 from tests.view.page.test_page import HOSTILE, seen, sent
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
@@ -48,7 +48,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a page with 100,000 packets, every thousandth of them broken."""
     path = tmp_path_factory.mktemp("page") / "large.html"
     with path.open("w", encoding="ascii") as out:
-        page = Page(out, "large")
+        page = PageWriter(out, "large")
         packets = [
             sent(encode(Publish(topic=f"plant/{n}/temperature", qos=1, packet_id=n + 1, payload=b"21.5"), Version.V5))
             for n in range(999)
@@ -63,7 +63,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _small(out: TextIO) -> None:
-    page = Page(out, "small <b>capture</b>")
+    page = PageWriter(out, "small <b>capture</b>")
     ends = [Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883"), Endpoints(2, "10.0.0.21:50001", "10.0.0.2:1883")]
     moments = iter(range(10**18, 10**18 + 10**9, 1_250_000))
 
@@ -84,9 +84,9 @@ def _small(out: TextIO) -> None:
     put(0, SERVER, Pubcomp(packet_id=9))  # 8
     put(0, CLIENT, Publish(topic=HOSTILE, payload=MARKUP.encode()))  # 9
     put(1, SERVER, Puback(packet_id=9))
-    page.gap(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
-    page.remark(Remark(ends[0], next(moments), 1, None, HOSTILE))
-    page.closed(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
+    page.event(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
+    page.event(Remark(ends[0], next(moments), 1, None, HOSTILE))
+    page.event(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
     put(1, CLIENT, Publish(topic="plant/5/blob", payload=bytes(5000)))
     put(1, CLIENT, Pingreq())  # 15
     put(1, SERVER, bytes.fromhex("d000"))
@@ -278,7 +278,7 @@ def test_n_and_p_go_from_finding_to_finding(show: Open) -> None:
         tab.keyboard.press(key)
         message = tab.evaluate("document.activeElement.querySelector('.message').textContent")
         walked.append((chosen(tab)[0], message.split(",")[0]))
-    dup, short = (first, "publish.dup is 1"), (first, "Property Length 104")
+    dup, short = (first, "DUP is 1"), (first, "Property Length 104")
     assert walked[:2] == [dup, short]
     assert walked[2][0] == second
     assert walked[3] == (11, "1")
@@ -299,7 +299,7 @@ def test_slash_searches_and_escape_goes_back(show: Open) -> None:
     assert tab.evaluate("document.activeElement.id") == "list"
 
 
-def test_question_mark_helps(show: Open) -> None:
+def test_the_question_mark_opens_the_help(show: Open) -> None:
     tab = show()
     tab.keyboard.press("?")
     assert tab.locator("#help").is_visible()
@@ -575,7 +575,7 @@ def test_roles_and_names_are_there(show: Open) -> None:
         assert tab.get_by_role(role, name=name, exact=True).count() == 1, role  # type: ignore[arg-type]
     label = tab.get_attribute("#row-6", "aria-label") or ""
     assert label.startswith("7: PUBLISH")
-    assert "client to server, sensor-17, error: publish.dup is 1" in label
+    assert "client to server, sensor-17, error: DUP is 1" in label
     assert tab.locator("#row-6 .badge").inner_text() == "\u2716 2", "a sign and a count, not a colour alone"
     assert tab.get_attribute('.byte[data-byte="0"]', "aria-label") == "38, Fixed header, error"
 

@@ -21,7 +21,7 @@ from mqttpub.spec.statements import statement
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.masking import hidden
-from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, Page, _asset
+from mqttpub.view.page.page import BLOCK_ROWS, SCRIPTS, PageWriter, asset
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, judged, laws, of, publish
 
 ENDS = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
@@ -43,7 +43,7 @@ def sent(data: bytes, version: Version = Version.V5, direction: Direction | None
 def written(*packets: Decoded, title: str = "capture", secrets: bool = False, limit: int = 65_536) -> str:
     """Return a page of packets."""
     out = io.StringIO()
-    page = Page(out, title, secrets=secrets, limit=limit)
+    page = PageWriter(out, title, secrets=secrets, limit=limit)
     for each in packets:
         page.packet(seen(each), each)
     page.close()
@@ -112,7 +112,7 @@ def test_a_page_loads_nothing() -> None:
         assert not [name for name in attributes if name.startswith("on") or name == "style"]
 
 
-def test_a_page_is_ascii_whatever_it_shows() -> None:
+def test_every_page_is_ascii() -> None:
     page = written(publish("\u4f60\u597d".encode()), title="\u4f60\u597d <b>&amp;")
     assert page.isascii()
     assert Parsed(page).texts("h1") == ["\u4f60\u597d <b>&amp;"]
@@ -132,7 +132,7 @@ def test_the_policy_allows_the_one_script_and_the_one_style() -> None:
 
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_the_script_never_parses_text_as_markup(name: str) -> None:
-    text = _asset(f"{name}.js")
+    text = asset(f"{name}.js")
     assert not re.search(
         r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|Function\(|setTimeout\(['\"]", text
     )
@@ -150,7 +150,7 @@ def hostile() -> Decoded:
 
 def test_hostile_text_adds_no_element() -> None:
     calm, wild = written(of(Puback(packet_id=1)), title="t"), io.StringIO()
-    page = Page(wild, HOSTILE)
+    page = PageWriter(wild, HOSTILE)
     page.packet(seen(hostile()), hostile(), client=HOSTILE, topic=HOSTILE, summary=HOSTILE)
     page.close()
     assert [tag for tag, *_ in Parsed(wild.getvalue()).elements] == [tag for tag, *_ in Parsed(calm).elements]
@@ -160,11 +160,11 @@ def test_hostile_text_adds_no_element() -> None:
 
 def test_gaps_remarks_and_endpoint_names_add_no_element() -> None:
     out = io.StringIO()
-    page = Page(out, "t", secrets=True)
+    page = PageWriter(out, "t", secrets=True)
     ends = Endpoints(1, HOSTILE, HOSTILE)
-    page.gap(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True), client=HOSTILE)
-    page.remark(Remark(ends, 1, 1, None, HOSTILE), client=HOSTILE)
-    page.closed(Closed(ends, 1, 1, None, HOSTILE), client=HOSTILE)
+    page.event(GapSeen(ends, 1, 1, 0, None, 9, HOSTILE.encode(), HOSTILE, True))
+    page.event(Remark(ends, 1, 1, None, HOSTILE))
+    page.event(Closed(ends, 1, 1, None, HOSTILE))
     page.close()
     parsed = Parsed(out.getvalue())
     assert [tag for tag, *_ in parsed.elements] == [tag for tag, *_ in Parsed(written(hostile())).elements]
@@ -197,8 +197,8 @@ def test_secrets_are_there_when_they_are_asked_for() -> None:
 def test_bytes_of_a_gap_are_hidden_and_counted() -> None:
     for secrets in (False, True):
         out = io.StringIO()
-        page = Page(out, "t", secrets=secrets)
-        page.gap(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
+        page = PageWriter(out, "t", secrets=secrets)
+        page.event(GapSeen(ENDS, 1, 3, 5, Direction.CLIENT, None, b"hunter2", "not MQTT", True))
         page.close()
         _, rest = details(out.getvalue())
         assert rest["rows"] == [["", 5, 3, 7] if not secrets else [b64encode(b"hunter2").decode(), 5, 3, 0]]
@@ -279,7 +279,7 @@ def test_the_list_distinguishes_packets() -> None:
 
 def test_times_keep_their_nanoseconds() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     for time in (None, 1_767_225_600_000_000_001, 1_767_225_600_000_000_003, None, 1_767_225_599_999_999_999):
         page.packet(seen(publish(b""), time=time), publish(b""))
     page.close()
@@ -290,27 +290,28 @@ def test_times_keep_their_nanoseconds() -> None:
 
 def test_other_rows_have_their_place_in_the_list() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     page.packet(seen(publish(b"")), publish(b""), topic="a/b", client="one")
-    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
-    page.gap(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
-    page.remark(Remark(ENDS, 6, 1, None, "TLS begins"))
-    page.closed(Closed(ENDS, 7, 1, Direction.CLIENT, "RST"), client="two")
+    page.event(GapSeen(ENDS, 5, 1, 0, Direction.SERVER, 1448, b"", "1,448 bytes are missing", False))
+    page.event(GapSeen(ENDS, 5, 1, 0, Direction.CLIENT, None, b"", "this is no packet", True))
+    page.event(Remark(ENDS, 6, 1, None, "TLS begins"))
+    page.event(Closed(ENDS, 7, 1, Direction.CLIENT, "RST"))
+    page.packet(seen(publish(b"")), publish(b""), client="two")
     page.close()
     block, _ = details(out.getvalue())
-    assert block["kind"] == [0, 1, 1, 2, 3]
-    assert block["dir"] == [0, 2, 1, 0, 1]
-    assert column(block, "topic") == ["a/b", "", "", "", ""]
-    assert column(block, "summary")[1:] == [
+    assert block["kind"] == [0, 1, 1, 2, 3, 0]
+    assert block["dir"] == [0, 2, 1, 0, 1, 0]
+    assert column(block, "topic") == ["a/b", "", "", "", "", ""]
+    assert column(block, "summary")[1:5] == [
         "1,448 bytes are missing", "this is no packet", "TLS begins", "reset the connection (RST)",
     ]  # fmt: skip
     assert [each[:2] for each in block["findings"]] == [[1, 2], [2, 3]]
     assert block["ends"] == [[1, "10.0.0.20:50000", "10.0.0.2:1883", "two", ""]]
 
 
-def test_of_several_files_a_connection_has_the_name_of_its_own() -> None:
+def test_each_connection_of_several_files_names_its_file() -> None:
     out = io.StringIO()
-    page = Page(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
+    page = PageWriter(out, "t", file_of=lambda number: f"{number}\x1b.pcap")
     for number in (1, 2):
         page.packet(seen(publish(b""), ends=ENDS._replace(number=number)), publish(b""))
     page.close()
@@ -354,18 +355,18 @@ def test_every_kind_of_packet_and_all_broken_ones_go_in() -> None:
 
 def test_rows_are_written_as_they_come() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     small = of(Puback(packet_id=1))
     for _ in range(2 * BLOCK_ROWS + 1):
         page.packet(seen(small), small)
-    assert len(page.block.kinds) == 1
+    assert page.block.rows == 1
     page.close()
     assert [len(block["kind"]) for block, _ in blocks(out.getvalue())] == [BLOCK_ROWS, BLOCK_ROWS, 1]
 
 
 def test_large_packets_are_written_early() -> None:
     out = io.StringIO()
-    page = Page(out, "t")
+    page = PageWriter(out, "t")
     large = publish(bytes(300_000))
     for _ in range(40):
         page.packet(seen(large), large)
@@ -387,7 +388,7 @@ def test_small_packets_need_little_space() -> None:
 
 def palettes() -> dict[str, dict[str, str]]:
     """Return the colours of both themes."""
-    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", _asset("page.css"))[:2]
+    light, dark = re.findall(r":root[^{]*\{([^}]*)\}", asset("page.css"))[:2]
     colours = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", each)) for each in (light, dark)]
     return {"light": colours[0], "dark": {**colours[0], **colours[1]}}
 
@@ -420,6 +421,6 @@ def test_text_can_be_read_on_every_ground(theme: str) -> None:
 
 
 def test_every_kind_of_field_has_a_colour() -> None:
-    style = _asset("page.css")
+    style = asset("page.css")
     for kind in KINDS.split():
         assert f".k-{kind} {{" in style

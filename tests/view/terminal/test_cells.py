@@ -14,7 +14,7 @@ segments = st.lists(st.tuples(st.text(st.characters(min_codepoint=32, codec="utf
     ("text", "width"),
     [("", 0), ("abc", 3), ("\u4f60\u597d", 4), ("e\u0301", 1), ("\U0001f44b", 2), ("\uff21", 2), ("\u2764\ufe0f", 2)],
 )
-def test_cells(text: str, width: int) -> None:
+def test_wide_characters_take_two_cells_and_combining_ones_none(text: str, width: int) -> None:
     assert cells(text) == width
 
 
@@ -38,7 +38,7 @@ def words(text: str, width: int) -> list[str]:
         ("1234567 \u4f60\u597d\u4f60\u597d\u4f60", ["1234567 ", "\u4f60\u597d\u4f60\u597d", "\u4f60"]),
     ],
 )
-def test_wrap(text: str, lines: list[str]) -> None:
+def test_a_line_is_broken_at_spaces_where_possible(text: str, lines: list[str]) -> None:
     assert words(text, 8) == lines
 
 

@@ -48,11 +48,11 @@ def shown(lines: list[Line], *, color: bool | None, terminal: bool = True) -> st
         (False, {}, False),
     ],
 )
-def test_who_wants_color(terminal: bool, environ: dict[str, str], wanted: bool) -> None:
+def test_colour_follows_the_terminal_and_the_environment(terminal: bool, environ: dict[str, str], wanted: bool) -> None:
     assert wants_color(Stream(terminal), environ) is wanted
 
 
-def test_color(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_styles_become_escape_sequences_only_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "20")
     line = [("0000", "offset"), ("  ", ""), ("30", "topic"), ("  plain ", ""), ("wrong", "error")]

@@ -18,5 +18,5 @@ def test_the_first_column_gives_way() -> None:
     assert all(len(plain([line])) <= 40 for line in lines)
 
 
-def test_no_rows() -> None:
+def test_a_table_without_rows_is_its_heading() -> None:
     assert plain(table(("a", "b"), [], width=80)) == "  a  b"

@@ -25,7 +25,7 @@ def lines(events: list[Event], width: int | None) -> list[Line]:
 
 
 @pytest.mark.parametrize("width", [80, 120, None])
-def test_the_screens(width: int | None, update: bool) -> None:
+def test_the_lines_of_exchanges_are_as_recorded(width: int | None, update: bool) -> None:
     orphans = (
         Dialog()
         .server(Puback(packet_id=1))
@@ -37,7 +37,7 @@ def test_the_screens(width: int | None, update: bool) -> None:
     compare(f"exchanges-{width or 'pipe'}.txt", "\n\n".join(shown), update)
 
 
-def test_the_records(update: bool) -> None:
+def test_the_records_of_exchanges_are_as_recorded(update: bool) -> None:
     events = [*walkthrough().events, *redelivered(), *aliased().events, *SHORT]
     compare("exchanges.jsonl", "\n".join(dumps(exchange_record(each)) for each in exchanged(events)), update)
 
@@ -50,7 +50,7 @@ def test_many_legs_and_many_dups() -> None:
     assert shown.endswith("  ... 10 more ...  PUBACK +9.00 ms  in 39.0 ms  complete")
 
 
-def test_without_times() -> None:
+def test_without_times_an_exchange_has_no_latency() -> None:
     talk = Dialog()
     talk.time = None
     talk.client(Publish(topic="t", qos=1, packet_id=1)).server(Puback(packet_id=1))

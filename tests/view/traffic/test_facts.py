@@ -68,7 +68,7 @@ def told(packet: Packet | bytes, version: Version = Version.V5) -> str:
         (b"\x30\x00", "unreadable  2 B"),
     ],
 )  # fmt: skip
-def test_facts(packet: Packet | bytes, expected: str) -> None:
+def test_a_packet_has_its_main_facts(packet: Packet | bytes, expected: str) -> None:
     assert told(packet) == expected
 
 
@@ -92,7 +92,7 @@ def test_older_versions_have_their_own_words() -> None:
     assert told(Connack(reason_code=5), Version.V311) == "0x05 not authorized"
 
 
-def test_names() -> None:
+def test_the_first_byte_names_the_packet_type() -> None:
     assert [name_of(data) for data in (b"\xe0\0", b"\x00\0", b"")] == ["DISCONNECT", "TYPE 0", "TYPE 0"]
 
 
@@ -103,7 +103,7 @@ def test_names() -> None:
         (b"x" * 121, '"' + "x" * 120 + "..."), (b"\xff" * 121, ("ff " * 120)[:-1] + "..."),
     ],
 )  # fmt: skip
-def test_previews(payload: bytes, shown: str) -> None:
+def test_a_preview_is_text_or_hex_and_says_that_it_is_cut(payload: bytes, shown: str) -> None:
     assert preview(payload) == shown
 
 

@@ -34,7 +34,7 @@ def test_a_finding_is_shown_below_its_bits() -> None:
         "0000  38                       8         Fixed header\n"
         "      .... 1...                            DUP            1\n"
         "           ^                                 this is a re-delivery\n"
-        "error  publish.dup is 1, but qos is 0                              MQTT5-3.3.1-2\n"
+        "error  DUP is 1, but QoS is 0                                      MQTT5-3.3.1-2\n"
         "0005  68                       h         Property Length  104 bytes\n"
         "      ^^\n"
         "error  Property Length 104, but 1 byte is left               MQTT5-2.2.2.1/short"

@@ -33,11 +33,11 @@ BUSY = [
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_the_screen(width: int, update: bool) -> None:
+def test_the_statistics_screen_is_as_recorded(width: int, update: bool) -> None:
     compare(f"statistics-{width}.txt", plain(check(screen(counted(BUSY), width=width), width)), update)
 
 
-def test_the_record(update: bool) -> None:
+def test_the_statistics_record_is_as_recorded(update: bool) -> None:
     compare("statistics.json", json.dumps(record(counted(BUSY)), indent=1), update)
 
 
@@ -48,7 +48,7 @@ def test_empty_sections_are_not_shown() -> None:
     assert record(Statistics())["packets"] == 0
 
 
-def test_faults_are_shown() -> None:
+def test_unreadable_packets_and_gaps_are_counted() -> None:
     talk = (
         Dialog().client(b"\x30\x00").says(None, Pingreq()).gap(CLIENT, 5, "gone").gap(SERVER, None, "x", malformed=True)
     )

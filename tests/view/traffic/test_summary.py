@@ -38,13 +38,13 @@ def lines(events: list[Event], width: int | None, *, absolute: bool = False) -> 
 
 
 @pytest.mark.parametrize("width", [80, 120, None])
-def test_the_screens(width: int | None, update: bool) -> None:
+def test_the_summaries_are_as_recorded(width: int | None, update: bool) -> None:
     talks = (walkthrough().client(BROKEN).events, redelivered(), aliased().events, SHORT)
     shown = [plain(check(lines(events, width), width or 200)) for events in talks]
     compare(f"summary-{width or 'pipe'}.txt", "\n\n".join(shown), update)
 
 
-def test_absolute_times() -> None:
+def test_absolute_times_are_dates_in_utc() -> None:
     (line,) = lines(walkthrough().events[:1], 80, absolute=True)
     assert plain([line]).startswith("2023-09-07T08:12:33.124456Z mqttx_0...+7 > CONNECT     ")
 
@@ -56,7 +56,7 @@ def test_the_verdict_is_at_the_right_in_its_colour() -> None:
     assert len(plain([bad])) == 80
 
 
-def test_without_a_judge_there_is_no_verdict() -> None:
+def test_there_is_no_verdict_without_a_judge() -> None:
     (only,) = (SummaryLines().line(each) for each in known(Dialog().client(b"\xc0\x00").events, None))
     assert plain([only]).endswith("PINGREQ")
 

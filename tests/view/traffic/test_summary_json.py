@@ -51,7 +51,7 @@ def own(packet: Packet | bytes, version: Version = Version.V5) -> dict[str, Any]
     return {key: value for key, value in found.items() if key not in ("record", "time", *COMMON)}
 
 
-def test_the_screen(update: bool) -> None:
+def test_the_json_lines_are_as_recorded(update: bool) -> None:
     summary = JsonLines()
     talk = walkthrough().client(bytes.fromhex("38050001746869"))
     compare("summary.jsonl", "\n".join(summary.line(each) for each in linted(talk.events)), update)
@@ -125,7 +125,7 @@ def test_the_older_words_for_reason_codes() -> None:
     assert own(Suback(packet_id=1, reason_codes=(0x80,)), Version.V311)["reasons"] == ["Failure"]
 
 
-def test_aliases() -> None:
+def test_an_alias_stands_beside_the_topic_that_it_means() -> None:
     found = [(each["topic"], each.get("alias")) for each in records(aliased().events) if each["type"] == "PUBLISH"]
     assert found[:4] == [("client/topic", 1), ("server/topic", 1)] * 2
     assert found[-1] == (None, 7)
@@ -138,7 +138,7 @@ def test_the_client_is_named_from_its_connect_on() -> None:
     ]  # fmt: skip
 
 
-def test_findings() -> None:
+def test_findings_follow_the_verdict() -> None:
     summary = JsonLines()
     (known_packet,) = linted(Dialog().client(bytes.fromhex("38050001746869")).events)
     found = json.loads(summary.line(known_packet))
@@ -154,7 +154,7 @@ def test_many_findings_are_cut_and_counted() -> None:
     assert (len(found["findings"]), found["findings_left_out"]) == (100, 30)
 
 
-def test_other_events() -> None:
+def test_gaps_remarks_and_ends_have_lines_of_their_own() -> None:
     talk = (
         Dialog().client(Connect(client_id="a")).gap(SERVER, 9, "9 bytes\n").closes(CLIENT, "RST").remark("note\udc80")
     )

@@ -5,7 +5,7 @@ const MORE_BYTES = 4096;
 const OUTSIDE = 40;
 const LIGHTS = ["lit", "near", "part", "begin", "end"];
 
-class Bytes {
+class HexGrid {
   constructor(box) {
     this.box = box;
     this.grid = make("div", { class: "hex", role: "grid", "aria-label": "Bytes" });
@@ -164,7 +164,7 @@ function flawed(findings, length) {
   return flaws;
 }
 
-class Bits {
+class BitGrid {
   constructor(box) {
     this.box = box;
     this.cells = [];

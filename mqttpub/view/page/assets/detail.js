@@ -10,8 +10,8 @@ class Detail {
     const bytes = make("div", { class: "bytes" });
     const bits = make("div", { class: "bits" });
     const fields = make("div", { class: "fields" });
-    this.bytes = new Bytes(bytes);
-    this.bits = new Bits(bits);
+    this.bytes = new HexGrid(bytes);
+    this.bits = new BitGrid(bits);
     this.fields = new Fields(fields);
     const left = make("div", { class: "left" }, make("h3", {}, "Bytes"), bits, bytes);
     const right = make("div", { class: "right" }, make("h3", {}, "Fields"), fields);

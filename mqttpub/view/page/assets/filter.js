@@ -91,7 +91,7 @@ class Parser {
 
   valued(word, place) {
     const key = KEY.exec(word)[1];
-    if (!TERMS.has(key)) throw wrong(place, `${named(key)} is not a term (${[...TERMS.keys()].join(", ")})`);
+    if (!TERMS.has(key)) throw wrong(place, `${named(`${key}=`)} is not a term (${TERM_NAMES.join(", ")})`);
     const tests = [made(key, word.slice(key.length + 1), place + key.length + 1)];
     while (this.next === "," && this.isValue()) {
       this.take();
@@ -247,3 +247,4 @@ const FLAGS = new Map([
   ["retain", (row) => row.traits.flags >= 0 && Boolean(row.traits.flags & RETAIN)],
   ["finding", (row) => row.worst > 0],
 ]);
+const TERM_NAMES = [...[...TERMS.keys()].map((key) => `${key}=`), ...FLAGS.keys()];

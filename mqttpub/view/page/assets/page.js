@@ -15,7 +15,7 @@ class Page {
     this.finding = -1;
     this.seeking = false; // whether to scroll to the chosen row if the search finds it
     this.landing = false; // whether to choose the first row found if the search does not find the chosen one
-    this.list = new Window($("list"));
+    this.list = new ListWindow($("list"));
     this.detail = new Detail($("detail"), this);
     this.groups = new Groups($("groups"), this);
     this.sieve = new Sieve(this.store, () => this.sieved());

@@ -3,7 +3,7 @@
 const TALLEST = 8_000_000; // pixels; browsers lose the end of a page beyond about twice that
 const MARGIN = 6;
 
-class Window {
+class ListWindow {
   constructor(box) {
     this.box = box;
     this.space = make("div", { class: "space", role: "presentation" });

@@ -1,13 +1,11 @@
-"""Faults of the server that no single packet shows, and for which a client has to close (5.0: 4.13; 3.1.1: 4.8).
-
-What the server sends is compared with the CONNECT and with the state of the connection.
-"""
+"""What CONNECT and CONNACK allow: the Guard holds the server to our CONNECT, ServerLimits hold us to its CONNACK."""
 
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
+from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
-from ..spec.declare import Packet
+from ..spec.declare import PACKETS, Packet
 from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
 from ..spec.properties import AUTHENTICATION_METHOD, BY_KEY, REASON_STRING, TOPIC_ALIAS, USER_PROPERTY, value_of
 from ..spec.versions import Version
@@ -23,8 +21,15 @@ WITHOUT_CONNACK = {
 }  # fmt: skip
 
 
+MOST_WRITERS = 1000
+"""Writers with a Topic Alias that are remembered."""
+
+
 class Guard:
-    """The limits that the CONNECT set, and the Topic Aliases that the server set; raises PeerFault."""
+    """The limits that the CONNECT set, and the Topic Aliases that the server set; raises PeerFault.
+
+    It finds the faults that no single packet shows, and for which a client has to close (5.0: 4.13; 3.1.1: 4.8).
+    """
 
     def __init__(self, connect: Connect, version: Version) -> None:
         given: dict[int, Any] = dict(connect.properties) if version == Version.V5 else {}
@@ -47,7 +52,8 @@ class Guard:
 
     def oversize(self, data: bytes) -> PeerFault:
         """Return the fault for a packet larger than `packet_limit`."""
-        fault = f"the broker sent a packet larger than our Maximum Packet Size of {self.packet_limit} (MQTT5-3.1.2-24)"
+        name, most = packet_name(data), self.packet_limit
+        fault = f"the broker sent {name} with more bytes than our Maximum Packet Size of {most} (MQTT5-3.1.2-24)"
         return PeerFault(fault, data, PACKET_TOO_LARGE)
 
     def before_connack(self, packet: Packet | None, name: str, data: bytes) -> None:
@@ -88,7 +94,10 @@ class Guard:
     def receive_maximum(self, unanswered: int, data: bytes) -> None:
         """Check the number of QoS 1 and 2 messages that are not acknowledged; `data` is the last of them."""
         if unanswered > self._receive_maximum:
-            fault = f"the broker sent more than our Receive Maximum of {self._receive_maximum} (MQTT5-3.3.4-9)"
+            fault = (
+                f"the broker sent PUBLISH with {unanswered - 1} unacknowledged, but our Receive Maximum is "
+                f"{self._receive_maximum} (MQTT5-3.3.4-9)"
+            )
             raise PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
 
     def topic_alias(self, packet: Publish, data: bytes) -> None:
@@ -99,9 +108,72 @@ class Guard:
         most = self._topic_alias_maximum
         if alias > most:
             statement = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
-            fault = f"the broker sent Topic Alias {alias}, but our Topic Alias Maximum is {most} ({statement})"
+            fault = f"the broker sent PUBLISH with Topic Alias {alias}, but our maximum is {most} ({statement})"
             raise PeerFault(fault, data, TOPIC_ALIAS_INVALID)
         if packet.topic:
             self._aliases.add(alias)
         elif alias not in self._aliases:
-            raise PeerFault(f"the broker used Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data)
+            raise PeerFault(
+                f"the broker sent PUBLISH with Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data
+            )
+
+
+def packet_name(data: bytes) -> str:
+    """Return the name of a packet that begins with these bytes."""
+    code = data[0] >> 4
+    return PACKETS[code].name if code in PACKETS else f"packet type {code}"
+
+
+class ServerLimits(NamedTuple):
+    """The limits that the server set; the defaults are those of a CONNACK without properties."""
+
+    receive_maximum: int = 65535
+    maximum_packet_size: int = 268_435_460
+    maximum_qos: int = 2
+    retain_available: int = 1
+    topic_alias_maximum: int = 0
+
+    @classmethod
+    def of(cls, connack: Connack) -> "ServerLimits":
+        """Return what the properties of a CONNACK say."""
+        given = dict(connack.properties)
+        return cls(**{key: given[BY_KEY[key].id] for key in cls._fields if BY_KEY[key].id in given})
+
+    def violation(self, writer: PublishWriter, payload: bytes) -> str:
+        """Return a sentence about the limit that a PUBLISH with this payload exceeds; empty for none."""
+        if writer.qos > self.maximum_qos:
+            return f"QoS is {writer.qos}, but the broker's Maximum QoS is {self.maximum_qos} (MQTT5-3.2.2-11)"
+        if writer.packet.retain and not self.retain_available:
+            return "RETAIN is 1, but the broker's Retain Available is 0 (MQTT5-3.2.2-14)"
+        size_bytes = writer.size(payload)
+        if size_bytes > self.maximum_packet_size:
+            most = self.maximum_packet_size
+            return f"PUBLISH has {size_bytes} bytes, but the broker's Maximum Packet Size is {most} (MQTT5-3.2.2-15)"
+        alias = value_of(writer.packet.properties, TOPIC_ALIAS, 0) if writer.packet.properties else 0
+        if alias > self.topic_alias_maximum:
+            statement = "MQTT5-3.2.2-17" if self.topic_alias_maximum else "MQTT5-3.2.2-18"
+            return f"Topic Alias is {alias}, but the broker's maximum is {self.topic_alias_maximum} ({statement})"
+        return ""
+
+
+class AliasAssigner:
+    """The Topic Aliases that the client sets on one connection, in the order of the topics (5.0: 3.3.2.3.4)."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._aliases: dict[str, int] = {}
+        self._writers: dict[tuple[PublishWriter, bool], PublishWriter] = {}
+
+    def writer(self, writer: PublishWriter) -> PublishWriter | None:
+        """Return a writer that uses the alias of the topic, or None where no alias is left for it."""
+        topic = writer.packet.topic
+        known = topic in self._aliases
+        if not known and len(self._aliases) >= self._maximum:
+            return None
+        alias = self._aliases.setdefault(topic, len(self._aliases) + 1)
+        key = (writer, known)
+        if key not in self._writers:
+            if len(self._writers) > MOST_WRITERS:
+                self._writers.clear()
+            self._writers[key] = writer.aliased(alias, first=not known)
+        return self._writers[key]

@@ -8,7 +8,7 @@ from mqttpub.codec.decode import decode
 from mqttpub.codec.framing import frame_length
 from mqttpub.lint.packet.check import lint
 from mqttpub.live.failures import PeerFault
-from mqttpub.live.packets import acknowledgement, reason_text
+from mqttpub.live.incoming import acknowledgement, reason_text
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Puback
 from mqttpub.spec.versions import Direction, Version
@@ -26,7 +26,7 @@ def whole(data: bytes) -> bool:
 @given(
     st.sampled_from((0x40, 0x50, 0x70, 0x41, 0x52)), st.binary(max_size=8), st.sampled_from(Version),
 )  # fmt: skip
-def test_both_ways_agree(first: int, body: bytes, version: Version) -> None:
+def test_the_short_way_and_the_full_decoder_agree(first: int, body: bytes, version: Version) -> None:
     data = bytes((first, len(body))) + body
     assert whole(data)
     decoded = decode(data, version)
