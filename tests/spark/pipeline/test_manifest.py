@@ -178,7 +178,7 @@ def test_a_write_error_is_reported(tmp_path: Path) -> None:
         pass
 
 
-WHOLE: dict[str, Any] = {"layout": 1, "runs": [], "sources": [], "parts": [], "states": []}
+WHOLE: dict[str, Any] = {"layout": 2, "runs": [], "sources": [], "parts": [], "states": []}
 PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
 
 
@@ -189,7 +189,7 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         ("[]", "cannot read .*: it holds no JSON object"),
         ("\xff", "cannot read .*: 'utf-8' codec"),
         ('{"layout": 0}', "was written by another version of mqttpub; write to a new folder"),
-        ('{"layout": 1}', "cannot read .*: it is not a manifest of mqttpub"),
+        ('{"layout": 2}', "cannot read .*: it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": ["x"]}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": 3}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"sources": [{}]}), "it is not a manifest of mqttpub"),
