@@ -163,6 +163,22 @@ class Reassembler:
     def follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
         """Yield the pieces that a segment completes whose headers were read elsewhere."""
         self._last = CaptureRecord(segment.record, segment.time_ns, 0, b"", 0)
+        side = self.flows.recent.get(key)
+        if side is None or side.peer.waiting is not None:
+            return self._follow(key, segment)
+        # As in `feed`, which reads the same headers in records.
+        peer, behind = side.peer, side.next - segment.seq & MASK
+        if not segment.length:
+            peer.acked = segment.ack
+            return iter(())
+        if segment.seq == side.next:
+            peer.acked = segment.ack
+            side.next = segment.seq + segment.length & MASK
+            return iter((Chunk(side.flow, side.number, segment.time_ns, segment.record, segment.data),))
+        if segment.length <= behind <= FARTHEST_BEHIND and side.next != NOT_IN_TURN:
+            self.counts["repeated"] += 1
+            peer.acknowledge(segment.ack)
+            return iter(())
         return self._follow(key, segment)
 
     def _follow(self, key: bytes, segment: Segment) -> Iterator[Piece]:
