@@ -252,7 +252,7 @@ def test_a_large_packet_is_put_together_once() -> None:
 
 
 def crowded(limit: int, *steps: tuple[int, bytes]) -> list[Event]:
-    """Return the events of connections on which bytes come in turn, where few may wait for others in all of them."""
+    """Return the events of connections on which bytes come in turn, where all of them together may hold few bytes."""
     streams = MqttDemux(budget=MemoryBudget(limit))
     found: list[Event] = []
     for number in sorted({number for number, _ in steps}):
