@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.flags.payload import chosen_format, format_flags
+from mqttpub.cli.main import main
 from mqttpub.payload import formats
 from mqttpub.payload.formats import FORMATS, avro, payload_size, protobuf, random_payload
 
@@ -544,6 +545,20 @@ def test_flags_choose_the_converter(
     Path("a.avsc").write_text('{"type": "map", "values": "long"}')
     Path("a.proto").write_text('syntax = "proto3"; message A { int32 k = 1; }')
     assert run(*arguments) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-t", "a", "--payload-size", "3"], "--payload-size makes random bytes, which no format can convert"),
+        (["--jsonl"], "a line of --jsonl names the form of its payload, so no format can be given for all"),
+    ],
+)
+def test_a_format_that_would_be_ignored_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pub", "-p", "1", "--format", "hex", *arguments]) == 2
+    assert capsys.readouterr().err == f"mqttpub pub: {message}\n"
 
 
 def test_flags_refuse_a_format_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,13 +104,16 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     if bulk.reconnects == 0 and not bulk.outbox:
         judge_expiry(target, force=given["force"])
     packets = _packets(given, target.version, bulk)
+    convert = chosen_format(given)
+    if convert and bulk.kind == "jsonl":
+        raise click.UsageError("a line of --jsonl names the form of its payload, so no format can be given for all")
     if bulk.require_subscribers:
         need_version_5("--require-subscribers", target.version)
         # Each line of JSON names its QoS, which is checked when the line is read.
         if bulk.kind != "jsonl" and any(not packet.qos for packet in packets):
             raise click.UsageError(f"--require-subscribers {NEEDS_AN_ANSWER}")
     return PublishRequest(
-        packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=chosen_format(given),
+        packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=convert,
         is_client_id_chosen=given["client_id"] is not None, embedded=given["embedded"], force=given["force"],
         inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
         full=given["full"],

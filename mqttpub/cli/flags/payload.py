@@ -125,9 +125,12 @@ def payload_options() -> list[Flag]:
 
 def formatted_payload(given: FlagValues) -> bytes:
     """Return the payload that the flags give, in the format that they name; raises UsageError."""
+    convert = chosen_format(given)
     if given["payload_size"] is not None:
+        if convert:
+            raise click.UsageError("--payload-size makes random bytes, which no format can convert")
         return random_payload(given["payload_size"])
-    data, convert = payload(given), chosen_format(given)
+    data = payload(given)
     if convert is None:
         return data
     try:
