@@ -5,12 +5,14 @@ its SHA-256. The second line is the text of `plain_values`, and the rest is its 
 short, was changed, has another format or holds anything but a state is refused.
 """
 
+import os
 import re
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from ... import __version__
+from ..storage.files import is_url, open_file, reason
 from . import plain_values
 from .plain_values import StateError
 
@@ -46,7 +48,7 @@ def loads(data: bytes) -> Any:
         raise StateError(f"it is broken ({type(error).__name__})") from error
 
 
-def load(path: Path, *kinds: type) -> Any:
+def load(path: str | Path, *kinds: type) -> Any:
     """Return the state in a file, of one class or a tuple of several; raises StateError with the name of the file."""
     try:
         value = loads(_read(path))
@@ -58,7 +60,7 @@ def load(path: Path, *kinds: type) -> Any:
     return value
 
 
-def check(path: Path) -> None:
+def check(path: str | Path) -> None:
     """Raise StateError for a file that is not as it was written, without reading its values."""
     try:
         _body(_read(path))
@@ -66,13 +68,14 @@ def check(path: Path) -> None:
         raise StateError(f"cannot resume from '{path}': {bad}") from None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: str | Path) -> bytes:
     try:
-        if not path.is_file():
-            raise StateError("it is not a file" if path.exists() else "there is no such file")
-        return path.read_bytes()
+        if not is_url(str(path)) and not os.path.isfile(path):
+            raise StateError("it is not a file" if os.path.lexists(path) else "there is no such file")
+        with open_file(str(path)) as file:
+            return file.read()
     except OSError as error:
-        raise StateError(error.strerror or str(error)) from None
+        raise StateError(reason(error)) from None
 
 
 def _body(data: bytes) -> memoryview:

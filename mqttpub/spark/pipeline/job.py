@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from .row_filter import RowFilter
 from .sources import Source
 
+STATE = "_state"
+"""The folder of states, among the tables."""
 MOST_SLOTS = 16
 """Tasks that pair exchanges, at most: each task that reads writes a file for each of them."""
 
@@ -17,7 +19,9 @@ class Job(NamedTuple):
     buckets: int
     """The number of buckets that the connections are divided into; each is read by one task."""
     staging: str
-    """The folder to write to, which all tasks and the driver reach."""
+    """The path or URL of the folder to write to, which all tasks and the driver reach."""
+    run: str
+    """The name of the run, which is in the names of all files."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
     row_filter: RowFilter = RowFilter()
@@ -27,6 +31,10 @@ class Job(NamedTuple):
     """Which hash slot of connections is in which bucket; empty in a resumed run, whose states say it."""
     states: tuple[str, ...] = ()
     """State files of an earlier run: one for each bucket, then one for each slot; empty for a new run."""
+
+    def state_name(self, tag: str) -> str:
+        """Return the name of the file for the state of a task."""
+        return f"{STATE}/{self.run}-{tag}"
 
     @property
     def slots(self) -> int:
@@ -39,7 +47,7 @@ class TableFile(NamedTuple):
 
     table: str
     path: str
-    """Below the staging folder as the task wrote it, below the folder of tables in a manifest."""
+    """Below the folder that the task writes to, and below the folder of tables."""
     rows: int
     bytes: int
     open: bool = False
@@ -66,7 +74,7 @@ class TaskResult(NamedTuple):
     reads: tuple[SourceResult | None, ...]
     """For each source, in their order; None for those that another task reads."""
     state: str = ""
-    """File below the staging folder with the state for a later run."""
+    """File with the state for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
     tag: str = ""
     """The part of a file's name by which tasks that pair find this task's files."""

@@ -15,7 +15,8 @@ from ..session.session import Settings, failures, sentence, session
 from ..storage.files import as_path, is_url
 from . import checkpoint
 from .job import Job, SourceResult, TaskResult
-from .manifest import MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
+from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
+from .output import Output, opened
 from .row_filter import RowFilter
 from .sources import Source, expand, fetched, opens, ordered
 from .task import pair_slot, progress_of, read_bucket
@@ -120,7 +121,7 @@ class _Run:
                 return self._result([], [], len(found), {})
             self.on_progress(RunStage("starting Spark"))
             with session(self.request.settings) as spark:
-                found += fetched(spark, urls, output.staging.absolute() / "sources") if urls else []
+                found += fetched(spark, urls, Path(output.staging).absolute() / "sources") if urls else []
                 sources = self._new(output.before, ordered(found))
                 rows = self._work(spark, output, sources)
                 self._check_replacement(output.before, sources, rows)
@@ -214,10 +215,10 @@ class _Run:
         request, before = self.request, output.before
         resumed = request.mode == "resume" and before.buckets
         buckets = before.buckets if resumed else request.partitions or min(session_cores(spark), MOST_TASKS)
-        states = tuple(str((output.folder / name).absolute()) for name in before.states if resumed)
+        states = tuple(os.path.abspath(output.folder.place(name)) for name in before.states if resumed)
         captures = [source.path for source in sources if source.capture and not source.problem]
         return Job(
-            sources=tuple(sources), buckets=buckets, staging=str(output.staging.absolute()),
+            sources=tuple(sources), buckets=buckets, staging=os.path.abspath(output.staging), run=self.name,
             file_format=request.file_format, partition_by=request.partition_by, row_filter=request.row_filter,
             lint=request.lint, ports=request.ports, balance=b"" if states else shares(captures, buckets),
             states=states,

@@ -1,7 +1,6 @@
 """From frames to the rows of tables, with state that carries over from batch to batch, source to source, run to run."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +13,7 @@ from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
 from ...columns.schema import CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
+from ..storage.folder import StorageFolder
 from .job import Job, TableFile
 from .reading import SourceFrames, SourceOffsets
 from .row_filter import RowSelector
@@ -38,6 +38,7 @@ class TableFiles:
         self._job = job
         self._offsets = offsets
         self._tag = tag
+        self._folder = StorageFolder(job.staging)
         self._selector = RowSelector(job.row_filter)
         self._writers: dict[tuple[str, bool], TableWriter] = {}
 
@@ -47,8 +48,8 @@ class TableFiles:
             return
         if (table, final) not in self._writers:
             self._writers[table, final] = TableWriter(
-                Path(self._job.staging), table, SCHEMAS[table], file_format=self._job.file_format,
-                partition_by=self._job.partition_by, tag=f"{self._tag}-{'over' if final else 'open'}",
+                self._folder, table, SCHEMAS[table], file_format=self._job.file_format,
+                partition_by=self._job.partition_by, tag=f"{'part' if final else 'open'}-{self._job.run}-{self._tag}",
                 open_rows=not final,
             )  # fmt: skip
         self._writers[table, final].write(self._selector.rows(table, rows))

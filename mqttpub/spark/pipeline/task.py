@@ -16,6 +16,7 @@ from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
 from ..storage.files import open_file, reason, size_bytes
+from ..storage.folder import StorageFolder
 from . import checkpoint
 from .job import Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
@@ -65,13 +66,18 @@ def _caught(job: Job, bucket: int, task: Callable[[], TaskResult]) -> TaskResult
 def _pair(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
     begun, tag, folder = time.monotonic(), _tag(slot), Path(job.staging)
     pairing = checkpoint.load(Path(job.states[job.buckets + slot]), Pairing) if job.states else Pairing()
-    files, state = TableFiles(job, read[0].places, tag), f"pairing-{tag}"
+    files, state = TableFiles(job, read[0].places, tag), job.state_name(tag)
     for step, packets, closed in merged([shuffle_files(folder, each.tag, job.slots)[slot] for each in read]):
         if step == LAST:
-            (folder / state).write_bytes(checkpoint.dumps(pairing))
+            _write(job, state, checkpoint.dumps(pairing))
         files.put_continuous("exchanges", pairing.add(packets, closed), final=step != LAST)
     files.put_continuous("exchanges", pairing.finish(), final=False)
     return TaskResult(job.buckets + slot, tuple(files.close()), (), state, time.monotonic() - begun)
+
+
+def _write(job: Job, name: str, data: bytes) -> None:
+    with StorageFolder(job.staging).create(name) as file:
+        file.write(data)
 
 
 def _tag(bucket: int) -> str:
@@ -118,8 +124,8 @@ class _ReadTask:
         """Read all sources and return the result."""
         reads = tuple(self._source(source) for source in self.job.sources)
         # The state is that before the end of all sources, which a later run moves.
-        state = f"state-{self.tag}"
-        Path(self.job.staging, state).write_bytes(checkpoint.dumps((self.reader, self.tables)))
+        state = self.job.state_name(self.tag)
+        _write(self.job, state, checkpoint.dumps((self.reader, self.tables)))
         for batch in self.reader.finish():
             self.tables.add(batch)
         self.tables.finish()
