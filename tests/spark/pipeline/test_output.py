@@ -278,6 +278,7 @@ def test_files_of_others_are_not_touched_on_s3(s3: str, url: str, s3_server: Obj
     assert StorageFolder(url).read("packets/mine.parquet") == b"mine"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["overwrite", "resume", "append"])
 def test_killed_at_any_moment_the_run_is_in_s3_or_not(url: str, mode: str) -> None:
     number, seen = 0, set()
