@@ -33,7 +33,7 @@ def one_by_one(spark: Any, count: int, task: Callable[[int], TaskResult]) -> lis
     return [task(number) for number in reversed(range(count))]
 
 
-def piped(*sources: Path | str, out: Path, **more: Any) -> PipelineResult:
+def piped(*sources: Path | str, out: Path | str, **more: Any) -> PipelineResult:
     """Run the pipeline."""
     return run(PipelineRequest(tuple(str(source) for source in sources), out, **{"partitions": 3, **more}))
 

@@ -69,7 +69,7 @@ choosing_flags = together(
 )  # fmt: skip
 
 output_flags = together(
-    flag("-o", "--out", common=True, metavar="DIR", help="Folder for the tables.", type=click.Path(file_okay=False)),
+    flag("-o", "--out", common=True, metavar="DIR", help="Folder for the tables, or its URL.", type=click.Path(file_okay=False)),
     flag(
         "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
         help="Format of the tables.",
@@ -216,7 +216,9 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
     )  # fmt: skip
 
 
-def _output_folder(flags: PipelineFlags) -> Path:
+def _output_folder(flags: PipelineFlags) -> "str | Path":
+    from ...spark.pipeline.manifest import OutputRefused
+    from ...spark.pipeline.sources import opens
     from ...spark.storage.files import as_path, is_url
 
     if not flags.source:
@@ -224,9 +226,9 @@ def _output_folder(flags: PipelineFlags) -> Path:
     if not flags.out:
         raise click.UsageError("--out is missing: the folder for the tables")
     if is_url(out := as_path(flags.out)):
-        raise click.UsageError(
-            f"--out: '{out}' is a URL, and tables are written to a folder: give a path, or file:///path"
-        )
+        if not opens(out):
+            raise OutputRefused(f"--out: '{out}' is on a storage that cannot be opened here")
+        return out.rstrip("/")
     if out != readable(out):
         raise click.UsageError(f"--out: the name '{out}' is not UTF-8, and Spark cannot read a folder of such a name")
     return Path(out)
@@ -360,14 +362,14 @@ class TableReport:
         """Return what a run calls when its tables are complete; None where there is nothing to query."""
         from ...spark.pipeline.run import RunStage
 
-        def query(spark: Any, folder: Path) -> None:
+        def query(spark: Any, folder: str | Path) -> None:
             if on_progress:
                 on_progress(RunStage("querying the tables"))
             self.make(spark, folder)
 
         return query if self.wanted else None
 
-    def make(self, spark: Any, folder: Path) -> None:
+    def make(self, spark: Any, folder: str | Path) -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
         from ...report.queries import summary
         from ...report.terminal import write_page
@@ -409,4 +411,4 @@ def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     if find_spec("vl_convert") is None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
     paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
-    check_report(page, paths, Path(as_path(out)))
+    check_report(page, paths, None if is_url(out := as_path(out)) else Path(out))

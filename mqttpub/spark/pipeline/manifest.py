@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from ..storage.files import BadLocation, open_file, reason
+from ..storage.files import BadLocation, is_url, open_file, reason
 from .job import TableFile
 from .sources import MANIFEST, Source, same_beginning
 
@@ -63,6 +63,11 @@ class Manifest:
             why = error if isinstance(place, Path) else reason(error)
             raise OutputRefused(f"cannot read {place}: {why}") from None
         return cls.of(read_object(data, place), place)
+
+    @classmethod
+    def in_folder(cls, folder: str | Path) -> "Manifest":
+        """Read the manifest of a folder of tables by its path or URL; raises OutputRefused."""
+        return cls.load(f"{folder}/{MANIFEST}" if is_url(str(folder)) else Path(folder, MANIFEST))
 
     @classmethod
     def of(cls, values: dict[str, Any], place: str | Path = MANIFEST) -> "Manifest":

@@ -26,11 +26,12 @@ from ..storage.lock import LOCK, FolderLock, FolderLocked, locked
 from .checkpoint import StateError, check
 from .job import STATE, TableFile, TaskResult
 from .manifest import MANIFEST, SHARED, Manifest, OutputRefused, check_inside, read_object
+from .shuffle import SHUFFLE
 
 JOURNAL = "_commit.json"
 STAGING = "_staging-"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
-_OURS = re.compile(rf"({STATE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}}-[^/]+")
+_OURS = re.compile(rf"({STATE}/|{SHUFFLE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}}-[^/]+")
 """Names of files that tasks write."""
 
 

@@ -12,7 +12,6 @@ from hashlib import blake2b
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +22,8 @@ from ...columns.arrow import Mask, encoded, numbers, values
 from ...columns.exchanges.pair import Close
 from ...columns.schema import CODED_PACKETS, WORD
 from ...spec.packets import Connack, Publish, Unsuback
+from ..storage.files import open_file
+from ..storage.folder import StorageFolder
 
 COLUMNS = (
     "capture", "frame", "pos", "time", "connection", "client_id", "client", "server", "direction", "version",
@@ -30,6 +31,8 @@ COLUMNS = (
     "filters", "session_present",
 )  # fmt: skip
 """The columns of a packet that pairing needs."""
+SHUFFLE = "_shuffle"
+"""The folder of these files."""
 SPARE_WORDS = 64
 """Unused words that a dictionary may hold before it is made anew."""
 Step = tuple[int, int]
@@ -50,11 +53,12 @@ class ShuffleBatch(NamedTuple):
 class ShuffleWriter:
     """Writes packets to the files of the slots, with one batch for each step and slot."""
 
-    def __init__(self, folder: Path, tag: str, slots: int) -> None:
+    def __init__(self, folder: StorageFolder, tag: str, slots: int) -> None:
         self._slots = slots
         self.slots_of: dict[str, int] = {}
         """The slots of connections whose client was unknown at first, so that all their packets go there."""
-        self._writers = [pa.ipc.new_stream(str(path), _SCHEMA) for path in shuffle_files(folder, tag, slots)]
+        self._files = [folder.create(name) for name in shuffle_files(tag, slots)]
+        self._writers = [pa.ipc.new_stream(file, _SCHEMA) for file in self._files]
 
     def put(self, step: Step, packets: pa.RecordBatch, closes: Sequence[Close]) -> None:
         """Write the packets that take part in exchanges to the slots of their clients, and the closes to all slots."""
@@ -88,13 +92,14 @@ class ShuffleWriter:
 
     def close(self) -> None:
         """Finish all files."""
-        for writer in self._writers:
+        for writer, file in zip(self._writers, self._files, strict=True):
             writer.close()
+            file.close()
 
 
-def shuffle_files(folder: Path, tag: str, slots: int) -> list[Path]:
-    """Return the files that one reading task writes, one for each slot."""
-    return [folder / f"shuffle-{tag}-{slot}" for slot in range(slots)]
+def shuffle_files(tag: str, slots: int) -> list[str]:
+    """Return the names of the files that one reading task writes, one for each slot."""
+    return [f"{SHUFFLE}/{tag}-{slot}" for slot in range(slots)]
 
 
 def _takes_part(packets: pa.RecordBatch) -> Mask:
@@ -117,10 +122,10 @@ def hash_slot(key: bytes, count: int) -> int:
     return int.from_bytes(blake2b(key, digest_size=4).digest()) % count
 
 
-def merged(paths: Sequence[Path]) -> Iterator[ShuffleBatch]:
+def merged(places: Sequence[str]) -> Iterator[ShuffleBatch]:
     """Yield what all tasks wrote for one slot, step by step; packets of a connection are in capture order."""
     with ExitStack() as stack:
-        streams = [_batches(stack.enter_context(pa.OSFile(str(path), "rb"))) for path in paths]
+        streams = [_batches(stack.enter_context(open_file(place))) for place in places]
         for step, same in groupby(merge(*streams, key=itemgetter(0)), itemgetter(0)):
             each = list(same)
             # All packets of a connection come from one task, in order; the order of connections does not matter.

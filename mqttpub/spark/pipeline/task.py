@@ -15,7 +15,7 @@ from typing import BinaryIO
 from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
-from ..storage.files import open_file, reason, size_bytes
+from ..storage.files import is_url, open_file, reason, size_bytes
 from ..storage.folder import StorageFolder
 from . import checkpoint
 from .job import Job, SourceResult, TaskResult
@@ -47,27 +47,29 @@ def pair_slot(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
 
 def _caught(job: Job, bucket: int, task: Callable[[], TaskResult]) -> TaskResult:
     """Return the result of a task; a failure to write is returned as well, as Spark would only show a trace."""
-    if not os.path.isdir(job.staging):
+    if not is_url(job.staging) and not os.path.isdir(job.staging):
         folder = os.path.dirname(job.staging)
-        reason = f"the task on {socket.gethostname()} does not find the folder {folder}; {SHARED}"
-        return TaskResult(bucket, (), (), failure=reason, status=OutputRefused.status)
+        unshared = f"the task on {socket.gethostname()} does not find the folder {folder}; {SHARED}"
+        return TaskResult(bucket, (), (), failure=unshared, status=OutputRefused.status)
     try:
         return task()
     except OutputRefused as error:
         return TaskResult(bucket, (), (), failure=str(error), status=error.status)
     except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        name = error.filename or os.path.dirname(job.staging)
+        why = os.strerror(error.errno) if error.errno else reason(error)
+        name = error.filename or (job.staging if is_url(job.staging) else os.path.dirname(job.staging))
         return TaskResult(
-            bucket, (), (), failure=f"the output cannot be written: {reason}: {name}", status=UNWRITTEN
+            bucket, (), (), failure=f"the output cannot be written: {why}: {name}", status=UNWRITTEN
         )  # fmt: skip
 
 
 def _pair(job: Job, slot: int, read: Sequence[TaskResult]) -> TaskResult:
-    begun, tag, folder = time.monotonic(), _tag(slot), Path(job.staging)
-    pairing = checkpoint.load(Path(job.states[job.buckets + slot]), Pairing) if job.states else Pairing()
+    begun, tag, folder = time.monotonic(), _tag(slot), StorageFolder(job.staging)
+    pairing = checkpoint.load(job.states[job.buckets + slot], Pairing) if job.states else Pairing()
     files, state = TableFiles(job, read[0].places, tag), job.state_name(tag)
-    for step, packets, closed in merged([shuffle_files(folder, each.tag, job.slots)[slot] for each in read]):
+    for step, packets, closed in merged(
+        [folder.place(shuffle_files(f"{job.run}-{each.tag}", job.slots)[slot]) for each in read]
+    ):
         if step == LAST:
             _write(job, state, checkpoint.dumps(pairing))
         files.put_continuous("exchanges", pairing.add(packets, closed), final=step != LAST)
@@ -112,12 +114,12 @@ class _ReadTask:
         self.noted_at = self.begun
         """When the progress was last written."""
         if job.states:
-            self.reader, self.tables = checkpoint.load(Path(job.states[bucket]), SourceReader, TableBuilder)
+            self.reader, self.tables = checkpoint.load(job.states[bucket], SourceReader, TableBuilder)
         else:
             self.reader = SourceReader(bucket, job.buckets, job.ports, job.balance)
             self.tables = TableBuilder()
         self.files = TableFiles(job, self.reader.offsets, self.tag)
-        self.shuffle = ShuffleWriter(Path(job.staging), self.tag, job.slots)
+        self.shuffle = ShuffleWriter(StorageFolder(job.staging), f"{job.run}-{self.tag}", job.slots)
         self.tables.begin(self.files, self.shuffle, lint=job.lint)
 
     def run(self) -> TaskResult:
@@ -179,6 +181,8 @@ class _ReadTask:
 
     def _note(self, at: int) -> None:
         """Write now and then how many bytes were read."""
+        if is_url(self.job.staging):
+            return
         if (now := time.monotonic()) > self.noted_at + PROGRESS_INTERVAL_S:
             _progress(self.job, self.bucket).write_text(str(self.read_bytes + at))
             self.noted_at = now

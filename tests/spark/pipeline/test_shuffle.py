@@ -10,6 +10,7 @@ import pytest
 from mqttpub.codec.encode import encode
 from mqttpub.columns.schema import CODED_PACKETS
 from mqttpub.spark.pipeline.shuffle import SPARE_WORDS, ShuffleWriter, shuffle_files
+from mqttpub.spark.storage.folder import StorageFolder
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Publish
 from mqttpub.spec.properties import ASSIGNED_CLIENT_IDENTIFIER
@@ -78,8 +79,8 @@ def test_words_of_packets_that_take_no_part_do_not_cross(tmp_path: Path) -> None
         "resolved_topic": topics, "connection": pa.array(["one"] * count).dictionary_encode(),
     }  # fmt: skip
     rows = [values.get(field.name, pa.nulls(count, field.type)) for field in CODED_PACKETS]
-    outbox = ShuffleWriter(tmp_path, "x", 3)
+    outbox = ShuffleWriter(StorageFolder(tmp_path), "x", 3)
     outbox.put((1, 1), pa.RecordBatch.from_arrays(rows, schema=CODED_PACKETS), [])
     outbox.close()
-    for box in shuffle_files(tmp_path, "x", 3):
+    for box in (tmp_path / name for name in shuffle_files("x", 3)):
         assert b"topic-" not in box.read_bytes()
