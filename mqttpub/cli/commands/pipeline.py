@@ -69,7 +69,10 @@ choosing_flags = together(
 )  # fmt: skip
 
 output_flags = together(
-    flag("-o", "--out", common=True, metavar="DIR", help="Folder for the tables, or its URL.", type=click.Path(file_okay=False)),
+    flag(
+        "-o", "--out", common=True, metavar="DIR", type=click.Path(file_okay=False),
+        help="Folder for the tables, or its URL.",
+    ),
     flag(
         "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
         help="Format of the tables.",
