@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pyarrow import fs
 
 from ...common.files import replace_whole
-from .files import Location, UnsupportedLocation, is_url, locate
+from .files import StoredPath, UnsupportedLocation, is_url, locate
 
 AT_A_TIME = 8
 """Files that are removed in parallel."""
@@ -53,11 +53,11 @@ class StorageFolder:
         return self.name
 
     @cached_property
-    def _at(self) -> Location:
+    def _at(self) -> StoredPath:
         if not self.is_local:
             return locate(self.name)
         path = os.path.abspath(self.name)
-        return Location(fs.LocalFileSystem(), path, path, path)
+        return StoredPath(fs.LocalFileSystem(), path, path, path)
 
     def place(self, name: str) -> str:
         """Return the path or URL of a file."""
