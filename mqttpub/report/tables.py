@@ -31,9 +31,9 @@ _KEY = re.compile(r"([^/=]+)=")
 
 
 def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
-    """Return a data frame for each table, empty if it was never written; raises OutputRefused without a manifest.
+    """Return a Spark DataFrame for each table, by name; an empty one for a table that no run wrote.
 
-    Only files of the manifest are read, and of their columns all but those of bytes.
+    Reads only files that the manifest names, without binary columns. Raises OutputRefused if there is no manifest.
     """
     parts = Manifest.in_folder(folder).parts
     return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}

@@ -95,7 +95,7 @@ output_flags = together(
     ),
     flag(
         "--summary/--no-summary", default=None,
-        help="Print a summary of the tables, or not. [default: on a terminal, and with --json]",
+        help="Whether to print a summary of the tables. [default: on a terminal, and with --json]",
     ),
     flag("--json", "as_json", is_flag=True, help="Print the result as one JSON record."),
     group="Output",

@@ -15,7 +15,7 @@ from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payl
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
 from ..flags.transport import transport_flags
-from ..flags.types import U16_NUMBER, NumberType
+from ..flags.types import QOS, U16_NUMBER
 from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ message_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="TOPIC", help="Topic Name; may be repeated."),
     ready(payload_options()),
     flag(
-        "-q", "--qos", common=True, type=NumberType(0, 3), default=0, show_default=True, metavar="0|1|2", help="QoS.",
+        "-q", "--qos", common=True, type=QOS, default=0, show_default=True, metavar="0|1|2",
+        help="QoS: at most, at least or exactly once.",
     ),
     flag("-r", "--retain", common=True, is_flag=True, help="Ask the broker to keep the message for new subscribers."),
-    flag("--dup", is_flag=True, help="Set DUP: this is a re-delivery."),
+    flag("--dup", is_flag=True, help="Set DUP, which marks a re-delivery."),
     flag(
         "--packet-id", type=U16_NUMBER, metavar="ID",
         help="Packet Identifier, such as 25674 or 0x644a. [default: 1]",
@@ -49,7 +50,7 @@ output_flags = together(
     ),
     flag(
         "--json", "as_json", is_flag=True, common=True,
-        help="Print JSON Lines: the outcome; with --inspect, packets.",
+        help="Print JSON Lines: outcomes; with --inspect, also packets.",
     ),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),

@@ -25,7 +25,7 @@ class SizeType(click.ParamType[str]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text once it is checked to be a size."""
+        """Return the size as it was typed; raises BadParameter if it is not one."""
         try:
             payload_size(str(value))
         except ValueError as error:
@@ -106,7 +106,7 @@ def payload_options() -> list[Flag]:
         ),
         Flag(
             ["--payload", "payload_value"], common=True, metavar="VALUE", type=OCTETS,
-            help="Payload: text, hex:..., base64:..., @file or text:...",
+            help="Payload: text, hex:..., base64:..., @file, text:LITERAL",
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",

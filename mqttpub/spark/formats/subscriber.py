@@ -45,7 +45,10 @@ def checked(subscribe: Subscribe) -> Subscribe:
 
 
 def subscribe(session: Session, packet: Subscribe, spool: Spool) -> None:
-    """Subscribe, and unsubscribe from earlier Topic Filters of the session; raises Refused."""
+    """Subscribe, and unsubscribe from Topic Filters that the spool remembers of the session but `packet` lacks.
+
+    Raises Refused if the broker refuses a Topic Filter.
+    """
     wanted = tuple(each.filter for each in packet.subscriptions)
     gone = tuple(each for each in spool.facts.filters if each not in wanted)
     if gone and session.connack and session.connack.session_present:
@@ -97,7 +100,7 @@ class Subscriber(threading.Thread):
         self.join(self._request.timeout_s)
 
     def run(self) -> None:
-        """Receive messages until stopped."""
+        """Receive until stopped; an error ends the thread, and `check` raises it."""
         try:
             while not self._stopping:
                 self._connect_once()

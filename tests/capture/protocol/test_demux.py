@@ -828,4 +828,4 @@ def test_a_level_of_no_version_leaves_the_version_to_what_the_server_answers() -
         found = packets_in(script.events())
         assert [(each.version, each.guessed) for each in found] == [(V311, True), (version, True)][: len(found)]
         assert [each.direction for each in found] == [CLIENT, SERVER][: len(found)]
-        assert remarks(script.events())[0].startswith("no version has protocol level 6: ")
+        assert remarks(script.events())[0].startswith("protocol level 6 belongs to no version of MQTT: ")
