@@ -81,7 +81,7 @@ class DecodeRequest(NamedTuple):
     ),
 )
 @click.argument("text", nargs=-1)
-@reading_flags(without_connect="5 and 3.1.1 both")
+@reading_flags(without_connect="both 5 and 3.1.1")
 @view_flags
 @filter_flags
 @output_flags

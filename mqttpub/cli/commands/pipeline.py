@@ -46,7 +46,7 @@ spark_flags = together(
 choosing_flags = together(
     flag(
         "--since", common=True, metavar="TIME",
-        help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, seconds.",
+        help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since 1970.",
     ),
     flag("--until", common=True, metavar="TIME", help="Only rows before this time."),
     flag(
@@ -143,13 +143,13 @@ class PipelineFlags:
 def command(**given: Any) -> int:
     """Turn captures into tables, on all cores of this machine or on a cluster.
 
-    SOURCE are files, folders, globs, or URLs that Hadoop reads (s3a, hdfs): pcap and pcapng, plain
-    or compressed, transcripts, hex text and JSON Lines of `decode --json`. Rotated captures are read
-    as one: exchanges that span several files are kept intact. Writes the tables packets, exchanges,
-    connections, with --lint findings, and a manifest, all at once at the end.
+    Each SOURCE is a file, folder, glob or URL (s3, gs, abfs, hdfs): pcap and pcapng, plain or
+    compressed, transcripts, hex text, and JSON Lines of `decode --json`. Rotated captures are read as
+    one: exchanges that span several files are kept intact. The tables packets, exchanges and
+    connections, with --lint also findings, and a manifest are committed together at the end.
 
-    Exit status: 0 everything was read, 1 a source could not be read completely or the report not be
-    made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
+    Exit status: 0 everything was read, 1 a source could not be read completely or the report could not
+    be made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
     143 terminated.
     """
     return run_pipeline(PipelineFlags(**given))
