@@ -144,7 +144,7 @@ def command(**given: Any) -> int:
     """Turn captures into tables, on all cores of this machine or on a cluster.
 
     Each SOURCE is a file, folder, glob or URL (s3, gs, abfs, hdfs): pcap and pcapng, plain or
-    compressed, transcripts, hex text, and records of `decode --json`. Rotated captures are read as
+    compressed, transcripts, hex text, and what `decode --json` printed. Rotated captures are read as
     one: exchanges that span several files are kept intact. The tables packets, exchanges and
     connections, with --lint also findings, and a manifest are committed together at the end.
 
