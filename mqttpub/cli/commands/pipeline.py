@@ -83,7 +83,7 @@ output_flags = together(
     ),
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
-        help="Divide tables into folders by a column, or by date or hour in UTC; separate several by commas.",
+        help="Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.",
     ),
     flag(
         "--resume", common=True, is_flag=True,

@@ -37,7 +37,7 @@ converter_flags = together(
     flag(
         "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
         help="Format of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
-        "cbor, msgpack, protobuf, avro. [default: sent unchanged]",
+        "cbor, msgpack, protobuf or avro. [default: sent unchanged]",
     ),
     flag(
         "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
