@@ -143,7 +143,8 @@ class Incoming:
         if not self.closing:
             self.receiver = self.receiver or Receiver(self.target.version)
             self.receiver.receive(packet, data, int(time_s * 1e9))
-            self.guard.receive_maximum(self.receiver.unanswered, data)
+            if excess := self.guard.receive_maximum(self.receiver.unanswered, data):
+                self.receiver.exceed(excess)
 
     def _take_connack(self, packet: Any, data: bytes, tap: Tap) -> None:
         if self.connack is not None:
