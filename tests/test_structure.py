@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_layers import MODULES, ROOT, imported
+from tests.test_layers import MODULES, ROOT, imported, parsed
 
 MOST_MODULES = 18
 """Modules that a folder may hold, without its `__init__`."""
@@ -120,8 +120,7 @@ def test_every_folder_says_what_it_is() -> None:
 def test_no_two_classes_have_one_name() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in MODULES:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in tree.body:
+        for node in parsed(path.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef):
                 places[node.name].append(str(path.relative_to(ROOT)))
     assert {name: modules for name, modules in places.items() if modules[1:]} == {}

@@ -48,6 +48,7 @@ def test_captures_behind_urls_give_the_same_tables(s3: str, ring: list[Path], tm
     assert not list(tmp_path.rglob("sources"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_tables_in_a_store_are_those_in_a_folder(s3: str, ring: list[Path], tmp_path: Path) -> None:
     given: list[dict[str, Any]] = [{}, {"partition_by": ("date", "type"), "lint": True}]
@@ -62,6 +63,7 @@ def test_tables_in_a_store_are_those_in_a_folder(s3: str, ring: list[Path], tmp_
         }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("alone")
 def test_resumed_runs_in_a_store_equal_one_run(s3: str, ring: list[Path], tmp_path: Path) -> None:
     piped(tmp_path / "ring", out=tmp_path / "once")
