@@ -76,7 +76,7 @@ class Incoming:
         return self.sender is None or self.sender.settled
 
     def read_others(self, tap: Tap) -> None:
-        """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are no packet."""
+        """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are not a packet."""
         self._read_others(tap)
         if tap.oversize:
             raise self.guard.oversize(tap.oversize)

@@ -105,7 +105,8 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     if bulk.reconnects == 0 and not bulk.outbox:
         judge_expiry(target, force=given["force"])
     packets = _packets(given, target.version, bulk)
-    convert = chosen_format(given)
+    # A payload that flags give is converted by now, and its schema need not be read again.
+    convert = chosen_format(given) if bulk.kind or not packets else None
     if convert and bulk.kind == "jsonl":
         raise click.UsageError("a line of --jsonl names the form of its payload, so no format can be given for all")
     if bulk.require_subscribers:

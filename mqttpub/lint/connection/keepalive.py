@@ -67,7 +67,7 @@ def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None
         client.silence_reported = True
         silent = f"the client was silent for {waited_ns / SECOND_NS:.1f} s with a Keep Alive of {client.keep_alive_s} s"
         state.fault(
-            SILENT_CLIENT.law, "", f"{silent}, but the server goes on: it must close after 1.5 times Keep Alive"
+            SILENT_CLIENT.law, "", f"{silent}, but the server continues: it must close after 1.5 times Keep Alive"
         )
 
 
