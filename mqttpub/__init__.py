@@ -1,7 +1,7 @@
 """Publish MQTT messages and read every byte that goes over the wire.
 
-The map. Each room is a package; from the bottom up, a room imports only from the rooms above it in this list, and no
-modules import one another in a circle. Nothing up to `reading` imports anything but the standard library.
+The map. Each room is a package. The list begins with the foundations: a room imports only from rooms listed before it,
+and no modules import one another in a circle. Nothing up to `reading` imports anything but the standard library.
 
     common     words, numbers, times, escaping, files: what every room needs, nothing of MQTT
     wire       bytes and positions: spans, the cursor, the data types of MQTT
@@ -23,14 +23,20 @@ modules import one another in a circle. Nothing up to `reading` imports anything
 `live`, `capture`, `view` and `columns` do not import one another, except that `columns` scans what `capture` reads.
 `guides/` is text: what `mqttpub help TOPIC` shows.
 
-Three journeys, by the names to read in order:
+Journeys, by the names to read in order:
 
-    pub        cli.pub.run.publish, live.publish.publisher.Publisher, live.session.Session,
+    pub        cli.pub.run.publish, live.publish.publisher.Publisher, live.session.Session, live.incoming.Incoming,
                live.publish.sender.OutgoingMessage, cli.pub.outcome.OutcomeReport
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                codec.decode.decode, view.packet.dump.annotate
-    pipeline   spark.pipeline.run.run, spark.pipeline.task.read_buckets, columns.reassemble.reassemble.reassemble,
+    parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,
+               columns.reassemble.reassemble.reassemble, columns.decode.decode.decode, columns.files.parquet
+    pipeline   spark.pipeline.run.run, spark.pipeline.flow.distribute, spark.pipeline.route.route,
+               spark.pipeline.task.read_buckets, columns.reassemble.reassemble.reassemble,
                columns.decode.decode.decode, spark.pipeline.task.pair_slots
+
+`parquet` is `decode --parquet`. The other views of `decode`, such as `--summary`, take its first three steps and then
+draw by their row in `cli.inspect.views.VIEWS`; `pub --inspect` shows packets by `cli.pub.inspect.Inspector`.
 """
 
 __version__ = "0.1.0"

@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -60,10 +61,16 @@ def layer_of(path: Path) -> str:
     return parts[0] if len(parts) > 1 else ""
 
 
+@cache
+def parsed(source: str) -> ast.Module:
+    """Return the syntax tree of a source, which several checks walk."""
+    return ast.parse(source)
+
+
 def imported(path: Path, source: str) -> Iterator[str]:
     """Yield the full names of the modules that a source imports, anywhere in it."""
     package = ["mqttpub", *path.relative_to(ROOT).parent.parts]
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(parsed(source)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -1,12 +1,13 @@
 """The shape of the package: no import circle, folders in order, none too full, and nothing heavy on a journey."""
 
+import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import pytest
 
-from tests.test_layers import MODULES, ROOT, imported
+from tests.test_layers import MODULES, ROOT, imported, parsed
 
 MOST_MODULES = 18
 """Modules that a folder may hold, without its `__init__`."""
@@ -114,6 +115,15 @@ def test_no_folder_is_too_full() -> None:
 def test_every_folder_says_what_it_is() -> None:
     docs = {path: path.read_text(encoding="utf-8") for path in MODULES if path.name == "__init__.py"}
     assert [path for path, text in docs.items() if not text.startswith('"""')] == []
+
+
+def test_no_two_classes_have_one_name() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in MODULES:
+        for node in parsed(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(str(path.relative_to(ROOT)))
+    assert {name: modules for name, modules in places.items() if modules[1:]} == {}
 
 
 def sources(**texts: str) -> dict[Path, str]:

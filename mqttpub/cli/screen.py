@@ -33,7 +33,7 @@ def screen_flags() -> list[click.Parameter]:
         Flag(
             ["--color"], type=click.Choice(tuple(COLORS)), metavar="|".join(COLORS), expose_value=False,
             callback=_take_color,
-            help="Colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]",
+            help="Use colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]",
         ),
         Flag(
             ["--no-pager"], is_flag=True, expose_value=False, callback=_take_no_pager,

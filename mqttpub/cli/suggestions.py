@@ -12,17 +12,17 @@ MOST = 2
 """Maximum number of names suggested."""
 NEAR = 0.75
 """How similar a name must be to be suggested, from 0 to 1; below this, names that share only a few letters match."""
-_NO_SUBSCRIBER = "mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
+_NO_SUBSCRIBER = "mqttpub cannot subscribe; use mosquitto_sub or `mqttx sub`"
 OTHER_COMMANDS = {
     **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
     **dict.fromkeys(("sub", "subscribe", "mosquitto_sub"), _NO_SUBSCRIBER),
-    **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}, and mosquitto_rr waits for a response"),
+    **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}; mosquitto_rr waits for a response"),
     **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
     "version": "`mqttpub --version` prints the version",
 }
 """Commands of other programs, and the equivalent here."""
 OTHER_FLAGS = {
-    "-h": "-h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
+    "-h": "-h is the host of a command, as in `mqttpub pub -h HOST`; `mqttpub --help` shows the help",
     "-V": "-V is the MQTT version of a command, as in `mqttpub pub -V 5`; the program's own is `mqttpub --version`",
     "-v": "`mqttpub --version` prints the version",
 }
@@ -37,9 +37,19 @@ def sentence(error: click.ClickException) -> str | None:
         return _of_command(name, ctx)
     if isinstance(error, click.NoSuchOption) and ctx is not None:
         return _of_option(error.option_name, ctx)
-    if isinstance(error, click.BadOptionUsage) and error.option_name == "-h":
-        return "-h is the host and needs one; help is --help"
+    if isinstance(error, click.BadOptionUsage) and ctx is not None:
+        return _of_value(error.option_name, ctx)
     return None
+
+
+def _of_value(name: str, ctx: click.Context) -> str | None:
+    """Return the message for an option that lacks its value, or that has one and takes none."""
+    if name == "-h":
+        return "-h needs a host name; --help shows the help"
+    option = next((each for each in ctx.command.params if name in (*each.opts, *each.secondary_opts)), None)
+    if not isinstance(option, click.Option) or option.nargs != 1:
+        return None
+    return f"{name} takes no value" if option.is_flag else f"{name} needs a value: {name} {option.make_metavar(ctx)}"
 
 
 def _of_command(name: str, ctx: click.Context) -> str:

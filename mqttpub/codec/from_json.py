@@ -247,7 +247,7 @@ def _hex(text: str) -> bytes:
     except ValueError:
         at = next((at for at, each in enumerate(text) if each not in hexdigits + whitespace), None)
     if at is None:
-        raise ValueError("a lone digit, but a byte has two")
+        raise ValueError("a single hex digit, but a byte needs two")
     raise ValueError(f"column {at + 1}: '{text[at]}' is not a hex digit")
 
 

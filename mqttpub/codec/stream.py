@@ -68,7 +68,10 @@ class Stream:
         return self._needed
 
     def feed(self, chunk: bytes) -> Iterator[Frame]:
-        """Add the next bytes and yield the packets that they complete; raises LostSync."""
+        """Add the next bytes and yield the packets that they complete.
+
+        Raises LostSync for bytes that cannot be cut into packets, and at every later call.
+        """
         if self.lost:
             raise self.lost
         self._buffer += chunk

@@ -2,7 +2,7 @@
 
 A byte becomes a row in four steps, each a folder: `scan` finds the records of a capture file, `reassemble` the control
 packets in them (`Frames`), `decode` the columns of these packets, `exchanges` pairs each PUBLISH with its
-acknowledgments. `read.read` does the first two; `connections`, `findings` and `files` make the other tables, whose
+acknowledgements. `read.read` does the first two; `connections`, `findings` and `files` make the other tables, whose
 columns `schema` declares.
 
 All rows are those that the scalar code (`capture`, `codec`, `traffic`) gives, in the same order; tests compare them.

@@ -1,6 +1,6 @@
-"""Talking to a broker: paho makes the connection, mqttpub owns the exchanges.
+"""Talking to a broker: paho makes the socket and keeps it alive, everything else is ours.
 
-    Session      one connection; whoever drives it calls `step`, which waits once and handles what came
+    Session      one connection; each `step` waits once, reads, hands on what came, and writes
     Tap          the socket that paho sees; it shows every byte to an observer and cuts packets
     Incoming     checks what the broker sends and hands it on: acknowledgements to the sender, messages to the receiver
     Receiver     answers messages from the broker; a MessageStore keeps them before they are acknowledged

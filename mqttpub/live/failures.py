@@ -15,7 +15,7 @@
 
     OutOfOrder (a ValueError)      an acknowledgement that cannot come now; a session makes it a PeerFault
 
-A run that ends without a Failure gets its status from what became of the messages: cli/pub/outcome.Outcome.status.
+A run that ends without a Failure gets its status from what became of the messages: cli/pub/outcome.RunResult.status.
 """
 
 from enum import IntEnum

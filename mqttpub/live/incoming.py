@@ -76,7 +76,7 @@ class Incoming:
         return self.sender is None or self.sender.settled
 
     def read_others(self, tap: Tap) -> None:
-        """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are no packet."""
+        """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are not a packet."""
         self._read_others(tap)
         if tap.oversize:
             raise self.guard.oversize(tap.oversize)
@@ -143,7 +143,8 @@ class Incoming:
         if not self.closing:
             self.receiver = self.receiver or Receiver(self.target.version)
             self.receiver.receive(packet, data, int(time_s * 1e9))
-            self.guard.receive_maximum(self.receiver.unanswered, data)
+            if excess := self.guard.receive_maximum(self.receiver.unanswered, data):
+                self.receiver.exceed(excess)
 
     def _take_connack(self, packet: Any, data: bytes, tap: Tap) -> None:
         if self.connack is not None:

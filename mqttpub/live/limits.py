@@ -91,14 +91,15 @@ class Guard:
                 "Request Problem Information is 0 (MQTT5-3.1.2-29)", data,
             )  # fmt: skip
 
-    def receive_maximum(self, unanswered: int, data: bytes) -> None:
-        """Check the number of QoS 1 and 2 messages that are not acknowledged; `data` is the last of them."""
-        if unanswered > self._receive_maximum:
-            fault = (
-                f"the broker sent PUBLISH with {unanswered - 1} unacknowledged, but our Receive Maximum is "
-                f"{self._receive_maximum} (MQTT5-3.3.4-9)"
-            )
-            raise PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
+    def receive_maximum(self, unanswered: int, data: bytes) -> PeerFault | None:
+        """Return the fault of more unacknowledged QoS 1 and 2 messages than allowed; `data` is the last of them."""
+        if unanswered <= self._receive_maximum:
+            return None
+        fault = (
+            f"the broker sent PUBLISH with {unanswered - 1} unacknowledged, but our Receive Maximum is "
+            f"{self._receive_maximum} (MQTT5-3.3.4-9)"
+        )
+        return PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
 
     def topic_alias(self, packet: Publish, data: bytes) -> None:
         """Check the Topic Alias of a PUBLISH, and remember one that it sets."""

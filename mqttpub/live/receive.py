@@ -10,6 +10,7 @@ from ..codec.encode import encode
 from ..spec.declare import Packet
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ..spec.versions import Version
+from .failures import PeerFault
 
 PACKET_NOT_FOUND = 0x92
 """Reason Code Packet Identifier not found."""
@@ -44,6 +45,19 @@ class Receiver:
         """Number of PUBACK packets in the output."""
         self._has_unflushed = False
         """Whether the store was given something since it was flushed."""
+
+        self.excess: PeerFault | None = None
+        """The first message above our Receive Maximum, where messages are stored."""
+
+    def exceed(self, fault: PeerFault) -> None:
+        """Raise the fault of a message above our Receive Maximum, unless a store has it already.
+
+        mosquitto 2.0.11 sends more as soon as one message is acknowledged. The excess is stored like any message, and
+        to close would bring the same messages, and the same fault, with every new connection.
+        """
+        if self.store is None:
+            raise fault
+        self.excess = self.excess or fault
 
     @property
     def unanswered(self) -> int:

@@ -224,7 +224,7 @@ class Session:
     def _closed(self, awaited: str) -> str:
         return f"the broker closed the connection before {awaited or self.awaited or ALL_SENT}"
 
-    # the loop
+    # one step of the loop, which its driver owns
 
     def step(self, awaited: str | None = None, *, most_s: float = HOUSEKEEPING_S, also: int | None = None) -> bool:
         """Wait for the socket once, handle what came, and return whether `also` can be read.

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ..spark.pipeline.manifest import MANIFEST, Manifest
+from ..spark.pipeline.manifest import Manifest
 from ..spec.properties import PROPERTIES
 from ..traffic.statistics import PERCENTILES
 from ..traffic.volume import ALIAS_SIZE
@@ -58,7 +58,7 @@ _ANSWERED = "latency_us IS NOT NULL AND outcome IN ('complete', 'refused') AS an
 """SQL for exchanges that were answered; others have a last packet, but no latency."""
 
 
-def summary(spark: Any, folder: Path) -> Summary:
+def summary(spark: Any, folder: str | Path) -> Summary:
     """Return the summary of the tables in a folder; raises OutputRefused, and Spark's errors."""
     data = frames(spark, folder)
     judged = has(folder, "findings") or _judged(folder)
@@ -69,7 +69,7 @@ def summary(spark: Any, folder: Path) -> Summary:
     )  # fmt: skip
 
 
-def details(spark: Any, folder: Path, known: Summary) -> Details:
+def details(spark: Any, folder: str | Path, known: Summary) -> Details:
     """Return the answers that only the page shows."""
     data, bins, links = frames(spark, folder), bins_of(known.span, MOST_BINS), bins_of(known.span, MOST_CELLS)
     worst = [row["who"] for row in known.clients if row["top"] == "dups"][:WORST]
@@ -91,14 +91,14 @@ def _together(made: Callable[..., Answer], *queries: Callable[[], Any]) -> Answe
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _made(folder: Path) -> Made:
-    manifest = Manifest.load(folder / MANIFEST)
+def _made(folder: str | Path) -> Made:
+    manifest = Manifest.in_folder(folder)
     taken = sorted(manifest.sources, key=lambda each: (each.stamp is None, each.stamp or 0, each.name))
     return Made(tuple(dict.fromkeys(each.name for each in taken)), tuple(run["begun"] for run in manifest.runs))
 
 
-def _judged(folder: Path) -> bool:
-    return any(run.get("lint") for run in Manifest.load(folder / MANIFEST).runs)
+def _judged(folder: str | Path) -> bool:
+    return any(run.get("lint") for run in Manifest.in_folder(folder).runs)
 
 
 def _rows(spark: Any, query: str, data: dict[str, Any], **given: Any) -> list[Row]:

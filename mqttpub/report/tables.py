@@ -1,17 +1,23 @@
 """The tables of a folder as data frames with the types of the schema, from any of the formats."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
 from ..spark.formats.schema import spark_schema
 from ..spark.pipeline.job import TableFile
-from ..spark.pipeline.manifest import MANIFEST, Manifest
+from ..spark.pipeline.manifest import Manifest, OutputRefused
 from ..spark.pipeline.tables import SCHEMAS
+from ..spark.pipeline.writers import NOTHING
+from ..spark.storage.files import is_url, open_file
+from ..spark.storage.folder import StorageFolder
 
+MOST_TASKS = 64
+"""Tasks that read the files of a table behind a URL, at most."""
 _NO_TEXT = "\0null\0"
 """Stands for null when CSV is read, so that an empty text stays empty; no field contains it."""
 READ_WITH = {
@@ -24,21 +30,21 @@ _MAGIC = re.compile(r"([\\*?\[\]{}])")
 _KEY = re.compile(r"([^/=]+)=")
 
 
-def frames(spark: Any, folder: Path) -> dict[str, Any]:
-    """Return a data frame for each table, empty if it was never written; raises OutputRefused without a manifest.
+def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
+    """Return a Spark DataFrame for each table, by name; an empty one for a table that no run wrote.
 
-    Only files of the manifest are read, and of their columns all but those of bytes.
+    Reads only files that the manifest names, without binary columns. Raises OutputRefused if there is no manifest.
     """
-    parts = Manifest.load(folder / MANIFEST).parts
+    parts = Manifest.in_folder(folder).parts
     return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
 
 
-def has(folder: Path, table: str) -> bool:
+def has(folder: str | Path, table: str) -> bool:
     """Return whether any run wrote that table."""
-    return any(part.table == table for part in Manifest.load(folder / MANIFEST).parts)
+    return any(part.table == table for part in Manifest.in_folder(folder).parts)
 
 
-def _table(spark: Any, folder: Path, name: str, parts: list[TableFile]) -> Any:
+def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile]) -> Any:
     kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for part in parts:
         place, _, form = part.path.rpartition(".")
@@ -50,10 +56,13 @@ def _table(spark: Any, folder: Path, name: str, parts: list[TableFile]) -> Any:
     return whole
 
 
-def _kind(spark: Any, folder: Path, name: str, form: str, divided: Iterable[str], paths: list[str]) -> Any:
+def _kind(spark: Any, folder: str | Path, name: str, form: str, divided: Iterable[str], paths: list[str]) -> Any:
     """Return the rows of files of one format and one partitioning."""
     from pyspark.sql import functions as F  # noqa: N812
 
+    if is_url(str(folder)):
+        return _behind_url(spark, StorageFolder(folder), name, form, paths)
+    folder = Path(folder)
     # CSV columns are identified by position, so those in the names of folders come last.
     fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
     schema = spark_schema(pa.schema([(field.name, _type(field.type, form)) for field in fields]))
@@ -71,6 +80,42 @@ def _kind(spark: Any, folder: Path, name: str, form: str, divided: Iterable[str]
             for field in _shown(name)
         )
     )
+
+
+def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: list[str]) -> Any:
+    """Return the rows of files that tasks open themselves, as Spark may not know the storage; raises OutputRefused."""
+    if form != "parquet":
+        raise OutputRefused(f"reports on tables behind a URL need Parquet, and {folder} has {form}")
+    schema = pa.schema(_shown(name))
+
+    def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for path in batch.column(0).to_pylist():
+                yield from _rows(folder, path, schema)
+
+    files = spark.createDataFrame([(path,) for path in paths], "path string")
+    return files.repartition(min(len(paths), MOST_TASKS)).mapInArrow(rows, spark_schema(schema))
+
+
+def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a Parquet file, with the columns that are in the names of its folders."""
+    from pyarrow.parquet import ParquetFile
+
+    parts = (part.partition("=") for part in path.split("/")[1:-1])
+    place = {key: None if value == NOTHING else unquote(value) for key, _, value in parts}
+    with open_file(folder.place(path)) as source:
+        file = ParquetFile(source)
+        inside = [field.name for field in schema if field.name not in place]
+        for batch in file.iter_batches(columns=inside):
+            columns = [
+                batch[field.name].cast(field.type)
+                if field.name in inside
+                else pa.array([None if place[field.name] == NOTHING else place[field.name]] * len(batch)).cast(
+                    field.type
+                )
+                for field in schema
+            ]
+            yield pa.record_batch(columns, schema=schema)
 
 
 def _shown(name: str) -> list[Any]:

@@ -28,20 +28,23 @@ _BAD_RATE = 0.01
 """Rates of re-deliveries above this are highlighted."""
 
 
-def check_report(path: str, sources: Iterable[str], out: Path) -> None:
-    """Raise UserError for a page that would overwrite a source, a table or a file that is not a page."""
+def check_report(path: str, sources: Iterable[str], out: Path | None) -> None:
+    """Raise UserError for a page that would overwrite a source, a table or a file that is not a page.
+
+    `out` is the folder of tables; None if that is behind a URL.
+    """
     if path == "-":
         raise UserError(f"--report: '{path}' is not a file name")
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
         raise UserError(f"--report: cannot write '{path}'")
-    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep)
+    inside = os.path.relpath(os.path.realpath(path), os.path.realpath(out)).split(os.sep) if out else [".."]
     if inside[0] != ".." and (inside[1:] or inside[0].startswith("_")):
         raise UserError(f"--report: '{path}' is among the tables; write the page outside of their folders")
     check_place("--report", path, PAGE, map(file_id, sources))
 
 
-def write_page(path: str, title: str, spark: Any, folder: Path, summary: Summary) -> None:
+def write_page(path: str, title: str, spark: Any, folder: str | Path, summary: Summary) -> None:
     """Query what only the page shows, and write it, as a whole or not at all."""
     # Only a page needs Spark and the plots.
     from .page import page

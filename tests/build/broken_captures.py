@@ -92,7 +92,7 @@ def cases() -> list[Case]:
     short[4] = 3
     longer = encode(publish(0), V5)
     return [
-        Case("DUP is set on a QoS 0 message", "MQTT5-3.3.1-2", "publish.dup",
+        Case("DUP is set on a QoS 0 message", "MQTT5-3.3.1-2", "DUP is 1",
              [*opening(), *good, c(publish(0, dup=True)), c(publish(0))]),
         Case("the client uses Topic Alias 11, the server allows 10", "MQTT5-3.2.2-17", "11",
              [*opening(V5, Property(TOPIC_ALIAS_MAXIMUM, 10)), c(publish(0, properties=alias(10))),

@@ -8,11 +8,13 @@ SAID = {
     "-t x -m y": "mqttpub: flags come after the command: `mqttpub pub -t ...`",
     "--host=h -t x": "mqttpub: flags come after the command: `mqttpub pub --host ...`",
     "--summary f.pcap": "mqttpub: flags come after the command: `mqttpub decode --summary ...`",
-    "-h": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
-    "-h localhost": "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; help is `mqttpub --help`",
+    **dict.fromkeys(
+        ("-h", "-h localhost"),
+        "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; `mqttpub --help` shows the help",
+    ),
     "publish -t x": "mqttpub: there is no command 'publish': `mqttpub pub` publishes",
     "subscribe -t x": (
-        "mqttpub: there is no command 'subscribe': mqttpub does not subscribe; mosquitto_sub and mqttx sub do"
+        "mqttpub: there is no command 'subscribe': mqttpub cannot subscribe; use mosquitto_sub or `mqttx sub`"
     ),
     "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
     "lnit": "mqttpub: there is no command 'lnit'; did you mean lint?",
@@ -20,7 +22,9 @@ SAID = {
     "/etc/passwd": "mqttpub: there is no command '/etc/passwd'; `mqttpub decode /etc/passwd` reads the file",
     "encode conect": "mqttpub encode: there is no command 'conect'; did you mean connect or disconnect?",
     "profile lst": "mqttpub profile: there is no command 'lst'; did you mean list?",
-    "pub -h": "mqttpub: -h is the host and needs one; help is --help",
+    "pub -h": "mqttpub pub: -h needs a host name; --help shows the help",
+    "pub -t": "mqttpub pub: -t needs a value: -t TOPIC",
+    "pub --retain=x": "mqttpub pub: --retain takes no value",
     "pub --hots h": "mqttpub pub: there is no flag --hots; did you mean --host?",
     "pub --passwrd=secret": "mqttpub pub: there is no flag --passwrd; did you mean --password or --key-password?",
     "decode --sumary": "mqttpub decode: there is no flag --sumary; did you mean --summary?",

@@ -56,6 +56,15 @@ def test_a_store_is_flushed_before_the_acknowledgements_are_returned() -> None:
     assert receiver.take_output() == b""
 
 
+def test_messages_above_receive_maximum_are_kept_where_a_store_has_them() -> None:
+    fault = PeerFault("the broker sent PUBLISH with 1 unacknowledged, but our Receive Maximum is 1", b"")
+    receiver = Receiver(V5, StoreLog())
+    receiver.exceed(fault)
+    assert receiver.excess is fault
+    with pytest.raises(PeerFault, match="Receive Maximum is 1"):
+        Receiver(V5).exceed(fault)
+
+
 @pytest.mark.parametrize(("version", "answer"), [(V5, "70 03 00 08 92"), (Version.V311, "70 02 00 08")])
 def test_the_pubrel_of_an_unknown_message_is_answered_as_the_version_allows(version: Version, answer: str) -> None:
     receiver = Receiver(version)

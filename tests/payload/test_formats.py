@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mqttpub.cli.flags.payload import chosen_format, format_flags
+from mqttpub.cli.main import main
 from mqttpub.payload import formats
 from mqttpub.payload.formats import FORMATS, avro, payload_size, protobuf, random_payload
 
@@ -79,18 +80,18 @@ def test_the_bytes_of_each_format(name: str, data: bytes, expected: bytes) -> No
     [
         ("text", b"a\xff", "text: byte 0xff at offset 1 is not UTF-8"),
         ("json", b'{"a": 1,\n b}', "json: line 2, column 2: the name of a member must be in double quotes"),
-        ("json", b"", "json: line 1, column 1: it is empty, which is not JSON"),
-        ("json", b'["NaN \\" Infinity", NaN]', "json: line 1, column 21: NaN is not JSON"),
+        ("json", b"", "json: column 1: it is empty, which is not JSON"),
+        ("json", b'["NaN \\" Infinity", NaN]', "json: column 21: NaN is not JSON"),
         ("json", b"[\n-Infinity]", "json: line 2, column 1: -Infinity is not JSON"),
-        ("json", b"\xef\xbb\xbf1", "json: line 1, column 1: the text begins with a byte order mark"),
-        ("json", b"\x00[]", "json: line 1, column 1: no JSON value begins here"),
+        ("json", b"\xef\xbb\xbf1", "json: column 1: the text begins with a byte order mark"),
+        ("json", b"\x00[]", "json: column 1: no JSON value begins here"),
         ("json", b"[" * 100_000, "json: the JSON is nested too deeply"),
-        ("hex", b"zz", "hex: line 1, column 1: 'z' is not a hex digit"),
+        ("hex", b"zz", "hex: column 1: 'z' is not a hex digit"),
         ("hex", b"68 69\n6g", "hex: line 2, column 2: 'g' is not a hex digit"),
-        ("hex", b"686", "hex: line 1, column 3: '6' is a single hex digit, but a byte needs two"),
-        ("hex", "６８".encode(), "hex: line 1, column 1: '\\uff16' is not a hex digit"),
-        ("base64", b"aG!k", "base64: line 1, column 3: '!' is not a base64 character"),
-        ("cbor", b'{"a": }', "cbor: line 1, column 7: no JSON value begins here"),
+        ("hex", b"686", "hex: column 3: '6' is a single hex digit, but a byte needs two"),
+        ("hex", "６８".encode(), "hex: column 1: '\\uff16' is not a hex digit"),
+        ("base64", b"aG!k", "base64: column 3: '!' is not a base64 character"),
+        ("cbor", b'{"a": }', "cbor: column 7: no JSON value begins here"),
         ("cbor", b"[1e999]", "cbor: 1e999 does not fit a double"),
         ("cbor", b"9" * 5000, "cbor: a number has too many digits"),
         ("cbor", b'{"a": 1, "b": 2, "a": 3}', "cbor: 'a' occurs twice in one object"),
@@ -250,7 +251,7 @@ def _reading() -> tuple[Callable[[bytes], bytes], Callable[[bytes], Any]]:
         ('{"small": 1e300}', "$.small: Float value too large"),
         ("[]", "$: must be an object"),
         ("null", "$: must be an object"),
-        ("{", "line 1, column 2: the text ends before the JSON is complete"),
+        ("{", "column 2: the text ends before the JSON is complete"),
     ],
 )
 def test_protobuf_names_the_field_that_is_wrong(data: str, sentence: str, proto: str) -> None:
@@ -400,7 +401,7 @@ def test_avro_decodes_to_the_value_of_the_json(given: dict[str, Any], read: dict
         ('{"i": 1, "next": {"i": 1, "l": "x"}}', "$.next.l: must be a whole number "),
         ('{"i": 1, "next": {"pkg.Reading": []}}', "$.next.pkg.Reading: must be an object"),
         ("[]", "$: must be an object"),
-        ("[", "line 1, column 2: the text ends before the JSON is complete"),
+        ("[", "column 2: the text ends before the JSON is complete"),
     ],
 )
 def test_avro_names_the_field_that_is_wrong(given: str, sentence: str, avsc: str) -> None:
@@ -544,6 +545,20 @@ def test_flags_choose_the_converter(
     Path("a.avsc").write_text('{"type": "map", "values": "long"}')
     Path("a.proto").write_text('syntax = "proto3"; message A { int32 k = 1; }')
     assert run(*arguments) == shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-t", "a", "--payload-size", "3"], "--payload-size makes random bytes, which no format can convert"),
+        (["--jsonl"], "a line of --jsonl names the form of its payload, so no format can be given for all"),
+    ],
+)
+def test_a_format_that_would_be_ignored_is_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["pub", "-p", "1", "--format", "hex", *arguments]) == 2
+    assert capsys.readouterr().err == f"mqttpub pub: {message}\n"
 
 
 def test_flags_refuse_a_format_without_its_library(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -166,7 +166,7 @@ def test_a_missing_answer_of_the_broker_counts_against_it(capsys: Screen) -> Non
     ping = [(20.0, C, "c0 00"), (20.0, S, "d0 00")]
     assert watched((1.0, C, "82 07 00 05 00 00 01 61 01"), *ping).peer_errors == 1
     said = capsys.readouterr().err
-    assert "error  no SUBACK for Packet Identifier 5 came" in said
+    assert "with Packet Identifier 5 got no SUBACK" in said
     assert said.count("packets: 1 error") == 1
 
 
@@ -174,7 +174,7 @@ def test_a_missing_answer_of_the_client_is_not_counted_against_the_broker(capsys
     messages = [(1.0, S, f"32 06 00 01 61 00 0{id} 00") for id in (1, 2)]
     subscribed = [(0.5, C, "82 07 00 05 00 00 01 61 01"), (0.6, S, "90 04 00 05 00 01")]
     assert watched(*subscribed, *messages, (1.1, C, "40 02 00 02")).peer_errors == 0
-    assert "error  no PUBACK for Packet Identifier 1 came" in capsys.readouterr().err
+    assert "with Packet Identifier 1 got no PUBACK" in capsys.readouterr().err
 
 
 @pytest.mark.broker

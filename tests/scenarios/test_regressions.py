@@ -115,10 +115,10 @@ SAID = {
     "--repeat 0": "--repeat: 0 is not in the range 1 to 1000000000",
     "--max-inflight 65536": "--max-inflight: 65536 is not in the range 1 to 65535",
     "-q two": "--qos: 'two' is not a number",
-    "-q 4": "--qos: 4 is not in the range 0 to 3",
+    "-q 4": "--qos: 4 is not a QoS: 0, 1 or 2 (3 only with --force)",
     "--reconnect x": "--reconnect: 'x' is not a number",
-    "--rate 0": "--rate: 0 must be above 0 and at most 1000000000",
-    "--repeat-delay -1": "--repeat-delay: -1 must be at least 0 and at most 1000000000",
+    "--rate 0": "--rate: 0 is too small: it must be above 0",
+    "--repeat-delay -1": "--repeat-delay: -1 is too small: it must be at least 0",
     "--timeout soon": "--timeout: 'soon' is not a number",
     "--outbox o --repeat 2 --repeat-delay 1": "--repeat-delay does not go with --outbox",
 }

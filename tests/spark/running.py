@@ -34,7 +34,7 @@ def one_by_one(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
     return here(job, tasks)
 
 
-def piped(*sources: Path | str, out: Path, **more: Any) -> PipelineResult:
+def piped(*sources: Path | str, out: Path | str, **more: Any) -> PipelineResult:
     """Run the pipeline."""
     return run(PipelineRequest(tuple(str(source) for source in sources), out, **{"partitions": 3, **more}))
 

@@ -85,7 +85,7 @@ def first(buffer: Buffer) -> bytes:
 
 
 def records(stream: BinaryIO) -> Iterator[CaptureRecord]:
-    """Yield the records of a capture; see Reader."""
+    """Yield the records of a capture; see RecordReader."""
     return iter(RecordReader(stream))
 
 

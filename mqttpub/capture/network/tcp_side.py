@@ -92,7 +92,7 @@ class TcpSide:
         return self.waiting.stretches.cost if self.waiting else 0
 
     def begin(self, before: int) -> None:
-        """Set the sequence number before the first byte."""
+        """Start after sequence number `before`: the first byte of this side has the next one."""
         self.before = before
         self.next = (before + 1) & MASK
 

@@ -174,7 +174,11 @@ class GuessedConnection:
             yield from self.slot.switch_to(connection)
 
     def _missing_version(self) -> str:
-        return "no CONNECT was captured" if self.level is None else f"no version has protocol level {self.level}"
+        return (
+            "no CONNECT was captured"
+            if self.level is None
+            else f"protocol level {self.level} belongs to no version of MQTT"
+        )
 
     def _why(self) -> str:
         given = self.settings.version

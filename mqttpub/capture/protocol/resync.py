@@ -126,7 +126,10 @@ class PacketFinder:
         ended = [chain for chain in self.chains if chain.starts and chain.next == self.seen]
         for chain in ended:
             if chain.aligned or len(chain.starts) > 1:
-                return self._found(chain, f"{counted(len(chain.starts), 'packet')} end with the last byte")
+                count = len(chain.starts)
+                return self._found(
+                    chain, f"{counted(count, 'packet')} {'ends' if count == 1 else 'end'} with the last byte"
+                )
         return None
 
     def _scan(self) -> None:

@@ -105,7 +105,11 @@ def _head(line: TextSpan) -> re.Match[str] | None:
 
 
 def dump_at(line: TextSpan, following: TextSpan, mark: str, in_dump: bool) -> HexDump | None:
-    """Return the dump that begins with a line; an offset other than 0 needs more evidence."""
+    """Return the dump that begins with `line`, None if none does; `mark` is the mark of the sender.
+
+    An offset other than 0 counts if it is written as `0x...:`, if the next row (`following`) or the text column proves
+    it, and inside a dump.
+    """
     head = _HEAD.match(line.text) if in_dump else _head(line)
     if head and (in_dump or _zero(head) or (head[2] and head[4]) or _proven(line, head, following)):
         return HexDump(line, head, mark)

@@ -104,8 +104,8 @@ class Log:
         self.frames += 1
         return piece._replace(data=found[0], mark=found[1])
 
-    def is_talk(self, lines: Sequence[TextSpan]) -> bool:
-        """Whether each line has words, so that none of them is mistyped hex."""
+    def has_words(self, lines: Sequence[TextSpan]) -> bool:
+        """Whether every line that is not blank holds a word: then mistyped hex is not the cause."""
         return all(_WORD.search(line.text) for line in lines if line.text.strip())
 
     def _check_rest(self, entry: LogEntry) -> None:

@@ -243,7 +243,7 @@ class _PieceReader:
             if found:
                 return
             self._wrong = self._wrong or error
-            if (more and self.wrong) or not self._log.is_talk(part.lines):
+            if (more and self.wrong) or not self._log.has_words(part.lines):
                 raise
             self._log.pass_over([line for line in part.lines if line.text.strip()])
 

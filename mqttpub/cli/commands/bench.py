@@ -81,7 +81,10 @@ def payload_flags() -> list[Flag]:
     metavar="N",
     help="Messages per second per connection. [default: unlimited]",
 )
-@flag("-q", "--qos", common=True, type=NumberType(0, 2), default=0, show_default=True, metavar="0|1|2", help="QoS.")
+@flag(
+    "-q", "--qos", common=True, type=NumberType(0, 2, wrong="is not a QoS: 0, 1 or 2"), default=0, show_default=True,
+    metavar="0|1|2", help="QoS: at most, at least or exactly once.",
+)  # fmt: skip
 @flag("-r", "--retain", common=True, is_flag=True, help="Ask the broker to keep the last message for new subscribers.")
 @ready(payload_flags())
 @converter_flags

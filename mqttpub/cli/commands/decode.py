@@ -81,7 +81,7 @@ class DecodeRequest(NamedTuple):
     ),
 )
 @click.argument("text", nargs=-1)
-@reading_flags(without_connect="5 and 3.1.1 both")
+@reading_flags(without_connect="both 5 and 3.1.1")
 @view_flags
 @filter_flags
 @output_flags
@@ -92,7 +92,7 @@ def command(**given: Any) -> int:
     row; or the names of files: pcap and pcapng, plain or compressed, transcripts, text. Without
     TEXT and -f, standard input is read.
 
-    Exit status: 0 no error, 1 a packet has an error in a version shown, 2 unreadable input.
+    Exit status: 0 no error, 1 a packet has an error in every version shown, 2 unreadable input.
     """
     view = chosen_view(given)
     request = DecodeRequest(
@@ -228,7 +228,8 @@ class TextDump:
             self.guessed |= set() if alone else {event.version}
         shown = readings if alone else readings[:1]
         in_error = {reading.version for reading in shown if _has_error(reading)}
-        self.errors = self.errors or bool(in_error)
+        # A packet that is right in one version is right: nothing says that it was sent in the other.
+        self.errors = self.errors or len(in_error) == len(shown)
         if in_error and len(in_error) < len(shown):
             self.only_in |= in_error
         if self.request.json:

@@ -49,7 +49,7 @@ def explain(word: str, *, as_json: bool) -> int:
     """Print everything that a word names and return the exit status; raises UsageError if it names nothing."""
     found = list(_found(word)) or list(_begins(word))
     if not found:
-        raise click.UsageError(f"there is nothing called '{word}'; {_meant(word)}`mqttpub explain` lists all names")
+        raise click.UsageError(f"'{word}' is not known; {_meant(word)}`mqttpub explain` lists all names")
     if as_json:
         import json
 

@@ -106,7 +106,7 @@ def command(**given: Any) -> int:
     not exercised, because no packet put them to the test. `mqttpub help lint` says which
     statements are checked.
 
-    Exit status: 0 no finding of severity error, 1 at least one, 2 something cannot be read.
+    Exit status: 0 no finding of severity error, 1 at least one, 2 an input cannot be read.
     """
     if given["sarif"] and (given["as_json"] or given["report"]):
         raise click.UsageError(f"--sarif and {'--json' if given['as_json'] else '--report'} do not go together")

@@ -46,7 +46,7 @@ spark_flags = together(
 choosing_flags = together(
     flag(
         "--since", common=True, metavar="TIME",
-        help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, seconds.",
+        help="Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since 1970.",
     ),
     flag("--until", common=True, metavar="TIME", help="Only rows before this time."),
     flag(
@@ -69,7 +69,10 @@ choosing_flags = together(
 )  # fmt: skip
 
 output_flags = together(
-    flag("-o", "--out", common=True, metavar="DIR", help="Folder for the tables.", type=click.Path(file_okay=False)),
+    flag(
+        "-o", "--out", common=True, metavar="DIR", type=click.Path(file_okay=False),
+        help="Folder for the tables, or its URL.",
+    ),
     flag(
         "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
         help="Format of the tables.",
@@ -80,7 +83,7 @@ output_flags = together(
     ),
     flag(
         "--partition-by", metavar="COLUMN", multiple=True,
-        help="Divide tables into folders by a column, or by date or hour in UTC; separate several by commas.",
+        help="Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.",
     ),
     flag(
         "--resume", common=True, is_flag=True,
@@ -92,7 +95,7 @@ output_flags = together(
     ),
     flag(
         "--summary/--no-summary", default=None,
-        help="Print a summary of the tables, or not. [default: on a terminal, and with --json]",
+        help="Whether to print a summary of the tables. [default: on a terminal, and with --json]",
     ),
     flag("--json", "as_json", is_flag=True, help="Print the result as one JSON record."),
     group="Output",
@@ -140,13 +143,13 @@ class PipelineFlags:
 def command(**given: Any) -> int:
     """Turn captures into tables, on all cores of this machine or on a cluster.
 
-    SOURCE are files, folders, globs, or URLs that Hadoop reads (s3a, hdfs): pcap and pcapng, plain
-    or compressed, transcripts, hex text and JSON Lines of `decode --json`. Rotated captures are read
-    as one: exchanges that span several files are kept intact. Writes the tables packets, exchanges,
-    connections, with --lint findings, and a manifest, all at once at the end.
+    Each SOURCE is a file, folder, glob or URL (s3, gs, abfs, hdfs): pcap and pcapng, plain or
+    compressed, transcripts, hex text, and what `decode --json` printed. Rotated captures are read as
+    one: exchanges that span several files are kept intact. The tables packets, exchanges and
+    connections, with --lint also findings, and a manifest are committed together at the end.
 
-    Exit status: 0 everything was read, 1 a source could not be read completely or the report not be
-    made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
+    Exit status: 0 everything was read, 1 a source could not be read completely or the report could not
+    be made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
     143 terminated.
     """
     return run_pipeline(PipelineFlags(**given))
@@ -216,7 +219,9 @@ def pipeline_request(flags: PipelineFlags) -> "PipelineRequest":
     )  # fmt: skip
 
 
-def _output_folder(flags: PipelineFlags) -> Path:
+def _output_folder(flags: PipelineFlags) -> "str | Path":
+    from ...spark.pipeline.manifest import OutputRefused
+    from ...spark.pipeline.sources import opens
     from ...spark.storage.files import as_path, is_url
 
     if not flags.source:
@@ -224,9 +229,9 @@ def _output_folder(flags: PipelineFlags) -> Path:
     if not flags.out:
         raise click.UsageError("--out is missing: the folder for the tables")
     if is_url(out := as_path(flags.out)):
-        raise click.UsageError(
-            f"--out: '{out}' is a URL, and tables are written to a folder: give a path, or file:///path"
-        )
+        if not opens(out):
+            raise OutputRefused(f"--out: '{out}' is on a storage that cannot be opened here")
+        return out.rstrip("/")
     if out != readable(out):
         raise click.UsageError(f"--out: the name '{out}' is not UTF-8, and Spark cannot read a folder of such a name")
     return Path(out)
@@ -360,14 +365,14 @@ class TableReport:
         """Return what a run calls when its tables are complete; None where there is nothing to query."""
         from ...spark.pipeline.run import RunStage
 
-        def query(spark: Any, folder: Path) -> None:
+        def query(spark: Any, folder: str | Path) -> None:
             if on_progress:
                 on_progress(RunStage("querying the tables"))
             self.make(spark, folder)
 
         return query if self.wanted else None
 
-    def make(self, spark: Any, folder: Path) -> None:
+    def make(self, spark: Any, folder: str | Path) -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
         from ...report.queries import summary
         from ...report.terminal import write_page
@@ -409,4 +414,4 @@ def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
     if find_spec("vl_convert") is None:
         raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
     paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
-    check_report(page, paths, Path(as_path(out)))
+    check_report(page, paths, None if is_url(out := as_path(out)) else Path(out))

@@ -15,7 +15,7 @@ from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payl
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
 from ..flags.transport import transport_flags
-from ..flags.types import U16_NUMBER, NumberType
+from ..flags.types import QOS, U16_NUMBER
 from ..flags.unsupported import CONNECTION, PUBLISHING, refused_flags
 
 if TYPE_CHECKING:
@@ -25,10 +25,11 @@ message_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="TOPIC", help="Topic Name; may be repeated."),
     ready(payload_options()),
     flag(
-        "-q", "--qos", common=True, type=NumberType(0, 3), default=0, show_default=True, metavar="0|1|2", help="QoS.",
+        "-q", "--qos", common=True, type=QOS, default=0, show_default=True, metavar="0|1|2",
+        help="QoS: at most, at least or exactly once.",
     ),
     flag("-r", "--retain", common=True, is_flag=True, help="Ask the broker to keep the message for new subscribers."),
-    flag("--dup", is_flag=True, help="Set DUP: this is a re-delivery."),
+    flag("--dup", is_flag=True, help="Set DUP, which marks a re-delivery."),
     flag(
         "--packet-id", type=U16_NUMBER, metavar="ID",
         help="Packet Identifier, such as 25674 or 0x644a. [default: 1]",
@@ -49,7 +50,7 @@ output_flags = together(
     ),
     flag(
         "--json", "as_json", is_flag=True, common=True,
-        help="Print JSON Lines: the outcome; with --inspect, packets.",
+        help="Print JSON Lines: outcomes; with --inspect, also packets.",
     ),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
@@ -104,13 +105,17 @@ def publish_request(given: FlagValues) -> "PublishRequest":
     if bulk.reconnects == 0 and not bulk.outbox:
         judge_expiry(target, force=given["force"])
     packets = _packets(given, target.version, bulk)
+    # A payload that flags give is converted by now, and its schema need not be read again.
+    convert = chosen_format(given) if bulk.kind or not packets else None
+    if convert and bulk.kind == "jsonl":
+        raise click.UsageError("a line of --jsonl names the form of its payload, so no format can be given for all")
     if bulk.require_subscribers:
         need_version_5("--require-subscribers", target.version)
         # Each line of JSON names its QoS, which is checked when the line is read.
         if bulk.kind != "jsonl" and any(not packet.qos for packet in packets):
             raise click.UsageError(f"--require-subscribers {NEEDS_AN_ANSWER}")
     return PublishRequest(
-        packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=chosen_format(given),
+        packets=packets, target=target, timeout_s=given["timeout"], bulk=bulk, convert=convert,
         is_client_id_chosen=given["client_id"] is not None, embedded=given["embedded"], force=given["force"],
         inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
         full=given["full"],

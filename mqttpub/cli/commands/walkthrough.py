@@ -74,8 +74,8 @@ def command(pause: bool | None) -> int:
     """Watch the three QoS handshakes, byte by byte, on a local broker.
 
     Publishes the same message with QoS 0, 1 and 2, shows every byte of PUBLISH, PUBACK, PUBREC,
-    PUBREL and PUBCOMP, and then answers: is this a PUBLISH, which QoS has it, what did the
-    broker say?
+    PUBREL and PUBCOMP, and then answers: is this a PUBLISH, what is its QoS, and what did
+    the broker say?
     """
     return Walkthrough(pause=is_interactive() and sys.stdout.isatty() if pause is None else pause).run()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 import click
-from click.core import ParameterSource
+from click.core import ParameterSource, augment_usage_errors
 
 F = TypeVar("F", bound=Callable[..., Any])
 FlagValues = Mapping[str, Any]
@@ -127,6 +127,11 @@ class Command(click.Command):
             "help_option_names": ["--help"], "max_content_width": 100, **more.get("context_settings", {})
         }  # fmt: skip
         super().__init__(*given, **more)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; every error of usage knows the command, so that its message begins with it."""
+        with augment_usage_errors(ctx):
+            return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options group by group: all of them, or those that are common."""

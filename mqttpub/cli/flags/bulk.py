@@ -36,7 +36,7 @@ bulk_flags = together(
     ),
     flag(
         "--jsonl", is_flag=True, common=True,
-        help="The same, each line a JSON object: topic, payload, ...",
+        help="Publish JSON lines of standard input: topic, payload, ...",
     ),
     flag("-0", "--null", "nul", is_flag=True, help="One message for each NUL-separated piece of standard input."),
     flag(
@@ -67,7 +67,7 @@ bulk_flags = together(
     ),
     flag(
         "--resend-doubtful", is_flag=True,
-        help="Send the messages again that an earlier run left in the outbox as in doubt.",
+        help="Send again the messages that an earlier run left in doubt in the outbox.",
     ),
     flag(
         "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",

@@ -20,7 +20,7 @@ def connect_options() -> list[Flag]:
     at = next(at for at, flag in enumerate(flags, 1) if flag.name == PROBLEM)
     no_problem = Flag(
         ["--no-request-problem-information", "no_problem_information"], is_flag=True,
-        aliases=("--no-req-problem-info", "--no-reqProblemInfo"), help="The same with value 0.",
+        aliases=("--no-req-problem-info", "--no-reqProblemInfo"), help="Request Problem Information 0.",
     )  # fmt: skip
     return [*flags[:at], no_problem, *flags[at:]]
 

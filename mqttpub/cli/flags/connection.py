@@ -59,7 +59,7 @@ connection_flags = together(
         help="Clean Start (Clean Session before 5.0): discard an existing session.",
     ),
     flag(
-        "--timeout", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
+        "--timeout", type=FiniteRange(min=0, min_open=True), default=30, show_default=True,
         metavar="SECONDS", help="Give up after this long without progress.",
     ),
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),

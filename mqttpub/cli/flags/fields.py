@@ -49,18 +49,24 @@ def field_flag(field: Field, prefix: str = "") -> Flag:
     key = prefix + field_key(field)
     names = NAMES.get(key, ("--" + key.replace("_", "-"),))
     aliases = ALIASES.get(key, ())
-    help = f"{field.label}{_range(field)}{f': {field.doc}' if field.doc else ''}."
+    few = _few(field)
+    help = f"{field.label}{f' ({few})' if few else ''}{f': {field.doc}' if field.doc else ''}."
     if field.single and not field.derived:
         both = f"{names[-1]}/--no-{names[-1].lstrip('-')}"
         return Flag([*names[:-1], both, key], aliases=aliases, default=None, help=help)
     type: Any = field.item or field.type
-    kind = NumberType(0, field.mask >> field.shift) if field.mask else TYPES[type]
+    kind = NumberType(0, field.mask >> field.shift, wrong=_wrong(field)) if field.mask else TYPES[type]
     if field.kind == "secret":
         kind = PASSWORD
     return Flag([*names, key], aliases=aliases, type=kind, multiple=field.shape == "list", default=None, help=help)
 
 
-def _range(field: Field) -> str:
-    """Return the legal values of a field that has only a few, for the help."""
+def _wrong(field: Field) -> str:
+    few = _few(field)
+    return f"is not {few}" if few else ""
+
+
+def _few(field: Field) -> str:
+    """Return the legal values of a field that has only a few, such as `0, 1 or 2`."""
     few = next((limit.allowed for limit in field.limits if isinstance(limit, OneOf)), ())
-    return f" ({', '.join(map(str, few[:-1]))} or {few[-1]})" if few[1:] else ""
+    return f"{', '.join(map(str, few[:-1]))} or {few[-1]}" if few[1:] else ""

@@ -25,7 +25,7 @@ class SizeType(click.ParamType[str]):
     name = "size"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text once it is checked to be a size."""
+        """Return the size as it was typed; raises BadParameter if it is not one."""
         try:
             payload_size(str(value))
         except ValueError as error:
@@ -37,7 +37,7 @@ converter_flags = together(
     flag(
         "--format", type=click.Choice([*FORMATS, *SCHEMAS]), metavar="FORMAT",
         help="Format of the payload: text (UTF-8), json, hex, base64, binary (raw); or JSON to be sent as "
-        "cbor, msgpack, protobuf, avro. [default: sent unchanged]",
+        "cbor, msgpack, protobuf or avro. [default: sent unchanged]",
     ),
     flag(
         "-Pp", "--protobuf-path", type=PATH, metavar="PATH",
@@ -106,7 +106,7 @@ def payload_options() -> list[Flag]:
         ),
         Flag(
             ["--payload", "payload_value"], common=True, metavar="VALUE", type=OCTETS,
-            help="Payload: text, hex:..., base64:..., @file or text:...",
+            help="Payload: text, hex:..., base64:..., @file, text:LITERAL",
         ),
         Flag(
             ["-f", "--file"], aliases=("--file-read", "--message-file", "-m:file"), metavar="PATH",
@@ -125,9 +125,12 @@ def payload_options() -> list[Flag]:
 
 def formatted_payload(given: FlagValues) -> bytes:
     """Return the payload that the flags give, in the format that they name; raises UsageError."""
+    convert = chosen_format(given)
     if given["payload_size"] is not None:
+        if convert:
+            raise click.UsageError("--payload-size makes random bytes, which no format can convert")
         return random_payload(given["payload_size"])
-    data, convert = payload(given), chosen_format(given)
+    data = payload(given)
     if convert is None:
         return data
     try:

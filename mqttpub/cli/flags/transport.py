@@ -168,7 +168,7 @@ tls_flags = together(
     ),
     flag(
         "--insecure", is_flag=True, common=True,
-        help="Accept any certificate; with --cafile or --capath, any name.",
+        help="Verify nothing; with --cafile or --capath, all but the name.",
     ),
     flag(
         "--no-verify-hostname", is_flag=True,

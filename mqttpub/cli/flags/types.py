@@ -174,14 +174,17 @@ class PairType(click.ParamType[tuple[str, str]]):
 class NumberType(click.ParamType[int]):
     """An integer in a range, decimal or hexadecimal with 0x; `words` are names for some values.
 
-    Messages name `least` as the lowest value, where lower ones are accepted only for --force.
+    The message for a number outside the range names `least` as the lowest value, where lower ones are accepted only
+    for --force; `wrong` replaces the whole message after the number.
     """
 
     name = "number"
 
-    def __init__(self, low: int, high: int, words: dict[str, int] | None = None, *, least: int | None = None) -> None:
+    def __init__(
+        self, low: int, high: int, words: dict[str, int] | None = None, *, least: int | None = None, wrong: str = ""
+    ) -> None:
         self.low, self.high, self.words = low, high, words or {}
-        self.least = low if least is None else least
+        self.wrong = wrong or f"is not in the range {low if least is None else least} to {high}"
 
     @property
     def suggestions(self) -> list[str]:
@@ -197,7 +200,7 @@ class NumberType(click.ParamType[int]):
         except ValueError:
             self.fail(f"'{value}' is not a number", param, ctx)
         if not self.low <= number <= self.high:
-            self.fail(f"{value} is not in the range {self.least} to {self.high}", param, ctx)
+            self.fail(f"{value} {self.wrong}", param, ctx)
         return number
 
 
@@ -219,7 +222,8 @@ class FiniteRange(click.ParamType[float]):
             self.fail(f"'{value}' is not a number", param, ctx)
         if not self.min <= number <= MOST or (self.min_open and number == self.min):
             low = f"above {self.min:g}" if self.min_open else f"at least {self.min:g}"
-            self.fail(f"{value} must be {low} and at most {MOST}", param, ctx)
+            wrong = f"large: it must be at most {MOST}" if number > self.min else f"small: it must be {low}"
+            self.fail(f"{value} is too {wrong}", param, ctx)
         return number
 
 
@@ -244,6 +248,7 @@ TEXT = TextType()
 USER_PROPERTY = PairType()
 U16_NUMBER = NumberType(0, 0xFFFF)
 BYTE_NUMBER = NumberType(0, 0xFF)
+QOS = NumberType(0, 3, wrong="is not a QoS: 0, 1 or 2 (3 only with --force)")
 PORT = NumberType(1, 0xFFFF)
 PASSWORD = SecretType("a password")
 

@@ -78,7 +78,7 @@ class ScreenWriter:
         self._lines.begin(time)
 
     def write(self, judged: JudgedEvent) -> None:
-        """Write the findings of an event, with a blank line before it."""
+        """Write the findings of an event, below a heading if its connection is not that of the last event."""
         name, ends = judged.location.name, judged.event.ends
         if (name, ends.number) != self._last:
             self._last = (name, ends.number)

@@ -2,5 +2,5 @@
 
 `run` drives: `gate` checks the packets, `feed` makes source and outbox (`lines`, `messages` and `json_messages` read
 standard input), a Publisher of `live` sends, `inspect` and `watch` show packets and findings, `outcome` counts, reports
-and returns the Outcome, whose status is the exit status.
+and returns the RunResult, whose status is the exit status.
 """

@@ -22,7 +22,7 @@ NO_SUBSCRIBERS = 0x10
 CODES = {1: Codes("PUBACK"), 2: Codes("PUBREC")}
 
 
-class Outcome(NamedTuple):
+class RunResult(NamedTuple):
     """What a run that was not broken off came to, in numbers of messages."""
 
     accepted: int = 0
@@ -143,7 +143,7 @@ class OutcomeReport:
             self._print_summary()
             print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
 
-    def end(self, publisher: Publisher) -> Outcome:
+    def end(self, publisher: Publisher) -> RunResult:
         """Report what is left to report and return what the run came to."""
         self._counts["sent"] += publisher.in_batches
         for outgoing in publisher.unknown:
@@ -153,7 +153,7 @@ class OutcomeReport:
             note(f"{self._notes - MOST_NOTES} more like these")
         if self.request.json:
             self._print_summary()
-        return Outcome(
+        return RunResult(
             **self._counts, no_subscribers=self._no_subscribers, unanswerable=self._unanswerable,
             bad_lines=self._bad_lines, require_subscribers=self.request.bulk.require_subscribers,
         )  # fmt: skip

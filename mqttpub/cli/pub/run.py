@@ -1,7 +1,7 @@
 """What `pub` does with its request: judge, connect, publish, report.
 
 This is the one place that drives a run, and it reads from top to bottom: the feed says what to send where, the
-Publisher sends it, the OutcomeReport takes each outcome, and the Outcome becomes the exit status.
+Publisher sends it, the OutcomeReport takes each outcome, and the RunResult becomes the exit status.
 """
 
 from contextlib import ExitStack, closing
@@ -16,7 +16,7 @@ from ..flags.transport import check
 from ..notes import note
 from .feed import feed
 from .gate import judge
-from .outcome import Outcome, OutcomeReport
+from .outcome import OutcomeReport, RunResult
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def publish(request: PublishRequest) -> int:
 
 def _run(
     request: PublishRequest, target: Target, inspector: "Inspector | None", watch: "Watch | None", stack: ExitStack
-) -> Outcome:
+) -> RunResult:
     report = OutcomeReport(request, inspector)
     try:
         target, source, outbox = feed(request, target, report, stack)

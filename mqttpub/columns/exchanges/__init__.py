@@ -1,4 +1,4 @@
-"""PUBLISH, SUBSCRIBE and UNSUBSCRIBE with their acknowledgments as rows, over many connections at once.
+"""PUBLISH, SUBSCRIBE and UNSUBSCRIBE with their acknowledgements as rows, over many connections at once.
 
 Imports `reassemble.frames`, `arrow` and `schema` of columns. The rows are those of `traffic.exchanges`.
 """

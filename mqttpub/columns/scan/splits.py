@@ -3,8 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from os import PathLike, fspath
-from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from ...capture.containers import pcapng
@@ -23,7 +21,6 @@ SIZE = 64 << 20
 class Split(NamedTuple):
     """Whole records of a file; the last part also has what follows the last whole record."""
 
-    path: str
     start: int
     """Where they begin in the file."""
     stop: int
@@ -33,11 +30,10 @@ class Split(NamedTuple):
     head: bytes
     """The bytes to read before them: the header and the interfaces of the file."""
 
-    def records(self, *, block: int = BLOCK) -> Iterator[Records]:
+    def records(self, file: BinaryIO, *, block: int = BLOCK) -> Iterator[Records]:
         """Yield the records; raises BadCapture, with a place in the part, where the file is broken."""
-        with open(self.path, "rb") as file:
-            file.seek(self.start)
-            yield from records(_Within(file, self.stop - self.start, self.head).read, Counter(), block=block)
+        file.seek(self.start)
+        return records(_Within(file, self.stop - self.start, self.head).read, Counter(), block=block)
 
 
 class _Within:
@@ -58,21 +54,20 @@ class _Within:
         return piece
 
 
-def index(path: str | PathLike[str], *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
-    """Return the parts of a file, in order, each of about `size` bytes; one part of a file that is compressed.
+def index(file: BinaryIO, whole: int, *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
+    """Return the parts of a file of `whole` bytes, in order, each of about `size`; one if the file is compressed.
 
     Together they are the file. If the file is broken, reading the last part raises BadCapture. Raises OSError.
     """
-    path = Path(path)
-    whole = path.stat().st_size
-    with path.open("rb") as file:
-        buffer = Buffer(file.read)
-        buffer.need(LOOK)
-        first = buffer.data[:LOOK]
-        found: list[_Place] = []
-        with suppress(BadCapture):
-            found.extend(_places(first, buffer, size, block))
-    return _splits(fspath(path), found, whole)
+    buffer = Buffer(file.read)
+    buffer.need(LOOK)
+    first = buffer.data[:LOOK]
+    found: list[_Place] = []
+    with suppress(BadCapture):
+        found.extend(_places(first, buffer, size, block))
+    begins = [(0, 1, b""), *(place for place in found if place[0] < whole)]
+    stops = [*(start for start, _, _ in begins[1:]), whole]
+    return [Split(start, stop, number, head) for (start, number, head), stop in zip(begins, stops, strict=True)]
 
 
 _Place = tuple[int, int, bytes]
@@ -84,12 +79,6 @@ def _places(first: bytes, buffer: Buffer, size: int, block: int) -> Iterator[_Pl
     container = find(first)
     walk_of = _WALKS.get(container.name) if container else None
     return walk_of(buffer, size, block) if walk_of else iter(())
-
-
-def _splits(path: str, places: list[_Place], whole: int) -> list[Split]:
-    begins = [(0, 1, b""), *places]
-    stops = [*(start for start, _, _ in places), whole]
-    return [Split(path, start, stop, number, head) for (start, number, head), stop in zip(begins, stops, strict=True)]
 
 
 class _Cuts:

@@ -92,7 +92,7 @@ def _topic(connection: ClientConnection, packet: Publish) -> str:
     if packet.topic:
         connection.aliases[alias] = packet.topic
     if alias not in connection.aliases:
-        raise Refusal(PROTOCOL, f"Topic Alias {alias} is not set [MQTT5-3.3.4/alias-unset]")
+        raise Refusal(PROTOCOL, f"Topic Alias {alias} is not set (MQTT5-3.3.4/alias-unset)")
     return connection.aliases[alias]
 
 
@@ -171,7 +171,7 @@ def disconnect(connection: ClientConnection, packet: Disconnect) -> None:
     session = _session(connection)
     expiry = value_of(packet.properties, SESSION_EXPIRY_INTERVAL)
     if expiry and not session.expiry:
-        raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT [MQTT5-3.14.2.2.2/expiry]")
+        raise Refusal(PROTOCOL, f"Session Expiry Interval {expiry}, but it was 0 in CONNECT (MQTT5-3.14.2.2.2/expiry)")
     session.expiry = session.expiry if expiry is None else expiry
     if not packet.reason_code:
         session.will = None
@@ -180,7 +180,7 @@ def disconnect(connection: ClientConnection, packet: Disconnect) -> None:
 
 def authenticate(connection: ClientConnection, packet: Auth) -> None:
     """Refuse re-authentication, which this broker does not offer."""
-    raise Refusal(PROTOCOL, "AUTH, but CONNECT named no Authentication Method [MQTT5-4.12.0-7]")
+    raise Refusal(PROTOCOL, "AUTH, but CONNECT named no Authentication Method (MQTT5-4.12.0-7)")
 
 
 HANDLERS: dict[int, Callable[[ClientConnection, Any], None]] = {

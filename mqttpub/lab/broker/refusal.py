@@ -59,7 +59,7 @@ class Refusal(Exception):
     def of(cls, finding: Finding) -> "Refusal":
         """Return what a finding makes of a packet."""
         code = BY_STATEMENT.get(finding.statement) or finding.reason or PROTOCOL
-        statement = f" [{finding.statement}]" if finding.statement else ""
+        statement = f" ({finding.statement})" if finding.statement else ""
         return cls(code, f"{finding.message}{statement}")
 
 

@@ -138,11 +138,11 @@ def _report_undone(state: ConnectionState, peer: Peer) -> None:
     for id, exchange in peer.in_use.items():
         if exchange.awaits == PUBREL and _is_neglected(state, peer, exchange):
             state.exercised[acks.ACKED[PUBREL]] += 1
-            message = f"no PUBREL for Packet Identifier {id} came, but PUBREC (packet {exchange.pubrec_number})"
-            state.fault(_LAWS[PUBREL][0], "", f"{message} awaited it")
+            message = f"PUBREC (packet {exchange.pubrec_number}) for Packet Identifier {id} got no PUBREL"
+            state.fault(_LAWS[PUBREL][0], "", message)
     for number in _old_pings(state, peer):
         state.exercised[keepalive.PING_ANSWERED] += 1
-        state.fault(keepalive.PING_ANSWERED.law, "", f"no PINGRESP came, but PINGREQ (packet {number}) awaited it")
+        state.fault(keepalive.PING_ANSWERED.law, "", f"PINGREQ (packet {number}) got no PINGRESP")
 
 
 _ANSWER = cite("3.3.4-1", "3.3.4-1", "3.3/answer")
@@ -186,7 +186,7 @@ def _is_overtaken(peer: Peer, exchange: IdentifierInUse) -> bool:
 
 def _unanswered(state: ConnectionState, peer: Peer, id: int, exchange: IdentifierInUse) -> None:
     code = exchange.awaits
-    message = f"no {PACKETS[code].name} for Packet Identifier {id} came, but {exchange} awaited it"
+    message = f"{exchange} with Packet Identifier {id} got no {PACKETS[code].name}"
     if code not in _LAWS:
         law = subscribe.law_of_missing_answer(state, exchange)
         state.exercised[subscribe.ANSWERED[code]] += 1

@@ -115,10 +115,10 @@ def _after_clean_start(state: ConnectionState, kind: type[Packet] | None, connac
         return
     state.exercised[AFTER_CLEAN_START] += 1
     if connack.session_present and kind is not Disconnect:
-        message = f"{_word(kind)} comes, but CONNACK (packet {state.connack_number}) has Session Present 1"
-        state.fault(
-            AFTER_CLEAN_START.law, "", f"{message}, and a client that sent Clean Start 1 has no session: it must close"
+        message = (
+            f"the client sent {_word(kind)}, although CONNACK (packet {state.connack_number}) has Session Present 1"
         )
+        state.fault(AFTER_CLEAN_START.law, "", f"{message}: after Clean Start 1 it has no session, and must close")
 
 
 def _from_server(state: ConnectionState, kind: type[Packet] | None, peer: Peer) -> None:
@@ -132,7 +132,7 @@ def _from_server(state: ConnectionState, kind: type[Packet] | None, peer: Peer) 
         state.fault(
             SERVER_DISCONNECTED_OR_ACCEPTED.law,
             "",
-            "DISCONNECT is from the server, but no CONNACK accepted the connection",
+            "the server sent DISCONNECT before it accepted the connection",
         )
     if peer.refused_number and kind is not Connack:
         state.exercised[AFTER_REFUSAL] += 1

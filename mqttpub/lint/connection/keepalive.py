@@ -51,7 +51,7 @@ def check_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> 
     state.exercised[_point(state)] += 1
     whose = "Server Keep Alive" if state.server_keep_alive else "Keep Alive"
     silent = f"the client was silent for {(state.time_ns - peer.last_ns) / SECOND_NS:.1f} s"
-    state.fault(law, "", f"{silent}, but {whose} is {peer.keep_alive_s} s", *also)
+    state.fault(law, "", f"{silent} with a {whose} of {peer.keep_alive_s} s", *also)
 
 
 def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None, peer: Peer) -> None:
@@ -65,9 +65,9 @@ def check_server_tolerates_silence(state: ConnectionState, packet: Packet | None
     # The server may have been busy, and the limit itself is 1.5 times Keep Alive.
     if waited_ns > client.silence_ns * 4 // 3 + PATIENCE_NS:
         client.silence_reported = True
-        silent = f"the client is silent for {waited_ns / SECOND_NS:.1f} s with Keep Alive {client.keep_alive_s} s"
+        silent = f"the client was silent for {waited_ns / SECOND_NS:.1f} s with a Keep Alive of {client.keep_alive_s} s"
         state.fault(
-            SILENT_CLIENT.law, "", f"{silent}, but the server continues; it must close after 1.5 times Keep Alive"
+            SILENT_CLIENT.law, "", f"{silent}, but the server continues: it must close after 1.5 times Keep Alive"
         )
 
 

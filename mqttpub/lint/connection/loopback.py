@@ -118,7 +118,7 @@ def _check_properties(state: ConnectionState, packet: Publish, found: SentMessag
         given, was = value_of(packet.properties, row), value_of(found.properties, row)
         if given != was:
             path = f"properties.{row.key}" if given is not None else "properties"
-            message = f"{row.label} is {_shown(given)}, but was {_shown(was)} in packet {found.number}"
+            message = f"{row.label} is {_shown(given)}, but it was {_shown(was)} in packet {found.number}"
             _warn(state, law, path, message)
     _check_user_properties(state, packet, found)
     was = value_of(found.properties, MESSAGE_EXPIRY_INTERVAL)
@@ -127,7 +127,7 @@ def _check_properties(state: ConnectionState, packet: Publish, found: SentMessag
         given = value_of(packet.properties, MESSAGE_EXPIRY_INTERVAL)
         if given is None or given > was:
             path = "properties" if given is None else "properties.message_expiry_interval"
-            message = f"Message Expiry Interval is {_shown(given)}, but was {was} in packet {found.number}"
+            message = f"Message Expiry Interval is {_shown(given)}, but it was {was} in packet {found.number}"
             _warn(state, AGED.law, path, message)
 
 
@@ -155,7 +155,7 @@ def _shown(value: Any) -> str:
 
 def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMessage, match: Match) -> None:
     if packet.qos > found.qos:
-        message = f"QoS is {packet.qos}, but was {found.qos} in packet {found.number}"
+        message = f"QoS is {packet.qos}, but it was {found.qos} in packet {found.number}"
         _warn(state, _QOS, "qos", message)
     if not any(each.local for each in match.filters):
         message = (
@@ -165,7 +165,7 @@ def _check_subscriptions(state: ConnectionState, packet: Publish, found: SentMes
     if all(each.keeps_retain and not each.drops_retain for each in match.filters):
         state.exercised[RETAIN_KEPT] += 1
         if packet.retain != found.retain:
-            message = f"RETAIN is {packet.retain:d}, but was {found.retain:d} in packet {found.number}"
+            message = f"RETAIN is {packet.retain:d}, but it was {found.retain:d} in packet {found.number}"
             _warn(state, RETAIN_KEPT.law, "retain", f"{message}, and Retain As Published is 1")
     ended = [each.ended_at for each in match.filters]
     if all(ended):
@@ -191,7 +191,7 @@ def _check_single(
     state.exercised[IN_ORDER] += 1
     if found.number < history.last.get(key, 0):
         message = f"the message of packet {found.number} comes after that of packet {history.last[key]}"
-        _warn(state, _ORDER, "topic", f"{message}, but was published before it", _ORDER_ALSO)
+        _warn(state, _ORDER, "topic", f"{message}, but it was published before it", _ORDER_ALSO)
     elif key in history.last or len(history.last) < MOST:
         history.last[key] = found.number
 
@@ -229,5 +229,5 @@ def check_highest_qos(state: ConnectionState) -> None:
         state.exercised[OVERLAPPING] += 1
         if each.highest_qos < min(each.qos, match.most):
             message = f"the message of packet {each.number} came back at QoS {each.highest_qos} at most"
-            message = f"{message}, but was published at {each.qos}, and {match.most} granted"
+            message = f"{message}, but it was published at {each.qos}, and {match.most} granted"
             _warn(state, OVERLAPPING.law, "", message)

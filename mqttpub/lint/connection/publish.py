@@ -131,11 +131,11 @@ def _dup_without_original(state: ConnectionState, packet: Publish, peer: Peer) -
     id = packet.packet_id
     assert id
     if id in peer.refused_ids:
-        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was refused, which ends the exchange"
+        message = f"PUBLISH with Packet Identifier {id} is sent again after it was refused, which ends the exchange"
         state.fault(_ENDED, "dup", message)
     elif id in peer.finished:
         state.exercised[NOT_REPEATED] += 1
-        message = f"PUBLISH with Packet Identifier {id} is sent again, but it was acknowledged"
+        message = f"PUBLISH with Packet Identifier {id} is sent again after it was acknowledged"
         state.fault(NOT_REPEATED.law, "dup", message)
     elif state.new_session:
         message = f"DUP is 1, but this is the first PUBLISH with Packet Identifier {id} in this session"

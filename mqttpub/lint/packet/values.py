@@ -66,7 +66,7 @@ def _property(packet: PacketView, where: str, places: list[Place]) -> Iterator[F
             yield packet.finding(Fault(place, message, constraints.PROPERTY_PLACE))
         return
     if len(places) > 1 and where not in row.repeatable:
-        message = f"{row.label} occurs {len(places)} times, but may occur once"
+        message = f"{row.label} occurs {len(places)} times, but may occur only once"
         yield packet.finding(Fault(places[1], message, constraints.PROPERTY_TWICE))
     for path, node in places:
         for part in node.children[1:]:

@@ -120,7 +120,7 @@ UNTRUSTED = "the certificate of {place} is not trusted: {words}"
 
 REASONS = {
     "WRONG_VERSION_NUMBER": "{place} does not speak TLS",
-    "UNEXPECTED_EOF_WHILE_READING": "{place} closed the connection at the TLS handshake, as a port without TLS does",
+    "UNEXPECTED_EOF_WHILE_READING": "{place} closed the connection during the TLS handshake; is it a port without TLS?",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED": "{place} asks for a client certificate",
     "TLSV1_ALERT_UNKNOWN_CA": "{place} does not trust the client certificate",
     "SSLV3_ALERT_CERTIFICATE_EXPIRED": "{place} says that the client certificate has expired",

@@ -28,7 +28,8 @@ class Authority(NamedTuple):
 def split(text: str, schemes: Iterable[str]) -> tuple[str, Authority, str]:
     """Return scheme, authority and path of a URL, the path with its slash and still encoded.
 
-    Raises ValueError, without the URL, for a scheme that is not among `schemes` and for a wrong authority.
+    Raises ValueError for a scheme that is not among `schemes` and for a wrong authority; its message does not repeat
+    the URL, which may hold a password.
     """
     scheme, found, rest = text.partition("://")
     scheme = scheme.lower()
@@ -39,7 +40,10 @@ def split(text: str, schemes: Iterable[str]) -> tuple[str, Authority, str]:
 
 
 def authority(text: str) -> Authority:
-    """Return the parts of `user:password@host:port`; raises ValueError without the text."""
+    """Return the parts of `user:password@host:port`.
+
+    Raises ValueError, whose message does not repeat `text`: it may hold a password.
+    """
     user, at, place = text.rpartition("@")
     name, colon, password = user.partition(":")
     host, port = _place(place)

@@ -117,12 +117,12 @@ class WebSocket(_WebsocketWrapper):
                     raise
 
     def shutdown(self, how: int) -> None:
-        """Send CLOSE; the other side answers it by closing."""
+        """Send CLOSE; the other side answers it by closing. `how` is ignored."""
         self._create_frame(CLOSE, NORMAL_CLOSURE)
         self._reply()
 
     def setblocking(self, flag: bool) -> None:
-        """Set the mode of the socket below."""
+        """Make the socket below blocking or not."""
         self.line.sock.setblocking(flag)
 
     def fileno(self) -> int:

@@ -67,10 +67,10 @@ class Outbox:
             data = client_id.encode("utf-8", "surrogatepass")
             with self._store.change() as change:
                 change.head = change.head._replace(client_id=data, version=version.label)
-        bound = {"client_id": (self.client_id, client_id), "version": (self._store.head.version, version.label)}
-        for key, (kept, asked) in bound.items():
-            if kept != asked:
-                raise OutboxError(f"'{self.path}' belongs to {key} '{kept}', not '{asked}'")
+        if self.client_id != client_id:
+            raise OutboxError(f"'{self.path}' belongs to Client Identifier '{self.client_id}', not '{client_id}'")
+        if self._store.head.version != version.label:
+            raise OutboxError(f"'{self.path}' belongs to MQTT {self._store.head.version}, not {version.label}")
 
     # messages
 

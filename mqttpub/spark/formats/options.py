@@ -58,7 +58,7 @@ class Options:
         return self._given[name]
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """Return a boolean option; raises OptionError."""
+        """Return whether an option is true, `default` if it is not given; raises OptionError for any other word."""
         given = self._given.get(name)
         if given is None:
             return default

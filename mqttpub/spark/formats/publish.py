@@ -131,7 +131,7 @@ class MqttSink:
         self.job = secrets.token_hex(4)
 
     def publish(self, batches: Iterator[pa.RecordBatch]) -> PublishedRows:
-        """Publish the rows of a task."""
+        """Publish the rows of a task and return their outcome; raises SourceError."""
         task = TaskContext.get()
         part, attempt = (task.partitionId(), task.attemptNumber()) if task else (0, 0)
         job = self._job(task)
@@ -168,7 +168,7 @@ class TableSink(MqttSink, DataSourceArrowWriter):
     """Publishes the rows of a table."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Publish the rows of one task."""
+        """Publish the rows of one task and return what `commit` needs; raises SourceError."""
         return self.publish(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
@@ -180,7 +180,7 @@ class StreamSink(MqttSink, DataSourceStreamArrowWriter):
     """Publishes the rows of a stream."""
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
-        """Publish the rows of one task."""
+        """Publish the rows of one task and return what `commit` needs; raises SourceError."""
         return self.publish(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803

@@ -33,7 +33,10 @@ def check(asked: StructType, offered: pa.Schema) -> None:
 
 
 def fitted(batch: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
-    """Return the columns of a schema, cast to its types."""
+    """Return the columns of `batch` that `wanted` names, in its order, cast to its types.
+
+    Raises ArrowInvalid for a value that does not fit its type.
+    """
     if batch.schema.names != wanted.names:
         batch = batch.select(wanted.names)
     arrays: list[Any] = [

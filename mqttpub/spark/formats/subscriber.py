@@ -45,7 +45,10 @@ def checked(subscribe: Subscribe) -> Subscribe:
 
 
 def subscribe(session: Session, packet: Subscribe, spool: Spool) -> None:
-    """Subscribe, and unsubscribe from earlier Topic Filters of the session; raises Refused."""
+    """Subscribe, and unsubscribe from Topic Filters that the spool remembers of the session but `packet` lacks.
+
+    Raises Refused if the broker refuses a Topic Filter.
+    """
     wanted = tuple(each.filter for each in packet.subscriptions)
     gone = tuple(each for each in spool.facts.filters if each not in wanted)
     if gone and session.connack and session.connack.session_present:
@@ -97,7 +100,7 @@ class Subscriber(threading.Thread):
         self.join(self._request.timeout_s)
 
     def run(self) -> None:
-        """Receive messages until stopped."""
+        """Receive until stopped; an error ends the thread, and `check` raises it."""
         try:
             while not self._stopping:
                 self._connect_once()
@@ -113,7 +116,7 @@ class Subscriber(threading.Thread):
             request = self._request
             receiver = Receiver(request.target.version, self.spool)
             with Session(request.target, receiver=receiver, timeout_s=request.timeout_s) as session:
-                self._listen(session)
+                self._listen(session, receiver)
         except Failure as failure:
             if self._is_final(failure):
                 raise
@@ -133,7 +136,7 @@ class Subscriber(threading.Thread):
         while not self._stopping and (left := until - time.monotonic()) > 0:
             time.sleep(min(left, 0.1))
 
-    def _listen(self, session: Session) -> None:
+    def _listen(self, session: Session, receiver: Receiver) -> None:
         connack = session.open()
         if self._had_session and not connack.session_present:
             log.warning(SESSION_LOST)
@@ -142,9 +145,13 @@ class Subscriber(threading.Thread):
         self._had_session = True
         self._attempts = 0
         self.connected.set()
+        warned = False
         while not self._stopping:
             before = self.spool.position
             session.step("")
+            if receiver.excess and not warned:
+                warned = True
+                log.warning("%s; these messages are kept like any other", receiver.excess)
             if self.spool.position != before:
                 self.quiet_since = time.monotonic()
             session.check_open("it was asked to")

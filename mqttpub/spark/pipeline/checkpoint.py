@@ -5,16 +5,18 @@ its SHA-256. The second line is the text of `plain_values`, and the rest is its 
 short, was changed, has another format or holds anything but a state is refused.
 """
 
+import os
 import re
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from ... import __version__
+from ..storage.files import is_url, open_file, reason
 from . import plain_values
 from .plain_values import StateError
 
-__all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "load", "loads"]
+__all__ = ["FORMAT", "MAGIC", "StateError", "check", "dumps", "load", "loads", "open_state"]
 
 FORMAT = 8
 """Changes whenever a class of the state keeps something else than before."""
@@ -46,7 +48,7 @@ def loads(data: bytes) -> Any:
         raise StateError(f"it is broken ({type(error).__name__})") from error
 
 
-def load(path: Path, *kinds: type) -> Any:
+def load(path: str | Path, *kinds: type) -> Any:
     """Return the state in a file, of one class or a tuple of several; raises StateError with the name of the file."""
     try:
         value = loads(_read(path))
@@ -58,29 +60,24 @@ def load(path: Path, *kinds: type) -> Any:
     return value
 
 
-def check(path: Path) -> None:
-    """Raise StateError for a file that is not as it was written, without reading its values."""
+def check(data: bytes) -> None:
+    """Raise StateError for a state that is not as it was written, without reading its values."""
+    _body(data)
+
+
+def _read(path: str | Path) -> bytes:
     try:
-        _body(_read(path))
-    except StateError as bad:
-        raise StateError(f"cannot resume from '{path}': {bad}") from None
-
-
-def check_bytes(data: bytes, path: Path) -> None:
-    """Raise StateError for a state from a file that is not as it was written."""
-    try:
-        _body(data)
-    except StateError as bad:
-        raise StateError(f"cannot resume from '{path}': {bad}") from None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise StateError("it is not a file" if path.exists() else "there is no such file")
-        return path.read_bytes()
+        with open_state(path) as file:
+            return file.read()
     except OSError as error:
-        raise StateError(error.strerror or str(error)) from None
+        raise StateError(reason(error)) from None
+
+
+def open_state(path: str | Path) -> BinaryIO:
+    """Open a file with states, by its path or URL; raises StateError where there is none, and OSError."""
+    if not is_url(str(path)) and not os.path.isfile(path):
+        raise StateError("it is not a file" if os.path.lexists(path) else "there is no such file")
+    return open_file(str(path))
 
 
 def _body(data: bytes) -> memoryview:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 from . import checkpoint, states
@@ -33,9 +32,7 @@ def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
             rows = rows.union(_mapped(spark, job, job.states, _States(job.states)))
         rows = _stage(rows, _Stage(job, read_buckets))
         rows = _stage(rows, _Stage(job, pair_slots))
-        sent = [row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect()]
-    # A plain pickle from a server could run anything here.
-    return results(sent)
+        return results(row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect())
 
 
 def here(job: Job, tasks: int) -> list[TaskResult]:
@@ -53,8 +50,12 @@ def here(job: Job, tasks: int) -> list[TaskResult]:
 
 
 def results(blobs: Iterable[bytes]) -> list[TaskResult]:
-    """Return the results in rows, in the order of their tasks' names."""
-    return sorted(TaskResult.of(checkpoint.loads(bytes(blob))) for blob in blobs)
+    """Return the results in blobs, in the order of their tasks' names; raises StateError."""
+    try:
+        # A pickle from a server could run anything here.
+        return sorted(TaskResult.of(checkpoint.loads(bytes(blob))) for blob in blobs)
+    except (checkpoint.StateError, TypeError) as error:
+        raise checkpoint.StateError(f"the server sent something other than task results: {error}") from None
 
 
 def _parts(job: Job, given: list[Unit]) -> Iterator[list[Unit]]:
@@ -113,7 +114,7 @@ class _States(_Given):
 
     def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
         for number in numbers:
-            for bucket, state in states.read(Path(self.names[number])):
+            for bucket, state in states.read(self.names[number]):
                 yield BlobRow(bucket, STATE, 0, state)
 
 

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 from .row_filter import RowFilter
 from .sources import Source
 
+STATE = "_state"
+"""The folder of states, among the tables."""
 BUCKETS = 256
 """Parts that all connections are divided into, by a hash of their addresses and ports; tasks take several each."""
 SLOTS = 32
@@ -44,7 +46,9 @@ class Job(NamedTuple):
     sources: tuple[Source, ...]
     """In the order in which they were captured."""
     staging: str
-    """The folder to write to, which all tasks and the driver reach."""
+    """The path or URL of the folder to write to, which all tasks and the driver reach."""
+    run: str
+    """The name of the run, which is in the names of all files."""
     file_format: str = "parquet"
     partition_by: tuple[str, ...] = ()
     row_filter: RowFilter = RowFilter()
@@ -61,6 +65,10 @@ class Job(NamedTuple):
         """Return the number of one of `sources`, which counts on over all runs."""
         return len(self.before) + index
 
+    def state_name(self, tag: str) -> str:
+        """Return the name of the file for the state of a task."""
+        return f"{STATE}/{self.run}-{tag}"
+
     @property
     def names(self) -> list[str]:
         """The names of all sources by their numbers."""
@@ -72,7 +80,7 @@ class TableFile(NamedTuple):
 
     table: str
     path: str
-    """Below the staging folder as the task wrote it, below the folder of tables in a manifest."""
+    """Below the folder that the task writes to, and below the folder of tables."""
     rows: int
     bytes: int
     open: bool = False
@@ -103,7 +111,7 @@ class TaskResult(NamedTuple):
     reads: tuple[tuple[int, SourceResult], ...] = ()
     """Results of sources by their indices, which one task gives for all others."""
     state: str = ""
-    """File below the staging folder with the states for a later run."""
+    """File with the states for a later run, named like `TableFile.path`."""
     seconds: float = 0.0
     failure: str = ""
     """Why the task could not write, as a sentence; the run then ends."""

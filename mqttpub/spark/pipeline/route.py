@@ -55,8 +55,9 @@ def parts(job: Job, unit: Unit) -> list[Unit]:
     """Return the parts of a large capture."""
     source = job.sources[unit.source]
     try:
-        found = index(source.path, size=unit.size)
-    except OSError:
+        with opened(source) as file:
+            found = index(file, source.size, size=unit.size)
+    except (OSError, OutputRefused):
         # Whoever reads it reports why that is not possible.
         return [unit]
     made = [Unit(unit.source, each.start, each.stop, each.first, each.head, each.stop - each.start) for each in found]
@@ -152,7 +153,7 @@ class _Capture:
         if unit.stop is None and not unit.start:
             return records(reader(file), self.secrets, block=BLOCK)
         stop = self.source.size if unit.stop is None else unit.stop
-        return Split(self.source.path, unit.start, stop, unit.first, unit.head).records(block=BLOCK)
+        return Split(unit.start, stop, unit.first, unit.head).records(file, block=BLOCK)
 
     def _divided(self, found: Records) -> Iterator[BlobRow]:
         before = self.count

@@ -11,12 +11,15 @@ from typing import Any, NamedTuple
 
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
-from ..storage.files import as_path, is_url
+from ..storage.files import as_path, is_url, locate
+from ..storage.folder import StorageFolder
+from .checkpoint import StateError
 from .flow import distribute
 from .job import Job, SourceResult, TaskResult
-from .manifest import MANIFEST, Manifest, Output, OutputRefused, SourceRecord, opened
+from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
+from .output import Output, opened
 from .row_filter import RowFilter
-from .sources import Source, expand, fetched, opens, ordered
+from .sources import NoSource, Source, expand, fetched, opens, ordered
 
 TASKS = 2
 """Tasks for each core, so that one core does not wait long for another."""
@@ -38,7 +41,8 @@ class PipelineRequest(NamedTuple):
     """What one run reads, how, and where it writes."""
 
     sources: tuple[str, ...]
-    out: Path
+    out: str | Path
+    """The path or URL of the folder of tables."""
     settings: Settings = Settings()
     mode: str = "error"
     """error, overwrite, append or resume."""
@@ -65,7 +69,8 @@ class PipelineResult(NamedTuple):
     """What a run read and wrote."""
 
     run: str
-    manifest: Path
+    manifest: str | Path
+    """Its path or URL."""
     rows: dict[str, int]
     """Number of rows that the run added to each table."""
     read: int
@@ -83,7 +88,7 @@ class PipelineResult(NamedTuple):
 
 
 OnProgress = Callable[[RunStage], None]
-OnDone = Callable[[Any, Path], None]
+OnDone = Callable[[Any, str | Path], None]
 
 
 def run(
@@ -119,7 +124,7 @@ class _Run:
                 return self._result([], [], len(found), {})
             self.on_progress(RunStage("starting Spark"))
             with session(self.request.settings) as spark:
-                found += fetched(spark, urls, output.staging.absolute() / "sources") if urls else []
+                found += self._fetched(spark, output, urls)
                 sources = self._new(output.before, ordered(found))
                 rows = self._work(spark, output, sources)
                 self._check_replacement(output.before, sources, rows)
@@ -132,11 +137,22 @@ class _Run:
 
     # before
 
+    @staticmethod
+    def _fetched(spark: Any, output: Output, urls: list[str]) -> list[Source]:
+        """Return the files behind URLs that only Hadoop opens, copied to where tasks find them."""
+        if not urls:
+            return []
+        if not output.folder.is_local:
+            raise NoSource(
+                f"'{urls[0]}' is opened by Hadoop alone, whose copies need a shared folder: give a path as --out"
+            )
+        return fetched(spark, urls, Path(output.staging).absolute() / "sources")
+
     def _check_apart(self, found: list[Source]) -> None:
         """Raise OutputRefused for a source below the output folder, whose files the run may replace."""
-        out = os.path.realpath(self.request.out)
+        out = _whole(self.request.out)
         for source in found:
-            if not is_url(source.path) and os.path.realpath(source.path).startswith(os.path.join(out, "")):
+            if _whole(source.path).startswith(os.path.join(out, "")):
                 raise OutputRefused(f"{source.name} is in {self.request.out}; the tables need a folder without sources")
 
     def _check(self, before: Manifest) -> None:
@@ -200,21 +216,24 @@ class _Run:
             except KeyboardInterrupt:
                 _cancel(spark)
                 raise
+            except StateError as error:
+                raise Failed(str(error)) from None
             except failures() as error:
                 raise Failed(f"Spark failed: {sentence(error)}") from None
 
     def _job(self, output: Output, sources: list[Source]) -> Job:
         request, before = self.request, output.before
         job = Job(
-            sources=tuple(sources), staging=str(output.staging.absolute()), file_format=request.file_format,
+            sources=tuple(sources), staging=_absolute(output.staging), run=self.name, file_format=request.file_format,
             partition_by=request.partition_by, row_filter=request.row_filter, lint=request.lint, ports=request.ports,
         )  # fmt: skip
         if request.mode != "resume" or not before.states:
             return job
         return job._replace(
-            before=tuple(source.name for source in before.sources), records=before.settings["records"],
-            states=tuple(str((output.folder / name).absolute()) for name in before.states),
-        )  # fmt: skip
+            before=tuple(source.name for source in before.sources),
+            records=before.settings["records"],
+            states=tuple(_absolute(output.folder.place(name)) for name in before.states),
+        )
 
     # after
 
@@ -277,7 +296,21 @@ class _Run:
     ) -> PipelineResult:
         problems = [(source.name, read.problem) for source, read in zip(sources, reads, strict=True) if read.problem]
         seconds = time.monotonic() - self.clock
-        return PipelineResult(self.name, self.request.out / MANIFEST, rows, len(sources), known, problems, seconds)
+        return PipelineResult(
+            self.name, StorageFolder(self.request.out).place(MANIFEST), rows, len(sources), known, problems, seconds
+        )
+
+
+def _absolute(place: str) -> str:
+    return place if is_url(place) else os.path.abspath(place)
+
+
+def _whole(place: str | Path) -> str:
+    """Return a path without links, or what stands for a URL whatever its scheme is called."""
+    if not is_url(str(place)):
+        return os.path.realpath(place)
+    at = locate(str(place))
+    return f"{at.system.type_name}:{at.path}"
 
 
 def _written(rows: list[TaskResult]) -> list[TaskResult]:

@@ -1,7 +1,6 @@
 """From frames to the rows of tables, with state that carries over from batch to batch, source to source, run to run."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +16,7 @@ from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.schema import CODED_PACKETS, CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
 from ...traffic.events import Endpoints
+from ..storage.folder import StorageFolder
 from .job import Job, TableFile
 from .row_filter import RowSelector
 from .shuffle import Ints, Outgoing
@@ -44,6 +44,7 @@ class TableFiles:
         self._job = job
         self._names = job.names
         self._tag = tag
+        self._folder = StorageFolder(job.staging)
         self._selector = RowSelector(job.row_filter)
         self._writers: dict[tuple[str, bool], TableWriter] = {}
 
@@ -53,8 +54,8 @@ class TableFiles:
             return
         if (table, final) not in self._writers:
             self._writers[table, final] = TableWriter(
-                Path(self._job.staging), table, SCHEMAS[table], file_format=self._job.file_format,
-                partition_by=self._job.partition_by, tag=f"{self._tag}-{'over' if final else 'open'}",
+                self._folder, table, SCHEMAS[table], file_format=self._job.file_format,
+                partition_by=self._job.partition_by, tag=f"{'part' if final else 'open'}-{self._job.run}-{self._tag}",
                 open_rows=not final,
             )  # fmt: skip
         self._writers[table, final].write(self._selector.rows(table, self._localized(table, rows)))

@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
 from operator import attrgetter, itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,8 @@ from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
 from ...columns.reassemble.stretches import joined
 from ...reading.input import LOOK
 from ...reading.text import check_is_text, file_events
+from ..storage.files import reason
+from ..storage.folder import StorageFolder
 from . import checkpoint, states
 from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
@@ -67,13 +68,14 @@ def _caught(job: Job, tag: str, rows: Iterator[BlobRow]) -> Iterator[BlobRow]:
     except OutputRefused as error:
         yield result_row(TaskResult(tag, failure=str(error), status=error.status))
     except OSError as error:
-        if not os.path.isdir(job.staging):
-            reason, status = _unshared(job), OutputRefused.status
+        folder = StorageFolder(job.staging)
+        if not folder.is_there():
+            failure, status = _unshared(job), OutputRefused.status
         else:
-            cause = os.strerror(error.errno) if error.errno else str(error)
-            name = error.filename or os.path.dirname(job.staging)
-            reason, status = f"the output cannot be written: {cause}: {name}", UNWRITTEN
-        yield result_row(TaskResult(tag, failure=reason, status=status))
+            cause = os.strerror(error.errno) if error.errno else reason(error)
+            name = error.filename or (os.path.dirname(job.staging) if folder.is_local else job.staging)
+            failure, status = f"the output cannot be written: {cause}: {name}", UNWRITTEN
+        yield result_row(TaskResult(tag, failure=failure, status=status))
 
 
 def _unshared(job: Job) -> str:
@@ -101,9 +103,9 @@ class _Task:
 
     def result(self) -> BlobRow:
         """Finish all files and return the result."""
-        name = f"state-{self.tag}" if self.states else ""
+        name = self.job.state_name(self.tag) if self.states else ""
         if name:
-            states.write(Path(self.job.staging, name), self.states)
+            states.write(StorageFolder(self.job.staging), name, self.states)
         parts = tuple(self.files.close())
         return result_row(TaskResult(self.tag, parts, tuple(self.reads), name, time.monotonic() - self.begun))
 
@@ -115,7 +117,7 @@ class _ReadTask(_Task):
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
         """Read the rows of buckets, one bucket after another."""
-        if not os.path.isdir(self.job.staging):
+        if not StorageFolder(self.job.staging).is_there():
             raise OutputRefused(_unshared(self.job))
         for bucket, own in groupby(rows, key=attrgetter("key")):
             if bucket >= BUCKETS:
@@ -208,7 +210,7 @@ class _Bucket:
         except BadText as error:
             problem = f"line {error.line}, column {error.column}: {error.message}"
         except OSError as error:
-            problem, unread = error.strerror or str(error), True
+            problem, unread = reason(error), True
         return SourceResult(packets, problem, unread)
 
     def finish(self) -> bytes:

@@ -4,11 +4,9 @@ The task writes them itself because Spark's own writer would first move all rows
 """
 
 import json
-import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -16,6 +14,7 @@ import pyarrow.compute as pc
 
 from ...columns.files import ROWS, Parquet
 from ...columns.schema import plain
+from ..storage.folder import StorageFolder
 from .job import TableFile
 from .manifest import OutputRefused
 
@@ -41,10 +40,10 @@ class _File(Protocol):
 
 
 class _Csv:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
+    def __init__(self, out: Any, schema: pa.Schema) -> None:
         import pyarrow.csv
 
-        self._writer = pyarrow.csv.CSVWriter(path, pa.schema([(field.name, _flat(field.type)) for field in schema]))
+        self._writer = pyarrow.csv.CSVWriter(out, pa.schema([(field.name, _flat(field.type)) for field in schema]))
         self.close = self._writer.close
 
     def write(self, table: pa.Table) -> None:
@@ -54,16 +53,18 @@ class _Csv:
 
 
 class _Json:
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._file = open(path, "w", encoding="ascii")  # noqa: SIM115
-        self.close = self._file.close
+    def __init__(self, out: Any, schema: pa.Schema) -> None:
+        self._out = out
+
+    def close(self) -> None:
+        pass
 
     def write(self, table: pa.Table) -> None:
         for batch in plain(table).to_batches(max_chunksize=4096):
-            self._file.writelines(_line(row) for row in batch.to_pylist())
+            self._out.write("".join(map(_line, batch.to_pylist())).encode())
 
 
-FORMATS: dict[str, Callable[[Path, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
+FORMATS: dict[str, Callable[[Any, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
 """Formats by name, which is also the file extension."""
 
 
@@ -102,8 +103,8 @@ class TableWriter:
     """
 
     def __init__(
-        self, folder: Path, table: str, schema: pa.Schema, *, file_format: str, partition_by: Sequence[str], tag: str,
-        open_rows: bool = False,
+        self, folder: StorageFolder, table: str, schema: pa.Schema, *, file_format: str, partition_by: Sequence[str],
+        tag: str, open_rows: bool = False,
     ) -> None:  # fmt: skip
         self._folder = folder
         self._table = table
@@ -152,30 +153,29 @@ class TableWriter:
     def _begin(self, place: str) -> "_Pending":
         if len(self._files) >= MOST_OPEN:
             self._end(next(iter(self._files)))
-        path = Path(self._table, place, f"{self._tag}-{self._count}.{self._file_format}")
+        name = f"{self._tag}-{self._count}.{self._file_format}"
         self._count += 1
-        whole = self._folder / path
-        whole.parent.mkdir(parents=True, exist_ok=True)
-        self._files[place] = pending = _Pending(path, whole, FORMATS[self._file_format](whole, self._schema))
+        path = "/".join(each for each in (self._table, place, name) if each)
+        out = self._folder.create(path)
+        self._files[place] = pending = _Pending(path, out, FORMATS[self._file_format](out, self._schema))
         return pending
 
     def _end(self, place: str) -> None:
         pending = self._files.pop(place)
         self._held -= pending.held
-        pending.close()
-        size = os.path.getsize(pending.whole)
-        self._parts.append(TableFile(self._table, pending.path.as_posix(), pending.total, size, self._open_rows))
+        size = pending.close()
+        self._parts.append(TableFile(self._table, pending.path, pending.total, size, self._open_rows))
 
 
 class _Pending:
     """An open file, and the rows that wait until they fill a row group."""
 
-    def __init__(self, path: Path, whole: Path, file: _File) -> None:
+    def __init__(self, path: str, out: Any, file: _File) -> None:
         self.path = path
-        self.whole = whole
         self.total = 0
         self.held = 0
         """Bytes of rows that wait."""
+        self._out = out
         self._file = file
         self._waiting: list[pa.Table] = []
         self._rows = 0
@@ -188,9 +188,13 @@ class _Pending:
         if self._rows >= ROWS or self.held > MOST_HELD:
             self.flush()
 
-    def close(self) -> None:
+    def close(self) -> int:
+        """Write the rows that wait, finish the file and return its size in bytes."""
         self.flush()
         self._file.close()
+        size = int(self._out.tell())
+        self._out.close()
+        return size
 
     def flush(self) -> None:
         """Write the rows that wait."""

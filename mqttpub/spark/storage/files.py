@@ -64,7 +64,7 @@ def as_path(given: str) -> str:
     return slash + path
 
 
-class Location(NamedTuple):
+class StoredPath(NamedTuple):
     """A URL as pyarrow opens it."""
 
     system: fs.FileSystem
@@ -79,7 +79,7 @@ class Location(NamedTuple):
         return f"{self.start}/{path[len(self.root) :].lstrip('/')}"
 
 
-def locate(url: str) -> Location:
+def locate(url: str) -> StoredPath:
     """Return where the file or folder behind a URL is.
 
     Raises BadLocation for a URL with credentials, UnsupportedLocation for a storage that cannot be opened here, and
@@ -97,7 +97,7 @@ def locate(url: str) -> Location:
             "and AWS_SECRET_ACCESS_KEY"
         )
     system, root = _system(scheme, authority)
-    return Location(system, f"{root}/{path}".rstrip("/"), root, f"{given}://{authority}")
+    return StoredPath(system, f"{root}/{path}".rstrip("/"), root, f"{given}://{authority}")
 
 
 @lru_cache(maxsize=64)

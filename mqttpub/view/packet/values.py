@@ -28,7 +28,10 @@ _WORDS = {"text": "text", "json": "JSON", "binary": "binary"}
 
 
 def describe(node: Node, decoded: Decoded, *, limit: int | None = None, secrets: bool = False, room: int = 80) -> About:
-    """Return the words for the value of a leaf; `room` is the width for JSON."""
+    """Return the words for the value of a leaf, masked unless `secrets`.
+
+    At most `limit` bytes of the value are shown (None: all of them), JSON within `room` terminal cells.
+    """
     if node.kind == "gap":
         size = _bytes(node.span.length)
         return _paired([(size if node.label == UNCLAIMED else f"unreadable, {size}", "gap")], [])

@@ -252,7 +252,7 @@ def test_a_large_packet_is_put_together_once() -> None:
 
 
 def crowded(limit: int, *steps: tuple[int, bytes]) -> list[Event]:
-    """Return the events of connections on which bytes come in turn, where few may wait for others in all of them."""
+    """Return the events of connections on which bytes come in turn, where all of them together may hold few bytes."""
     streams = MqttDemux(budget=MemoryBudget(limit))
     found: list[Event] = []
     for number in sorted({number for number, _ in steps}):
@@ -828,4 +828,4 @@ def test_a_level_of_no_version_leaves_the_version_to_what_the_server_answers() -
         found = packets_in(script.events())
         assert [(each.version, each.guessed) for each in found] == [(V311, True), (version, True)][: len(found)]
         assert [each.direction for each in found] == [CLIENT, SERVER][: len(found)]
-        assert remarks(script.events())[0].startswith("no version has protocol level 6: ")
+        assert remarks(script.events())[0].startswith("protocol level 6 belongs to no version of MQTT: ")

@@ -11,13 +11,14 @@ OF_5 = "40 03 64 4a 87"
 CAPTURE = "tests/captures/qos2-mosquitto.pcapng"
 
 
-def test_an_error_in_one_of_two_versions_is_status_1(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["decode", OF_5]) == 1
+def test_an_error_in_one_of_two_versions_is_named_and_is_not_the_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["decode", OF_5]) == 0
     assert "both readings are shown, with an error" in capsys.readouterr().out
-    assert main(["decode", "--json", OF_5]) == 1
+    assert main(["decode", "--json", OF_5]) == 0
     found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [(each["version"], bool(each["findings"])) for each in found] == [("5.0", False), ("3.1.1", True)]
-    assert main(["decode", "-V", "5", OF_5]) == 0
+    assert main(["decode", "-V", "3.1.1", OF_5]) == 1
+    assert main(["decode", "40 03 64 4a 01"]) == 1
 
 
 @pytest.mark.parametrize(

@@ -99,6 +99,6 @@ def test_every_name_of_the_overview_can_be_explained(more: list[str], capsys: py
 def test_a_name_that_is_nearly_one_is_suggested(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", "recieve", "maximum"]) == 2
     assert capsys.readouterr().err == (
-        "mqttpub explain: there is nothing called 'recieve maximum'; did you mean 'Receive Maximum'? "
+        "mqttpub explain: 'recieve maximum' is not known; did you mean 'Receive Maximum'? "
         "`mqttpub explain` lists all names\n"
     )

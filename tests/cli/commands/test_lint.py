@@ -72,7 +72,7 @@ def test_omissions_at_the_end_of_a_connection_are_found(capsys: Screen, tmp_path
     messages: list[Step] = [(S, Publish(topic="a", qos=1, packet_id=id)) for id in (1, 2)]
     path.write_bytes(capture([*WRONG[:2], *messages, (C, Puback(packet_id=2))]))
     (only,) = found(capsys, "--select", "4.5.0-2", str(path))
-    assert only["message"].startswith("no PUBACK for Packet Identifier 1 came")
+    assert only["message"].endswith("with Packet Identifier 1 got no PUBACK")
     assert "type" not in only
     out, _ = said(capsys, "--select", "4.5.0-2", str(path), status=1)
     assert "\n\nconnection 1  sensor-17  MQTT 5.0\n  at 0.0" in out

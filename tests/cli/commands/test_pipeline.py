@@ -21,8 +21,9 @@ CAPTURE = QOS2
         ([], "nothing to read: give files, folders, globs or URLs"),
         (["x"], "--out is missing: the folder for the tables"),
         (["x", "-o", "OUT", "--resume", "--mode", "overwrite"], "--resume adds to the tables"),
-        (["x", "-o", "s3a://b/y"], "--out: 's3a://b/y' is a URL, and tables are written to a folder: give a path"),
-        (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is a URL, and tables are written to a folder: give a path"),
+        (["x", "-o", "nosuch://b/y"], "--out: 'nosuch://b/y' is on a storage that cannot be opened here"),
+        (["x", "-o", "hdfs:/y"], "--out: 'hdfs:/y' is on a storage that cannot be opened here"),
+        (["x", "-o", "s3a://key:hush@b/y"], "a URL of s3a://b contains credentials; give them in the environment"),
         (["x", "-o", "file://far/y"], "'file://far/y' is a file on the host far; a file on this machine is file:///"),
         (["file://far/x", "-o", "OUT"], "'file://far/x' is a file on the host far; a file on this machine is file:///"),
         (

@@ -203,7 +203,7 @@ WRONG = {
     "-x soon": "--session-expiry-interval: 'soon' is not a number",
     "-Wt a/+": "Will Topic holds the wildcard + (MQTT5-4.7.0-1); --force sends it anyway",
     "-Wt w -Wq 3": "Will QoS is 3, but must be 0, 1 or 2 (MQTT5-3.1.2-12); --force sends it anyway",
-    "-Wt w -Wq 4": "--will-qos: 4 is not in the range 0 to 3",
+    "-Wt w -Wq 4": "--will-qos: 4 is not 0, 1 or 2",
     "--authentication-data @/dev/null": (
         "CONNECT has Authentication Data, but no Authentication Method (MQTT5-3.1.2.11.10/method); "
         "--force sends it anyway"

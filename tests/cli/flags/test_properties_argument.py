@@ -64,7 +64,7 @@ WRONG = {
         "--property: Will Delay Interval belongs to WILL, not to CONNECT; --force sends it anyway"
     ),
     "-D PUBLISH content-type x -D PUBLISH content-type y": (
-        "Content Type occurs 2 times, but may occur once (MQTT5-2.2.2.2/repeated); --force sends it anyway"
+        "Content Type occurs 2 times, but may occur only once (MQTT5-2.2.2.2/repeated); --force sends it anyway"
     ),
     "-D DISCONNECT topic-alias 5": (
         "--property: Topic Alias belongs to PUBLISH, not to DISCONNECT; --force sends it anyway"

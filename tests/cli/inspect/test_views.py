@@ -1,9 +1,12 @@
 """The table of views: flags, help and conflicts follow from its rows."""
 
+import re
 from itertools import combinations
+from pathlib import Path
 
 import pytest
 
+import mqttpub
 from mqttpub.cli.commands.decode import command
 from mqttpub.cli.flags.base import parameter
 from mqttpub.cli.inspect.views import VIEWS, EventView, View
@@ -25,6 +28,12 @@ def _refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def test_every_view_has_its_flag_with_its_help(view: View) -> None:
     flag = FLAGS[view.flag]
     assert (flag.name, getattr(flag, "help", "")) == (view.name, view.help)
+
+
+def test_the_guide_lists_every_view() -> None:
+    guide = Path(mqttpub.__file__).with_name("guides").joinpath("decode.md").read_text()
+    rows = guide.partition("The views are:")[2].partition("\n\n`--summary`")[0]
+    assert set(re.findall(r"`(--[a-z-]+)", rows)) == {view.flag for view in VIEWS}
 
 
 def test_two_views_exclude_each_other(capsys: pytest.CaptureFixture[str]) -> None:

@@ -267,7 +267,7 @@ def found(text: str, version: Version = Version.V5, sender: Direction | None = N
         ),
         ("40 r 0001 00 p(23 0001)", "Topic Alias is in PUBACK, where it is not allowed"),
         ("10 r @ 06 003c p() s'a' p(23 0001) s't' s''", "Topic Alias is in the will, where it is not allowed"),
-        ("30 r s'a' p(23 0001 23 0001)", "Topic Alias occurs 2 times, but may occur once"),
+        ("30 r s'a' p(23 0001 23 0001)", "Topic Alias occurs 2 times, but may occur only once"),
     ],
 )
 def test_a_value_is_quoted_with_what_it_must_be(text: str, message: str) -> None:

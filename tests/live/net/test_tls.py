@@ -109,7 +109,7 @@ REFUSED_TLS: dict[str, tuple[str, Callable[[Broker], Tls], str]] = {
         "localhost:{} refused the TLS handshake: sslv3 alert handshake failure",
     ),
     "plain port": (
-        "tcp", trusting, "localhost:{} closed the connection at the TLS handshake, as a port without TLS does",
+        "tcp", trusting, "localhost:{} closed the connection during the TLS handshake; is it a port without TLS?",
     ),
     "HTTP port": ("ws", trusting, "localhost:{} does not speak TLS"),
 }  # fmt: skip

@@ -104,9 +104,9 @@ def test_an_outbox_belongs_to_one_client_and_version(tmp_path: Path) -> None:
     with Outbox(str(tmp_path / "outbox")) as outbox:
         outbox.claim("me", V5)
         outbox.claim("me", V5)
-        with pytest.raises(OutboxError, match="belongs to client_id 'me', not 'you'"):
+        with pytest.raises(OutboxError, match="belongs to Client Identifier 'me', not 'you'"):
             outbox.claim("you", V5)
-        with pytest.raises(OutboxError, match=r"belongs to version '5\.0', not '3\.1\.1'"):
+        with pytest.raises(OutboxError, match=r"belongs to MQTT 5\.0, not 3\.1\.1"):
             outbox.claim("me", Version.V311)
 
 

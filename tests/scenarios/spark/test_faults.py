@@ -28,6 +28,7 @@ from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.run import Failed
 from mqttpub.spark.pipeline.sources import Source, expand
 from mqttpub.spark.pipeline.writers import TableWriter
+from mqttpub.spark.storage.folder import StorageFolder
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
 from tests.build.fleet import HEADER, capture, rotated
@@ -406,7 +407,7 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
     ],
 )
 @pytest.mark.parametrize(
-    ("owner", "name", "after"), [(TableWriter, "write", 3), (Path, "write_bytes", 2), (Path, "write_text", 2)]
+    ("owner", "name", "after"), [(TableWriter, "write", 3), (StorageFolder, "create", 2), (Path, "write_text", 2)]
 )
 def test_a_write_error_is_not_reported_for_a_source(
     owner: type, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,

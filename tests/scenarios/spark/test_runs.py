@@ -251,7 +251,7 @@ pipeline.read_bucket = failing
 def test_a_driver_killed_before_the_end_publishes_no_table(ring: Path, expected: Path, tmp_path: Path) -> None:
     killed = """
 import os, signal, sys
-from mqttpub.spark.pipeline.manifest import Output
+from mqttpub.spark.pipeline.output import Output
 def commit(self, *given, **more):
     with open(f"{os.environ['HOME']}/jvm", "w") as file:
         file.write(os.popen(f"/bin/ps -o pid= --ppid {os.getpid()}").read())

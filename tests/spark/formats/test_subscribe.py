@@ -55,7 +55,7 @@ class Paced(Listed):
         self._taken += len(taken)
         return taken
 
-    def pause(self, now: float) -> float:
+    def pause_s(self, now_s: float) -> float:
         return 0.01
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mqttpub.spark.pipeline import writers
 from mqttpub.spark.pipeline.writers import TableWriter
+from mqttpub.spark.storage.folder import StorageFolder
 
 SCHEMA = pa.schema([("n", pa.int64()), ("name", pa.string()), ("time", pa.timestamp("us", tz="UTC"))])
 rows = st.lists(
@@ -34,7 +35,9 @@ def test_every_row_is_in_one_file(batches: list[list[dict[str, object]]], divide
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr(writers, "ROWS", 3)
         patch.setattr(writers, "MOST_OPEN", 2)
-        writer = TableWriter(Path(folder), "t", SCHEMA, file_format="parquet", partition_by=sorted(divided), tag="x")
+        writer = TableWriter(
+            StorageFolder(folder), "t", SCHEMA, file_format="parquet", partition_by=sorted(divided), tag="x"
+        )
         for batch in batches:
             writer.write(pa.RecordBatch.from_pylist(batch, schema=SCHEMA))
         parts = writer.close()
@@ -63,7 +66,7 @@ def hive(divided: set[str]) -> object:
 
 def test_files_are_closed_when_there_are_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writers, "MOST_OPEN", 2)
-    writer = TableWriter(tmp_path, "t", SCHEMA, file_format="csv", partition_by=["name"], tag="x")
+    writer = TableWriter(StorageFolder(tmp_path), "t", SCHEMA, file_format="csv", partition_by=["name"], tag="x")
     for name in "abcab":
         writer.write(pa.RecordBatch.from_pylist([{"n": 1, "name": name, "time": None}], schema=SCHEMA))
     names = [Path(part.path).parent.name for part in writer.close()]
@@ -84,7 +87,10 @@ def test_rows_wait_until_they_are_many_bytes(
 ) -> None:
     monkeypatch.setattr(writers, "MOST_HELD", 30_000)
     monkeypatch.setattr(writers, "MOST_HELD_BY_ALL", 50_000)
-    writer, most = TableWriter(tmp_path, "t", LONG, file_format="parquet", partition_by=divided, tag="x"), 0
+    writer, most = (
+        TableWriter(StorageFolder(tmp_path), "t", LONG, file_format="parquet", partition_by=divided, tag="x"),
+        0,
+    )
     for number in range(200):
         writer.write(long_rows(5, "abcdefgh"[number % 8]))
         waiting = [pending.held for pending in writer._files.values()]
@@ -102,7 +108,7 @@ def test_rows_wait_until_they_are_many_bytes(
 
 
 def test_long_payloads_are_not_held_until_there_are_many(tmp_path: Path) -> None:
-    writer = TableWriter(tmp_path, "t", LONG, file_format="parquet", partition_by=[], tag="x")
+    writer = TableWriter(StorageFolder(tmp_path), "t", LONG, file_format="parquet", partition_by=[], tag="x")
     begun = pa.total_allocated_bytes()
     for _ in range(12):
         payload = pa.array([bytes(200_000)] * 50, pa.binary())

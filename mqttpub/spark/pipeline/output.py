@@ -1,0 +1,238 @@
+"""The folder of tables during a run, which becomes visible completely or not at all.
+
+What counts is the manifest, one object. On this machine tasks write under `_staging-RUN/`, which readers
+of Parquet folders ignore. When all are done the driver writes the journal `_commit.json`, which lists every
+rename and removal: from that moment the run counts, and where the driver was stopped, the next run completes
+it. Object stores cannot rename, so there tasks write files under their final names, of which nobody knows
+before the manifest names them; it is replaced on condition that no other run did. Files that no manifest
+names are removed after the next commit.
+"""
+
+import errno
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ...common.files import replace_whole
+from ..storage.files import BadLocation, reason
+from ..storage.folder import ObjectChanged, StorageFolder, StoredObject
+from ..storage.lock import LOCK, FolderLock, FolderLocked, locked
+from .checkpoint import StateError
+from .job import STATE, TableFile, TaskResult
+from .manifest import MANIFEST, SHARED, Manifest, OutputRefused, check_inside, read_object
+from .states import check
+
+JOURNAL = "_commit.json"
+STAGING = "_staging-"
+DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
+_OURS = re.compile(rf"({STATE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}}-[^/]+")
+"""Names of files that tasks write."""
+
+
+class Output:
+    """A folder of tables, for one run; open it with `opened`."""
+
+    def __init__(self, folder: StorageFolder, run: str, lock: FolderLock) -> None:
+        self.folder = folder
+        self.run = run
+        self.before = Manifest()
+        """The manifest before the run."""
+        self._lock = lock
+        self._seen: StoredObject | None = None
+
+    @property
+    def staging(self) -> str:
+        """The path or URL below which tasks write files, with the names that they have in the manifest."""
+        return self.folder.place(f"{STAGING}{self.run}") if self.folder.is_local else self.folder.name
+
+    def begin(self, mode: str) -> None:
+        """Read what is there; raises OutputRefused where the mode does not allow tables in the folder."""
+        self._seen = self.folder.stored(MANIFEST)
+        if self._seen is None:
+            _check_empty(self.folder)
+            return
+        if mode == "error":
+            raise OutputRefused(f"{self.folder} already holds tables; choose --mode overwrite or append, or --resume")
+        place = self.folder.place(MANIFEST)
+        self.before = Manifest.of(read_object(self._seen.data, place), place)
+        if mode == "resume":
+            _check_states(self.folder, self.before)
+
+    def commit(self, rows: Iterable[TaskResult], after: Manifest, *, replaced: Iterable[TableFile] = ()) -> Manifest:
+        """Make the files of the tasks visible, remove those they replace, and return the new manifest.
+
+        `after` is the manifest without the files of this run, whose states and parts come from `rows`. Raises
+        OutputRefused if another run committed since this one began, or a file is not as its task wrote it.
+        """
+        rows = sorted(rows)
+        gone = {part.path for part in replaced}
+        # Without a state, no later run replaces a file.
+        parts = [part._replace(open=part.open and bool(row.state)) for row in rows for part in row.parts]
+        states = [row.state for row in rows if row.state]
+        self._check_written(parts, states)
+        after = replace(
+            after, parts=(*(part for part in after.parts if part.path not in gone), *parts),
+            states=tuple(states) or after.states,
+        )  # fmt: skip
+        dropped = [*gone, *(name for name in self.before.states if name not in after.states)]
+        if self.folder.is_local:
+            self._rename([*(part.path for part in parts), *states], dropped, after)
+        else:
+            self._replace_manifest(after)
+        return after
+
+    def _check_written(self, parts: list[TableFile], states: list[str]) -> None:
+        """Raise OutputRefused where a file of a task is not here or differs: another machine may have it instead."""
+        if not parts and not states:
+            return
+        found = StorageFolder(self.staging).files()
+        for name, size in [*((part.path, part.bytes) for part in parts), *((name, None) for name in states)]:
+            if name not in found or size not in (None, found[name]):
+                raise OutputRefused(f"{self.folder.place(name)} is not here as a task wrote it; {SHARED}")
+
+    def _rename(self, names: list[str], dropped: list[str], after: Manifest) -> None:
+        """Write the journal, and do what it says."""
+        staging = f"{STAGING}{self.run}"
+        renames = [(f"{staging}/{name}", name) for name in names]
+        journal = {"manifest": after.dumps(), "rename": renames, "remove": sorted(dropped)}
+        _write(Path(self.folder.place(JOURNAL)), journal)
+        _carry_out(Path(self.folder.name))
+
+    def _replace_manifest(self, after: Manifest) -> None:
+        """Replace the manifest if it still is what it was when the run began, and remove what it does not name."""
+        try:
+            self._lock.check()
+            self._seen = self.folder.swap(MANIFEST, _json(after.dumps()), self._seen)
+        except FolderLocked as error:
+            raise OutputRefused(f"{error}; nothing of this run is in the tables") from None
+        except ObjectChanged:
+            raise OutputRefused(
+                f"another run committed to {self.folder} while this one ran; nothing of this run is in the tables"
+            ) from None
+        # Only now: before, a run that was taken for dead could still have committed its files.
+        kept = {*after.states, *(part.path for part in after.parts)}
+        self.folder.remove(name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept)
+
+
+@contextmanager
+def opened(place: str | os.PathLike[str], run: str, mode: str) -> Iterator[Output]:
+    """Give a folder to write to, by its path or URL, locked for others; raises OutputRefused.
+
+    `mode` is error (the folder must be empty), overwrite (tables of mqttpub are replaced), append or
+    resume. Interrupted runs are completed or removed first.
+    """
+    try:
+        folder = StorageFolder(place)
+        if folder.is_local:
+            with _opened_here(folder, run, mode) as output:
+                yield output
+            return
+        with locked(folder, run) as lock:
+            output = Output(folder, run, lock)
+            output.begin(mode)
+            yield output
+    except FolderLocked as error:
+        raise OutputRefused(str(error)) from None
+    except BadLocation as error:
+        raise OutputRefused(str(error)) from None
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT) or (error.filename is None and folder.is_local):
+            raise
+        raise OutputRefused(f"cannot write to {error.filename or folder}: {reason(error)}") from None
+
+
+@contextmanager
+def _opened_here(folder: StorageFolder, run: str, mode: str) -> Iterator[Output]:
+    path = Path(folder.name)
+    path.mkdir(parents=True, exist_ok=True)
+    if not any((path / name).exists() for name in (LOCK, JOURNAL, MANIFEST)):
+        # mqttpub has never written here, so there is nothing to clean up.
+        _check_empty(folder)
+    with locked(folder, run) as lock:
+        _carry_out(path)
+        _clean(path)
+        output = Output(folder, run, lock)
+        output.begin(mode)
+        Path(output.staging).mkdir()
+        try:
+            yield output
+        finally:
+            shutil.rmtree(output.staging, ignore_errors=True)
+            _clean(path)
+
+
+def _check_empty(folder: StorageFolder) -> None:
+    """Raise OutputRefused for a folder with files of others; those of a run that was stopped do not count."""
+    if folder.is_local:
+        foreign = sorted(name for name in os.listdir(folder.name) if name != LOCK)
+    else:
+        foreign = sorted(name for name in folder.files() if not name.startswith(LOCK) and not _OURS.fullmatch(name))
+    if foreign:
+        raise OutputRefused(f"{folder} holds files that are not tables of mqttpub, such as {foreign[0]}")
+
+
+def _check_states(folder: StorageFolder, manifest: Manifest) -> None:
+    """Raise OutputRefused where a state of an earlier run is missing or changed."""
+    try:
+        for name in manifest.states:
+            check(folder.place(name))
+    except StateError as error:
+        raise OutputRefused(f"{error}; --mode overwrite reads everything again") from None
+
+
+def _clean(folder: Path) -> None:
+    """Remove the files of runs that were stopped before their commit; no run is active, as the folder is locked."""
+    for name in os.listdir(folder):
+        if name.startswith(STAGING):
+            shutil.rmtree(folder / name, ignore_errors=True)
+        elif name in DRAFTS:
+            (folder / name).unlink(missing_ok=True)
+
+
+def _carry_out(folder: Path) -> None:
+    """Complete the journal, if there is one; can be repeated from any point."""
+    path = folder / JOURNAL
+    if not path.exists():
+        return
+    journal = read_object(path.read_bytes(), path)
+    try:
+        Manifest.of(journal["manifest"], path)
+        check_inside(path, [*(name for pair in journal["rename"] for name in pair), *journal["remove"]])
+    except (TypeError, KeyError, AttributeError):
+        raise OutputRefused(f"cannot read {path}: it is not a journal of mqttpub") from None
+    for old, new in journal["rename"]:
+        target = folder / new
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileNotFoundError):
+            os.replace(folder / old, target)
+    _write(folder / MANIFEST, journal["manifest"])
+    # Not before, as a reader may have the manifest that names them.
+    for name in journal["remove"]:
+        (folder / name).unlink(missing_ok=True)
+        _remove_empty(folder, (folder / name).parent)
+    path.unlink()
+
+
+def _remove_empty(folder: Path, place: Path) -> None:
+    """Remove empty folders from `place` up to `folder`."""
+    while place != folder:
+        try:
+            place.rmdir()
+        except OSError:
+            return
+        place = place.parent
+
+
+def _write(path: Path, value: dict[str, Any]) -> None:
+    """Write JSON, as a whole or not at all."""
+    replace_whole(path, _json(value), path.with_name(f"{path.name}.new"))
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1).encode()

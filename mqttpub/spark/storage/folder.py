@@ -1,0 +1,206 @@
+"""A folder on any storage, for files that tasks write and small objects that are replaced as a whole."""
+
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyarrow import fs
+
+from ...common.files import replace_whole
+from .files import StoredPath, UnsupportedLocation, is_url, locate
+
+AT_A_TIME = 8
+"""Files that are removed in parallel."""
+LOST = ("PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "404", "409", "412")
+"""Codes of S3 for a conditional write whose condition does not hold."""
+
+
+class ObjectChanged(Exception):
+    """Somebody else replaced or removed an object since it was read."""
+
+
+class StoredObject(NamedTuple):
+    """A small object as it was read."""
+
+    data: bytes
+    version: str
+    """Changes with each write of other data."""
+
+
+class StorageFolder:
+    """A folder, named by a path or a URL; names of files are relative to it, with slashes.
+
+    All methods raise OSError where the storage refuses, and making one BadLocation for a URL that
+    cannot be used. It pickles as its name; each process opens the storage itself.
+    """
+
+    def __init__(self, place: str | os.PathLike[str]) -> None:
+        self.name = os.fspath(place)
+        self.is_local = not is_url(self.name)
+        if not self.is_local:
+            self.name = self.name.rstrip("/")
+            locate(self.name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StorageFolder, (self.name,)
+
+    def __str__(self) -> str:
+        return self.name
+
+    @cached_property
+    def _at(self) -> StoredPath:
+        if not self.is_local:
+            return locate(self.name)
+        path = os.path.abspath(self.name)
+        return StoredPath(fs.LocalFileSystem(), path, path, path)
+
+    def place(self, name: str) -> str:
+        """Return the path or URL of a file."""
+        return os.path.join(self.name, name) if self.is_local else f"{self.name}/{name}"
+
+    def is_there(self) -> bool:
+        """Return whether tasks can write to it; on a storage behind a URL, folders need not exist for that."""
+        return not self.is_local or os.path.isdir(self.name)
+
+    def files(self) -> dict[str, int]:
+        """Return the names of all files in the folder and below, with their sizes in bytes."""
+        at = self._at
+        found = at.system.get_file_info(fs.FileSelector(at.path, recursive=True, allow_not_found=True))
+        start = len(at.path.rstrip("/")) + 1
+        return {each.path[start:]: each.size or 0 for each in found if each.type == fs.FileType.File}
+
+    def create(self, name: str) -> Any:
+        """Return a stream that writes a new file; what is written may be visible before the stream is closed."""
+        path = f"{self._at.path}/{name}"
+        if self.is_local:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        # A name like x.csv.gz would otherwise be compressed.
+        return self._at.system.open_output_stream(path, compression=None)
+
+    def read(self, name: str) -> bytes:
+        """Return the content of a file."""
+        with self._at.system.open_input_stream(f"{self._at.path}/{name}", compression=None) as file:
+            data: bytes = file.read()
+        return data
+
+    def modified_s(self, name: str) -> float:
+        """Return when a file was written, in seconds since 1970 by the clock of the storage."""
+        info = self._at.system.get_file_info(f"{self._at.path}/{name}")
+        if info.type != fs.FileType.File:
+            raise FileNotFoundError(f"there is no {self.place(name)}")
+        return (info.mtime_ns or 0) / 1e9
+
+    def remove(self, names: Iterable[str]) -> None:
+        """Remove files, whether or not they are there."""
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            list(pool.map(self._remove, names))
+
+    def _remove(self, name: str) -> None:
+        try:
+            self._at.system.delete_file(f"{self._at.path}/{name}")
+        except FileNotFoundError:
+            return
+        except OSError:
+            # Storages differ in how they say that it is not there.
+            if self._at.system.get_file_info(f"{self._at.path}/{name}").type == fs.FileType.File:
+                raise
+
+    def stored(self, name: str) -> StoredObject | None:
+        """Return a small object and its version; None if there is none."""
+        if self._conditional:
+            return self._conditional.get(f"{self._at.path}/{name}")
+        try:
+            data = self.read(name)
+        except FileNotFoundError:
+            return None
+        return StoredObject(data, _digest(data))
+
+    def swap(self, name: str, data: bytes, seen: StoredObject | None) -> StoredObject:
+        """Replace a small object, as a whole, if it still is what was seen; raises ObjectChanged.
+
+        With `seen` None there must not be one. S3 guarantees that of several writers only one
+        succeeds. Elsewhere that holds as long as the writers keep one another out with a lock.
+        """
+        if self._conditional:
+            return self._conditional.put(f"{self._at.path}/{name}", data, seen)
+        if self.stored(name) != seen:
+            raise ObjectChanged(self.place(name))
+        if self.is_local:
+            replace_whole(self.place(name), data)
+        else:
+            with self.create(name) as file:
+                file.write(data)
+        return StoredObject(data, _digest(data))
+
+    @cached_property
+    def _conditional(self) -> "_S3Objects | None":
+        return _s3_objects() if isinstance(self._at.system, fs.S3FileSystem) else None
+
+
+def _digest(data: bytes) -> str:
+    return sha256(data).hexdigest()
+
+
+class _S3Objects:
+    """Objects of S3 that are written on condition, which pyarrow cannot."""
+
+    def __init__(self) -> None:
+        try:
+            import boto3
+            from botocore.config import Config
+        except ImportError:
+            raise UnsupportedLocation(
+                "tables in s3:// need the package boto3 on this machine: pip install 'mqttpub[s3]'"
+            ) from None
+        self._client: Any = boto3.client(
+            "s3", region_name=os.environ.get("AWS_REGION"), config=Config(retries={"mode": "standard"})
+        )
+
+    def get(self, path: str) -> StoredObject | None:
+        """Return an object and its ETag."""
+        bucket, _, key = path.partition("/")
+        with _os_errors(path):
+            try:
+                found = self._client.get_object(Bucket=bucket, Key=key)
+            except self._client.exceptions.NoSuchKey:
+                return None
+            return StoredObject(found["Body"].read(), found["ETag"])
+
+    def put(self, path: str, data: bytes, seen: StoredObject | None) -> StoredObject:
+        """Write an object unless somebody else did; raises ObjectChanged."""
+        bucket, _, key = path.partition("/")
+        condition = {"IfMatch": seen.version} if seen else {"IfNoneMatch": "*"}
+        with _os_errors(path):
+            try:
+                return StoredObject(
+                    data, self._client.put_object(Bucket=bucket, Key=key, Body=data, **condition)["ETag"]
+                )
+            except self._client.exceptions.ClientError as error:
+                if error.response["Error"]["Code"] not in LOST:
+                    raise
+        # The answer to an earlier attempt of this write may have been lost.
+        now = self.get(path)
+        if now and now.data == data:
+            return now
+        raise ObjectChanged(f"s3://{path}")
+
+
+@contextmanager
+def _os_errors(path: str) -> Iterator[None]:
+    """Turn exceptions of boto3 into OSError."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise OSError(f"{error} (s3://{path})") from None
+
+
+@lru_cache(maxsize=1)
+def _s3_objects() -> _S3Objects:
+    return _S3Objects()
