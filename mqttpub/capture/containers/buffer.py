@@ -17,7 +17,8 @@ class Buffer:
     none.
     """
 
-    def __init__(self, read: Callable[[int], bytes], resume: Callable[[], bool] = bool) -> None:
+    def __init__(self, read: Callable[[int], bytes], resume: Callable[[], bool] = bool, *, start: int = 0) -> None:
+        """Set `start` if the first byte has another offset in the file than 0."""
         self._read = read
         self._resume = resume
         self.data = b""
@@ -25,7 +26,7 @@ class Buffer:
         """Index of the next byte in `data`; readers advance it."""
         self.broken: BadCapture | None = None
         """Why the bytes end before the end of the file."""
-        self._start = 0
+        self._start = start
 
     @property
     def offset(self) -> int:

@@ -43,6 +43,10 @@ class FileGaps:
         self._end = -1
         """Offset of the end of the last gap."""
 
+    def __bool__(self) -> bool:
+        """Return whether there is any."""
+        return bool(self._named)
+
     def add(self, gap: FileGap) -> None:
         """Add the next gap; one that begins where the last one ends extends it."""
         adjoins, self._end = gap.offset == self._end, gap.offset + gap.length

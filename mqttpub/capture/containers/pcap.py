@@ -98,8 +98,6 @@ class PcapFile:
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
         self.gaps = FileGaps()
-        self.proved = 0
-        """Offset of the end of the last proof; a part of the file that ends before it would be read differently."""
         there = buffer.need(FILE_HEADER)
         self.head = head = buffer.data[buffer.at : buffer.at + FILE_HEADER]
         self.layout = _LAYOUTS[head[:4]]
@@ -152,7 +150,6 @@ class PcapFile:
         if found and buffer.offset < begin:
             begin, wrong = begin - kept, f"record {number - 1} claims bytes in which other records begin"
         self._add(begin, wrong)
-        self.proved = max(search.end, search.beyond)
         return found or search.more(self.gaps)
 
     def _add(self, begin: int, wrong: str, *, skipped: bool = True) -> None:
@@ -171,8 +168,6 @@ class _PcapFinder(RecordFinder):
         """Bytes before this offset may be part of the last record."""
         self.last: int | None = self.unpack(self.buffer.data, self.buffer.at - kept)[0] if kept else None
         """The time of the last record, in seconds."""
-        self.end = 0
-        """Offset of the end of the last proof in the file."""
 
     def is_header(self, at: int, before: int | None) -> bool:
         """Whether a header may be at an index of the buffer; `before` is the time of the record before, in seconds."""
@@ -197,8 +192,7 @@ class _PcapFinder(RecordFinder):
                 # The file is cut within this record.
                 break
             done, count = done + header + captured, count + 1
-            self.end = buffer.offset + done
-            within = self.end <= self.beyond
+            within = buffer.offset + done <= self.beyond
             if count >= (_PROOF_WITHIN if within else _PROOF if near else _PROOF_AT_ANY_TIME):
                 return True
         cut = buffer.left - done

@@ -58,12 +58,12 @@ class Opened(NamedTuple):
     """From outside to inside, such as `("gzip",)`."""
 
 
-def opened(read: Callable[[int], bytes]) -> Opened:
-    """Return what a file is, which `read` (see Buffer) reads from its first byte.
+def opened(read: Callable[[int], bytes], *, start: int = 0) -> Opened:
+    """Return what a file is, which `read` (see Buffer) reads from its first byte, or a part that begins like a file.
 
     Raises BadCapture for a file that is not a capture.
     """
-    buffer = Buffer(read)
+    buffer = Buffer(read, start=start)
     forms: list[str] = []
     while form := compressed.form(first(buffer)):
         if len(forms) == DEEPEST:

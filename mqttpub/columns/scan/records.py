@@ -62,16 +62,19 @@ END = Records(b"", _ZERO, _ZERO, _ZERO, _ZERO, _ZERO)
 """Stands for a record after the last one."""
 
 
-def records(read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+def records(
+    read: Callable[[int], bytes], secrets: Counter[str], *, block: int = BLOCK, start: int = 0, first: int = 1
+) -> Iterator[Records]:
     """Yield the records of a capture in order, each block of about so many bytes in one piece.
 
-    `read` is that of capture.buffer.Buffer. A block has MOST_BLOCK bytes at most, and a record at its end, which no
-    container lets grow beyond 16 MiB. Raises BadCapture at the end of a broken file, after all whole records.
+    `read` and `start` are those of capture.containers.buffer.Buffer, and `first` is the number of the first record. A
+    block has MOST_BLOCK bytes at most, and a record at its end, which no container lets grow beyond 16 MiB. Raises
+    BadCapture at the end of a broken file, after all whole records.
     """
     block = min(block, MOST_BLOCK)
-    buffer, container, _ = opened(read)
+    buffer, container, _ = opened(read, start=start)
     if walk_of := _WALKS.get(container.name):
-        return walk_of(buffer, secrets, block)
+        return walk_of(buffer, secrets, block, first)
     return gathered(container.records(buffer, secrets), block)
 
 
@@ -119,10 +122,10 @@ def reader(stream: BinaryIO) -> Callable[[int], bytes]:
 # pcap
 
 
-def pcap_records(buffer: Buffer, block: int) -> Iterator[Records]:
-    """Yield the records of a pcap file."""
-    file, number, before = PcapFile(buffer), 0, buffer.at
-    while file.fetch(number + 1, before):
+def pcap_records(buffer: Buffer, block: int, number: int = 1) -> Iterator[Records]:
+    """Yield the records of a pcap file, the first of which has a number."""
+    file, before = PcapFile(buffer), buffer.at
+    while file.fetch(number, before):
         buffer.need(block)
         data = buffer.data
         starts, buffer.at = walk(data, buffer.at, file)
@@ -219,8 +222,8 @@ def _shared(index: Integers, high: Integers, blocks: Blocks) -> tuple[Integers, 
     return table[:, 0], table[:, 1], table[:, 2]
 
 
-_WALKS: dict[str, Callable[[Buffer, Counter[str], int], Iterator[Records]]] = {
-    "pcap": lambda buffer, _, block: pcap_records(buffer, block),
-    "pcapng": pcapng_records,
+_WALKS: dict[str, Callable[[Buffer, Counter[str], int, int], Iterator[Records]]] = {
+    "pcap": lambda buffer, _, block, first: pcap_records(buffer, block, first),
+    "pcapng": lambda buffer, secrets, block, _: pcapng_records(buffer, secrets, block),
 }
 """The containers, by name, with a fast walk; all others are gathered record by record."""

@@ -30,10 +30,11 @@ class Split(NamedTuple):
     head: bytes
     """The bytes to read before them: the header and the interfaces of the file."""
 
-    def records(self, file: BinaryIO, *, block: int = BLOCK) -> Iterator[Records]:
-        """Yield the records; raises BadCapture, with a place in the part, where the file is broken."""
+    def records(self, file: BinaryIO, secrets: Counter[str], *, block: int = BLOCK) -> Iterator[Records]:
+        """Yield the records, as `records.records` does; raises BadCapture at the end of a broken file's last part."""
         file.seek(self.start)
-        return records(_Within(file, self.stop - self.start, self.head).read, Counter(), block=block)
+        part = _Within(file, self.stop - self.start, self.head)
+        return records(part.read, secrets, block=block, start=self.start - len(self.head), first=self.first)
 
 
 class _Within:
@@ -57,7 +58,7 @@ class _Within:
 def index(file: BinaryIO, whole: int, *, size: int = SIZE, block: int = BLOCK) -> list[Split]:
     """Return the parts of a file of `whole` bytes, in order, each of about `size`; one if the file is compressed.
 
-    Together they are the file. If the file is broken, reading the last part raises BadCapture. Raises OSError.
+    Together they are the file. No part begins after damage, so that the last part tells of all of it. Raises OSError.
     """
     buffer = Buffer(file.read)
     buffer.need(LOOK)
@@ -104,10 +105,9 @@ class _Cuts:
 def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
     file, cuts = PcapFile(buffer), _Cuts(size)
     head, before = buffer.data[:FILE_HEADER], buffer.at
-    while file.fetch(cuts.number, before):
+    while file.fetch(cuts.number, before) and not file.gaps:
         buffer.need(block)
         base = buffer.offset - buffer.at
-        cuts.due = max(cuts.due, file.proved)
         starts, buffer.at = walk(buffer.data, buffer.at, file)
         before = int(starts[-1])
         yield from cuts.among(starts, base, head)
@@ -115,7 +115,7 @@ def _of_pcap(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
 
 def _of_pcapng(buffer: Buffer, size: int, block: int) -> Iterator[_Place]:
     blocks, cuts, more = Blocks(buffer, Counter(), describe=True), _Cuts(size), True
-    while blocks.more():
+    while blocks.more() and not blocks.gaps:
         if more and buffer.left < block // 2 + 1:
             more = buffer.need(block)
         base = buffer.offset - buffer.at

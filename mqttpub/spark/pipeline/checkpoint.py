@@ -36,28 +36,28 @@ def seal(body: bytes) -> bytes:
     return b"%s %s\n%s" % (MAGIC, head.encode(), body)
 
 
-def loads(data: bytes) -> Any:
-    """Return the state that bytes hold; raises StateError."""
+def loads(data: bytes, *kinds: type) -> Any:
+    """Return the state that bytes hold, of one class or a tuple of several if these are given; raises StateError."""
     text, _, rest = bytes(_body(data)).partition(b"\n")
     try:
-        return plain_values.loads(text, memoryview(rest))
+        value = plain_values.loads(text, memoryview(rest))
     except StateError:
         raise
     except Exception as error:
         # Values of wrong types may raise anything where objects are made of them.
         raise StateError(f"it is broken ({type(error).__name__})") from error
+    values = value if len(kinds) > 1 else (value,)
+    if kinds and (type(values) is not tuple or [type(each) for each in values] != list(kinds)):
+        raise StateError("it is a state of another kind")
+    return value
 
 
 def load(path: str | Path, *kinds: type) -> Any:
     """Return the state in a file, of one class or a tuple of several; raises StateError with the name of the file."""
     try:
-        value = loads(_read(path))
-        values = value if len(kinds) > 1 else (value,)
-        if type(values) is not tuple or [type(each) for each in values] != list(kinds):
-            raise StateError("it is a state of another kind")
+        return loads(_read(path), *kinds)
     except StateError as bad:
         raise StateError(f"cannot resume from '{path}': {bad}") from bad.__cause__
-    return value
 
 
 def check(data: bytes) -> None:

@@ -180,8 +180,7 @@ def _check_empty(folder: StorageFolder) -> None:
 def _check_states(folder: StorageFolder, manifest: Manifest) -> None:
     """Raise OutputRefused where a state of an earlier run is missing or changed."""
     try:
-        for name in manifest.states:
-            check(folder.place(name))
+        check(map(folder.place, manifest.states))
     except StateError as error:
         raise OutputRefused(f"{error}; --mode overwrite reads everything again") from None
 

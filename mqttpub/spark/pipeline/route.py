@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import BinaryIO
 
 from ...capture.types import BadCapture
@@ -104,12 +105,25 @@ class Counts:
     def results(self) -> Iterator[tuple[int, SourceResult]]:
         """Yield the results of sources by their indices, in order."""
         for source in sorted(self._parts):
-            found = [result for _, result in sorted(self._parts[source], key=lambda part: part[0])]
+            found = self._read(source)
             times = [each.last_ns for each in found if each.last_ns is not None]
             yield source, SourceResult(
                 sum(each.records for each in found), next((each.problem for each in found if each.problem), ""),
                 any(each.unread for each in found), times[-1] if times else None, sum(each.keys for each in found),
             )  # fmt: skip
+
+    def _read(self, source: int) -> list[SourceResult]:
+        """Return the results of the parts of a source, up to one that an error of the system hid the rest of."""
+        found = [result for _, result in sorted(self._parts[source], key=itemgetter(0))]
+        hidden = next((index for index, each in enumerate(found) if each.unread), len(found))
+        return found[: hidden + 1]
+
+    def ends(self) -> dict[int, int]:
+        """Return the number of the last record to read of sources that could not be read to their ends.
+
+        Parts behind that place may have been read, but a later run reads them again.
+        """
+        return {self._job.number(source): result.records for source, result in self.results() if result.unread}
 
     def before(self) -> dict[int, int]:
         """Return what to add to the record numbers of each source, so that they count on over all sources."""
@@ -141,7 +155,7 @@ class _Capture:
                 for found in self._records(file):
                     yield from self._divided(found)
         except BadCapture as error:
-            problem = f"offset {error.offset + self.unit.start - len(self.unit.head)}: {error.message}"
+            problem = f"offset {error.offset}: {error.message}"
         except OSError as error:
             problem, unread = reason(error), True
         keys = self.secrets["TLS key log"]
@@ -153,7 +167,7 @@ class _Capture:
         if unit.stop is None and not unit.start:
             return records(reader(file), self.secrets, block=BLOCK)
         stop = self.source.size if unit.stop is None else unit.stop
-        return Split(unit.start, stop, unit.first, unit.head).records(file, block=BLOCK)
+        return Split(unit.start, stop, unit.first, unit.head).records(file, self.secrets, block=BLOCK)
 
     def _divided(self, found: Records) -> Iterator[BlobRow]:
         before = self.count

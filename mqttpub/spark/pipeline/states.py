@@ -5,7 +5,7 @@ The columns are `bucket` (int32: 0 to BUCKETS - 1, then BUCKETS + slot), `versio
 IPC file with one batch for each row.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import pyarrow as pa
 
@@ -42,10 +42,15 @@ def read(place: str) -> Iterator[tuple[int, bytes]]:
         raise StateError(f"cannot resume from '{place}': {reason(error)}") from None
 
 
-def check(place: str) -> None:
-    """Raise StateError for a file whose states are not as they were written."""
-    for _, state in read(place):
-        try:
-            checkpoint.check(state)
-        except StateError as bad:
-            raise StateError(f"cannot resume from '{place}': {bad}") from None
+def check(places: Iterable[str]) -> None:
+    """Raise StateError where the states in files are not as they were written."""
+    known: set[int] = set()
+    for place in places:
+        for bucket, state in read(place):
+            try:
+                checkpoint.check(state)
+            except StateError as bad:
+                raise StateError(f"cannot resume from '{place}': {bad}") from None
+            if bucket in known:
+                raise StateError(f"cannot resume from '{place}': another file has the state of bucket {bucket} as well")
+            known.add(bucket)

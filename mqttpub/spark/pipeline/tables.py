@@ -24,7 +24,7 @@ from .state_classes import keeps
 from .writers import TableWriter
 
 SCHEMAS = {"packets": PACKETS, "exchanges": EXCHANGES, "connections": CONNECTIONS, "findings": FINDINGS}
-_RECORDS = {
+RECORDS = {
     "packets": ("frame",), "exchanges": ("first_frame", "last_frame"), "connections": ("first_frame", "last_frame"),
     "findings": ("frame",),
 }  # fmt: skip
@@ -62,7 +62,7 @@ class TableFiles:
 
     def _localized(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
         """Return rows whose record numbers count from the beginning of their source, which `capture` names."""
-        for index, name in enumerate(_RECORDS[table]):
+        for index, name in enumerate(RECORDS[table]):
             column = rows[name]
             counted = values(column.fill_null(0)) if column.null_count else values(column)
             if not index:

@@ -163,8 +163,9 @@ class _Bucket:
         if state is None:
             self.state, self.tables = State(ports=task.job.ports, bucket=(bucket, BUCKETS)), TableBuilder()
         else:
-            self.state, self.tables = checkpoint.loads(bytes(state))
+            self.state, self.tables = checkpoint.loads(bytes(state), State, TableBuilder)
         self._held: list[tuple[int, memoryview]] = []
+        self._ends: dict[int, int] = {}
         self._size = 0
         self._begun = False
 
@@ -173,7 +174,7 @@ class _Bucket:
         if self._begun:
             return
         self._begun = True
-        before = self.counts.before()
+        before, self._ends = self.counts.before(), self.counts.ends()
         self.state.reassembler.before = before
         first = len(self.task.job.before)
         table = np.array([before.get(first + index, 0) for index in range(len(self.task.job.sources))], np.int64)
@@ -185,6 +186,9 @@ class _Bucket:
 
     def add(self, row: BlobRow) -> None:
         """Read the records of a row, sooner or later."""
+        self._begin()
+        if row.minor >= self._ends.get(row.major, row.minor + 1):
+            return
         self._held.append((row.major << SOURCE_BITS, memoryview(row.blob)))
         self._size += len(row.blob)
         if self._size >= JOINED:
@@ -272,7 +276,7 @@ class _PairTask(_Task):
         for window, own in groupby(rows, key=itemgetter(1)):
             if window == STATE:
                 (row,) = own
-                pairing = checkpoint.loads(bytes(row.blob))
+                pairing = checkpoint.loads(bytes(row.blob), Pairing)
                 continue
             if window == LAST:
                 self.states[number] = checkpoint.dumps(pairing)

@@ -44,7 +44,7 @@ START = 1_700_000_000 * 10**6
 blocks = st.sampled_from((1, 64, 1000, BLOCK))
 
 
-def _listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
+def listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
     """Yield records one by one."""
     number = 0
     for found in blocks:
@@ -57,7 +57,7 @@ def _listed(blocks: Iterable[Records]) -> Iterator[CaptureRecord]:
 
 def read(data: bytes, block: int) -> tuple[list[CaptureRecord], str]:
     """Return the records of a file, and why it is broken."""
-    return _described(lambda: _listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
+    return _described(lambda: listed(records(reader(io.BytesIO(data)), Counter(), block=block)))
 
 
 def within_range(record: CaptureRecord) -> CaptureRecord:

@@ -23,20 +23,20 @@ from tests.spark.running import tables
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 SLOW = """
 import os, sys, time
-from mqttpub.spark.pipeline import run as pipeline
-def slow(job, bucket):
+from mqttpub.spark.pipeline import flow
+def slow(job, rows):
     open(f"{job.staging}/begun", "w").close()
     time.sleep(600)
-pipeline.read_bucket = slow
+flow.read_buckets = slow
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """
 FAILING = """
 import sys
-from mqttpub.spark.pipeline import run as pipeline
-def failing(job, bucket):
+from mqttpub.spark.pipeline import flow
+def failing(job, rows):
     raise RuntimeError("the disk is on fire")
-pipeline.read_bucket = failing
+flow.read_buckets = failing
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """

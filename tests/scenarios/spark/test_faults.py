@@ -1,33 +1,33 @@
 """Good rows are in the tables exactly once, errors are reported, and nothing is lost, whatever happens to files."""
 
 import errno
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
+from mqttpub.spark.pipeline import checkpoint, flow, route, states
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline import task
 from mqttpub.spark.pipeline.checkpoint import dumps
-from mqttpub.spark.pipeline.job import SourceResult, TableFile, TaskResult
+from mqttpub.spark.pipeline.job import Job, SourceResult, TableFile, TaskResult, Unit
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
-from mqttpub.spark.pipeline.reading import SourceOffsets, SourceReader
 from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.run import Failed
 from mqttpub.spark.pipeline.sources import Source, expand
+from mqttpub.spark.pipeline.task import result_row
 from mqttpub.spark.pipeline.writers import TableWriter
+from mqttpub.spark.storage.files import open_file
 from mqttpub.spark.storage.folder import StorageFolder
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Direction, Version
@@ -178,37 +178,38 @@ def test_resume_reads_the_rest_that_append_left_out(data: bytes, tmp_path: Path)
     assert tables(out) == tables(tmp_path / "once")
 
 
-def vanishing(path: Path, after: int) -> Callable[..., list[TaskResult]]:
-    """Return how tasks are run between which a file is removed."""
-
-    def run(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
-        done = []
-        for number in range(count):
-            if number == after:
-                path.unlink(missing_ok=True)
-            done.append(task(number))
-        return done
-
-    return run
-
-
 @pytest.mark.parametrize("after", [0, 1])
+@pytest.mark.parametrize("large", [False, True])
 def test_a_source_that_a_task_does_not_see_stops_the_run(
-    after: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    after: int, large: bool, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipeline, "distribute", vanishing(ring[1], after))
+    """The file is removed before the first or second capture is read, or looked at for its parts."""
+
+    def vanishing(job: Job, given: Any) -> Any:
+        if job.sources[given[0].source].path == str(ring[after]):
+            ring[1].unlink(missing_ok=True)
+        return route.route(job, given)
+
+    def divided(job: Job, unit: Unit) -> list[Unit]:
+        ring[1].unlink(missing_ok=True)
+        return route.parts(job, unit)
+
+    monkeypatch.setattr(route, "SMALLEST", 1_000 if large else 1)
+    monkeypatch.setattr(flow, "route", vanishing)
+    if large:
+        monkeypatch.setattr(flow, "parts", divided)
     seen = rf"{ring[1]} existed at the start, but the task on \S+ cannot open it: No such file or directory"
     with pytest.raises(Failed, match=seen):
-        piped(*ring, out=tmp_path / "out")
+        piped(*ring, out=tmp_path / "out", partitions=100)
     assert os.listdir(tmp_path / "out") == ["_lock"]
 
 
 def test_a_source_that_is_shorter_for_a_task_stops_the_run(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cutting(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
+    def cutting(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
         os.truncate(ring[1], 2000)
-        return [task(number) for number in range(count)]
+        return flow.here(job, tasks)
 
     monkeypatch.setattr(pipeline, "distribute", cutting)
     with pytest.raises(Failed, match=f"{ring[1]} changed while it was read"):
@@ -245,10 +246,9 @@ def test_files_that_another_machine_wrote_are_not_committed(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
-        done = [task(number) for number in range(count)]
-        if not done[0].places:
-            next(out.glob("_staging-*/packets/*")).unlink()
+    def elsewhere(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
+        done = flow.here(job, tasks)
+        next(out.glob("_staging-*/packets/*")).unlink()
         return done
 
     monkeypatch.setattr(pipeline, "distribute", elsewhere)
@@ -262,9 +262,9 @@ def test_a_task_without_the_folder_of_the_tables_stops_the_run(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, count: int, task: Callable[[int], TaskResult]) -> list[TaskResult]:
+    def elsewhere(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
         next(out.glob("_staging-*")).rename(tmp_path / "staging")
-        return [task(number) for number in range(count)]
+        return flow.here(job, tasks)
 
     monkeypatch.setattr(pipeline, "distribute", elsewhere)
     with pytest.raises(Failed, match=rf"the task on \S+ does not find the folder {out}; the folder of --out must be"):
@@ -317,7 +317,9 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
     if fault == "folder":
         path.mkdir()
     elif fault != "gone":
-        path.write_bytes({"cut": kept[:-9], "changed": kept[:-1] + b"x", "other": b"cos\nsystem\n(S'id'\ntR."}[fault])
+        at = kept.index(checkpoint.MAGIC) + 200
+        changed = kept[:at] + bytes([kept[at] ^ 1]) + kept[at + 1 :]
+        path.write_bytes({"cut": kept[:-9], "changed": changed, "other": b"cos\nsystem\n(S'id'\ntR."}[fault])
     before = all_files(out)
     words = [str(path) for path in ring]
     assert main(["pipeline", *words, "-o", str(out), "--resume"]) == 2
@@ -334,12 +336,12 @@ def test_a_state_that_is_not_as_it_was_left_stops_the_run(
 
 
 @pytest.mark.long
-def test_states_of_two_tasks_cannot_change_places(ring: list[Path], tmp_path: Path) -> None:
+def test_one_state_cannot_stand_for_another(ring: list[Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     piped(*ring[:2], out=out, mode="resume")
     first, *_, last = (out / name for name in Manifest.load(out / MANIFEST).states)
     last.write_bytes(first.read_bytes())
-    with pytest.raises(ValueError, match="it is a state of another kind"):
+    with pytest.raises(OutputRefused, match=f"cannot resume from '{last}': another file has the state of bucket"):
         piped(*ring, out=out, mode="resume")
     with pytest.raises(OutputRefused, match="already holds tables"):
         piped(*ring, out=out)
@@ -353,7 +355,7 @@ from contextlib import nullcontext
 from mqttpub.cli.main import main
 from mqttpub.spark.pipeline import run as pipeline
 from tests.spark.running import one_by_one
-pipeline.session, pipeline.distribute = nullcontext, one_by_one
+pipeline.session, pipeline.distribute = lambda settings: nullcontext(), one_by_one
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 sys.exit(main(["pipeline", *sys.argv[2:]]))
 """
@@ -407,10 +409,10 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
     ],
 )
 @pytest.mark.parametrize(
-    ("owner", "name", "after"), [(TableWriter, "write", 3), (StorageFolder, "create", 2), (Path, "write_text", 2)]
+    ("owner", "name", "after"), [(TableWriter, "write", 3), (StorageFolder, "create", 2), (states, "write", 1)]
 )
 def test_a_write_error_is_not_reported_for_a_source(
-    owner: type, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,
+    owner: Any, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     out = tmp_path / "out"
@@ -418,7 +420,6 @@ def test_a_write_error_is_not_reported_for_a_source(
     before = all_files(out)
     words = ["pipeline", *map(str, ring), "-o", str(out), "--resume", "--partitions", "3"]
     with monkeypatch.context() as patch:
-        patch.setattr(task, "PROGRESS_INTERVAL_S", -1.0)
         patch.setattr(owner, name, failing(getattr(owner, name), after, error))
         assert main(words) == 74
     place = str(tmp_path / place) if place == "out" else place
@@ -432,31 +433,50 @@ def test_a_write_error_is_not_reported_for_a_source(
 def test_a_read_error_is_reported_for_its_source(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pieces = SourceReader.batches
-
-    def broken(self: SourceReader, source: Source, file: Any) -> Any:
-        yield from pieces(self, source, file)
-        if source.path == str(ring[1]):
-            raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(SourceReader, "batches", broken)
+    monkeypatch.setattr(route, "open_file", partial(broken_at, ring[1], os.path.getsize(ring[1])))
     assert piped(*ring, out=tmp_path / "out").problems == [(str(ring[1]), "Input/output error")]
 
 
-@pytest.mark.parametrize("most", [0, 1])
-def test_a_resumed_run_reads_on_after_a_system_error(
-    most: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    pieces, out = SourceReader.batches, tmp_path / "out"
+class BrokenFile(io.FileIO):
+    """A file of which some bytes cannot be read."""
 
-    def broken(self: SourceReader, source: Source, file: Any) -> Any:
-        yield from islice(pieces(self, source, file), most if source.path == str(ring[2]) else None)
-        if source.path == str(ring[2]):
+    broken = range(0)
+
+    def readinto(self, buffer: Any) -> int:
+        if (at := self.tell()) in self.broken:
             raise OSError(errno.EIO, "Input/output error")
+        most = self.broken.start - at if at < self.broken.start else len(buffer)
+        return super().readinto(memoryview(buffer)[: min(most, 500)])
+
+
+def broken_at(broken: Path, at: int, path: str) -> io.BufferedReader:
+    """Open a file; where it is the broken one, some bytes cannot be read."""
+    file = BrokenFile(path)
+    if path == str(broken):
+        file.broken = range(at, at + 1_000)
+    return io.BufferedReader(file)
+
+
+@pytest.mark.parametrize("smallest", [1_000, 1 << 20])
+@pytest.mark.parametrize("share", [0, 0.5, 0.9])
+def test_a_resumed_run_reads_on_after_a_system_error(
+    share: float, smallest: int, ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether tasks read files whole or in parts, what was read before the place is in the tables, and no more."""
+    out, at = tmp_path / "out", int(share * os.path.getsize(ring[2]))
+
+    def divided(job: Job, unit: Unit) -> list[Unit]:
+        with pytest.MonkeyPatch.context() as working:
+            working.setattr(route, "open_file", open_file)
+            return route.parts(job, unit)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SourceReader, "batches", broken)
-        assert piped(*ring, out=out).problems == [(str(ring[2]), "Input/output error")]
+        patch.setattr(route, "BLOCK", 500)
+        patch.setattr(route, "SMALLEST", smallest)
+        patch.setattr(route, "open_file", partial(broken_at, ring[2], at))
+        patch.setattr(flow, "parts", divided)
+        assert piped(*ring, out=out, partitions=100).problems == [(str(ring[2]), "Input/output error")]
+    assert bool(at) == any(row["capture"] == str(ring[2]) for row in tables(out)["packets"])
     assert piped(*ring, out=out, mode="append").problems[0][1].startswith("the tables hold its beginning")
     result = piped(*ring, out=out, mode="resume")
     assert (result.read, result.known, result.problems) == (1, 2, [])
@@ -491,7 +511,6 @@ def test_resume_keeps_the_rows_that_append_added(ring: list[Path], tmp_path: Pat
     [
         ((), ["--port", "7777"], "was begun with no --port, and --resume continues with that; leave --port out"),
         ((7777,), ["--port", "1", "--port", "2"], "was begun with --port 7777, and --resume continues with that"),
-        ((), ["--partitions", "4"], "was begun with --partitions 3, and --resume continues with that"),
     ],
 )
 def test_a_resumed_run_refuses_to_go_on_otherwise(
@@ -513,7 +532,7 @@ def test_a_resumed_run_knows_the_ports_of_the_first(tmp_path: Path) -> None:
         path.write_bytes(pcap_of([segment] * count, port=7777))
         assert piped(path, out=out, mode="resume", ports=ports).problems == []
         assert len(tables(out)["packets"]) == count
-    assert Manifest.load(out / MANIFEST).settings == {"ports": [7776, 7777]}
+    assert Manifest.load(out / MANIFEST).settings == {"ports": [7776, 7777], "records": 3}
 
 
 @pytest.mark.parametrize("mode", ["append", "resume"])
@@ -569,40 +588,15 @@ def test_an_invalid_time_is_reported(text: str, tmp_path: Path, capsys: pytest.C
 # what a server sends
 
 
-class Server:
-    """A server of Spark Connect that runs what it is given, or sends what it likes."""
-
-    def __init__(self, sent: bytes | None = None) -> None:
-        self.sent = sent
-        self.numbers: list[int] = []
-
-    def range(self, start: int, stop: int, *more: int) -> "Server":
-        self.numbers = list(range(start, stop))
-        return self
-
-    def mapInArrow(self, task: Callable[..., Any], schema: str) -> "Server":  # noqa: N802
-        batch = pa.record_batch([pa.array(self.numbers, pa.int64())], names=["id"])
-        self.rows = [row for made in task(iter([batch])) for row in made.column(0).to_pylist()]
-        return self
-
-    def collect(self) -> list[Any]:
-        return [SimpleNamespace(row=self.sent or row) for row in self.rows]
-
-
-def test_a_server_sends_rows_and_nothing_that_runs() -> None:
-    def task(number: int) -> TaskResult:
-        places = SourceOffsets()
-        places.begin("a", number)
-        return TaskResult(
-            number, (TableFile("packets", "a", 1, 2, True),), (SourceResult(3), None), "state", 0.5, "tag", places
-        )
-
-    got = pipeline.run_through_connect(Server(), 3, task)
-    assert [row._replace(places=None) for row in got] == [task(number)._replace(places=None) for number in range(3)]
-    assert [row.places.source(0) for row in got] == [("a", number) for number in range(3)]
-    for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", "few"))):
+def test_a_server_sends_rows_and_nothing_that_runs(
+    ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = TaskResult("tag", (TableFile("packets", "a", 1, 2, True),), ((0, SourceResult(3)),), "state", 0.5)
+    assert flow.results([result_row(made).blob]) == [made]
+    for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", *"many") * 3), dumps(("a", 7))):
+        monkeypatch.setattr(pipeline, "distribute", lambda *given, sent=sent: flow.results([sent]))
         with pytest.raises(Failed, match="the server sent something other than task results: "):
-            pipeline.run_through_connect(Server(sent), 1, task)
+            piped(*ring, out=tmp_path / "out")
 
 
 def test_names_of_sources_are_texts(tmp_path: Path) -> None:

@@ -96,51 +96,52 @@ def test_bad_sources_are_reported_and_the_status_is_1(ring: Path, tmp_path: Path
 def test_a_task_that_is_killed_in_the_middle_is_done_again(ring: Path, expected: Path, tmp_path: Path) -> None:
     killed = """
 import os, signal, sys
-from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.task import read_bucket
-def deadly(job, bucket):
+from mqttpub.spark.pipeline import flow
+from mqttpub.spark.pipeline.task import read_buckets
+def deadly(job, rows):
     from mqttpub.spark.pipeline.tables import TableBuilder
     real, batches = TableBuilder.add, []
-    def add(self, batch):
-        real(self, batch)
+    def add(self, batch, **more):
+        real(self, batch, **more)
         batches.append(batch)
-        mark = f"{os.environ['HOME']}/killed-{bucket}"
+        mark = f"{os.environ['HOME']}/killed"
         if len(batches) == 2 and not os.path.exists(mark):
             open(mark, "w").close()
             os.kill(os.getpid(), signal.SIGKILL)
     TableBuilder.add = add
     try:
-        return read_bucket(job, bucket)
+        yield from read_buckets(job, rows)
     finally:
         TableBuilder.add = real
-pipeline.read_bucket = deadly
+flow.read_buckets = deadly
 """
     words: list[str | Path] = [ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out"]
     done = scripted(killed, *words, home=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "killed-0").exists()
+    assert (tmp_path / "killed").exists()
     assert tables(tmp_path / "out") == tables(expected)
 
 
 WAITING = """
 import os, time
-from mqttpub.spark.pipeline import run as pipeline
+from mqttpub.spark.pipeline import flow
 from mqttpub.spark.pipeline.tables import TableBuilder
-from mqttpub.spark.pipeline.task import read_bucket
-def waiting(job, bucket):
+from mqttpub.spark.pipeline.task import read_buckets
+def waiting(job, rows):
+    from pyspark import TaskContext
     real, home = TableBuilder.add, os.environ["HOME"]
-    def add(self, batch):
-        real(self, batch)
+    def add(self, batch, **more):
+        real(self, batch, **more)
         with open(f"{home}/at-work", "a") as file:
-            file.write(f"{os.getpid()} {bucket}\\n")
+            file.write(f"{os.getpid()} {TaskContext.get().partitionId()}\\n")
         while os.path.exists(f"{home}/wait"):
             time.sleep(0.05)
     TableBuilder.add = add
     try:
-        return read_bucket(job, bucket)
+        yield from read_buckets(job, rows)
     finally:
         TableBuilder.add = real
-pipeline.read_bucket = waiting
+flow.read_buckets = waiting
 from mqttpub.cli.main import run
 run(['pipeline', *sys.argv[1:]])
 """
@@ -162,10 +163,10 @@ class Waiting:
             time.sleep(0.1)
 
     def workers(self) -> dict[int, int]:
-        """Return the buckets that are at work, by the ids of the processes."""
+        """Return the partitions that are at work, by the ids of the processes."""
         path = self.home / "at-work"
         lines = path.read_text().splitlines() if path.exists() else []
-        return {int(pid): int(bucket) for pid, bucket in map(str.split, lines)}
+        return {int(pid): int(partition) for pid, partition in map(str.split, lines)}
 
     def end(self) -> tuple[int, str]:
         """Let tasks go on, and return how all ended."""
@@ -186,13 +187,13 @@ def ancestors(pid: int) -> list[int]:
 
 def test_a_worker_that_somebody_kills_is_replaced(ring: Path, expected: Path, tmp_path: Path) -> None:
     run = Waiting(tmp_path, ring, "--master", "local[2]", "--partitions", "3", "--out", tmp_path / "out")
-    pid, bucket = next(iter(run.workers().items()))
+    pid, partition = next(iter(run.workers().items()))
     jvm = next(each for each in ancestors(pid) if "java" in Path(f"/proc/{each}/cmdline").read_text())
     # It is a worker of this very run.
     assert run.process.pid in ancestors(jvm)
     os.kill(pid, signal.SIGKILL)
     assert run.end() == (0, "")
-    assert list(run.workers().values()).count(bucket) == 2
+    assert list(run.workers().values()).count(partition) == 2
     assert tables(tmp_path / "out") == tables(expected)
 
 
@@ -212,7 +213,7 @@ def test_resuming_after_a_run_that_was_killed(when: str, ring: Path, expected: P
     files, out = sorted(ring.iterdir()), tmp_path / "out"
     killed = f"""
 import os, signal, sys
-from mqttpub.spark.pipeline import manifest, run as pipeline
+from mqttpub.spark.pipeline import output, run as pipeline
 def kill(*given, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 def second(*given, count=[]):
@@ -221,7 +222,7 @@ def second(*given, count=[]):
 real = os.replace
 match {when!r}:
     case "work": pipeline.distribute = kill
-    case "rename": manifest.os.replace = second
+    case "rename": output.os.replace = second
 """
     options: list[str | Path] = ["--resume", "--out", out, "--master", "local[2]"]
     ran(*files[:2], *options, home=tmp_path)
@@ -237,10 +238,10 @@ match {when!r}:
 def test_a_task_that_always_fails_is_reported_in_one_sentence_and_leaves_nothing(ring: Path, tmp_path: Path) -> None:
     failing = """
 import sys
-from mqttpub.spark.pipeline import run as pipeline
-def failing(job, bucket):
+from mqttpub.spark.pipeline import flow
+def failing(job, rows):
     raise RuntimeError("the disk is on fire")
-pipeline.read_bucket = failing
+flow.read_buckets = failing
 """
     done = scripted(failing, ring, "--master", "local[1]", "--out", tmp_path / "out", home=tmp_path)
     assert done.returncode == 2
@@ -276,11 +277,11 @@ Output.commit = commit
 def test_an_interrupt_ends_everything(ring: Path, tmp_path: Path) -> None:
     slow = """
 import sys, time, os
-from mqttpub.spark.pipeline import run as pipeline
-def slow(job, bucket):
+from mqttpub.spark.pipeline import flow
+def slow(job, rows):
     open(f"{os.environ['HOME']}/begun", "w").close()
     time.sleep(600)
-pipeline.read_bucket = slow
+flow.read_buckets = slow
 """
     code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"
     words = [sys.executable, "-c", code, str(ring), "--master", "local[1]", "--out", str(tmp_path / "out")]

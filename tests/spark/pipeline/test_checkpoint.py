@@ -34,8 +34,6 @@ from mqttpub.columns.reassemble.state import State
 from mqttpub.lint.registry import TEST_POINTS
 from mqttpub.spark.pipeline import checkpoint
 from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, load, loads
-from mqttpub.spark.pipeline.reading import SourceReader
-from mqttpub.spark.pipeline.sources import examine
 from mqttpub.spark.pipeline.state_classes import STATE_CLASSES
 from mqttpub.spark.pipeline.tables import TableBuilder
 from mqttpub.traffic.events import Event
@@ -45,6 +43,7 @@ from tests.build.pieces import CONNECTS, V5, publish
 from tests.build.troubled_captures import troubled
 from tests.columns.reassemble.test_state import through_websocket
 from tests.paths import CAPTURES
+from tests.spark.running import KeptRows, add_capture
 
 Saved = TypeVar("Saved")
 
@@ -78,33 +77,13 @@ def test_a_websocket_connection_can_be_saved(extensions: str) -> None:
     assert through_websocket(extensions, packets, again) == packets
 
 
-class Rows:
-    """Stands in for the files and the shuffle: keeps rows in memory."""
-
-    def __init__(self) -> None:
-        self.pairing = Pairing()
-        self.rows: dict[str, list[Any]] = {}
-
-    def put(self, step: Any, packets: Any, closes: Any = (), **over: bool) -> None:
-        rows = packets if isinstance(step, str) else self.pairing.add(packets, closes)
-        self.put_continuous(step if isinstance(step, str) else "exchanges", rows, **over)
-
-    def put_continuous(self, table: str, rows: pa.RecordBatch, **over: bool) -> None:
-        self.rows.setdefault(table, []).extend(rows.to_pylist())
-
-
 def _tabled(paths: list[Path], *, saved: bool) -> Iterator[dict[str, list[Any]]]:
     """Yield the rows of all tables after each file."""
-    reader, tables, rows = SourceReader(0, 1), TableBuilder(), Rows()
+    state, tables, rows = State(), TableBuilder(), KeptRows()
     for path in paths:
         if saved:
-            reader, tables, rows.pairing = again((reader, tables, rows.pairing))
-        tables.begin(rows, rows, lint=True)  # type: ignore[arg-type]
-        source = examine(str(path), str(path))
-        reader.begin(source)
-        with path.open("rb") as file:
-            for batch in reader.batches(source, file):
-                tables.add(batch)
+            state, tables, rows.pairing = again((state, tables, rows.pairing))
+        add_capture(path, state, tables, rows)
         yield rows.rows
 
 
@@ -228,7 +207,7 @@ def test_all_attributes_of_a_class_are_listed(tag: str) -> None:
         assert _assigned(row.cls) <= set(row.attributes)
 
 
-FORMATS = {7: "781f1c5b73b06c42"}
+FORMATS = {8: "de3ed74608abf48d"}
 
 
 def test_the_format_number_changes_with_the_stored_attributes() -> None:
@@ -277,18 +256,19 @@ def test_a_damaged_file_gives_one_sentence_with_its_name(tmp_path: Path) -> None
         data.replace(form, b"state \xff ", 1): "it is not a state of mqttpub",
         data.replace(b" %s " % __version__.encode(), b" \x1b[2J ", 1): "it is not a state of mqttpub",
     }
-    check(path)
+    check(data)
     for content, sentence in wrong.items():
         path.write_bytes(content)
-        for look in (check, lambda path: load(path, Memory, Pairing)):
-            with pytest.raises(StateError, match=f"^cannot resume from '{path}': {sentence}"):
-                look(path)
+        with pytest.raises(StateError, match=f"^cannot resume from '{path}': {sentence}"):
+            load(path, Memory, Pairing)
+        with pytest.raises(StateError, match=f"^{sentence}"):
+            check(content)
     path.unlink()
     with pytest.raises(StateError, match="there is no such file"):
-        check(path)
+        load(path, Memory, Pairing)
     os.mkfifo(path)
     with pytest.raises(StateError, match="it is not a file"):
-        check(path)
+        load(path, Memory, Pairing)
 
 
 def hostile(*objects: Any, data: bytes = b"") -> bytes:
@@ -404,14 +384,9 @@ def bodies(tmp_path_factory: pytest.TempPathFactory) -> "Bodies":
     sys.addaudithook(_hook)
     folder = tmp_path_factory.mktemp("states")
     files = rotated(capture(2, clients=2, messages=3), folder, 2)
-    reader, tables, rows = SourceReader(0, 1), TableBuilder(), Rows()
-    tables.begin(rows, rows, lint=True)  # type: ignore[arg-type]
-    source = examine(str(files[0]), str(files[0]))
-    reader.begin(source)
-    with files[0].open("rb") as file:
-        for batch in reader.batches(source, file):
-            tables.add(batch)
-    made = [dumps(each) for each in ((reader, tables), rows.pairing, MqttDemux())]
+    state, tables, rows = State(), TableBuilder(), KeptRows()
+    add_capture(files[0], state, tables, rows)
+    made = [dumps(each) for each in ((state, tables), rows.pairing, MqttDemux())]
     return Bodies(data[data.index(b"\n") + 1 :] for data in made)
 
 

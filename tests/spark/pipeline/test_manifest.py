@@ -48,6 +48,6 @@ def test_it_survives_json() -> None:
     whole = Manifest(
         runs=({"run": "1"},), sources=(SourceRecord("a", 1, 2, "d", "1", 3, "p", 4),),
         parts=(TableFile("t", "p", 1, 2, True),),
-        buckets=2, states=("s",),
+        states=("s",),
     )  # fmt: skip
     assert Manifest.of(json.loads(json.dumps(whole.dumps()))) == whole

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from mqttpub.spark.pipeline.checkpoint import dumps, load
+from mqttpub.spark.pipeline import states
+from mqttpub.spark.pipeline.checkpoint import dumps, loads
 from mqttpub.spark.pipeline.job import SourceResult, TableFile, TaskResult
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.output import JOURNAL, Output, opened
@@ -20,7 +21,7 @@ from mqttpub.spark.storage import lock
 from mqttpub.spark.storage.folder import StorageFolder
 from tests.build.object_store import ObjectStore
 
-READS = (SourceResult(3),)
+READS = ((0, SourceResult(3)),)
 
 
 RUN = "20260131T000000-00000{}"
@@ -30,10 +31,10 @@ def stage(output: Output, bucket: int, text: str, *, open: bool = False) -> Task
     """Do what a task does."""
     folder, tag = StorageFolder(output.staging), f"{RUN.format(output.run)}-{bucket}-99-x"
     path, state = f"packets/type=A/{'open' if open else 'part'}-{tag}-0.parquet", f"_state/{tag}"
-    for name, data in ((path, text.encode()), (state, dumps(f"state {text}"))):
-        with folder.create(name) as file:
-            file.write(data)
-    return TaskResult(bucket, (TableFile("packets", path, 1, len(text), open),), READS, state)
+    with folder.create(path) as file:
+        file.write(text.encode())
+    states.write(folder, state, {bucket: dumps(f"state {text}")})
+    return TaskResult(tag, (TableFile("packets", path, 1, len(text), open),), READS, state)
 
 
 def visible(folder: Path) -> list[str]:
@@ -48,7 +49,7 @@ def put(folder: Path | str, run: str, mode: str, *texts: str, open: bool = False
         rows = [stage(output, bucket, text, open=open) for bucket, text in enumerate(texts)]
         keep = output.before if mode in ("append", "resume") else Manifest()
         gone = [part for part in output.before.parts if mode == "overwrite" or (mode == "resume" and part.open)]
-        after = replace(keep, parts=output.before.parts, runs=(*keep.runs, {"run": run}), buckets=len(rows))
+        after = replace(keep, parts=output.before.parts, runs=(*keep.runs, {"run": run}))
         return output.commit(rows, after, replaced=gone)
 
 
@@ -56,11 +57,12 @@ def test_nothing_is_visible_before_all_is(tmp_path: Path) -> None:
     with opened(tmp_path, "1", "error") as output:
         rows = [stage(output, 0, "a"), stage(output, 1, "b")]
         assert visible(tmp_path) == []
-        after = output.commit(rows, Manifest(buckets=2))
+        after = output.commit(rows, Manifest())
         assert visible(tmp_path) == ["a", "b"]
     assert sorted(os.listdir(tmp_path)) == ["_lock", MANIFEST, "_state", "packets"]
     assert Manifest.load(tmp_path / MANIFEST) == after
-    assert [load(tmp_path / name, str) for name in after.states] == ["state a", "state b"]
+    saved = [each for name in after.states for each in states.read(str(tmp_path / name))]
+    assert [(bucket, loads(state)) for bucket, state in saved] == [(0, "state a"), (1, "state b")]
     assert after.rows() == {"packets": 2}
 
 
@@ -185,7 +187,7 @@ def test_a_write_error_is_reported(tmp_path: Path) -> None:
         pass
 
 
-WHOLE: dict[str, Any] = {"layout": 1, "runs": [], "sources": [], "parts": [], "states": []}
+WHOLE: dict[str, Any] = {"layout": 2, "runs": [], "sources": [], "parts": [], "states": []}
 PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
 
 
@@ -196,7 +198,7 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         ("[]", "cannot read .*: it holds no JSON object"),
         ("\xff", "cannot read .*: 'utf-8' codec"),
         ('{"layout": 0}', "was written by another version of mqttpub; write to a new folder"),
-        ('{"layout": 1}', "cannot read .*: it is not a manifest of mqttpub"),
+        ('{"layout": 2}', "cannot read .*: it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": ["x"]}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": 3}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"sources": [{}]}), "it is not a manifest of mqttpub"),

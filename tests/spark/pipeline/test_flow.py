@@ -1,0 +1,108 @@
+"""Whatever the parts, buckets, tasks and runs, the tables are those that one process makes in columns."""
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from mqttpub.spark.pipeline import route
+from tests.build.containers import damaged
+from tests.build.fleet import capture, rotated
+from tests.build.known_captures import truth
+from tests.paths import CAPTURES, MORNING
+from tests.spark.running import alone, in_one_process, piped, tables
+
+__all__ = ["alone"]
+pytestmark = pytest.mark.usefixtures("alone")
+TASKS = [1, 3, 16, 64]
+TEXT = (
+    "> 10 0d 00 04 4d 51 54 54 05 02 00 3c 00 00 00\n< 20 03 00 00 00\n> 32 08 00 01 61 00 01 00 68 69\n< 40 02 00 02\n"
+)
+"""A client whose message is acknowledged with another Packet Identifier."""
+
+
+@pytest.fixture(params=[200, route.SMALLEST], ids=["parts", "whole"])
+def smallest(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tasks read parts of captures as well."""
+    monkeypatch.setattr(route, "SMALLEST", request.param)
+    monkeypatch.setattr(route, "BLOCK", 5_000)
+
+
+@pytest.mark.usefixtures("smallest")
+@pytest.mark.parametrize("tasks", TASKS)
+@pytest.mark.parametrize("path", sorted(CAPTURES.iterdir()), ids=lambda path: path.stem)
+def test_tables_of_a_capture(path: Path, tasks: int, tmp_path: Path) -> None:
+    piped(path, out=tmp_path / "out", partitions=tasks, lint=True)
+    assert tables(tmp_path / "out") == in_one_process([path])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tasks", TASKS)
+def test_tables_of_a_compressed_capture(tasks: int, tmp_path: Path) -> None:
+    piped(MORNING, out=tmp_path / "out", partitions=tasks, lint=True)
+    assert tables(tmp_path / "out") == in_one_process([MORNING])
+
+
+def written(files: list[bytes], folder: Path) -> list[Path]:
+    """Write captures and return their paths."""
+    folder.mkdir()
+    paths = [folder / f"{number}.pcap" for number in range(len(files))]
+    for path, data in zip(paths, files, strict=True):
+        path.write_bytes(data)
+    return paths
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("smallest")
+@pytest.mark.parametrize("tasks", TASKS)
+def test_tables_of_rotated_captures(tasks: int, tmp_path: Path) -> None:
+    paths = written(truth(tasks, connections=9, messages=30, files=4).files, tmp_path / "in")
+    piped(*paths, out=tmp_path / "out", partitions=tasks, lint=True)
+    assert tables(tmp_path / "out") == in_one_process(paths)
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("smallest")
+@pytest.mark.parametrize("seed", range(10))
+def test_tables_of_broken_captures(seed: int, tmp_path: Path) -> None:
+    random = Random(seed)
+    files = [damaged(random, each) for each in truth(seed, connections=5, messages=20, files=1 + seed % 3).files]
+    paths = written(files, tmp_path / "in")
+    whole, out = in_one_process(paths), tmp_path / "out"
+    told = set()
+    for tasks in TASKS:
+        told.add(str(piped(*paths, out=out, partitions=tasks, lint=True, mode="overwrite").problems))
+        found = tables(out)
+        assert {name: rows for name, rows in found.items() if rows} == whole
+    # Where and how a file is broken does not depend on tasks either.
+    assert len(told) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("smallest")
+@pytest.mark.parametrize("turns", [[1, 3], [16, 1, 64], [3, 3, 3, 3]])
+def test_a_resumed_run_may_have_other_tasks(turns: list[int], tmp_path: Path) -> None:
+    paths, out = rotated(capture(7, clients=8, messages=12), tmp_path / "in", len(turns)), tmp_path / "out"
+    for path, tasks in zip(paths, turns, strict=True):
+        piped(path, out=out, partitions=tasks, lint=True, mode="resume")
+    assert tables(out) == in_one_process(paths)
+
+
+def test_connections_of_texts_are_apart_from_those_of_captures(tmp_path: Path) -> None:
+    (path,) = written([capture(3, clients=3, messages=5)], tmp_path / "in")
+    texts = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for number, text in enumerate(texts):
+        text.write_text(TEXT + "> c0 00\n" * number)
+    apart = Counter[str]()
+    for each in (path, *texts):
+        piped(each, out=tmp_path / each.stem, lint=True)
+        apart += _lines(tables(tmp_path / each.stem))
+    piped(path, *texts, out=tmp_path / "out", lint=True)
+    assert _lines(tables(tmp_path / "out")) == apart
+    assert tables(tmp_path / "out")["findings"]
+
+
+def _lines(found: dict[str, list[dict[str, Any]]]) -> Counter[str]:
+    return Counter(f"{name}: {row}" for name, rows in found.items() for row in rows)

@@ -1,0 +1,69 @@
+"""The states of buckets in a table, as others can read it."""
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from mqttpub.columns.exchanges.pair import Pairing
+from mqttpub.spark.pipeline import checkpoint, states
+from mqttpub.spark.pipeline.checkpoint import StateError
+from mqttpub.spark.storage.folder import StorageFolder
+from tests.build.object_store import ObjectStore
+
+SAVED = {7: checkpoint.dumps(Pairing()), 300: checkpoint.dumps("x" * 1_000)}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    states.write(StorageFolder(tmp_path), "_state/one", SAVED)
+    return tmp_path / "_state" / "one"
+
+
+def test_a_state_is_a_row_of_a_table(path: Path) -> None:
+    with pa.ipc.open_file(path) as table:
+        rows = table.read_all().to_pylist()
+    assert rows == [
+        {"bucket": bucket, "version": checkpoint.FORMAT, "state": state} for bucket, state in SAVED.items()
+    ]  # fmt: skip
+    assert dict(states.read(str(path))) == SAVED
+    states.check([str(path)])
+
+
+@pytest.mark.slow
+def test_states_in_a_store(s3: str, s3_server: ObjectStore) -> None:
+    states.write(StorageFolder(s3), "_state/one", SAVED)
+    states.check([f"{s3}/_state/one"])
+    assert dict(states.read(f"{s3}/_state/one")) == SAVED
+    with pytest.raises(StateError, match=f"^cannot resume from '{s3}/_state/two': "):
+        states.check([f"{s3}/_state/two"])
+
+
+def test_a_damaged_table_gives_one_sentence_with_its_name(path: Path, tmp_path: Path) -> None:
+    data = path.read_bytes()
+    at = data.index(SAVED[300][-900:])
+    other = pa.BufferOutputStream()
+    with pa.ipc.new_file(other, pa.schema([("x", pa.int32())])):
+        pass
+    for content, told in (
+        (b"", "it is not a state of mqttpub, or cut short"),
+        (data[:-1], "it is not a state of mqttpub, or cut short"),
+        (data[: len(data) // 2], "it is not a state of mqttpub, or cut short"),
+        (other.getvalue().to_pybytes(), "it is not a state of mqttpub"),
+        (data[:at] + b"y" + data[at + 1 :], "it was changed after it was written"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(StateError, match=f"^cannot resume from '{path}': {told}$"):
+            states.check([str(path)])
+    path.unlink()
+    with pytest.raises(StateError, match="there is no such file"):
+        states.check([str(path)])
+    os.mkfifo(path)
+    with pytest.raises(StateError, match="it is not a file"):
+        states.check([str(path)])
+
+
+def test_no_bucket_has_two_states(path: Path) -> None:
+    with pytest.raises(StateError, match="another file has the state of bucket 7 as well"):
+        states.check([str(path), str(path)])
