@@ -109,10 +109,10 @@ def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatc
     return plain(pa.concat_batches([pairing.add(packets, closed), pairing.finish()]))
 
 
-class Pairing:
-    """Pairs the packets of consecutive batches; can be pickled between them.
+class OpenExchanges:
+    """The exchanges that are open between two batches.
 
-    An open exchange is kept as a few of its packets: the first, the first of each type, and the last.
+    One is kept as a few of its packets: the first, the first of each type, and the last.
     """
 
     def __init__(self) -> None:
@@ -120,39 +120,9 @@ class Pairing:
         """Number of open exchanges that were forgotten without being reported."""
         self.open = no_handshake_packets()
         """The packets of open exchanges that are remembered."""
-        self._sessions = Sessions()
 
-    def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
-        """Read rows of `packets` and the closes among them; return rows of `exchanges` for those that end.
-
-        Exchanges are in the order in which they began. A close comes after the packets of its connection whose frame
-        is not higher.
-        """
-        return self._paired(self.open.joined(handshake_packets(packets)), closed, forgetting(packets))
-
-    def finish(self) -> pa.RecordBatch:
-        """Return the exchanges that are still open, as `unfinished`."""
-        left = self.open.texts["connection"].unique().to_pylist()
-        return self._paired(self.open, [Close(connection, LATER) for connection in left], [])
-
-    def _paired(self, legs: HandshakePackets, closed: Iterable[Close], moments: list[SessionEvent]) -> pa.RecordBatch:
-        connection, closing = _connections(legs, list(closed), self.open.count)
-        identifier = (connection * len(SENDERS) + legs["sender"]) << 16 | legs["packet_id"]
-        order = np.argsort(identifier, kind="stable")
-        exchanges = _Exchanges(legs, order, identifier, closing)
-        found: dict[int, UnfinishedMessage] = {}
-        for _ in range(MOST_TURNS):
-            course = self._sessions.resumed([*moments, *exchanges.moments(self.open.count)])
-            if course.found == found:
-                break
-            # A resumed message may change which packets belong together, and so which messages are left unfinished.
-            found = course.found
-            exchanges = _Exchanges(resuming(legs, found), order, identifier, closing)
-        self._sessions.keep(course)
-        self._keep(exchanges)
-        return exchanges.rows()
-
-    def _keep(self, exchanges: "_Exchanges") -> None:
+    def keep(self, exchanges: "Exchanges") -> None:
+        """Keep those of these exchanges that are open."""
         kept = exchanges.left()
         begun = np.flatnonzero(kept["begins"])
         if len(begun) > MOST_OPEN:
@@ -161,6 +131,58 @@ class Pairing:
             newest = np.sort(kept["exchange"][begun[-MOST_OPEN:]])
             kept = kept.take(np.flatnonzero(np.isin(kept["exchange"], newest)))
         self.open = HandshakePackets({name: kept[name] for name in self.open.numbers}, kept.texts).compact()
+
+    def closes_at_the_end(self) -> list[Close]:
+        """Return a close for each connection that has an open exchange."""
+        return [Close(connection, LATER) for connection in self.open.texts["connection"].unique().to_pylist()]
+
+
+class Pairing(OpenExchanges):
+    """Pairs the packets of consecutive batches; can be pickled between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sessions = Sessions()
+
+    def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
+        """Read rows of `packets` and the closes among them; return rows of `exchanges` for those that end.
+
+        Exchanges are in the order in which they began. A close comes after the packets of its connection whose frame
+        is not higher.
+        """
+        return self.add_chosen(handshake_packets(packets), closed, forgetting(packets))
+
+    def add_chosen(
+        self, packets: HandshakePackets, closed: Iterable[Close], events: list[SessionEvent]
+    ) -> pa.RecordBatch:
+        """Read packets as `add` does, and what happened to sessions apart from these packets and closes."""
+        return self._paired(self.open.joined(packets), closed, events)
+
+    def finish(self) -> pa.RecordBatch:
+        """Return the exchanges that are still open, as `unfinished`."""
+        return self._paired(self.open, self.closes_at_the_end(), [])
+
+    def _paired(self, legs: HandshakePackets, closed: Iterable[Close], events: list[SessionEvent]) -> pa.RecordBatch:
+        carried = self.open.count
+        exchanges = exchanges_of(legs, list(closed), carried)
+        found: dict[int, UnfinishedMessage] = {}
+        for _ in range(MOST_TURNS):
+            course = self._sessions.resumed([*events, *exchanges.resuming(carried), *exchanges.unfinished()])
+            if course.found == found:
+                break
+            # A resumed message may change which packets belong together, and so which messages are left unfinished.
+            found = course.found
+            exchanges = Exchanges(resuming(legs, found), exchanges.order, exchanges.identifier, exchanges.closing)
+        self._sessions.keep(course)
+        self.keep(exchanges)
+        return exchanges.rows()
+
+
+def exchanges_of(legs: HandshakePackets, closed: list[Close], carried: int) -> "Exchanges":
+    """Return the exchanges of packets, of which the first `carried` are from an earlier batch."""
+    connection, closing = _connections(legs, closed, carried)
+    identifier = (connection * len(SENDERS) + legs["sender"]) << 16 | legs["packet_id"]
+    return Exchanges(legs, np.argsort(identifier, kind="stable"), identifier, closing)
 
 
 def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
@@ -185,12 +207,14 @@ def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> t
     return connection + place, np.where(place < last[connection], closing, NONE)
 
 
-class _Exchanges:
+class Exchanges:
     """The exchanges of some packets; rows are sorted by identifier, packets are in the order of the capture."""
 
     def __init__(self, legs: HandshakePackets, order: Rows, identifier: Rows, closing: Rows) -> None:
         self.legs = legs
         self.order = order
+        self.identifier = identifier
+        """For each packet a number for its connection, sender and Packet Identifier."""
         identifier = identifier[order]
         first = np.concatenate(([True], identifier[1:] != identifier[:-1]))[: len(order)]
         again = np.where(_REQUEST[legs["code"]], legs["dup"], legs["resumed"])
@@ -225,14 +249,19 @@ class _Exchanges:
         outcome[(outcome == OPEN) & (self.closing[self.order[start]] != NONE)] = UNFINISHED
         return outcome
 
-    def moments(self, carried: int) -> Iterator[SessionEvent]:
-        """Yield the packets that may resume a message, and the closes that leave messages unfinished."""
+    def resuming(self, carried: int) -> Iterator[SessionEvent]:
+        """Yield the packets that may resume a message of an earlier connection."""
         legs, index = self.legs, self.order[self.start]
         code = legs["code"][index]
-        message = (code == Publish.code) | (_QOS[code] != NONE)
         anew = ~_REQUEST[code] | ((code == Publish.code) & (legs["dup"][index] != 0))
-        yield from self._moments(index[anew & (self.begins != Act.ALONE) & (index >= carried)], close=False)
-        yield from self._moments(index[message & (self.ending == UNFINISHED)], close=True)
+        return self._moments(index[anew & (self.begins != Act.ALONE) & (index >= carried)], close=False)
+
+    def unfinished(self) -> Iterator[SessionEvent]:
+        """Yield the closes that leave messages unfinished."""
+        index = self.order[self.start]
+        code = self.legs["code"][index]
+        message = (code == Publish.code) | (_QOS[code] != NONE)
+        return self._moments(index[message & (self.ending == UNFINISHED)], close=True)
 
     def _moments(self, index: Rows, *, close: bool) -> Iterator[SessionEvent]:
         legs = self.legs.take(index, ("client_id", "connection", "resolved_topic"))

@@ -27,7 +27,7 @@ from ...capture.protocol import (
 )
 from ...columns import connections, findings
 from ...columns.decode import context
-from ...columns.exchanges import handshakes, pair, sessions
+from ...columns.exchanges import apart, handshakes, pair, sessions
 from ...columns.reassemble import state as reassembly
 from ...columns.scan import buckets
 from ...common import lru
@@ -147,6 +147,7 @@ def _table() -> dict[str, StateClass]:
             ("columns/judging", findings.Judging, "_judge"),
             ("columns/handshakes", handshakes.HandshakePackets, "numbers texts"),
             ("columns/context", context.Memory, "_clients _topics"),
+            ("columns/apart-pairing", apart.ApartPairing, "_shared forgotten open"),
             ("columns/pairing", pair.Pairing, "_sessions forgotten open"),
             ("columns/sessions", sessions.Sessions, "_table"),
             ("columns/state", reassembly.State, "_keys before bucket max_packet reassembler records secrets streams"),

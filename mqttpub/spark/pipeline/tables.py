@@ -9,6 +9,7 @@ from ...columns.arrow import coded, numbers, values
 from ...columns.connections import Connections
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode_coded
+from ...columns.exchanges.apart import ApartPairing
 from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
 from ...columns.reassemble.assembly import Batch
@@ -79,7 +80,7 @@ class TableFiles:
             yield from writer.close()
 
 
-@keeps("pipeline/tables", "_memory _connections _judging _closings _slots")
+@keeps("pipeline/tables", "_memory _connections _judging _closings _pairing")
 class TableBuilder:
     """Makes the rows of one bucket of connections; a checkpoint can hold it between two sources."""
 
@@ -88,15 +89,15 @@ class TableBuilder:
         self._connections = Connections()
         self._judging = Judging()
         self._closings: Closings[str] = Closings()
-        self._slots: dict[str, int] = {}
+        self._pairing = ApartPairing()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_slots")}
+        return {name: self.__dict__[name] for name in ("_memory", "_connections", "_judging", "_closings", "_pairing")}
 
     def begin(self, files: TableFiles, outgoing: Outgoing, before: Callable[[Ints], Ints], *, lint: bool) -> None:
         """Set where rows go; comes before the first `add`. `before` is that of Outgoing."""
         self._files, self._outgoing, self._lint = files, outgoing, lint
-        outgoing.begin(self._slots, before)
+        outgoing.begin(before)
 
     def add(self, frames: Batch, *, last: bool = False) -> None:
         """Write the rows of some frames; `last` is whether the end of all sources released them."""
@@ -108,14 +109,17 @@ class TableBuilder:
         def name(ends: Endpoints) -> str:
             return frames.names[ends.number]
 
-        self._outgoing.put(packets, closes(frames, self._closings, name), self._memory.client, last=last)
+        exchanges, shared = self._pairing.add(packets, closes(frames, self._closings, name))
+        self._files.put("exchanges", exchanges, final=not last)
+        self._outgoing.put(shared, last=last)
         self._files.put("connections", self._connections.add(packets, frames, name=name), final=not last)
         if self._lint:
             found = self._judging.add(frames, packets, name=name, client=self._memory.client)
             self._files.put("findings", found, final=not last)
 
     def finish(self) -> None:
-        """Write the connections that are still open after the last source."""
+        """Write the connections and exchanges that are still open after the last source."""
+        self._files.put("exchanges", self._pairing.finish(), final=False)
         self._files.put("connections", self._connections.finish(), final=False)
 
 

@@ -280,11 +280,7 @@ class _PairTask(_Task):
                 continue
             if window == LAST:
                 self.states[number] = checkpoint.dumps(pairing)
-            packets, closed = received(row.blob for row in own)
-            if window == LAST and not len(packets):
-                # What is still open ends below, whether or not its connection does.
-                continue
-            self.files.put("exchanges", pairing.add(packets, closed), final=window != LAST)
+            self.files.put("exchanges", pairing.add_chosen(*received(row.blob for row in own)), final=window != LAST)
         if number not in self.states:
             self.states[number] = checkpoint.dumps(pairing)
         self.files.put("exchanges", pairing.finish(), final=False)

@@ -3,9 +3,12 @@
 import pickle
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import pairwise
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +17,8 @@ from mqttpub.codec.encode import encode
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode, key
 from mqttpub.columns.exchanges import pair as module
+from mqttpub.columns.exchanges.apart import ApartPairing, SharedPackets
+from mqttpub.columns.exchanges.handshakes import HandshakePackets
 from mqttpub.columns.exchanges.pair import Close, Pairing, closes
 from mqttpub.columns.exchanges.transitions import MOST_STEPS
 from mqttpub.columns.findings import placed
@@ -60,6 +65,37 @@ def paired(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, 
     return found + rows(pairing.finish())
 
 
+def paired_apart(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
+    """Return the same from a task for each connection and one for each client, which get what is shared."""
+    reads = [(Memory(), Closings[str](), ApartPairing()) for _ in range(3)]
+    slots: dict[str, Pairing] = {}
+    found = []
+    for first, stop in pairwise([0, *sorted(min(cut, len(events)) for cut in cuts), len(events)]):
+        given: dict[str, list[SharedPackets]] = {}
+        for number, (memory, closings, apart) in enumerate(reads):
+            frames = of_events([each for each in events[first:stop] if each.ends.number == number + 1])
+            exchanges, shared = apart.add(decode(frames, memory=memory), closes(frames, closings))
+            found += rows(exchanges)
+            for client in {*shared.clients, *(each[0] for each in shared.closes), *(e.client for e in shared.events)}:
+                given.setdefault(client, []).append(_of_client(shared, client))
+        for client, parts in given.items():
+            packets = reduce(HandshakePackets.joined, (part.packets for part in parts))
+            closed = [close for part in parts for _, close in part.closes]
+            happened = [event for part in parts for event in part.events]
+            found += rows(slots.setdefault(client, Pairing()).add_chosen(packets, closed, happened))
+        reads, slots = pickle.loads(pickle.dumps((reads, slots)))
+    return found + [row for each in (*(read[-1] for read in reads), *slots.values()) for row in rows(each.finish())]
+
+
+def _of_client(shared: SharedPackets, client: str) -> SharedPackets:
+    own = [index for index, each in enumerate(shared.clients) if each == client]
+    return SharedPackets(
+        shared.packets.take(np.array(own, np.int64)), [client] * len(own),
+        [each for each in shared.closes if each[0] == client],
+        [each for each in shared.events if each.client == client],
+    )  # fmt: skip
+
+
 def truth(events: Iterable[Event]) -> list[dict[str, Any]]:
     """Return the same as the scalar Exchanges tells it."""
     return [_row(each) for each in exchanged(events) if each.outcome != "sent"]
@@ -96,8 +132,10 @@ def compared(found: list[dict[str, Any]]) -> list[str]:
 
 
 def check(events: Sequence[Event], cuts: Iterable[int] = ()) -> None:
-    """Compare both ways."""
-    assert compared(paired(events, cuts)) == compared(truth(events))
+    """Compare all ways."""
+    expected = compared(truth(events))
+    assert compared(paired(events, cuts)) == expected
+    assert compared(paired_apart(events, cuts)) == expected
 
 
 _some = st.integers(1, 2)
@@ -318,6 +356,19 @@ def test_a_capture_may_begin_to_count_anew() -> None:
     pairing.add(decode(of_events(said.events)))
     found = pairing.add(decode(of_events([])), [Close(key(said.ends), 3)])
     assert found["outcome"].to_pylist() == ["unfinished"]
+
+
+def test_only_what_may_continue_elsewhere_is_shared() -> None:
+    """Of messages that end, nothing is; of one left open the close is; of an ack without a message, the ack."""
+    talks, _ = made_up(300)
+    said = Dialog(2).client(Connect(client_id="a")).client(Publish(topic="t", qos=1, packet_id=1, payload=b""))
+    said.closes(None, "RST")
+    asks = Dialog(3).client(Connect(client_id="b")).server(Puback(packet_id=9))
+    for events, count, left in ((talks[0].events, 0, []), (said.events, 0, ["a"]), (asks.events, 1, [])):
+        frames = of_events(events)
+        _, shared = ApartPairing().add(decode(frames), closes(frames, Closings()))
+        assert shared.packets.count == count
+        assert [event.client for event in shared.events if event.left] == left
 
 
 def test_exchanges_are_those_that_were_made() -> None:

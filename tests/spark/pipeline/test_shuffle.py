@@ -3,14 +3,9 @@
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
 
 from mqttpub.codec.encode import encode
-from mqttpub.columns.exchanges.pair import Close
-from mqttpub.columns.schema import CODED_PACKETS
-from mqttpub.spark.pipeline.shuffle import Outgoing
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Pingreq, Pingresp, Puback, Publish
 from mqttpub.spec.properties import ASSIGNED_CLIENT_IDENTIFIER
@@ -69,19 +64,3 @@ def test_findings_name_the_client_of_their_connection(tmp_path: Path) -> None:
     ends = [row for row in found["findings"] if row["type"] is None]
     assert ends, "findings about the end of connections"
     assert all(row["client_id"] == clients[row["connection"]] for row in found["findings"])
-
-
-def test_words_of_packets_that_take_no_part_do_not_cross() -> None:
-    count = 256
-    topics = pa.array([f"topic-{number}" for number in range(count)]).dictionary_encode()
-    values = {
-        "type_code": pa.array(np.full(count, Publish.code, np.int8)),
-        "frame": pa.array(np.arange(count)), "qos": pa.array(np.zeros(count, np.int8)),
-        "resolved_topic": topics, "connection": pa.array(["one"] * count).dictionary_encode(),
-    }  # fmt: skip
-    rows = [values.get(field.name, pa.nulls(count, field.type)) for field in CODED_PACKETS]
-    outgoing = Outgoing()
-    outgoing.put(pa.RecordBatch.from_arrays(rows, schema=CODED_PACKETS), [Close("one", 1)], lambda name: None)
-    blobs = [row.blob for row in outgoing.flush(above=-1)]
-    assert blobs
-    assert not any(b"topic-" in blob for blob in blobs)

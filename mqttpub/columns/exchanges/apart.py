@@ -1,0 +1,103 @@
+"""Pairs the packets of each connection apart from those of all others, and finds what several connections share.
+
+Packets are paired within a connection, sender and Packet Identifier. Other connections of the client matter only
+where a packet may resume a message that one of them left unfinished, which is rare. From such a packet on, all of its
+Packet Identifier are left to a `Pairing` that sees all connections of the client, and so are the messages that
+connections leave unfinished.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from ..arrow import Mask, encoded, numbers
+from .handshakes import HandshakePackets, forgetting, handshake_packets
+from .pair import Close, OpenExchanges, exchanges_of
+from .sessions import SessionEvent
+
+Identifier = tuple[str, int]
+"""The key of a connection; sender and Packet Identifier, as in SessionEvent.key."""
+
+
+class SharedPackets(NamedTuple):
+    """What a Pairing needs that sees all connections of a client."""
+
+    packets: HandshakePackets
+    clients: list[str]
+    """The client of each packet."""
+    closes: list[tuple[str, Close]]
+    """Closes of connections with such packets, and the client."""
+    events: list[SessionEvent]
+
+
+class ApartPairing(OpenExchanges):
+    """Pairs the packets of consecutive batches, connection by connection; can be pickled between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shared: dict[str, dict[int, str]] = {}
+        """The client of what is paired elsewhere, by connection, and by sender and Packet Identifier."""
+
+    def add(self, packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> tuple[pa.RecordBatch, SharedPackets]:
+        """Read rows of `packets` and the closes among them, as `Pairing.add` does.
+
+        Returns the rows of `exchanges` for those that end, in the order in which they began, and what is shared.
+        """
+        closed = list(closed)
+        legs, carried = self.open.joined(handshake_packets(packets)), self.open.count
+        away = self._away(legs)
+        own = _but(legs, away)
+        exchanges = exchanges_of(own, closed, carried)
+        if fresh := list(exchanges.resuming(carried)):
+            for event in fresh:
+                self._shared.setdefault(event.connection, {}).setdefault(event.key, event.client)
+            chosen = np.isin(exchanges.identifier, exchanges.identifier[[event.leg for event in fresh]])
+            away[np.flatnonzero(~away)[chosen]] = True
+            carried -= int(np.count_nonzero(away[:carried]))
+            own = _but(legs, away)
+            exchanges = exchanges_of(own, closed, carried)
+        events = [*forgetting(packets), *(event for event in exchanges.unfinished() if event.left)]
+        shared = self._sent(legs, away, closed, events)
+        self.keep(exchanges)
+        return exchanges.rows(), shared
+
+    def finish(self) -> pa.RecordBatch:
+        """Return the exchanges that are still open, as `unfinished`."""
+        exchanges = exchanges_of(self.open, self.closes_at_the_end(), self.open.count)
+        self.keep(exchanges)
+        return exchanges.rows()
+
+    def _away(self, legs: HandshakePackets) -> Mask:
+        """Return which packets are paired elsewhere."""
+        away = np.zeros(legs.count, np.bool_)
+        if not self._shared:
+            return away
+        index, words = encoded(legs.texts["connection"])
+        rows = np.flatnonzero(np.isin(index, [number for number, word in enumerate(words) if word in self._shared]))
+        for row, (connection, key) in zip(rows.tolist(), _identifiers(legs, rows), strict=True):
+            away[row] = key in self._shared[connection]
+        return away
+
+    def _sent(
+        self, legs: HandshakePackets, away: Mask, closed: list[Close], events: list[SessionEvent]
+    ) -> SharedPackets:
+        rows = np.flatnonzero(away)
+        clients = [self._shared[connection][key] for connection, key in _identifiers(legs, rows)]
+        closes = [
+            (client, each)
+            for each in closed
+            for client in sorted(set(self._shared.pop(each.connection, {}).values()))
+        ]  # fmt: skip
+        return SharedPackets(legs.take(rows).compact(), clients, closes, events)
+
+
+def _but(legs: HandshakePackets, away: Mask) -> HandshakePackets:
+    return legs.take(np.flatnonzero(~away)) if away.any() else legs
+
+
+def _identifiers(legs: HandshakePackets, rows: np.ndarray) -> list[Identifier]:
+    connections = legs.texts["connection"].take(numbers(rows)).to_pylist()
+    keys = (legs["sender"] << 16 | legs["packet_id"])[rows].tolist()
+    return list(zip(connections, keys, strict=True))
