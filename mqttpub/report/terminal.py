@@ -48,7 +48,7 @@ def write_page(path: str, title: str, spark: Any, folder: str | Path, summary: S
     """Query what only the page shows, and write it, as a whole or not at all."""
     # Only a page needs Spark and the plots.
     from .page import page
-    from .queries import details
+    from .queries.report_answers import details
 
     text = page(title, summary, details(spark, folder, summary))
     with replacing(path) as out:

@@ -374,7 +374,7 @@ class TableReport:
 
     def make(self, spark: Any, folder: str | Path) -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ...report.queries import summary
+        from ...report.queries.report_answers import summary
         from ...report.terminal import write_page
         from ...spark.session.session import failures, sentence
 
