@@ -22,10 +22,13 @@ _NO_TEXT = "\0null\0"
 """Stands for null when CSV is read, so that an empty text stays empty; no field contains it."""
 READ_WITH = {
     "parquet": {},
+    "orc": {},
     "csv": {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST", "nullValue": _NO_TEXT},
     "json": {"mode": "FAILFAST"},
 }
 """Options with which Spark reads the files of the pipeline."""
+_TYPED = ("parquet", "orc")
+"""Formats that hold all types."""
 _MAGIC = re.compile(r"([\\*?\[\]{}])")
 _KEY = re.compile(r"([^/=]+)=")
 
@@ -84,8 +87,8 @@ def _kind(spark: Any, folder: str | Path, name: str, form: str, divided: Iterabl
 
 def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: list[str]) -> Any:
     """Return the rows of files that tasks open themselves, as Spark may not know the storage; raises OutputRefused."""
-    if form != "parquet":
-        raise OutputRefused(f"reports on tables behind a URL need Parquet, and {folder} has {form}")
+    if form not in _TYPED:
+        raise OutputRefused(f"reports on tables behind a URL need Parquet or ORC, and {folder} has {form}")
     schema = pa.schema(_shown(name))
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,15 +101,12 @@ def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: 
 
 
 def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file, with the columns that are in the names of its folders."""
-    from pyarrow.parquet import ParquetFile
-
+    """Yield the rows of a Parquet or ORC file, with the columns that are in the names of its folders."""
     parts = (part.partition("=") for part in path.split("/")[1:-1])
     place = {key: None if value == NOTHING else unquote(value) for key, _, value in parts}
     with open_file(folder.place(path)) as source:
-        file = ParquetFile(source)
         inside = [field.name for field in schema if field.name not in place]
-        for batch in file.iter_batches(columns=inside):
+        for batch in _batches(source, path, inside):
             columns = [
                 batch[field.name].cast(field.type)
                 if field.name in inside
@@ -118,6 +118,19 @@ def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.Re
             yield pa.record_batch(columns, schema=schema)
 
 
+def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    if path.endswith(".parquet"):
+        from pyarrow.parquet import ParquetFile
+
+        yield from ParquetFile(source).iter_batches(columns=columns)
+        return
+    from pyarrow.orc import ORCFile
+
+    file = ORCFile(source)
+    for stripe in range(file.nstripes):
+        yield file.read_stripe(stripe, columns=columns)
+
+
 def _shown(name: str) -> list[Any]:
     """Return the columns that reports may query."""
     return [field for field in SCHEMAS[name] if not pa.types.is_binary(field.type)]
@@ -125,7 +138,7 @@ def _shown(name: str) -> list[Any]:
 
 def _type(kind: Any, form: str) -> Any:
     """Return the type of a column in a format: bytes are hexadecimal text in JSON and CSV, lists are JSON in CSV."""
-    if form == "parquet":
+    if form in _TYPED:
         return kind
     return pa.string() if pa.types.is_binary(kind) or (form == "csv" and pa.types.is_list(kind)) else kind
 

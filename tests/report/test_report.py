@@ -350,6 +350,8 @@ def _written(each: dict[str, Any]) -> int:
     [
         {"file_format": "csv"},
         {"file_format": "json"},
+        {"file_format": "orc"},
+        {"file_format": "orc", "partition_by": ("type", "hour")},
         {"partition_by": ("type", "date")},
         {"file_format": "csv", "partition_by": ("type", "qos")},
     ],
