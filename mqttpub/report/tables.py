@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from ..spark.formats.schema import spark_schema
 from ..spark.pipeline.job import TableFile
 from ..spark.pipeline.manifest import Manifest, OutputRefused
 from ..spark.pipeline.tables import SCHEMAS
-from ..spark.pipeline.writers import NOTHING
+from ..spark.pipeline.writers import partition_values
 from ..spark.storage.files import is_url, open_file
 from ..spark.storage.folder import StorageFolder
 
@@ -102,17 +101,14 @@ def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: 
 
 def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a Parquet or ORC file, with the columns that are in the names of its folders."""
-    parts = (part.partition("=") for part in path.split("/")[1:-1])
-    place = {key: None if value == NOTHING else unquote(value) for key, _, value in parts}
+    place = partition_values(path)
     with open_file(folder.place(path)) as source:
         inside = [field.name for field in schema if field.name not in place]
         for batch in _batches(source, path, inside):
             columns = [
                 batch[field.name].cast(field.type)
                 if field.name in inside
-                else pa.array([None if place[field.name] == NOTHING else place[field.name]] * len(batch)).cast(
-                    field.type
-                )
+                else pa.array([place[field.name]] * len(batch), pa.string()).cast(field.type)
                 for field in schema
             ]
             yield pa.record_batch(columns, schema=schema)

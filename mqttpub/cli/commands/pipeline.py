@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult
     from ...spark.session.session import Settings
 
-FORMATS = ("parquet", "orc", "csv", "json")
+FORMATS = ("parquet", "orc", "csv", "json", "delta", "iceberg")
 MODES = ("error", "overwrite", "append")
 PAYLOADS = ("keep", "hash", "drop")
 NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")

@@ -8,6 +8,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from ...columns.files import ROWS, Parquet
 from ...columns.schema import plain
+from ..lake.logs import LOGGED
 from ..storage.folder import StorageFolder
 from .job import TableFile
 from .manifest import OutputRefused
@@ -28,8 +30,17 @@ MOST_HELD_BY_ALL = 128 << 20
 """Bytes of rows that wait for all files of one table."""
 LONGEST_NAME = 255
 """Bytes in the name of a folder, at most, on nearly all file systems."""
-DERIVED = {"date": 10, "hour": 13}
-"""Columns to partition by that come from the time in UTC, with their length in `2026-01-31T23`."""
+
+
+class DerivedColumn(NamedTuple):
+    """A column to partition by that comes from the time in UTC."""
+
+    length: int
+    """How much of a time such as `2026-01-31T23:59:59` its values have."""
+    type: pa.DataType
+
+
+DERIVED = {"date": DerivedColumn(10, pa.date32()), "hour": DerivedColumn(13, pa.string())}
 _SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 """Characters that Hive escapes; letters outside of ASCII stay unchanged."""
 ORC_STRIPE = 8 << 20
@@ -94,6 +105,7 @@ FORMATS = {
     "orc": FileFormat("orc", _Orc),
     "csv": FileFormat("csv", _Csv),
     "json": FileFormat("json", _Json),
+    **dict.fromkeys(LOGGED, FileFormat("parquet", Parquet)),
 }
 """Formats by name."""
 
@@ -138,7 +150,7 @@ class TableWriter:
     ) -> None:  # fmt: skip
         self._folder = folder
         self._table = table
-        self._partition_by = [name for name in partition_by if name in schema.names or name in DERIVED]
+        self._partition_by = dividing(schema, partition_by)
         self._schema = pa.schema([field for field in schema if field.name not in self._partition_by])
         self._file_format = file_format
         self._tag = tag
@@ -253,6 +265,11 @@ class _Pending:
         self._waiting, self._rows, self.held = [], 0, 0
 
 
+def dividing(schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+    """Return the columns that divide a table, of those that divide any."""
+    return [name for name in partition_by if name in schema.names or name in DERIVED]
+
+
 def names_folders(kind: pa.DataType) -> bool:
     """Return whether values of this type can be names of folders: numbers, texts and times can."""
     return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
@@ -261,7 +278,7 @@ def names_folders(kind: pa.DataType) -> bool:
 def _key(table: pa.Table, name: str) -> pa.Array:
     """Return for each row the level of the folder's path that stands for one column."""
     if name in DERIVED and name not in table.column_names:
-        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name])
+        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name].length)
     else:
         column = pc.cast(table[name], pa.string())
     encoded = column.combine_chunks().dictionary_encode()
@@ -279,6 +296,12 @@ def _folder(name: str, value: str) -> str:
             f"and the maximum is {LONGEST_NAME}"
         )
     return folder
+
+
+def partition_values(path: str) -> dict[str, str | None]:
+    """Return the values in the names of the folders on the path of a file, by column."""
+    levels = (level.partition("=") for level in path.split("/")[:-1] if "=" in level)
+    return {name: None if value == NOTHING else unquote(value) for name, _, value in levels}
 
 
 def _escaped(value: str) -> str:
