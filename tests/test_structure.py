@@ -19,7 +19,7 @@ FOLDERS = {
     "live": ("net", "publish"),
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
-    "spark": ("storage", "session", "pipeline", "formats"),
+    "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("queries", "sections"),
     "cli": ("flags", "inspect", "pub", "commands"),
 }

@@ -10,7 +10,7 @@ from deltalake import CommitProperties, DeltaTable, Schema
 from deltalake.exceptions import TableNotFoundError
 from deltalake.transaction import AddAction, RemoveAction, create_table_with_add_actions
 
-from .logs import LoggedFile, LoggedTable
+from .content import LoggedFile, LoggedTable
 
 
 def follow(table: LoggedTable) -> None:

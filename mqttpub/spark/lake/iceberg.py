@@ -17,7 +17,7 @@ from pyiceberg.table import Table, TableProperties
 from pyiceberg.typedef import Record
 
 from ..storage.files import is_url, reason
-from .logs import LakeError, LoggedFile, LoggedTable
+from .content import LakeError, LoggedFile, LoggedTable
 
 _NAMESPACE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _METRICS = (

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Callable, Iterable
 from importlib.util import find_spec
-from typing import Any, NamedTuple
-
-import pyarrow as pa
+from typing import Any
 
 from ..storage.files import reason
+from .content import LakeError, LoggedTable
 
 LOGGED = {"delta": "deltalake", "iceberg": "pyiceberg"}
 """Formats with a log, and the package that writes it. Their files are Parquet."""
@@ -15,39 +14,8 @@ _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the messages of delta-rs have in them."""
 
 
-class LakeError(ValueError):
-    """A format cannot be used here; the message is one sentence."""
-
-    status = 2
-
-
 class LogNotWritten(Exception):
     """The log of a table could not be brought in line; the message is a part of a sentence."""
-
-
-class LoggedFile(NamedTuple):
-    """A Parquet file of a table."""
-
-    path: str
-    """Below the folder of the table."""
-    rows: int
-    size_bytes: int
-    values: tuple[str | None, ...]
-    """The values of the columns that partition the table, as texts."""
-
-
-class LoggedTable(NamedTuple):
-    """What the log of a table has to say."""
-
-    name: str
-    place: str
-    """The absolute path or the URL of its folder."""
-    schema: pa.Schema
-    """With the columns that partition it."""
-    partition_by: tuple[str, ...]
-    files: tuple[LoggedFile, ...]
-    run: str
-    """The run that the log names as the writer of its commit."""
 
 
 def check(table_format: str, place: str, tables: Iterable[str]) -> None:

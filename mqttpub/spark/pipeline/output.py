@@ -26,7 +26,8 @@ from typing import Any
 import pyarrow as pa
 
 from ...common.files import replace_whole
-from ..lake.logs import LOGGED, LoggedFile, LoggedTable, LogNotWritten, follow
+from ..lake.content import LoggedFile, LoggedTable
+from ..lake.logs import LOGGED, LogNotWritten, follow
 from ..storage.files import BadLocation, reason
 from ..storage.folder import ObjectChanged, StorageFolder, StoredObject
 from ..storage.lock import LOCK, FolderLock, FolderLocked, locked

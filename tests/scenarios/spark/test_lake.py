@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mqttpub.spark.lake import logs
-from mqttpub.spark.lake.logs import LakeError, LogNotWritten
+from mqttpub.spark.lake.content import LakeError
+from mqttpub.spark.lake.logs import LogNotWritten
 from mqttpub.spark.pipeline import output
 from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
 from mqttpub.spark.pipeline.output import LogsBehind

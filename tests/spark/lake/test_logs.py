@@ -6,7 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mqttpub.spark.lake.logs import LoggedFile, LoggedTable, LogNotWritten, follow
+from mqttpub.spark.lake.content import LoggedFile, LoggedTable
+from mqttpub.spark.lake.logs import LogNotWritten, follow
 from tests.spark.lake.reading import FORMATS, READERS
 from tests.spark.lake.reading import catalog as catalog
 
