@@ -358,7 +358,7 @@ _mqttpub() {
         'lint --color') values='auto always never' ;;
         'explain --color') values='auto always never' ;;
         'pipeline -o'|'pipeline --out') values='=files' ;;
-        'pipeline --format') values='parquet csv json' ;;
+        'pipeline --format') values='parquet orc csv json delta iceberg' ;;
         'pipeline --mode') values='error overwrite append' ;;
         'pipeline --partition-by') values='' ;;
         'pipeline --report') values='=files' ;;

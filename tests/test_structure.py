@@ -19,8 +19,8 @@ FOLDERS = {
     "live": ("net", "publish"),
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
-    "spark": ("storage", "session", "pipeline", "formats"),
-    "report": ("sections",),
+    "spark": ("storage", "lake", "session", "pipeline", "formats"),
+    "report": ("queries", "sections"),
     "cli": ("flags", "inspect", "pub", "commands"),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""

@@ -156,6 +156,8 @@ class Incoming:
             raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
         self.guard.connack(packet, data)
         self.connack = packet
+        if self.receiver:
+            self.receiver.connected(packet.session_present)
 
     def _take_auth(self, packet: Any, data: bytes, tap: Tap) -> None:
         self.guard.auth(packet, data)

@@ -19,6 +19,9 @@ PACKET_NOT_FOUND = 0x92
 class MessageStore(Protocol):
     """Keeps what arrives. It is flushed before anything is acknowledged, so nothing acknowledged is lost."""
 
+    def connected(self, session_present: bool) -> None:
+        """Begin a new connection, on which messages of an earlier one may come again if the session is present."""
+
     def message(self, time_ns: int, data: bytes) -> object:
         """Add a PUBLISH that arrived at a time since the epoch; a QoS 2 message may come more than once."""
 
@@ -48,6 +51,11 @@ class Receiver:
 
         self.excess: PeerFault | None = None
         """The first message above our Receive Maximum, where messages are stored."""
+
+    def connected(self, session_present: bool) -> None:
+        """Take what CONNACK says of the session, before the messages that may have come with it."""
+        if self.store:
+            self.store.connected(session_present)
 
     def exceed(self, fault: PeerFault) -> None:
         """Raise the fault of a message above our Receive Maximum, unless a store has it already.

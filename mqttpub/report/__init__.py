@@ -1,6 +1,6 @@
 """The report on the tables of a pipeline: on a terminal, as JSON, and as a page of HTML.
 
-- `queries` asks the tables through Spark SQL; `answers` are its small results, plain values.
+- `queries/` ask the tables through Spark SQL; `answers` are their small results, plain values.
 - `terminal` prints a Summary; `page` makes HTML from a Summary and Details, with the `sections/` in order.
 - `plots` draws SVG with Vega-Lite, `markup` builds HTML in which every foreign text is escaped.
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -12,7 +11,7 @@ from ..spark.formats.schema import spark_schema
 from ..spark.pipeline.job import TableFile
 from ..spark.pipeline.manifest import Manifest, OutputRefused
 from ..spark.pipeline.tables import SCHEMAS
-from ..spark.pipeline.writers import NOTHING
+from ..spark.pipeline.writers import partition_values
 from ..spark.storage.files import is_url, open_file
 from ..spark.storage.folder import StorageFolder
 
@@ -22,10 +21,13 @@ _NO_TEXT = "\0null\0"
 """Stands for null when CSV is read, so that an empty text stays empty; no field contains it."""
 READ_WITH = {
     "parquet": {},
+    "orc": {},
     "csv": {"header": "true", "multiLine": "true", "escape": '"', "mode": "FAILFAST", "nullValue": _NO_TEXT},
     "json": {"mode": "FAILFAST"},
 }
 """Options with which Spark reads the files of the pipeline."""
+_TYPED = ("parquet", "orc")
+"""Formats that hold all types."""
 _MAGIC = re.compile(r"([\\*?\[\]{}])")
 _KEY = re.compile(r"([^/=]+)=")
 
@@ -84,8 +86,8 @@ def _kind(spark: Any, folder: str | Path, name: str, form: str, divided: Iterabl
 
 def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: list[str]) -> Any:
     """Return the rows of files that tasks open themselves, as Spark may not know the storage; raises OutputRefused."""
-    if form != "parquet":
-        raise OutputRefused(f"reports on tables behind a URL need Parquet, and {folder} has {form}")
+    if form not in _TYPED:
+        raise OutputRefused(f"reports on tables behind a URL need Parquet or ORC, and {folder} has {form}")
     schema = pa.schema(_shown(name))
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -98,24 +100,31 @@ def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: 
 
 
 def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a Parquet file, with the columns that are in the names of its folders."""
-    from pyarrow.parquet import ParquetFile
-
-    parts = (part.partition("=") for part in path.split("/")[1:-1])
-    place = {key: None if value == NOTHING else unquote(value) for key, _, value in parts}
+    """Yield the rows of a Parquet or ORC file, with the columns that are in the names of its folders."""
+    place = partition_values(path)
     with open_file(folder.place(path)) as source:
-        file = ParquetFile(source)
         inside = [field.name for field in schema if field.name not in place]
-        for batch in file.iter_batches(columns=inside):
+        for batch in _batches(source, path, inside):
             columns = [
                 batch[field.name].cast(field.type)
                 if field.name in inside
-                else pa.array([None if place[field.name] == NOTHING else place[field.name]] * len(batch)).cast(
-                    field.type
-                )
+                else pa.array([place[field.name]] * len(batch), pa.string()).cast(field.type)
                 for field in schema
             ]
             yield pa.record_batch(columns, schema=schema)
+
+
+def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    if path.endswith(".parquet"):
+        from pyarrow.parquet import ParquetFile
+
+        yield from ParquetFile(source).iter_batches(columns=columns)
+        return
+    from pyarrow.orc import ORCFile
+
+    file = ORCFile(source)
+    for stripe in range(file.nstripes):
+        yield file.read_stripe(stripe, columns=columns)
 
 
 def _shown(name: str) -> list[Any]:
@@ -125,7 +134,7 @@ def _shown(name: str) -> list[Any]:
 
 def _type(kind: Any, form: str) -> Any:
     """Return the type of a column in a format: bytes are hexadecimal text in JSON and CSV, lists are JSON in CSV."""
-    if form == "parquet":
+    if form in _TYPED:
         return kind
     return pa.string() if pa.types.is_binary(kind) or (form == "csv" and pa.types.is_list(kind)) else kind
 

@@ -9,13 +9,13 @@ from typing import Any
 from ..common.errors import UserError
 from ..common.files import PAGE, check_place, file_id, replacing
 from ..common.times import iso
-from ..common.words import counted, number, share, size
+from ..common.words import counted, share, size
 from ..traffic.statistics import PERCENTILES
 from ..view.packet.show import Show
 from ..view.terminal.cells import Line, Segment, wrap
-from ..view.terminal.table import table
 from .answers import OUTCOMES, Row, StatementFindings, Summary, dup_rate, top, total
 from .examples import decoding
+from .lines import count_cell, titled_table
 from .words import latency_text, name_text, span_text, time_text
 
 ROWS = 5
@@ -48,7 +48,7 @@ def write_page(path: str, title: str, spark: Any, folder: str | Path, summary: S
     """Query what only the page shows, and write it, as a whole or not at all."""
     # Only a page needs Spark and the plots.
     from .page import page
-    from .queries import details
+    from .queries.report_answers import details
 
     text = page(title, summary, details(spark, folder, summary))
     with replacing(path) as out:
@@ -68,13 +68,6 @@ def show_summary(summary: Summary) -> None:
     sys.stdout.flush()
 
 
-def _table(
-    heading: str, columns: Iterable[str], rows: Iterable[list[Segment]], width: int, left: int = 1
-) -> Iterator[Line]:
-    yield [(heading, "heading")]
-    yield from table(tuple(columns), rows, width=width, left=left)
-
-
 def headline(summary: Summary) -> str:
     """Return the numbers of connections, clients, topics and bytes, and the period."""
     span = summary.span
@@ -87,19 +80,15 @@ def headline(summary: Summary) -> str:
     return line
 
 
-def _number(count: int, style: str = "") -> Segment:
-    return (number(count), style) if count else ("-", "dim")
-
-
 def _exchanges(summary: Summary, width: int) -> Iterator[Line]:
     rows = summary.exchanges
     if not rows:
         return
     outcomes = [each for each in OUTCOMES if any(row[each] for row in rows)]
     styles = {"complete": "", "refused": "error"}
-    yield from _table("Exchanges", ("", "asked by", *outcomes, "DUP"), (
+    yield from titled_table("Exchanges", ("", "asked by", *outcomes, "DUP"), (
         [(row["kind"], "type"), (_ENDS[row["sender"]], ""),
-         *(_number(row[each], styles.get(each, "warning")) for each in outcomes), _number(row["dups"])]
+         *(count_cell(row[each], styles.get(each, "warning")) for each in outcomes), count_cell(row["dups"])]
         for row in rows
     ), width, 2)  # fmt: skip
 
@@ -108,9 +97,9 @@ def _latencies(summary: Summary, width: int) -> Iterator[Line]:
     rows = [row for row in summary.exchanges if row["count"]]
     if not rows:
         return
-    yield from _table(
+    yield from titled_table(
         "Time from a request to its last ack", ("", "asked by", "count", *(f"p{each}" for each in PERCENTILES), "max"),
-        ([(row["kind"], "type"), (_ENDS[row["sender"]], ""), _number(row["count"]),
+        ([(row["kind"], "type"), (_ENDS[row["sender"]], ""), count_cell(row["count"]),
           *((latency_text(each), "number") for each in (*row["percentiles"], row["max"]))] for row in rows), width, 2,
     )  # fmt: skip
 
@@ -118,7 +107,7 @@ def _latencies(summary: Summary, width: int) -> Iterator[Line]:
 def _links(summary: Summary, width: int) -> Iterator[Line]:
     rows = list(top(summary.clients, "dups"))[:ROWS]
     if rows:
-        yield from _table(
+        yield from titled_table(
             "Worst links: share of re-deliveries (DUP) in PUBLISH of QoS 1 and 2",
             ("client", "client sent", "DUP", "server sent", "DUP", "all DUP"), map(_link, rows), width,
         )  # fmt: skip
@@ -128,8 +117,8 @@ def _link(row: Row) -> list[Segment]:
     rates = (_rate(row, side) for side in ("client", "server", ""))
     client, server, both = rates
     return [
-        (name_text(row["who"], NOBODY), "text"), _number(row["client_publishes"]), client,
-        _number(row["server_publishes"]), server, both,
+        (name_text(row["who"], NOBODY), "text"), count_cell(row["client_publishes"]), client,
+        count_cell(row["server_publishes"]), server, both,
     ]  # fmt: skip
 
 
@@ -152,8 +141,8 @@ def _topics(summary: Summary, width: int) -> Iterator[Line]:
 def _talkers(heading: str, rows: list[Row], unknown: str, style: str, width: int) -> Iterator[Line]:
     all, first = total(rows), list(top(rows, "bytes"))[:ROWS]
     if first:
-        yield from _table(heading, ("", "messages", "bytes", "of all"), (
-            [(name_text(row["who"], unknown), style), _number(row["messages"]), _number(row["bytes"], "length"),
+        yield from titled_table(heading, ("", "messages", "bytes", "of all"), (
+            [(name_text(row["who"], unknown), style), count_cell(row["messages"]), count_cell(row["bytes"], "length"),
              (share(row["bytes"], all["bytes"]), "dim")]
             for row in first
         ), width)  # fmt: skip
@@ -164,9 +153,9 @@ def _findings(summary: Summary, width: int) -> Iterator[Line]:
         if summary.faults is not None:
             yield [("Findings: none", "heading")]
         return
-    rows = ([(each.statement or "no statement", each.severity), (each.severity, each.severity), _number(each.times),
-             _number(each.clients)] for each in summary.faults[:MOST_FAULTS])  # fmt: skip
-    yield from _table("Findings", ("", "", "times", "clients"), rows, width, 2)
+    rows = ([(each.statement or "no statement", each.severity), (each.severity, each.severity), count_cell(each.times),
+             count_cell(each.clients)] for each in summary.faults[:MOST_FAULTS])  # fmt: skip
+    yield from titled_table("Findings", ("", "", "times", "clients"), rows, width, 2)
     if len(summary.faults) > MOST_FAULTS:
         more = counted(len(summary.faults) - MOST_FAULTS, "more statement")
         yield [(f"  {more}; mqttpub explain shows their text", "dim")]

@@ -1,6 +1,7 @@
 """Captures on Spark, and MQTT as a Spark source and sink.
 
 - `pipeline/`: captures to tables, `mqttpub pipeline`; a run hands jobs to tasks and commits their files at once.
+- `lake/`: the logs of tables in Delta Lake and Apache Iceberg.
 - `formats/`: the data sources `mqtt_capture` and `mqtt`, and the spool of a subscription.
 - `session/`: Java, the JVM, and a session on this machine, a cluster or a Spark Connect server.
 - `register` and `udf`: the functions for users. `found/` is copied to the top level of the wheel, where Spark looks.

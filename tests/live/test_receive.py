@@ -22,6 +22,9 @@ class StoreLog:
     def __init__(self) -> None:
         self.calls: list[str] = []
 
+    def connected(self, session_present: bool) -> None:
+        self.calls.append(f"connected {session_present}")
+
     def message(self, time_ns: int, data: bytes) -> None:
         self.calls.append(f"message {data[0]:02x}")
 
@@ -101,7 +104,7 @@ def test_a_session_that_publishes_nothing_stores_and_acknowledges() -> None:
                 session.step("a message")
             session.close()
     assert seen[1:] == ["40 02 00 07", "e0 00"]
-    assert log.calls == ["message 32", "flush", "message 30", "flush"]
+    assert log.calls == ["connected False", "message 32", "flush", "message 30", "flush"]
 
 
 def test_after_disconnect_nothing_is_stored_that_cannot_be_acknowledged() -> None:
@@ -111,7 +114,7 @@ def test_after_disconnect_nothing_is_stored_that_cannot_be_acknowledged() -> Non
         with Session(target, receiver=Receiver(V5, log), timeout_s=5) as session:
             session.open()
             session.close()
-    assert log.calls == []
+    assert log.calls == ["connected False"]
 
 
 def test_an_acknowledgement_in_a_session_that_publishes_nothing_is_a_fault() -> None:

@@ -20,7 +20,9 @@ from mqttpub.report.answers import Bins, Details, Example, Made, PacketTotals, S
 from mqttpub.report.examples import decoding, filter_terms
 from mqttpub.report.page import page
 from mqttpub.report.plots import shortened
-from mqttpub.report.queries import bins_of, details, exchange_rows, summary
+from mqttpub.report.queries.common import bins_of
+from mqttpub.report.queries.exchanges import exchange_rows
+from mqttpub.report.queries.report_answers import details, summary
 from mqttpub.report.sections.common import ReportContext
 from mqttpub.report.sections.delays import links
 from mqttpub.report.tables import frames
@@ -348,6 +350,8 @@ def _written(each: dict[str, Any]) -> int:
     [
         {"file_format": "csv"},
         {"file_format": "json"},
+        {"file_format": "orc"},
+        {"file_format": "orc", "partition_by": ("type", "hour")},
         {"partition_by": ("type", "date")},
         {"file_format": "csv", "partition_by": ("type", "qos")},
     ],

@@ -35,7 +35,11 @@ autosave_interval 1
 autosave_on_changes true
 max_inflight_messages 0
 max_queued_messages 0
-log_dest none
+log_dest {log}
+log_type error
+log_type warning
+log_type notice
+log_type debug
 user root
 """
 
@@ -57,7 +61,7 @@ class Broker:
     mosquitto acknowledges before it has written, Aedes has written before it acknowledges.
     """
 
-    def __init__(self, folder: Path, packages: Path | None = None) -> None:
+    def __init__(self, folder: Path, packages: Path | None = None, *, log: Path | None = None) -> None:
         self.port = free_port()
         self.version = MQTTProtocolVersion.MQTTv311 if packages else MQTTProtocolVersion.MQTTv5
         if packages:
@@ -67,7 +71,7 @@ class Broker:
             self.command = ["node", str(script)]
         else:
             config = folder / "survival.conf"
-            config.write_text(CONFIG.format(port=self.port, folder=folder))
+            config.write_text(CONFIG.format(port=self.port, folder=folder, log=f"file {log}" if log else "none"))
             self.command = [mosquitto_program(), "-c", str(config)]
         self.start()
 

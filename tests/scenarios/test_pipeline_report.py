@@ -9,8 +9,8 @@ import pytest
 
 from mqttpub.cli.commands.pipeline import check_page
 from mqttpub.cli.main import main
-from mqttpub.report import queries
 from mqttpub.report.answers import Details, Example, StatementFindings, Summary
+from mqttpub.report.queries import report_answers
 from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST
@@ -65,8 +65,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return PipelineResult("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
-    monkeypatch.setattr(queries, "summary", lambda spark, folder: SUMMARY)
-    monkeypatch.setattr(queries, "details", lambda spark, folder, summary: DETAILS)
+    monkeypatch.setattr(report_answers, "summary", lambda spark, folder: SUMMARY)
+    monkeypatch.setattr(report_answers, "details", lambda spark, folder, summary: DETAILS)
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,7 +136,7 @@ def test_an_error_of_spark_is_one_sentence(
     def broken(spark: Any, folder: Path) -> Summary:
         raise OSError("the disk is on fire")
 
-    monkeypatch.setattr(queries, "summary", broken)
+    monkeypatch.setattr(report_answers, "summary", broken)
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
     assert "but the report failed: the disk is on fire" in capsys.readouterr().err

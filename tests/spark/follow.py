@@ -34,7 +34,12 @@ def main(port: str, folder: str, qos: str, *end: str) -> None:
 
 def start(port: int, folder: Path, qos: int, *end: str) -> "subprocess.Popen[bytes]":
     """Run this in a session of its own, by which all its processes are found."""
-    command = [sys.executable, "-m", "tests.spark.follow", str(port), str(folder), str(qos), *end]
+    return launch("tests.spark.follow", folder, str(port), str(folder), str(qos), *end)
+
+
+def launch(module: str, folder: Path, *words: str) -> "subprocess.Popen[bytes]":
+    """Run a module in a session of its own; what it prints goes to the file `said`."""
+    command = [sys.executable, "-m", module, *words]
     # What leads to the JVM of the tests is not for it.
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_GATEWAY")}
     with open(folder / "said", "ab") as said:

@@ -5,22 +5,26 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from mqttpub.capture.types import BadCapture
-from mqttpub.columns.exchanges.pair import Pairing
-from mqttpub.columns.read import finish
-from mqttpub.columns.reassemble.reassemble import reassemble
+from mqttpub.columns.connections import Connections
+from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.decode.decode import decode_coded
+from mqttpub.columns.exchanges.pair import Pairing, closes
+from mqttpub.columns.findings import Judging
+from mqttpub.columns.read import finish, read
+from mqttpub.columns.reassemble.assembly import Batch
 from mqttpub.columns.reassemble.state import State
-from mqttpub.columns.scan.records import reader, records
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.flow import here
 from mqttpub.spark.pipeline.job import Job, TaskResult
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
-from mqttpub.spark.pipeline.tables import RECORDS, TableBuilder
+from mqttpub.spark.pipeline.tables import NOTHING, RECORDS
+from mqttpub.traffic.closings import Closings
+from mqttpub.traffic.events import Endpoints
 
 Rows = list[dict[str, Any]]
 
@@ -59,43 +63,42 @@ def tables(out: Path) -> dict[str, Rows]:
     return {name: sorted(rows, key=repr) for name, rows in found.items()}
 
 
-class KeptRows:
-    """Stands in for the files and the shuffle: keeps rows in memory."""
-
-    def __init__(self) -> None:
-        self.pairing = Pairing()
-        self.rows: dict[str, Rows] = {}
-
-    def begin(self, slots: Any, before: Any) -> None:
-        """Begin another bucket of connections."""
-
-    def put(self, given: Any, found: Any, client: Any = None, **over: bool) -> None:
-        """Keep rows of a table, or pair packets."""
-        table, rows = (given, found) if isinstance(given, str) else ("exchanges", self.pairing.add(given, found))
-        self.rows.setdefault(table, []).extend(rows.to_pylist())
-
-
-def add_capture(path: Path, state: State, builder: TableBuilder, rows: KeptRows) -> None:
-    """Read a capture in columns, without a shuffle; a file that is broken is read as far as that is possible."""
-    builder.begin(rows, rows, np.zeros_like, lint=True)  # type: ignore[arg-type]
-    with path.open("rb") as file, suppress(BadCapture):
-        for found in records(reader(file), state.secrets):
-            builder.add(reassemble(found, state))
-
-
 def in_one_process(paths: Iterable[Path]) -> dict[str, Rows]:
     """Return the rows of all tables of captures, made in columns without the dataflow, in the order of `tables`."""
-    state, builder, rows, before = State(), TableBuilder(), KeptRows(), list[tuple[str, int]]()
-    for path in paths:
-        before.append((str(path), state.records))
-        add_capture(path, state, builder, rows)
-    builder.add(finish(state), last=True)
-    builder.finish()
-    rows.put("exchanges", rows.pairing.finish())
-    for table, found in rows.rows.items():
-        for row in found:
+    state, before, found = State(), list[tuple[str, int]](), dict[str, Rows]()
+
+    def batches() -> Iterator[Batch]:
+        for path in paths:
+            before.append((str(path), state.records))
+            # A file that is broken is read as far as that is possible.
+            with suppress(BadCapture):
+                yield from read([path], state=state)
+        yield finish(state)
+
+    for table, rows in _columns(batches()):
+        found.setdefault(table, []).extend(rows.to_pylist())
+    for table, listed in found.items():
+        for row in listed:
             _localize(row, before, RECORDS[table])
-    return {name: sorted(found, key=repr) for name, found in rows.rows.items() if found}
+    return {name: sorted(rows, key=repr) for name, rows in found.items() if rows}
+
+
+def _columns(batches: Iterable[Batch]) -> Iterator[tuple[str, Any]]:
+    """Yield the rows of tables, whose record numbers count on over all captures."""
+    memory, connections, judging, closings, pairing = Memory(), Connections(), Judging(), Closings[str](), Pairing()
+    for batch in batches:
+        names = batch.names
+        packets = decode_coded(batch, keys=batch.keys, memory=memory) if len(batch) else NOTHING
+
+        def name(ends: Endpoints, names: dict[int, str] = names) -> str:
+            return names[ends.number]
+
+        yield "packets", packets
+        yield "exchanges", pairing.add(packets, closes(batch, closings, name))
+        yield "connections", connections.add(packets, batch, name=name)
+        yield "findings", judging.add(batch, packets, name=name, client=memory.client)
+    yield "exchanges", pairing.finish()
+    yield "connections", connections.finish()
 
 
 def _localize(row: dict[str, Any], before: list[tuple[str, int]], columns: tuple[str, ...]) -> None:

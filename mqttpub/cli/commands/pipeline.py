@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult
     from ...spark.session.session import Settings
 
-FORMATS = ("parquet", "csv", "json")
+FORMATS = ("parquet", "orc", "csv", "json", "delta", "iceberg")
 MODES = ("error", "overwrite", "append")
 PAYLOADS = ("keep", "hash", "drop")
 NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")
@@ -75,7 +75,7 @@ output_flags = together(
     ),
     flag(
         "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
-        help="Format of the tables.",
+        help="Format of the tables; delta and iceberg are Parquet with a log, and need mqttpub[delta] or [iceberg].",
     ),
     flag(
         "--mode", common=True, type=click.Choice(MODES), default="error", show_default=True,
@@ -374,7 +374,7 @@ class TableReport:
 
     def make(self, spark: Any, folder: str | Path) -> None:
         """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ...report.queries import summary
+        from ...report.queries.report_answers import summary
         from ...report.terminal import write_page
         from ...spark.session.session import failures, sentence
 

@@ -11,7 +11,7 @@ from contextlib import suppress
 from io import BytesIO
 from os import PathLike
 from struct import Struct
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,11 +36,16 @@ NEAR = 1 << 14
 Weights = NDArray[np.float64]
 
 
-def shares(paths: Sequence[str | PathLike[str]], parts: int) -> bytes:
+def _opened(path: str | PathLike[str]) -> BinaryIO:
+    return open(path, "rb")
+
+
+def shares(paths: Sequence[str | PathLike[str]], parts: int, opened: Callable[[Any], BinaryIO] = _opened) -> bytes:
     """Return the table that divides connections into `parts` buckets, as State accepts it; b"" for one part.
 
     A connection weighs as much as its bytes in places spread over the captures; of a compressed capture only the
-    beginning is read. The same captures give the same table. A capture that cannot be read weighs nothing.
+    beginning is read. The same captures give the same table. A capture that cannot be read weighs nothing. `opened`
+    opens a capture.
     """
     if parts < 2:
         return b""
@@ -48,14 +53,14 @@ def shares(paths: Sequence[str | PathLike[str]], parts: int) -> bytes:
     weights = np.zeros(SLOTS)
     for path in chosen:
         with suppress(OSError, BadCapture):
-            weights += _weights(path, max(PLACES // len(chosen), 1))
+            weights += _weights(opened(path), max(PLACES // len(chosen), 1))
     return table(weights.tolist(), parts)
 
 
-def _weights(path: str | PathLike[str], places: int) -> Weights:
+def _weights(file: BinaryIO, places: int) -> Weights:
     """Return about how many bytes of a capture each slot has: float64, one element for each of SLOTS."""
     weights = np.zeros(SLOTS)
-    with open(path, "rb") as file:
+    with file:
         size = file.seek(0, 2)
         for found in _looked_at(file, size, places):
             of, long = slots(found)

@@ -29,6 +29,20 @@ class Journal(Protocol):
         """Return the messages that an earlier run began to send and that have not ended."""
 
 
+class NoJournal:
+    """The journal of messages that need not survive the program: only a broker that loses them is guarded against."""
+
+    def note(self, sent: list[OutgoingMessage], released: list[OutgoingMessage], ended: list[OutgoingMessage]) -> None:
+        """Do nothing."""
+
+    def doubt(self, messages: list[OutgoingMessage]) -> None:
+        """Do nothing."""
+
+    def outgoing(self, version: Version) -> Iterable[OutgoingMessage]:
+        """Return nothing."""
+        return ()
+
+
 class DurableSender(Sender):
     """A Sender with a journal. A message ends for the journal once the broker cannot lose it any more."""
 

@@ -10,6 +10,7 @@ meaning of a byte depends on all bytes before it, and walking the records takes 
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -20,12 +21,12 @@ from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode
-from ...columns.reassemble.balance import shares
+from ...columns.reassemble.balance import WINDOW, shares
 from ...columns.schema import PACKETS
 from ..pipeline.reading import SourceFrames, SourceReader
-from ..pipeline.sources import NoSource, Source, expand, unseen
+from ..pipeline.sources import Source, expand, opens, unseen
 from ..pipeline.state_classes import keeps
-from ..storage.files import BadLocation, as_path, is_url
+from ..storage.files import BadLocation, as_path, open_file, reason
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
@@ -96,13 +97,13 @@ class CaptureDecoder:
 
 def _opened(source: Source) -> BinaryIO:
     try:
-        return open(source.path, "rb")
+        return open_file(source.path)
     except OSError as error:
         raise UnseenError(unseen(source, error)) from None
 
 
 def _words(error: BadCapture | BadText | OSError) -> str:
-    return (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+    return reason(error) if isinstance(error, OSError) else str(error)
 
 
 def capture_decoder(options: Options, bucket: int, buckets: int, table: bytes = b"") -> CaptureDecoder:
@@ -121,6 +122,18 @@ def buckets(options: Options) -> int:
     return options.number("partitions", min(os.cpu_count() or 1, SHARES), 1, 10_000)
 
 
+def locations(options: Options) -> list[str]:
+    """Return the paths and URLs of the captures; raises OptionError for one that tasks cannot open."""
+    try:
+        given = [as_path(path) for path in options.paths()]
+        unopened = next((each for each in given if not opens(each)), None)
+    except BadLocation as error:
+        raise OptionError(str(error)) from None
+    if unopened:
+        raise OptionError(f"tasks cannot open '{unopened}' themselves; `mqttpub pipeline` reads it through Hadoop")
+    return given
+
+
 class CaptureReader(DataSourceReader):
     """Reads captures as a batch."""
 
@@ -132,7 +145,7 @@ class CaptureReader(DataSourceReader):
         self.schema = schema
         capture_decoder(options, 0, 1)
         check(schema, PACKETS)
-        self._paths = [_local(path) for path in options.paths()]
+        self._paths = locations(options)
         if not self._paths:
             raise OptionError("there is nothing to read: pass a file, a folder, a glob, or a list of these to load()")
 
@@ -148,7 +161,7 @@ class CaptureReader(DataSourceReader):
     def _sources(self) -> list[Source]:
         try:
             sources = expand(self._paths)
-        except NoSource as error:
+        except BadLocation as error:
             raise CaptureError(str(error)) from None
         problem = next((each for each in sources if each.problem), None)
         if problem and self.options.text("broken") != "skip":
@@ -170,7 +183,8 @@ class CaptureReader(DataSourceReader):
 
 def _divided(sources: list[Source], count: int) -> list[InputPartition]:
     """Return the inputs of `count` tasks, with the connections divided evenly."""
-    table = shares([source.path for source in sources if source.capture and not source.problem], count)
+    captures = [source.path for source in sources if source.capture and not source.problem]
+    table = shares(captures, count, partial(open_file, read_bytes=WINDOW))
     return [CaptureShare(sources, bucket, count, table) for bucket in range(count)]
 
 
@@ -199,15 +213,3 @@ def reader(given: Mapping[str, str], schema: StructType) -> CaptureReader:
     with short_errors():
         options = Options(given, OPTIONS)
         return (FilteringReader if options.flag("pushdown") else CaptureReader)(options, schema)
-
-
-def _local(path: str) -> str:
-    try:
-        path = as_path(path)
-    except BadLocation as error:
-        raise OptionError(str(error)) from None
-    if is_url(path):
-        raise OptionError(
-            f"tasks cannot open '{path}': mqtt_capture opens files by their paths; `mqttpub pipeline` reads URLs"
-        )
-    return path

@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 import pyarrow as pa
@@ -23,17 +22,17 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMa
 from pyspark.sql.types import StructType
 
 from ...columns.schema import PACKETS
-from ...common.files import replace_whole
 from ..pipeline.checkpoint import StateError, dumps, load
-from ..pipeline.sources import NoSource, Source, examine, expand
-from ..storage.files import HIDDEN
-from .capture_reader import READING, CaptureDecoder, buckets, capture_decoder
+from ..pipeline.sources import NothingThere, Source, examine, expand
+from ..storage.files import HIDDEN, BadLocation, as_path, is_url, locate, modified_s
+from ..storage.folder import StorageFolder
+from .capture_reader import READING, CaptureDecoder, buckets, capture_decoder, locations
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options
 from .schema import arrow_schema, check, fitted
 
 OPTIONS = READING | {"state", "settle", "idle", "partitions", "max_files_per_trigger"}
-FILES, BUCKETS = "files.jsonl", "partitions"
+FILES, BUCKETS, STATE = "files.jsonl", "partitions", ".state"
 SETTLE = 10.0
 """Seconds without a change of the newest file before it is read, since it may still grow."""
 Offset = dict[str, int]
@@ -59,10 +58,9 @@ def _begun(offset: Offset) -> int:
 class KnownFiles:
     """The list of files found so far, which is kept in a file."""
 
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / FILES
-        folder.mkdir(parents=True, exist_ok=True)
-        self.paths = _lines(self._path, str)
+    def __init__(self, folder: StorageFolder) -> None:
+        self._folder = folder
+        self.paths = _lines(folder, FILES, str)
         self._known = set(self.paths)
 
     def add(self, sources: list[Source]) -> None:
@@ -71,28 +69,30 @@ class KnownFiles:
         if new:
             self.paths += new
             self._known.update(new)
-            _write(self._path, self.paths)
+            _write(self._folder, FILES, self.paths)
 
 
-def _lines(path: Path, kind: type) -> list[Any]:
-    """Return the JSON values of a file, one per line, all of one type; raises CaptureError."""
+def _lines(folder: StorageFolder, name: str, kind: type) -> list[Any]:
+    """Return the JSON values of a file, one per line, all of one type; none without the file. Raises CaptureError."""
     try:
-        found = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        found = [json.loads(line) for line in folder.read(name).decode().splitlines()]
+    except FileNotFoundError:
+        return []
     except ValueError:
-        _broken(path)
-    return found if all(isinstance(each, kind) for each in found) else _broken(path)
+        _broken(folder, name)
+    return found if all(isinstance(each, kind) for each in found) else _broken(folder, name)
 
 
-def _broken(path: Path) -> NoReturn:
-    raise CaptureError(f"'{path}' is broken; restore it, or begin with a new state and a new checkpoint")
+def _broken(folder: StorageFolder, name: str) -> NoReturn:
+    raise CaptureError(f"'{folder.place(name)}' is broken; restore it, or begin with a new state and a new checkpoint")
 
 
-def _write(path: Path, values: list[Any]) -> None:
-    replace_whole(path, "".join(json.dumps(each) + "\n" for each in values).encode())
+def _write(folder: StorageFolder, name: str, values: list[Any]) -> None:
+    folder.replace(name, "".join(json.dumps(each) + "\n" for each in values).encode())
 
 
-def _state_path(folder: Path, count: int, bucket: int, buckets: int) -> Path:
-    return folder / f"{count:09}-{bucket}of{buckets}.state"
+def _state_name(count: int, bucket: int, buckets: int) -> str:
+    return f"{count:09}-{bucket}of{buckets}{STATE}"
 
 
 class FolderState(NamedTuple):
@@ -122,10 +122,19 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Options(self._given, OPTIONS)
 
     @cached_property
-    def folder(self) -> Path:
+    def folder(self) -> StorageFolder:
         """The folder of the option `state`; raises OptionError."""
-        why = "a folder for the state of connections that continue in the next file"
-        return Path(self.options.needed("state", why)).absolute()
+        given = self.options.needed("state", "a folder for the state of connections that continue in the next file")
+        try:
+            place = as_path(given)
+            return StorageFolder(place if is_url(place) else os.path.abspath(place))
+        except BadLocation as error:
+            raise OptionError(str(error)) from None
+
+    @cached_property
+    def _paths(self) -> list[str]:
+        """The paths and URLs of the captures; raises OptionError."""
+        return locations(self.options)
 
     @cached_property
     def _found(self) -> KnownFiles:
@@ -134,11 +143,9 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @cached_property
     def _buckets(self) -> int:
         """The number of tasks that the connections are divided among, fixed by the first query."""
-        path = self.folder / BUCKETS
-        if not path.exists():
-            self.folder.mkdir(parents=True, exist_ok=True)
-            _write(path, [buckets(self.options)])
-        kept: int = (_lines(path, int) or _broken(path))[0]
+        if BUCKETS not in self.folder.files():
+            _write(self.folder, BUCKETS, [buckets(self.options)])
+        kept: int = (_lines(self.folder, BUCKETS, int) or _broken(self.folder, BUCKETS))[0]
         if "partitions" in self.options and buckets(self.options) != kept:
             raise OptionError(f"option 'partitions' was {kept} when this state was begun, and cannot change")
         return kept
@@ -148,7 +155,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def initialOffset(self) -> Offset:  # noqa: N802
         """Return the offset of a new query: before the first file."""
         with short_errors(CaptureError):
-            if not self.options.paths():
+            if not self._paths:
                 raise OptionError("there is nothing to read: pass a folder or a glob to load()")
             self._check_apart()
             check(self.schema, PACKETS)
@@ -157,9 +164,9 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _check_apart(self) -> None:
         """Raise OptionError for a state folder among the captures, as its files would be read, too."""
-        for path in filter(os.path.isdir, self.options.paths()):
-            below = os.path.relpath(os.path.realpath(self.folder), os.path.realpath(path))
-            if below == os.curdir or not any(part.startswith(HIDDEN) for part in below.split(os.sep)):
+        for path in self._paths:
+            below = _below(path, self.folder)
+            if below is not None and not any(part.startswith(HIDDEN) for part in below.split(os.sep)):
                 raise OptionError(f"option 'state': '{self.folder}' is in '{path}', whose files are all read")
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
@@ -204,10 +211,12 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the captures that are not in the list, in their order."""
         known = set(self._found.paths)
         try:
-            return [each for each in expand(self.options.paths()) if each.path not in known]
-        except NoSource:
+            return [each for each in expand(self._paths) if each.path not in known]
+        except NothingThere:
             # The folder is empty so far.
             return []
+        except BadLocation as error:
+            raise CaptureError(str(error)) from None
 
     def partitions(self, start: Offset, end: Offset) -> Sequence[InputPartition]:
         """Return the inputs of the tasks."""
@@ -219,9 +228,9 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def commit(self, end: Offset) -> None:
         """Remove the states that no later batch needs."""
         with short_errors(CaptureError):
-            for path in self.folder.glob("*.state"):
-                if int(path.name.partition("-")[0]) < end["files"] + (_begun(end) == end["files"]):
-                    path.unlink(missing_ok=True)
+            first = end["files"] + (_begun(end) == end["files"])
+            states = [name for name in self.folder.files() if name.endswith(STATE) and "/" not in name]
+            self.folder.remove(name for name in states if int(name.partition("-")[0]) < first)
 
     # rows
 
@@ -231,24 +240,22 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pa.set_cpu_count(1)
         wanted = arrow_schema(self.schema)
         with short_errors(CaptureError):
-            paths = _lines(self.folder / FILES, str)
+            paths = _lines(self.folder, FILES, str)
             made = self._known(partition, paths)
             for path in paths[partition.start : partition.end]:
                 yield from _fitting(made.rows(examine(path, path)), wanted)
             if partition.ends:
                 yield from _fitting(made.rest(), wanted)
             else:
-                replace_whole(self._state(partition, partition.end), dumps(made))
-
-    def _state(self, partition: FileRange, count: int) -> Path:
-        return _state_path(self.folder, count, partition.bucket, partition.buckets)
+                self.folder.replace(_state_name(partition.end, partition.bucket, partition.buckets), dumps(made))
 
     def _known(self, partition: FileRange, paths: list[str]) -> CaptureDecoder:
         """Return the state before some files, saved or rebuilt: Spark may have skipped the task that saves it."""
+        there = self.folder.files()
         for count in range(partition.start, partition.begun, -1):
-            path = self._state(partition, count)
-            if path.exists():
-                made: CaptureDecoder = _loaded(path)
+            name = _state_name(count, partition.bucket, partition.buckets)
+            if name in there:
+                made: CaptureDecoder = _loaded(self.folder.place(name))
                 break
         else:
             count, made = partition.begun, self._new(partition)
@@ -266,7 +273,7 @@ def _quiet(paths: list[str], seconds: float) -> bool:
     changed = 0.0
     for path in paths:
         with suppress(OSError):
-            changed = max(changed, os.stat(path).st_mtime)
+            changed = max(changed, modified_s(path))
     return time.time() - changed >= seconds
 
 
@@ -277,7 +284,20 @@ def _fitting(batches: Iterator[pa.RecordBatch], wanted: pa.Schema) -> Iterator[p
             yield fitted(batch, wanted)
 
 
-def _loaded(path: Path) -> Any:
+def _below(path: str, folder: StorageFolder) -> str | None:
+    """Return the path of a folder below another, "." if they are the same, or None if it is elsewhere."""
+    if is_url(path) == folder.is_local:
+        return None
+    if folder.is_local:
+        path, place = os.path.realpath(path), os.path.realpath(folder.name)
+    else:
+        path, place = locate(path).path, locate(folder.name).path
+    if not (place + "/").startswith(path.rstrip("/") + "/"):
+        return None
+    return os.path.relpath(place, path)
+
+
+def _loaded(path: str) -> Any:
     """Return the saved state after a file; raises CaptureError."""
     try:
         return load(path, CaptureDecoder)

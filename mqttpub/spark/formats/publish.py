@@ -20,6 +20,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from pyspark.sql.types import BinaryType, DataType, StringType, StructType
 
 from ...live.net.target import Target
+from ...live.publish.durability import NoJournal
 from ...live.publish.publisher import Publisher, PublishOptions
 from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...live.publish.sources import MessageSource
@@ -213,7 +214,7 @@ def _publish(where: Target, feed: RowSource, report: RefusalLog, options: Option
         timeout_s=options.seconds("timeout", 30.0), window=options.number("window", WINDOW, 1, 65535),
         reconnects=options.number("reconnects", 10),
     )  # fmt: skip
-    publisher = Publisher(where, feed, how, remark=log.warning)
+    publisher = Publisher(where, feed, how, journal=NoJournal(), remark=log.warning)
     for outcomes in publisher.run():
         while outcomes:
             _report(outcomes.popleft(), report)

@@ -140,7 +140,6 @@ class Subscriber(threading.Thread):
         connack = session.open()
         if self._had_session and not connack.session_present:
             log.warning(SESSION_LOST)
-        self.spool.connected(connack.session_present)
         subscribe(session, self._request.subscribe, self.spool)
         self._had_session = True
         self._attempts = 0

@@ -6,6 +6,10 @@ rename and removal: from that moment the run counts, and where the driver was st
 it. Object stores cannot rename, so there tasks write files under their final names, of which nobody knows
 before the manifest names them; it is replaced on condition that no other run did. Files that no manifest
 names are removed after the next commit.
+
+The logs of Delta and Iceberg tables follow the manifest one by one: each shows a run completely or not at all, but
+a run that is stopped in between is in some of them only, until the next run on the folder has written the others.
+Files that a run replaces are removed after that.
 """
 
 import errno
@@ -19,7 +23,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from ...common.files import replace_whole
+from ..lake.content import LoggedFile, LoggedTable
+from ..lake.logs import LOGGED, LogNotWritten, follow
 from ..storage.files import BadLocation, reason
 from ..storage.folder import ObjectChanged, StorageFolder, StoredObject
 from ..storage.lock import LOCK, FolderLock, FolderLocked, locked
@@ -27,12 +35,20 @@ from .checkpoint import StateError
 from .job import STATE, TableFile, TaskResult
 from .manifest import MANIFEST, SHARED, Manifest, OutputRefused, check_inside, read_object
 from .states import check
+from .tables import SCHEMAS
+from .writers import DERIVED, dividing, partition_values
 
 JOURNAL = "_commit.json"
 STAGING = "_staging-"
 DRAFTS = (f"{MANIFEST}.new", f"{JOURNAL}.new")
 _OURS = re.compile(rf"({STATE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-[0-9a-f]{{6}}-[^/]+")
 """Names of files that tasks write."""
+
+
+class LogsBehind(OutputRefused):
+    """The manifest has a run that the log of a table does not show yet."""
+
+    status = 74
 
 
 class Output:
@@ -61,6 +77,9 @@ class Output:
             raise OutputRefused(f"{self.folder} already holds tables; choose --mode overwrite or append, or --resume")
         place = self.folder.place(MANIFEST)
         self.before = Manifest.of(read_object(self._seen.data, place), place)
+        if not self.folder.is_local:
+            # The last run may have been stopped in between; in a local folder the journal says so.
+            _follow(self.folder, self.before)
         if mode == "resume":
             _check_states(self.folder, self.before)
 
@@ -115,6 +134,7 @@ class Output:
             raise OutputRefused(
                 f"another run committed to {self.folder} while this one ran; nothing of this run is in the tables"
             ) from None
+        _follow(self.folder, after)
         # Only now: before, a run that was taken for dead could still have committed its files.
         kept = {*after.states, *(part.path for part in after.parts)}
         self.folder.remove(name for name in self.folder.files() if _OURS.fullmatch(name) and name not in kept)
@@ -167,6 +187,30 @@ def _opened_here(folder: StorageFolder, run: str, mode: str) -> Iterator[Output]
             _clean(path)
 
 
+def _follow(folder: StorageFolder, manifest: Manifest) -> None:
+    """Bring the logs of the tables in line with a manifest, if their format has logs; raises LogsBehind."""
+    last = manifest.runs[-1] if manifest.runs else {}
+    if (table_format := last.get("format")) not in LOGGED:
+        return
+    try:
+        for name, schema in SCHEMAS.items():
+            divided = tuple(dividing(schema, last["divided"]))
+            derived = [pa.field(each, DERIVED[each].type) for each in divided if each not in schema.names]
+            place = folder.place(name) if not folder.is_local else os.path.abspath(folder.place(name))
+            files = tuple(_logged(part, divided) for part in manifest.parts if part.table == name)
+            table = LoggedTable(name, place, pa.schema([*schema, *derived]), divided, files, last["run"])
+            follow(table_format, table)
+    except LogNotWritten as error:
+        raise LogsBehind(
+            f"the run {last['run']} is in {folder.place(MANIFEST)}, but {error}; the next run on the folder writes it"
+        ) from None
+
+
+def _logged(part: TableFile, divided: tuple[str, ...]) -> LoggedFile:
+    values = partition_values(part.path)
+    return LoggedFile(part.path.partition("/")[2], part.rows, part.bytes, tuple(values[name] for name in divided))
+
+
 def _check_empty(folder: StorageFolder) -> None:
     """Raise OutputRefused for a folder with files of others; those of a run that was stopped do not count."""
     if folder.is_local:
@@ -201,7 +245,7 @@ def _carry_out(folder: Path) -> None:
         return
     journal = read_object(path.read_bytes(), path)
     try:
-        Manifest.of(journal["manifest"], path)
+        manifest = Manifest.of(journal["manifest"], path)
         check_inside(path, [*(name for pair in journal["rename"] for name in pair), *journal["remove"]])
     except (TypeError, KeyError, AttributeError):
         raise OutputRefused(f"cannot read {path}: it is not a journal of mqttpub") from None
@@ -211,7 +255,8 @@ def _carry_out(folder: Path) -> None:
         with suppress(FileNotFoundError):
             os.replace(folder / old, target)
     _write(folder / MANIFEST, journal["manifest"])
-    # Not before, as a reader may have the manifest that names them.
+    _follow(StorageFolder(folder), manifest)
+    # Not before, as a reader may have the manifest or the log that names them.
     for name in journal["remove"]:
         (folder / name).unlink(missing_ok=True)
         _remove_empty(folder, (folder / name).parent)

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..lake.logs import LOGGED, check
 from ..session.connect import cores
 from ..session.session import Settings, failures, sentence, session
 from ..storage.files import as_path, is_url, locate
@@ -20,6 +21,7 @@ from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, opened
 from .row_filter import RowFilter
 from .sources import NoSource, Source, expand, fetched, opens, ordered
+from .tables import SCHEMAS
 
 TASKS = 2
 """Tasks for each core, so that one core does not wait long for another."""
@@ -117,6 +119,8 @@ class _Run:
         urls = [each for each in given if not opens(each)]
         found = expand(each for each in given if each not in urls)
         self._check_apart(found)
+        if self.request.file_format in LOGGED:
+            check(self.request.file_format, str(self.request.out), SCHEMAS)
         with opened(self.request.out, self.name, self.request.mode) as output:
             self._check(output.before)
             sources = self._new(output.before, found)
@@ -158,9 +162,12 @@ class _Run:
     def _check(self, before: Manifest) -> None:
         """Raise OutputRefused where the request does not fit the tables it adds to, or the state it resumes."""
         request = self.request
-        if request.mode not in ("append", "resume") or not before.runs:
+        if not before.runs:
             return
         last = before.runs[-1]
+        self._check_log(last)
+        if request.mode not in ("append", "resume"):
+            return
         for flag, found, wanted in (
             ("--format", last["format"], request.file_format),
             ("--partition-by", ",".join(last["divided"]), ",".join(request.partition_by)),
@@ -177,6 +184,17 @@ class _Run:
             flags = " ".join(f"--port {port}" for port in begun) or "no --port"
             raise OutputRefused(
                 f"{request.out} was begun with {flags}, and --resume continues with that; leave --port out"
+            )
+
+    def _check_log(self, last: dict[str, Any]) -> None:
+        """Raise OutputRefused where tables with a log would be replaced by tables that it cannot describe."""
+        request = self.request
+        same = last["format"] == request.file_format and last["divided"] == list(request.partition_by)
+        if last["format"] in LOGGED and request.mode == "overwrite" and not same:
+            how = f"partitioned by {','.join(last['divided'])}" if last["divided"] else "without partitions"
+            raise OutputRefused(
+                f"{request.out} has {last['format']} tables {how}, and their log cannot change that: choose the same, "
+                "or a new folder"
             )
 
     def _new(self, before: Manifest, found: list[Source]) -> list[Source]:

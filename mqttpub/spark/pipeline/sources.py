@@ -35,7 +35,11 @@ MANIFEST = "_manifest.json"
 
 
 class NoSource(BadLocation):
-    """An input does not exist; the message is one sentence."""
+    """An input does not exist, or cannot be listed; the message is one sentence."""
+
+
+class NothingThere(NoSource):
+    """No file has that name yet, or the folder is empty."""
 
 
 class Source(NamedTuple):
@@ -167,10 +171,10 @@ def _paths(given: str) -> Iterator[str]:
     elif any(sign in given for sign in MAGIC):
         found = sorted(path for path in glob.glob(given, recursive=True) if not os.path.isdir(path))
         if not found:
-            raise NoSource(f"nothing matches '{given}'")
+            raise NothingThere(f"nothing matches '{given}'")
         yield from found
     else:
-        raise NoSource(f"cannot read '{given}': No such file or directory")
+        raise NothingThere(f"cannot read '{given}': No such file or directory")
 
 
 def _behind(url: str) -> Iterator[str]:
@@ -180,7 +184,7 @@ def _behind(url: str) -> Iterator[str]:
     except OSError as error:
         raise NoSource(f"cannot list '{url}': {reason(error)}") from None
     if not found:
-        raise NoSource(f"there is nothing at '{url}'")
+        raise NothingThere(f"there is nothing at '{url}'")
     yield from (each.url for each in found)
 
 
@@ -196,7 +200,7 @@ def _below(folder: str) -> Iterator[str]:
         found += [os.path.join(place, name) for name in names if not name.startswith(HIDDEN)]
     found += [error.filename for error in unlisted]
     if not found:
-        raise NoSource(f"the folder '{folder}' is empty")
+        raise NothingThere(f"the folder '{folder}' is empty")
     yield from sorted(found)
 
 

@@ -1,4 +1,4 @@
-"""Tables as files, written by the task that has the rows, in three formats, and partitioned by columns.
+"""Tables as files, written by the task that has the rows, in several formats, and partitioned by columns.
 
 The task writes them itself because Spark's own writer would first move all rows through the JVM.
 """
@@ -6,14 +6,17 @@ The task writes them itself because Spark's own writer would first move all rows
 import json
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import unquote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ...columns.files import ROWS, Parquet
 from ...columns.schema import plain
+from ..lake.logs import LOGGED
 from ..storage.folder import StorageFolder
 from .job import TableFile
 from .manifest import OutputRefused
@@ -21,15 +24,27 @@ from .manifest import OutputRefused
 MOST_OPEN = 64
 """Open files of one table, at most; beyond, the least recently used is closed, and later rows begin a new one."""
 MOST_HELD = 32 << 20
-"""Approximate bytes of rows that wait for one file; as payloads can be long, a number of rows is no bound."""
+"""Approximate bytes of rows that wait for one file, or to be divided among files; as payloads can be long, a number
+of rows is no bound."""
 MOST_HELD_BY_ALL = 128 << 20
 """Bytes of rows that wait for all files of one table."""
 LONGEST_NAME = 255
 """Bytes in the name of a folder, at most, on nearly all file systems."""
-DERIVED = {"date": 10, "hour": 13}
-"""Columns to partition by that come from the time in UTC, with their length in `2026-01-31T23`."""
+
+
+class DerivedColumn(NamedTuple):
+    """A column to partition by that comes from the time in UTC."""
+
+    length: int
+    """How much of a time such as `2026-01-31T23:59:59` its values have."""
+    type: pa.DataType
+
+
+DERIVED = {"date": DerivedColumn(10, pa.date32()), "hour": DerivedColumn(13, pa.string())}
 _SPECIAL = re.compile(r"""[\x00-\x1f\x7f"#%'*/:=?\\{\[\]^]""")
 """Characters that Hive escapes; letters outside of ASCII stay unchanged."""
+ORC_STRIPE = 8 << 20
+"""Bytes that an ORC file buffers before it writes them; there can be many files."""
 NOTHING = "__HIVE_DEFAULT_PARTITION__"
 """Stands for null in the name of a folder, as in Hive and Spark."""
 
@@ -64,8 +79,35 @@ class _Json:
             self._out.write("".join(map(_line, batch.to_pylist())).encode())
 
 
-FORMATS: dict[str, Callable[[Any, pa.Schema], _File]] = {"parquet": Parquet, "csv": _Csv, "json": _Json}
-"""Formats by name, which is also the file extension."""
+class _Orc:
+    def __init__(self, out: Any, schema: pa.Schema) -> None:
+        from pyarrow.orc import ORCWriter
+
+        self._writer = ORCWriter(out, compression="zstd", stripe_size=ORC_STRIPE)
+        # Without a write there would be no schema.
+        self._writer.write(schema.empty_table())
+        self.close = self._writer.close
+
+    def write(self, table: pa.Table) -> None:
+        self._writer.write(plain(table))
+
+
+class FileFormat(NamedTuple):
+    """How a format writes a file."""
+
+    suffix: str
+    begin: Callable[[Any, pa.Schema], _File]
+    """Begins a file in a stream, for rows of a schema."""
+
+
+FORMATS = {
+    "parquet": FileFormat("parquet", Parquet),
+    "orc": FileFormat("orc", _Orc),
+    "csv": FileFormat("csv", _Csv),
+    "json": FileFormat("json", _Json),
+    **dict.fromkeys(LOGGED, FileFormat("parquet", Parquet)),
+}
+"""Formats by name."""
 
 
 def _line(row: dict[str, Any]) -> str:
@@ -108,11 +150,14 @@ class TableWriter:
     ) -> None:  # fmt: skip
         self._folder = folder
         self._table = table
-        self._partition_by = [name for name in partition_by if name in schema.names or name in DERIVED]
+        self._partition_by = dividing(schema, partition_by)
         self._schema = pa.schema([field for field in schema if field.name not in self._partition_by])
         self._file_format = file_format
         self._tag = tag
         self._open_rows = open_rows
+        self._undivided: list[pa.Table] = []
+        """Rows that wait to be divided among folders; few large shares are quicker than many small ones."""
+        self._undivided_bytes = 0
         self._files: OrderedDict[str, _Pending] = OrderedDict()
         self._parts: list[TableFile] = []
         self._count = 0
@@ -123,41 +168,58 @@ class TableWriter:
         """Add rows, which must have all columns of the schema."""
         if not batch.num_rows:
             return
-        for place, rows in self._shares(pa.table(batch)):
-            pending = self._files.get(place) or self._begin(place)
-            self._files.move_to_end(place)
-            before = pending.held
-            pending.add(rows.select(self._schema.names))
-            self._held += pending.held - before
-            if self._held > MOST_HELD_BY_ALL:
-                largest = max(self._files.values(), key=lambda each: each.held)
-                self._held -= largest.held
-                largest.flush()
+        rows = pa.table(batch)
+        if not self._partition_by:
+            self._add("", rows)
+            return
+        self._undivided.append(rows)
+        self._undivided_bytes += rows.nbytes
+        if self._undivided_bytes > MOST_HELD:
+            self._divide()
 
     def close(self) -> list[TableFile]:
         """Write the rows that wait and return all files."""
+        self._divide()
         while self._files:
             self._end(next(iter(self._files)))
         return self._parts
 
-    def _shares(self, table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-        """Yield the folders of rows, with their rows."""
-        if not self._partition_by:
-            yield "", table
+    def _divide(self) -> None:
+        """Hand the rows that wait to the files of their folders."""
+        if not self._undivided:
             return
-        keys = [_key(table, name) for name in self._partition_by]
-        text = pc.binary_join_element_wise(*keys, "/")
-        for value in pc.unique(text):
-            yield value.as_py(), table.filter(pc.equal(text, value))
+        rows = pa.concat_tables(self._undivided).unify_dictionaries()
+        self._undivided, self._undivided_bytes = [], 0
+        places = pc.binary_join_element_wise(*(_key(rows, name) for name in self._partition_by), "/")
+        encoded = places.dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        order = np.argsort(codes, kind="stable")
+        bounds = np.searchsorted(codes[order], np.arange(len(encoded.dictionary) + 1))
+        for number, place in enumerate(encoded.dictionary.to_pylist()):
+            # A copy of these rows alone: a slice of all that are sorted would keep all in memory.
+            self._add(place, rows.take(order[bounds[number] : bounds[number + 1]]))
+
+    def _add(self, place: str, rows: pa.Table) -> None:
+        """Add rows to the file of a folder."""
+        pending = self._files.get(place) or self._begin(place)
+        self._files.move_to_end(place)
+        before = pending.held
+        pending.add(rows.select(self._schema.names))
+        self._held += pending.held - before
+        if self._held > MOST_HELD_BY_ALL:
+            largest = max(self._files.values(), key=lambda each: each.held)
+            self._held -= largest.held
+            largest.flush()
 
     def _begin(self, place: str) -> "_Pending":
         if len(self._files) >= MOST_OPEN:
             self._end(next(iter(self._files)))
-        name = f"{self._tag}-{self._count}.{self._file_format}"
+        suffix, begin = FORMATS[self._file_format]
+        name = f"{self._tag}-{self._count}.{suffix}"
         self._count += 1
         path = "/".join(each for each in (self._table, place, name) if each)
         out = self._folder.create(path)
-        self._files[place] = pending = _Pending(path, out, FORMATS[self._file_format](out, self._schema))
+        self._files[place] = pending = _Pending(path, out, begin(out, self._schema))
         return pending
 
     def _end(self, place: str) -> None:
@@ -203,6 +265,11 @@ class _Pending:
         self._waiting, self._rows, self.held = [], 0, 0
 
 
+def dividing(schema: pa.Schema, partition_by: Sequence[str]) -> list[str]:
+    """Return the columns that divide a table, of those that divide any."""
+    return [name for name in partition_by if name in schema.names or name in DERIVED]
+
+
 def names_folders(kind: pa.DataType) -> bool:
     """Return whether values of this type can be names of folders: numbers, texts and times can."""
     return not (pa.types.is_binary(kind) or pa.types.is_nested(kind))
@@ -211,7 +278,7 @@ def names_folders(kind: pa.DataType) -> bool:
 def _key(table: pa.Table, name: str) -> pa.Array:
     """Return for each row the level of the folder's path that stands for one column."""
     if name in DERIVED and name not in table.column_names:
-        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name])
+        column = pc.utf8_slice_codeunits(_iso(table[_time(table)]), 0, DERIVED[name].length)
     else:
         column = pc.cast(table[name], pa.string())
     encoded = column.combine_chunks().dictionary_encode()
@@ -229,6 +296,12 @@ def _folder(name: str, value: str) -> str:
             f"and the maximum is {LONGEST_NAME}"
         )
     return folder
+
+
+def partition_values(path: str) -> dict[str, str | None]:
+    """Return the values in the names of the folders on the path of a file, by column."""
+    levels = (level.partition("=") for level in path.split("/")[:-1] if "=" in level)
+    return {name: None if value == NOTHING else unquote(value) for name, _, value in levels}
 
 
 def _escaped(value: str) -> str:

@@ -143,6 +143,17 @@ def open_file(place: str, *, read_bytes: int = READ_BYTES) -> BinaryIO:
     return io.BufferedReader(at.system.open_input_file(at.path), read_bytes)
 
 
+def modified_s(place: str) -> float:
+    """Return when a file was written, in seconds since 1970 by the clock of the storage; raises OSError."""
+    if not is_url(place):
+        return os.stat(place).st_mtime
+    at = locate(place)
+    info = at.system.get_file_info(at.path)
+    if info.type != fs.FileType.File:
+        raise FileNotFoundError(f"there is no {place}")
+    return (info.mtime_ns or 0) / 1e9
+
+
 def size_bytes(file: BinaryIO) -> int:
     """Return the size of an open file, whose place it moves to the end."""
     return file.seek(0, os.SEEK_END)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from pyarrow import fs
 
 from ...common.files import replace_whole
-from .files import StoredPath, UnsupportedLocation, is_url, locate
+from .files import StoredPath, UnsupportedLocation, is_url, locate, modified_s
 
 AT_A_TIME = 8
 """Files that are removed in parallel."""
@@ -88,12 +88,18 @@ class StorageFolder:
             data: bytes = file.read()
         return data
 
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file as a whole, whether or not it is there; a storage that cannot rename may show a part of it."""
+        if self.is_local:
+            os.makedirs(self.name, exist_ok=True)
+            replace_whole(self.place(name), data)
+            return
+        with self.create(name) as file:
+            file.write(data)
+
     def modified_s(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970 by the clock of the storage."""
-        info = self._at.system.get_file_info(f"{self._at.path}/{name}")
-        if info.type != fs.FileType.File:
-            raise FileNotFoundError(f"there is no {self.place(name)}")
-        return (info.mtime_ns or 0) / 1e9
+        return modified_s(self.place(name))
 
     def remove(self, names: Iterable[str]) -> None:
         """Remove files, whether or not they are there."""
@@ -130,11 +136,7 @@ class StorageFolder:
             return self._conditional.put(f"{self._at.path}/{name}", data, seen)
         if self.stored(name) != seen:
             raise ObjectChanged(self.place(name))
-        if self.is_local:
-            replace_whole(self.place(name), data)
-        else:
-            with self.create(name) as file:
-                file.write(data)
+        self.replace(name, data)
         return StoredObject(data, _digest(data))
 
     @cached_property

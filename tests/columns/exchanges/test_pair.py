@@ -84,7 +84,8 @@ def paired_apart(events: Sequence[Event], cuts: Iterable[int] = ()) -> list[dict
             happened = [event for part in parts for event in part.events]
             found += rows(slots.setdefault(client, Pairing()).add_chosen(packets, closed, happened))
         reads, slots = pickle.loads(pickle.dumps((reads, slots)))
-    return found + [row for each in (*(read[-1] for read in reads), *slots.values()) for row in rows(each.finish())]
+    ended = [apart.finish() for _, _, apart in reads] + [pairing.finish() for pairing in slots.values()]
+    return found + [row for each in ended for row in rows(each)]
 
 
 def _of_client(shared: SharedPackets, client: str) -> SharedPackets:

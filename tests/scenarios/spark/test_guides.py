@@ -141,8 +141,9 @@ def python(texts: list[str], folder: Path) -> str:
 def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
     install, *_ = blocks(PIPELINE.read_text(), "sh")
     ran(install.rpartition(".venv/bin/")[2], folder)
-    (others,) = blocks(section(PIPELINE, "Read the tables"), "sh")
-    ran(others, folder)
+    for title in ("Read the tables", "Delta Lake and Apache Iceberg"):
+        (others,) = blocks(section(PIPELINE, title), "sh")
+        ran(others, folder)
     snippets = [text for path in (PIPELINE, SPARK) for text in blocks(path.read_text(), "python")]
     texts = [text.replace("1883", str(spark_broker.port)) for text in snippets]
     shown = python([*texts, "print('all', packets.count())"], folder)
@@ -150,6 +151,7 @@ def test_the_snippets(spark_broker: Restricted, folder: Path) -> None:
         "|  CONNECT|   49|",
         "complete      1431",
         "\n86 10\n",
+        "\nPUBLISH        16\n",
         "|    pub-5|   14|",
         "|site/7/set|   21.5|  true|",
         "|PUBLISH|    a|  true|",
@@ -168,8 +170,10 @@ def test_the_manifest_lists_exactly_the_files_of_the_folder(folder: Path) -> Non
 
 def test_each_block_is_run_by_some_test() -> None:
     """A new block needs a test, or a place among those that were run by hand."""
-    titles = ("Run it", "The report", "Read the tables", "Five questions")
+    titles = ("Run it", "The report", "Read the tables", "Delta Lake and Apache Iceberg", "Five questions")
     counted = {title: len(blocks(section(PIPELINE, title), "sh", "text", "sql")) for title in titles}
-    assert counted == {"Run it": 2, "The report": 2, "Read the tables": 1, "Five questions": 10}
+    assert counted == {
+        "Run it": 2, "The report": 2, "Read the tables": 1, "Delta Lake and Apache Iceberg": 1, "Five questions": 10,
+    }  # fmt: skip
     others = {path.stem: len(blocks(path.read_text(), "sh", "text", "sql")) for path in (PIPELINE, SPARK, CLUSTERS)}
     assert others == {"pipeline": 2 + sum(counted.values()), "spark": 0, "clusters": 4}

@@ -132,7 +132,14 @@ def test_files_that_are_not_captures(folder: Path) -> None:
     [
         ("nowhere", {}, CaptureError, "cannot read 'nowhere': No such file"),
         ("no*where", {}, CaptureError, r"nothing matches 'no\*where'"),
-        ("s3a://bucket/a.pcap", {}, OptionError, "tasks cannot open 's3a://bucket/a.pcap'"),
+        (
+            "viewfs://ring/a.pcap",
+            {},
+            OptionError,
+            "tasks cannot open 'viewfs://ring/a.pcap' themselves; `mqttpub",
+        ),
+        ("s3://key:secret@bucket/a", {}, OptionError, "a URL of s3://bucket contains credentials"),
+        ("file://elsewhere/a", {}, OptionError, "'file://elsewhere/a' is a file on the host elsewhere"),
         ("", {}, OptionError, "there is nothing to read"),
         ("x", {"ports": "mqtt"}, OptionError, "option 'ports' is a list of TCP ports"),
         ("x", {"broken": "perhaps"}, OptionError, "option 'broken' is one of fail, skip"),

@@ -13,6 +13,7 @@ from mqttpub.spark.formats.rows import NAME, MessageKind, MessageMaker, UnfitRow
 from mqttpub.spark.formats.schema import spark_schema
 from mqttpub.spec.versions import Version
 from tests.build.brokers import Restricted
+from tests.fakes import Peer, scripted_many
 from tests.spark.broker_clients import listening
 
 pytestmark = [pytest.mark.long, pytest.mark.broker]
@@ -64,6 +65,28 @@ def test_options_stand_in_for_columns_and_retain(sink: Any, spark_broker: Restri
     with listening(spark_broker.port, "options/#") as heard:
         (message,) = heard.wait_for(1)
     assert (message.retain, message.qos, message.payload) == (True, 1, b"kept")
+
+
+def test_what_a_lost_broker_acknowledged_last_is_published_again() -> None:
+    seen: list[str] = []
+
+    def lost(peer: Peer) -> None:
+        peer.accept()
+        assert peer.packet()
+        peer.send("40 02 00 01")
+
+    def back(peer: Peer) -> None:
+        peer.accept("20 03 01 00 00")
+        for answer in ("40 02 00 02", "40 02 00 01", "d0 00", ""):
+            seen.append(peer.packet().hex(" "))
+            peer.send(answer)
+
+    batch = pa.RecordBatch.from_pydict({"topic": ["a", "a"], "payload": ["x", "y"], "qos": [1, 1]})
+    with scripted_many([lost, back]) as port:
+        sink = MqttSink({"host": "127.0.0.1", "port": str(port), "timeout": "10"}, spark_schema(batch.schema))
+        assert sink.publish(iter([batch])).rows == 2
+    again = {"3a 07 00 01 61 00 01 00 78", "3a 07 00 01 61 00 02 00 79"}
+    assert (set(seen[:2]), seen[2:]) == (again, ["c0 00", "e0 00"])
 
 
 def test_a_row_names_itself(sink: Any, spark_broker: Restricted) -> None:

@@ -29,8 +29,12 @@ from mqttpub import __version__
 from mqttpub.capture.containers.registry import records
 from mqttpub.capture.protocol.demux import MqttDemux
 from mqttpub.columns.decode.context import Memory
+from mqttpub.columns.exchanges.apart import SharedPackets
 from mqttpub.columns.exchanges.pair import Pairing
+from mqttpub.columns.reassemble.reassemble import reassemble
 from mqttpub.columns.reassemble.state import State
+from mqttpub.columns.scan.records import reader
+from mqttpub.columns.scan.records import records as blocks
 from mqttpub.lint.registry import TEST_POINTS
 from mqttpub.spark.pipeline import checkpoint
 from mqttpub.spark.pipeline.checkpoint import StateError, check, dumps, load, loads
@@ -43,7 +47,6 @@ from tests.build.pieces import CONNECTS, V5, publish
 from tests.build.troubled_captures import troubled
 from tests.columns.reassemble.test_state import through_websocket
 from tests.paths import CAPTURES
-from tests.spark.running import KeptRows, add_capture
 
 Saved = TypeVar("Saved")
 
@@ -77,13 +80,38 @@ def test_a_websocket_connection_can_be_saved(extensions: str) -> None:
     assert through_websocket(extensions, packets, again) == packets
 
 
+class KeptRows:
+    """Stands in for the files and the shuffle: keeps rows in memory."""
+
+    def __init__(self) -> None:
+        self.pairing = Pairing()
+        self.rows: dict[str, list[Any]] = {}
+
+    def begin(self, before: Any) -> None:
+        """Begin another bucket of connections."""
+
+    def put(self, given: Any, rows: Any = None, **over: bool) -> None:
+        """Keep rows of a table, or pair packets that connections share."""
+        if isinstance(given, SharedPackets):
+            closed = [close for _, close in given.closes]
+            given, rows = "exchanges", self.pairing.add_chosen(given.packets, closed, given.events)
+        self.rows.setdefault(given, []).extend(rows.to_pylist())
+
+
+def _add(path: Path, state: State, builder: TableBuilder, rows: KeptRows) -> None:
+    builder.begin(rows, rows, np.zeros_like, lint=True)  # type: ignore[arg-type]
+    with path.open("rb") as file:
+        for found in blocks(reader(file), state.secrets):
+            builder.add(reassemble(found, state))
+
+
 def _tabled(paths: list[Path], *, saved: bool) -> Iterator[dict[str, list[Any]]]:
     """Yield the rows of all tables after each file."""
     state, tables, rows = State(), TableBuilder(), KeptRows()
     for path in paths:
         if saved:
             state, tables, rows.pairing = again((state, tables, rows.pairing))
-        add_capture(path, state, tables, rows)
+        _add(path, state, tables, rows)
         yield rows.rows
 
 
@@ -385,7 +413,7 @@ def bodies(tmp_path_factory: pytest.TempPathFactory) -> "Bodies":
     folder = tmp_path_factory.mktemp("states")
     files = rotated(capture(2, clients=2, messages=3), folder, 2)
     state, tables, rows = State(), TableBuilder(), KeptRows()
-    add_capture(files[0], state, tables, rows)
+    _add(files[0], state, tables, rows)
     made = [dumps(each) for each in ((state, tables), rows.pairing, MqttDemux())]
     return Bodies(data[data.index(b"\n") + 1 :] for data in made)
 

@@ -1,0 +1,84 @@
+"""Queries on findings: how often each statement was broken, and the first example of each."""
+
+from typing import Any
+
+from ..answers import Example, Row, StatementFindings
+from .common import asked
+
+MOST_FAULTS = 200
+MOST_EXAMPLES = 10_000
+"""Findings that are searched for examples: all with the time of the first one of a statement."""
+
+
+def faults(spark: Any, data: dict[str, Any]) -> list[StatementFindings]:
+    """Return findings by statement, worst severity first, each with its first example."""
+    query = f"""
+        SELECT severity, statement, sum(count) AS count, count(*) AS clients, min(time) AS time, min(frame) AS frame
+        FROM (SELECT severity, coalesce(statement, '') AS statement, coalesce(nullif(client_id, ''), connection) AS who,
+                count(*) AS count, min(unix_micros(time)) AS time, min(frame) FILTER (WHERE time IS NULL) AS frame
+              FROM {{findings}} GROUP BY 1, 2, 3)
+        GROUP BY 1, 2
+        ORDER BY array_position(array('error', 'warning', 'note'), severity), count DESC, statement LIMIT {MOST_FAULTS}
+    """
+    rows = asked(spark, query, data)
+    examples = _examples(spark, data, rows)
+    packets = _packets(spark, data, list(examples.values()))
+    begins = _begins(spark, data, [row for row in examples.values() if row["pos"] is None])
+    return [_fault(row, examples, packets, begins) for row in rows]
+
+
+def _fault(
+    row: Row, examples: dict[tuple[str, str], Row], packets: dict[tuple[Any, ...], Row], begins: dict[str, Row]
+) -> StatementFindings:
+    found = examples.get((row["severity"], row["statement"]))
+    example = None
+    if found:
+        values = {name: found[name] for name in Example._fields if name in found}
+        begin = begins.get(found["connection"], {}) if found["pos"] is None else {}
+        example = Example(**values, packet=packets.get(_place(found)), **begin)
+    return StatementFindings(row["severity"], row["statement"], row["count"], row["clients"], example)
+
+
+def _examples(spark: Any, data: dict[str, Any], rows: list[Row]) -> dict[tuple[str, str], Row]:
+    """Return the first finding of each statement, by time, capture and record."""
+    times = sorted({row["time"] for row in rows if row["time"] is not None})
+    frames = sorted({row["frame"] for row in rows if row["time"] is None and row["frame"] is not None})
+    chosen = [f"time IN ({', '.join(f'timestamp_micros({time})' for time in times)})" if times else "",
+              f"time IS NULL AND frame IN ({', '.join(map(str, frames))})" if frames else ""]  # fmt: skip
+    if not any(chosen):
+        return {}
+    query = f"""
+        SELECT severity, coalesce(statement, '') AS statement, unix_micros(time) AS time, capture, frame, pos,
+            direction, type, coalesce(path, '') AS path, message, connection
+        FROM {{findings}} WHERE {" OR ".join(filter(None, chosen))}
+        ORDER BY pos IS NULL, time, capture, frame, pos, direction, path, message LIMIT {MOST_EXAMPLES}
+    """
+    return {(row["severity"], row["statement"]): row for row in reversed(asked(spark, query, data))}
+
+
+def _begins(spark: Any, data: dict[str, Any], examples: list[Row]) -> dict[str, Row]:
+    """Return the captures in which the connections of these findings begin, and their clients."""
+    names = sorted({row["connection"] for row in examples if row["connection"]})
+    if not names:
+        return {}
+    held = ", ".join(f":name{number}" for number in range(len(names)))
+    query = f"SELECT connection, capture AS began, client FROM {{connections}} WHERE connection IN ({held})"
+    rows = asked(spark, query, data, **{f"name{number}": name for number, name in enumerate(names)})
+    return {row.pop("connection"): row for row in rows}
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    return row["capture"], row["frame"], row["pos"], row["direction"]
+
+
+def _packets(spark: Any, data: dict[str, Any], examples: list[Row]) -> dict[tuple[Any, ...], Row]:
+    """Return the packets of these findings."""
+    frames = sorted({row["frame"] for row in examples if row["pos"] is not None and row["frame"] is not None})
+    if not frames:
+        return {}
+    query = f"""
+        SELECT capture, frame, pos, direction, type, client, client_id, packet_id, qos, topic_alias, reason_code
+        FROM {{packets}} WHERE frame IN ({", ".join(map(str, frames))})
+    """
+    places = {_place(row) for row in examples}
+    return {_place(row): row for row in asked(spark, query, data) if _place(row) in places}

@@ -1,0 +1,79 @@
+"""The logs of Delta and Iceberg tables say what the manifest says, whenever a run was stopped."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from mqttpub.spark.lake.content import LoggedFile, LoggedTable
+from mqttpub.spark.lake.logs import LogNotWritten, follow
+from tests.spark.lake.reading import FORMATS, READERS
+from tests.spark.lake.reading import catalog as catalog
+
+SCHEMA = pa.schema(
+    [
+        ("n", pa.int64()), ("qos", pa.int8()), ("name", pa.string()), ("dup", pa.bool_()),
+        ("time", pa.timestamp("us", tz="UTC")), ("date", pa.date32()),
+    ]
+)  # fmt: skip
+DIVIDED = ("qos", "name", "dup", "date")
+VALUES = (
+    ("1", "b/c %41", "true", "2026-01-31"),
+    (None, None, None, None),
+    ("2", "ü 'x'", "false", "1969-12-31"),
+)
+FOLDERS = ("qos=1/name=b%2Fc %2541", "qos=__HIVE_DEFAULT_PARTITION__", "qos=2/name=ü %27x%27")
+
+
+def table(place: str, *files: LoggedFile, divided: tuple[str, ...] = DIVIDED) -> LoggedTable:
+    return LoggedTable("packets", f"{place}/packets", SCHEMA, divided, files, "run-1")
+
+
+def written(folder: Path, number: int) -> LoggedFile:
+    """Write a file of two rows to one of the folders."""
+    path = f"{FOLDERS[number % 3]}/part-{number}.parquet"
+    (folder / "packets" / path).parent.mkdir(parents=True, exist_ok=True)
+    columns = {"n": [number, None], "time": [0, None]}
+    schema = pa.schema([SCHEMA.field("n"), SCHEMA.field("time")])
+    pq.write_table(pa.table(columns, schema=schema), folder / "packets" / path)
+    return LoggedFile(path, 2, (folder / "packets" / path).stat().st_size, VALUES[number % 3])
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_log_says_which_files_a_table_has(form: str, tmp_path: Path) -> None:
+    folder = tmp_path / "lake"
+    first, second, third, fourth = (written(folder, number) for number in range(4))
+    for files in ((first, second), (first, second), (second, third), (second, third, fourth), (), (first,)):
+        follow(form, table(str(folder), *files))
+        found = READERS[form](f"{folder}/packets")
+        assert {row["n"] for row in found.to_pylist()} == {
+            value for each in files for value in (int(each.path[-9]), None)
+        }
+        assert found.num_rows == 2 * len(files)
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize("form", FORMATS)
+def test_columns_of_folders_have_their_types_and_values(form: str, tmp_path: Path) -> None:
+    files = [written(tmp_path / "lake", number) for number in range(3)]
+    follow(form, table(str(tmp_path / "lake"), *files))
+    found = READERS[form](f"{tmp_path}/lake/packets")
+    rows = {
+        tuple(None if row[name] is None else str(row[name]).lower() for name in DIVIDED) for row in found.to_pylist()
+    }
+    assert rows == set(VALUES)
+    assert set(found.schema.names) == set(SCHEMA.names)
+    assert pa.types.is_date(found.schema.field("date").type)
+    assert pa.types.is_boolean(found.schema.field("dup").type)
+    assert pa.types.is_integer(found.schema.field("qos").type)
+
+
+@pytest.mark.usefixtures("catalog")
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_log_that_cannot_be_written_is_said(form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "lake").mkdir()
+    (tmp_path / "lake" / "packets").write_text("in the way")
+    with pytest.raises(LogNotWritten, match=f"^the {form} log of packets cannot be written: "):
+        follow(form, table(str(tmp_path / "lake"), LoggedFile("a", 1, 1, VALUES[0])))

@@ -1,0 +1,57 @@
+"""A program of its own that passes messages on with Spark, for tests that kill it.
+
+    python -m tests.spark.relay PORT FOLDER [end]
+
+One query writes the subscription `in/#` to files, another publishes it again under `out/`, each payload followed
+by its position in the spool. The executor is a process of its own. With `end` it reads what is there and ends;
+otherwise it goes on until it is killed.
+"""
+
+import sys
+from typing import Any
+
+from mqttpub.spark import register
+from mqttpub.spark.session.session import Settings, session
+
+EXECUTORS = {
+    "spark.executor.memory": "512m",
+    # An executor that was killed is started again, however often.
+    "spark.deploy.maxExecutorRetries": "-1",
+    "spark.sql.streaming.stopTimeout": "20000",
+}
+TO_FILES, TO_BROKER = "to-files", "to-broker"
+"""The queries, and the Client Identifiers of their subscriptions."""
+
+
+def main(port: str, folder: str, *end: str) -> None:
+    """Run both queries."""
+    with session(Settings("local-cluster[1,2,1024]", EXECUTORS)) as spark:
+        register(spark)
+        files = _subscribed(spark, port, folder, TO_FILES).writeStream.format("parquet").option("path", f"{folder}/out")
+        passed_on = _subscribed(spark, port, folder, TO_BROKER).selectExpr(
+            "replace(topic, 'in/', 'out/') AS topic", "concat(string(payload), ' ', position) AS payload", "qos"
+        )
+        broker = passed_on.writeStream.format("mqtt").options(host="127.0.0.1", port=port, row_property="true")
+        queries = [
+            writer.option("checkpointLocation", f"{folder}/{name}/checkpoint")
+            .trigger(**({"availableNow": True} if end else {"processingTime": "500 milliseconds"}))
+            .start()
+            for name, writer in ((TO_FILES, files), (TO_BROKER, broker))
+        ]
+        if not end:
+            spark.streams.awaitAnyTermination()
+        for query in queries:
+            query.awaitTermination()
+
+
+def _subscribed(spark: Any, port: str, folder: str, name: str) -> Any:
+    return (
+        spark.readStream.format("mqtt")
+        .options(host="127.0.0.1", port=port, filter="in/#", qos=2, client_id=name, spool=f"{folder}/{name}/spool")
+        .options(max_rows_per_trigger="2000", segment_bytes="100000", split_bytes="20000", quiet="4")
+        .load()
+    )
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
