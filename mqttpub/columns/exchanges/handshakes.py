@@ -21,6 +21,8 @@ SUBSCRIBING = (Subscribe, Suback, Unsubscribe, Unsuback)
 _OTHER = np.array([1, 0, 2])
 SENDERS = ("client", "server", None)
 TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "resolved_topic", "filters")
+_READ = ("time", "dup", "direction", "reason_code", "reason_codes", "payload_length", "frame", "pos", *TEXTS)
+"""The columns of a packet that takes part, beside those that decide whether it does."""
 
 
 def kinds(*packets: type[Packet]) -> Mask:
@@ -79,6 +81,7 @@ def handshake_packets(packets: pa.RecordBatch) -> HandshakePackets:
     packet_id = integers(packets["packet_id"])
     known = _PAIRED[code]
     rows = np.flatnonzero(known & (packet_id != NONE) & ((code != Publish.code) | (qos == 1) | (qos == 2)))
+    packets = packets.select(_READ)
     packets = packets.take(numbers(rows)) if len(rows) < len(code) else packets
     return _numbers_and_texts(packets, {"code": code[rows], "qos": qos[rows], "packet_id": packet_id[rows]})
 

@@ -164,6 +164,9 @@ class Pairing(OpenExchanges):
 
     def _paired(self, legs: HandshakePackets, closed: Iterable[Close], events: list[SessionEvent]) -> pa.RecordBatch:
         carried = self.open.count
+        if not legs.count:
+            self._sessions.keep(self._sessions.resumed(events))
+            return pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
         exchanges = exchanges_of(legs, list(closed), carried)
         found: dict[int, UnfinishedMessage] = {}
         for _ in range(MOST_TURNS):
