@@ -31,7 +31,7 @@ from mqttpub.live.publish.sources import MessageSource
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Publish
 from mqttpub.spec.versions import Version
-from tests.scenarios.survival import MARK, MOST, SESSION_EXPIRY, Broker, Listener
+from tests.scenarios.survival import MARK, SESSION_EXPIRY, Broker, Listener
 from tests.spark import follow
 from tests.spark.relay import TO_BROKER, TO_FILES
 
@@ -41,6 +41,8 @@ PUBLISHED = re.compile(r"(Received|Sending) PUBLISH (?:from|to) (\S+) \(d(\d), q
 ANSWERED = re.compile(r"Received PUB(?:ACK|REC) from (\S+) \(Mid: (\d+)")
 CONFIRMED = re.compile(r"Sending PUB(?:ACK|COMP) to (\S+) \(m(\d+)")
 CONNECTED = re.compile(r"New client connected from \S+ as (\S+) \(p5, c(\d)")
+LONGEST_S = 900
+"""Time for something that must come, however busy the machine is."""
 PUBLISHER, SUBSCRIBER = "numbers", "listener-2"
 
 
@@ -86,7 +88,7 @@ class NumbersPublisher(threading.Thread):
         self._log = log.open("w")
         self._publisher = Publisher(
             Target("127.0.0.1", port, connect=connect), self.numbers,
-            PublishOptions(timeout_s=MOST, reconnects=None), observer=self._sent, journal=NoJournal(),
+            PublishOptions(timeout_s=LONGEST_S, reconnects=None), observer=self._sent, journal=NoJournal(),
         )  # fmt: skip
 
     def _sent(self, time_s: float, frame: Frame) -> None:
@@ -111,7 +113,7 @@ class NumbersPublisher(threading.Thread):
     def finish(self) -> None:
         """Stop, and wait until all is acknowledged; raises what went wrong."""
         self.numbers.stopped = True
-        self.join(MOST)
+        self.join(LONGEST_S)
         assert not self.is_alive()
         if self.failure:
             raise self.failure
@@ -134,7 +136,7 @@ class RowListener(Listener):
     def drain(self) -> None:
         """Return when all that the broker had for it came."""
         self.client.publish("out/mark", MARK, 2)
-        assert self._marked.wait(MOST)
+        assert self._marked.wait(LONGEST_S)
 
 
 class LoggedMessage:
@@ -288,7 +290,7 @@ class StreamKills:
 
     def _wait_for(self, condition: Callable[[], Any]) -> None:
         """Wait for something, and start the program again where it has ended."""
-        until = time.monotonic() + MOST
+        until = time.monotonic() + LONGEST_S
         while not condition():
             assert time.monotonic() < until, (self.folder / "said").read_text()[-5000:]
             if self._publisher.failure:
@@ -301,7 +303,7 @@ class StreamKills:
         """Let the queries read what is left."""
         follow.kill(self._program)
         self._program = self._start("end")
-        status = self._program.wait(MOST)
+        status = self._program.wait(LONGEST_S)
         assert status == 0, (self.folder / "said").read_text()[-5000:]
 
     def _outcome(self) -> StreamOutcome:
