@@ -35,8 +35,8 @@ from tests.scenarios.survival import MARK, SESSION_EXPIRY, Broker, Listener
 from tests.spark import follow
 from tests.spark.relay import TO_BROKER, TO_FILES
 
-PARTS = ("driver", "planner", "executor", "worker", "broker")
-"""What is killed: the driver (Python and JVM), what keeps the subscriptions, the executor, its workers, mosquitto."""
+PARTS = {"driver": 2, "planner": 2, "executor": 4, "worker": 4, "broker": 4}
+"""What is killed, and how often: the driver (Python and JVM), what subscribes, the executor, its workers, mosquitto."""
 PUBLISHED = re.compile(r"(Received|Sending) PUBLISH (?:from|to) (\S+) \(d(\d), q\d, r\d, m(\d+), '((?:in|out)/\d/\d+)'")
 ANSWERED = re.compile(r"Received PUB(?:ACK|REC) from (\S+) \(Mid: (\d+)")
 CONFIRMED = re.compile(r"Sending PUB(?:ACK|COMP) to (\S+) \(m(\d+)")
@@ -239,9 +239,10 @@ class StreamKills:
             )
             self._wait_for(lambda: _subscriptions(self.folder) >= 2)
             self._publisher.start()
-            plan = [PARTS[number % len(PARTS)] for number in range(kills)]
+            # Each at least once; those after which Spark has to start again less often.
+            plan = [*PARTS, *self._chance.choices(list(PARTS), [*PARTS.values()], k=max(kills - len(PARTS), 0))]
             self._chance.shuffle(plan)
-            for part in plan:
+            for part in plan[:kills]:
                 self._reach_moment()
                 self._kill(part)
             self._publisher.finish()
@@ -254,28 +255,26 @@ class StreamKills:
         return self._outcome()
 
     def _reach_moment(self) -> None:
-        """Wait for a random moment: in three of four cases after both queries have gone on."""
-        if self._chance.random() < 0.75:
+        """Wait for a random moment: in half of the cases after both queries have gone on."""
+        if self._chance.random() < 0.5:
             before = self._batches()
             self._wait_for(lambda: all(map(int.__gt__, self._batches(), before)))
         until = time.monotonic() + self._chance.uniform(0, 3)
         self._wait_for(lambda: time.monotonic() > until)
 
     def _kill(self, part: str) -> None:
-        """Kill a part as it is now; where it is not there, as Spark is starting, all that there is."""
-        at = f"{time.monotonic() - self._began:6.1f} s"
-        self.kills[part] += 1
+        """Kill a part; one that is not there as Spark is starting, as soon as it is."""
+        found: list[int] = []
         if part == "broker":
             self._broker.kill(signal.SIGKILL)
-            self._say(f"{at} {part}")
-            return
-        found = parts(self._program).get(part, [])
+        else:
+            self._wait_for(lambda: part in parts(self._program))
+            found = parts(self._program).get(part, [])
         for pid in found:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if not found:
-            follow.kill(self._program)
-        self._say(f"{at} {part} {found or 'with all others'}")
+        self.kills[part] += 1
+        self._say(f"{time.monotonic() - self._began:6.1f} s {part} {found or ''}")
 
     def _batches(self) -> tuple[int, int]:
         """Return how many batches each query has ended."""
