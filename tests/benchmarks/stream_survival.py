@@ -1,6 +1,6 @@
 """Kill Spark's driver, executor and workers and the broker at random moments, and count what is lost or comes twice.
 
-    python tests/benchmarks/stream_survival.py [--kills 20] [--seed 1] [--rate 20] [--keep FOLDER]
+    python tests/benchmarks/stream_survival.py [--kills 20] [--seed 1] [--rate 5] [--keep FOLDER]
 
 Run from the top of the checkout. It takes about half an hour on two cores, most of it to start Spark again.
 """
@@ -21,7 +21,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rate", type=int, default=20, help="messages per second")
+    parser.add_argument("--rate", type=int, default=5, help="messages per second")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="where logs, spools and files are left")
     given = parser.parse_args()
     say = partial(print, flush=True)

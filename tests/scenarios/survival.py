@@ -40,6 +40,7 @@ log_type error
 log_type warning
 log_type notice
 log_type debug
+log_type subscribe
 user root
 """
 

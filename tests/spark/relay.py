@@ -13,7 +13,11 @@ from typing import Any
 from mqttpub.spark import register
 from mqttpub.spark.session.session import Settings, session
 
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of Java for a short life."""
 EXECUTORS = {
+    "spark.driver.defaultJavaOptions": QUICK,
+    "spark.executor.defaultJavaOptions": QUICK,
     "spark.executor.memory": "512m",
     # An executor that was killed is started again, however often.
     "spark.deploy.maxExecutorRetries": "-1",

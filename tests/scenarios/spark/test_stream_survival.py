@@ -10,7 +10,7 @@ pytestmark = [pytest.mark.long, pytest.mark.broker, pytest.mark.timeout(3600)]
 
 
 def test_whatever_is_killed_nothing_is_lost_and_each_double_has_a_cause(tmp_path: Path) -> None:
-    outcome = StreamKills(tmp_path, seed=1, rate=20, say=print).run(len(PARTS))
+    outcome = StreamKills(tmp_path, seed=1, rate=5, say=print).run(len(PARTS))
     said = "\n".join(outcome.lines())
     assert set(outcome.kills) == set(PARTS), said
     assert outcome.lost == {}, said
