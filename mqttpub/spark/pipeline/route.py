@@ -3,11 +3,14 @@
 import json
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from operator import itemgetter
+from functools import cached_property
 from typing import BinaryIO
 
+import numpy as np
+
 from ...capture.types import BadCapture
-from ...columns.arrow import NO_TIME
+from ...columns.arrow import NO_TIME, Integers
+from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.reassemble.stretches import divided
 from ...columns.scan.records import Records, reader, records
 from ...columns.scan.splits import SIZE, Split, index
@@ -88,7 +91,7 @@ def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
 
 
 class Counts:
-    """What the first tasks found in all sources."""
+    """What the first tasks found in all sources; all of it has to be added before anything is asked."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -102,37 +105,58 @@ class Counts:
         for source, first, result in reads:
             self._parts.setdefault(source, []).append((first, SourceResult(*result)))
 
-    def results(self) -> Iterator[tuple[int, SourceResult]]:
-        """Yield the results of sources by their indices, in order."""
-        for source in sorted(self._parts):
-            found = self._read(source)
-            times = [each.last_ns for each in found if each.last_ns is not None]
-            yield source, SourceResult(
-                sum(each.records for each in found), next((each.problem for each in found if each.problem), ""),
-                any(each.unread for each in found), times[-1] if times else None, sum(each.keys for each in found),
-            )  # fmt: skip
+    @cached_property
+    def results(self) -> dict[int, SourceResult]:
+        """The results of sources by their indices, in order."""
+        return {source: _result([part for _, part in sorted(self._parts[source])]) for source in sorted(self._parts)}
 
-    def _read(self, source: int) -> list[SourceResult]:
-        """Return the results of the parts of a source, up to one that an error of the system hid the rest of."""
-        found = [result for _, result in sorted(self._parts[source], key=itemgetter(0))]
-        hidden = next((index for index, each in enumerate(found) if each.unread), len(found))
-        return found[: hidden + 1]
+    @property
+    def last(self) -> tuple[int, int | None] | None:
+        """The number of the last record of all sources, as `records` of State has it, and its time."""
+        read = [(index, each) for index, each in self.results.items() if each.records]
+        return (
+            (self._job.number(read[-1][0]) << SOURCE_BITS | read[-1][1].records, read[-1][1].last_ns) if read else None
+        )
 
+    @cached_property
     def ends(self) -> dict[int, int]:
-        """Return the number of the last record to read of sources that could not be read to their ends.
+        """The number of the last record to read of sources that could not be read to their ends.
 
         Parts behind that place may have been read, but a later run reads them again.
         """
-        return {self._job.number(source): result.records for source, result in self.results() if result.unread}
+        return {self._job.number(source): result.records for source, result in self.results.items() if result.unread}
 
+    @cached_property
     def before(self) -> dict[int, int]:
-        """Return what to add to the record numbers of each source, so that they count on over all sources."""
+        """What to add to the record numbers of each source, so that they count on over all sources."""
         total, found = self._job.records, {}
-        for source, result in self.results():
+        for source, result in self.results.items():
             skip = self._job.sources[source].skip
             found[self._job.number(source)] = total - skip
             total += result.records - skip if result.records else 0
         return found
+
+    def continuous(self, source: Integers) -> Integers:
+        """Return `before` for numbers of sources; 0 for those of earlier runs."""
+        first = len(self._job.before)
+        return np.where(source >= first, self._table[np.maximum(source - first, 0)], 0)
+
+    @cached_property
+    def _table(self) -> Integers:
+        numbers = map(self._job.number, range(len(self._job.sources)))
+        return np.array([self.before.get(number, 0) for number in numbers], np.int64)
+
+
+def _result(parts: list[SourceResult]) -> SourceResult:
+    """Return the result of a source by those of its parts, up to one that an error of the system hid the rest of."""
+    hidden = next((index for index, each in enumerate(parts) if each.unread), len(parts))
+    parts = parts[: hidden + 1]
+    times = [each.last_ns for each in parts if each.last_ns is not None]
+    problem = next((each.problem for each in parts if each.problem), "")
+    return SourceResult(
+        sum(each.records for each in parts), problem, any(each.unread for each in parts), times[-1] if times else None,
+        sum(each.keys for each in parts),
+    )  # fmt: skip
 
 
 class _Capture:

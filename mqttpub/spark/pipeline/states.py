@@ -5,7 +5,8 @@ The columns are `bucket` (int32: 0 to BUCKETS - 1, then BUCKETS + slot), `versio
 IPC file with one batch for each row.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import pyarrow as pa
 
@@ -17,12 +18,29 @@ from .checkpoint import StateError
 SCHEMA = pa.schema([("bucket", pa.int32()), ("version", pa.int32()), ("state", pa.binary())])
 
 
-def write(folder: StorageFolder, name: str, states: Mapping[int, bytes]) -> None:
-    """Write the states of some buckets to a file."""
-    with folder.create(name) as file, pa.ipc.new_file(file, SCHEMA) as out:
-        for bucket, state in states.items():
-            row = {"bucket": bucket, "version": checkpoint.FORMAT, "state": state}
-            out.write_batch(pa.RecordBatch.from_pylist([row], SCHEMA))
+class StateFile:
+    """Writes the states of some buckets to a file, which begins with the first of them."""
+
+    def __init__(self, folder: StorageFolder, name: str) -> None:
+        self._folder, self._name = folder, name
+        self._file: Any = None
+        self._table: Any = None
+
+    def add(self, bucket: int, state: bytes) -> None:
+        """Write the state of a bucket."""
+        if self._table is None:
+            self._file = self._folder.create(self._name)
+            self._table = pa.ipc.new_file(self._file, SCHEMA)
+        row = {"bucket": bucket, "version": checkpoint.FORMAT, "state": state}
+        self._table.write_batch(pa.RecordBatch.from_pylist([row], SCHEMA))
+
+    def close(self) -> str:
+        """Finish the file and return its name; empty where there is none."""
+        if self._table is None:
+            return ""
+        self._table.close()
+        self._file.close()
+        return self._name
 
 
 def read(place: str) -> Iterator[tuple[int, bytes]]:

@@ -12,8 +12,6 @@ from itertools import groupby, islice
 from operator import attrgetter, itemgetter
 from typing import Any
 
-import numpy as np
-
 from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
@@ -27,12 +25,13 @@ from ...reading.input import LOOK
 from ...reading.text import check_is_text, file_events
 from ..storage.files import reason
 from ..storage.folder import StorageFolder
-from . import checkpoint, states
+from . import checkpoint
 from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
 from .route import COUNTS, STATE, Counts, opened
-from .shuffle import LAST, Ints, Outgoing, received
+from .shuffle import LAST, Outgoing, received
 from .sources import Source
+from .states import StateFile
 from .tables import TableBuilder, TableFiles
 
 UNWRITTEN = 74
@@ -98,14 +97,12 @@ class _Task:
         self.begun = time.monotonic()
         self.tag = _tag()
         self.files = TableFiles(job, self.tag)
-        self.states: dict[int, bytes] = {}
+        self.states = StateFile(StorageFolder(job.staging), job.state_name(self.tag))
         self.reads: list[tuple[int, SourceResult]] = []
 
     def result(self) -> BlobRow:
         """Finish all files and return the result."""
-        name = self.job.state_name(self.tag) if self.states else ""
-        if name:
-            states.write(StorageFolder(self.job.staging), name, self.states)
+        name = self.states.close()
         parts = tuple(self.files.close())
         return result_row(TaskResult(self.tag, parts, tuple(self.reads), name, time.monotonic() - self.begun))
 
@@ -114,6 +111,8 @@ class _ReadTask(_Task):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.outgoing = Outgoing()
+        self.counts: Counts | None = None
+        """What was found in all sources, once the rows of one bucket have told it; those of others tell the same."""
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
         """Read the rows of buckets, one bucket after another."""
@@ -129,11 +128,12 @@ class _ReadTask(_Task):
         yield self.result()
 
     def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
-        counts = Counts(self.job)
+        counts = self.counts or Counts(self.job)
         own: _Bucket | None = None
         for row in rows:
             if row.major == COUNTS:
-                counts.add(bytes(row.blob))
+                if self.counts is None:
+                    counts.add(bytes(row.blob))
                 continue
             if row.major == STATE:
                 own = _Bucket(self, bucket, counts, row.blob)
@@ -144,13 +144,14 @@ class _ReadTask(_Task):
             else:
                 self.reads.append((row.major - len(self.job.before), own.text(row.major)))
             yield from self.outgoing.flush()
+        self.counts = counts
         if not bucket:
             self.reads += (
                 (source, each._replace(problem=each.problem or (UNUSED_KEYS if each.keys else "")))
-                for source, each in counts.results()
+                for source, each in counts.results.items()
             )
         if own:
-            self.states[bucket] = own.finish()
+            self.states.add(bucket, own.finish())
             yield from self.outgoing.flush()
 
 
@@ -165,7 +166,6 @@ class _Bucket:
         else:
             self.state, self.tables = checkpoint.loads(bytes(state), State, TableBuilder)
         self._held: list[tuple[int, memoryview]] = []
-        self._ends: dict[int, int] = {}
         self._size = 0
         self._begun = False
 
@@ -174,20 +174,12 @@ class _Bucket:
         if self._begun:
             return
         self._begun = True
-        before, self._ends = self.counts.before(), self.counts.ends()
-        self.state.reassembler.before = before
-        first = len(self.task.job.before)
-        table = np.array([before.get(first + index, 0) for index in range(len(self.task.job.sources))], np.int64)
-
-        def continuous(source: Ints) -> Ints:
-            return np.where(source >= first, table[np.maximum(source - first, 0)], 0)
-
-        self.tables.begin(self.task.files, self.task.outgoing, continuous, lint=self.task.job.lint)
+        self.state.reassembler.before = self.counts.before
+        self.tables.begin(self.task.files, self.task.outgoing, self.counts.continuous, lint=self.task.job.lint)
 
     def add(self, row: BlobRow) -> None:
         """Read the records of a row, sooner or later."""
-        self._begin()
-        if row.minor >= self._ends.get(row.major, row.minor + 1):
+        if row.minor >= self.counts.ends.get(row.major, row.minor + 1):
             return
         self._held.append((row.major << SOURCE_BITS, memoryview(row.blob)))
         self._size += len(row.blob)
@@ -220,10 +212,8 @@ class _Bucket:
     def finish(self) -> bytes:
         """Write the rest of the rows, and return the state, which is that before the end of all sources."""
         self._read()
-        last = [(index, read) for index, read in self.counts.results() if read.records]
-        if last:
-            index, read = last[-1]
-            self.state.reassembler.passed(self.task.job.number(index) << SOURCE_BITS | read.records, read.last_ns)
+        if last := self.counts.last:
+            self.state.reassembler.passed(*last)
         saved = checkpoint.dumps((self.state, self.tables))
         self.tables.add(finish(self.state), last=True)
         self.tables.finish()
@@ -272,15 +262,19 @@ class _PairTask(_Task):
             yield self.result()
 
     def _pair(self, slot: int, rows: Iterable[BlobRow]) -> None:
-        pairing, number = Pairing(), BUCKETS + slot
+        pairing, saved = Pairing(), False
         for window, own in groupby(rows, key=itemgetter(1)):
             if window == STATE:
                 (row,) = own
                 pairing = checkpoint.loads(bytes(row.blob), Pairing)
                 continue
             if window == LAST:
-                self.states[number] = checkpoint.dumps(pairing)
+                saved = self._save(slot, pairing)
             self.files.put("exchanges", pairing.add_chosen(*received(row.blob for row in own)), final=window != LAST)
-        if number not in self.states:
-            self.states[number] = checkpoint.dumps(pairing)
+        if not saved:
+            self._save(slot, pairing)
         self.files.put("exchanges", pairing.finish(), final=False)
+
+    def _save(self, slot: int, pairing: Pairing) -> bool:
+        self.states.add(BUCKETS + slot, checkpoint.dumps(pairing))
+        return True

@@ -17,7 +17,7 @@ import pytest
 
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
-from mqttpub.spark.pipeline import checkpoint, flow, route, states
+from mqttpub.spark.pipeline import checkpoint, flow, route
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.checkpoint import dumps
 from mqttpub.spark.pipeline.job import Job, SourceResult, TableFile, TaskResult, Unit
@@ -25,6 +25,7 @@ from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter
 from mqttpub.spark.pipeline.run import Failed
 from mqttpub.spark.pipeline.sources import Source, expand
+from mqttpub.spark.pipeline.states import StateFile
 from mqttpub.spark.pipeline.task import result_row
 from mqttpub.spark.pipeline.writers import TableWriter
 from mqttpub.spark.storage.files import open_file
@@ -409,7 +410,7 @@ def failing(call: Callable[..., Any], after: int, error: OSError) -> Callable[..
     ],
 )
 @pytest.mark.parametrize(
-    ("owner", "name", "after"), [(TableWriter, "write", 3), (StorageFolder, "create", 2), (states, "write", 1)]
+    ("owner", "name", "after"), [(TableWriter, "write", 3), (StorageFolder, "create", 2), (StateFile, "add", 2)]
 )
 def test_a_write_error_is_not_reported_for_a_source(
     owner: Any, name: str, after: int, error: OSError, place: str, ring: list[Path], tmp_path: Path,

@@ -33,7 +33,9 @@ def stage(output: Output, bucket: int, text: str, *, open: bool = False) -> Task
     path, state = f"packets/type=A/{'open' if open else 'part'}-{tag}-0.parquet", f"_state/{tag}"
     with folder.create(path) as file:
         file.write(text.encode())
-    states.write(folder, state, {bucket: dumps(f"state {text}")})
+    saved = states.StateFile(folder, state)
+    saved.add(bucket, dumps(f"state {text}"))
+    saved.close()
     return TaskResult(tag, (TableFile("packets", path, 1, len(text), open),), READS, state)
 
 

@@ -3,8 +3,10 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mqttpub.columns.reassemble.state import SOURCE_BITS
 from mqttpub.columns.reassemble.stretches import joined
 from mqttpub.spark.pipeline import route
 from mqttpub.spark.pipeline.job import BUCKETS, BlobRow, Job, SourceResult, Unit
@@ -79,10 +81,10 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
                 assert found.number.tolist() == sorted(found.number.tolist())
                 assert found.number[0] > row.minor
                 numbers += ((row.major, number) for number in found.number.tolist())
-    results = dict(counts.results())
+    results = counts.results
     assert sorted(numbers) == [(index, n) for index in range(3) for n in range(1, results[index].records + 1)]
-    assert counts.before() == {0: 0, 1: results[0].records, 2: results[0].records + results[1].records}
-    assert counts.ends() == {}
+    assert counts.before == {0: 0, 1: results[0].records, 2: results[0].records + results[1].records}
+    assert counts.ends == {}
 
 
 def counted(job: Job, *found: tuple[int, int, SourceResult]) -> Counts:
@@ -99,9 +101,11 @@ def test_parts_behind_an_error_of_the_system_do_not_count() -> None:
         (0, 21, SourceResult(10, last_ns=30)), (0, 11, SourceResult(4, "Input/output error", unread=True, last_ns=20)),
         (0, 1, SourceResult(10, last_ns=10)), (1, 1, SourceResult(5, "offset 9: broken", last_ns=40)),
     )  # fmt: skip
-    assert dict(found.results()) == {
+    assert found.results == {
         0: SourceResult(14, "Input/output error", unread=True, last_ns=20),
         1: SourceResult(5, "offset 9: broken", last_ns=40),
     }
-    assert found.ends() == {1: 14}
-    assert found.before() == {1: 0, 2: 14}
+    assert found.ends == {1: 14}
+    assert found.before == {1: 0, 2: 14}
+    assert found.continuous(np.array([0, 1, 2])).tolist() == [0, 0, 14]
+    assert found.last == (2 << SOURCE_BITS | 5, 40)

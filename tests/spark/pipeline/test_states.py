@@ -9,15 +9,24 @@ import pytest
 from mqttpub.columns.exchanges.pair import Pairing
 from mqttpub.spark.pipeline import checkpoint, states
 from mqttpub.spark.pipeline.checkpoint import StateError
+from mqttpub.spark.pipeline.states import StateFile
 from mqttpub.spark.storage.folder import StorageFolder
 from tests.build.object_store import ObjectStore
 
 SAVED = {7: checkpoint.dumps(Pairing()), 300: checkpoint.dumps("x" * 1_000)}
 
 
+def write(folder: Path | str) -> None:
+    """Write the states of two buckets."""
+    file = StateFile(StorageFolder(folder), "_state/one")
+    for bucket, state in SAVED.items():
+        file.add(bucket, state)
+    assert file.close() == "_state/one"
+
+
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    states.write(StorageFolder(tmp_path), "_state/one", SAVED)
+    write(tmp_path)
     return tmp_path / "_state" / "one"
 
 
@@ -33,7 +42,7 @@ def test_a_state_is_a_row_of_a_table(path: Path) -> None:
 
 @pytest.mark.slow
 def test_states_in_a_store(s3: str, s3_server: ObjectStore) -> None:
-    states.write(StorageFolder(s3), "_state/one", SAVED)
+    write(s3)
     states.check([f"{s3}/_state/one"])
     assert dict(states.read(f"{s3}/_state/one")) == SAVED
     with pytest.raises(StateError, match=f"^cannot resume from '{s3}/_state/two': "):
@@ -62,6 +71,11 @@ def test_a_damaged_table_gives_one_sentence_with_its_name(path: Path, tmp_path: 
     os.mkfifo(path)
     with pytest.raises(StateError, match="it is not a file"):
         states.check([str(path)])
+
+
+def test_a_task_without_buckets_has_no_file(tmp_path: Path) -> None:
+    assert StateFile(StorageFolder(tmp_path), "_state/one").close() == ""
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_no_bucket_has_two_states(path: Path) -> None:
