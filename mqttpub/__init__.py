@@ -31,9 +31,9 @@ Journeys, by the names to read in order:
                codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,
                columns.reassemble.reassemble.reassemble, columns.decode.decode.decode, columns.files.parquet
-    pipeline   spark.pipeline.run.run, spark.pipeline.flow.distribute, spark.pipeline.route.route,
-               spark.pipeline.task.read_buckets, columns.reassemble.reassemble.reassemble,
-               columns.decode.decode.decode, spark.pipeline.task.pair_slots
+    pipeline   spark.pipeline.run.run, spark.pipeline.route.route, spark.pipeline.task.read_buckets,
+               columns.reassemble.reassemble.reassemble, columns.decode.decode.decode,
+               spark.pipeline.task.pair_slots
 
 `parquet` is `decode --parquet`. The other views of `decode`, such as `--summary`, take its first three steps and then
 draw by their row in `cli.inspect.views.VIEWS`; `pub --inspect` shows packets by `cli.pub.inspect.Inspector`.

@@ -121,7 +121,7 @@ class OpenExchanges:
         self.open = no_handshake_packets()
         """The packets of open exchanges that are remembered."""
 
-    def keep(self, exchanges: "Exchanges") -> None:
+    def keep(self, exchanges: "PairedExchanges") -> None:
         """Keep those of these exchanges that are open."""
         kept = exchanges.left()
         begun = np.flatnonzero(kept["begins"])
@@ -175,17 +175,17 @@ class Pairing(OpenExchanges):
                 break
             # A resumed message may change which packets belong together, and so which messages are left unfinished.
             found = course.found
-            exchanges = Exchanges(resuming(legs, found), exchanges.order, exchanges.identifier, exchanges.closing)
+            exchanges = PairedExchanges(resuming(legs, found), exchanges.order, exchanges.identifier, exchanges.closing)
         self._sessions.keep(course)
         self.keep(exchanges)
         return exchanges.rows()
 
 
-def exchanges_of(legs: HandshakePackets, closed: list[Close], carried: int) -> "Exchanges":
+def exchanges_of(legs: HandshakePackets, closed: list[Close], carried: int) -> "PairedExchanges":
     """Return the exchanges of packets, of which the first `carried` are from an earlier batch."""
     connection, closing = _connections(legs, closed, carried)
     identifier = (connection * len(SENDERS) + legs["sender"]) << 16 | legs["packet_id"]
-    return Exchanges(legs, np.argsort(identifier, kind="stable"), identifier, closing)
+    return PairedExchanges(legs, np.argsort(identifier, kind="stable"), identifier, closing)
 
 
 def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> tuple[Rows, Rows]:
@@ -210,7 +210,7 @@ def _connections(legs: HandshakePackets, closed: list[Close], carried: int) -> t
     return connection + place, np.where(place < last[connection], closing, NONE)
 
 
-class Exchanges:
+class PairedExchanges:
     """The exchanges of some packets; rows are sorted by identifier, packets are in the order of the capture."""
 
     def __init__(self, legs: HandshakePackets, order: Rows, identifier: Rows, closing: Rows) -> None:

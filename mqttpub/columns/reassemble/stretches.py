@@ -96,7 +96,7 @@ def _ranked(of_flow: Integers, flows: Sequence[bytes], buckets: int) -> tuple[In
     return ranks, keys
 
 
-class _Headers(IpReassembler):
+class _HeaderFinder(IpReassembler):
     """Finds the segment of a record, and whether it is a fragment."""
 
     fragment = False
@@ -112,7 +112,7 @@ def _looked_at(records: Records, alone: Integers, buckets: int) -> tuple[Integer
     for index in alone.tolist():
         start, end = int(records.start[index]), int(records.end[index])
         record = CaptureRecord(1, None, int(records.link[index]), records.data[start:end], int(records.length[index]))
-        headers = _Headers({})  # type: ignore[arg-type]
+        headers = _HeaderFinder({})  # type: ignore[arg-type]
         try:
             packet = headers.packet(record)
         except NotTcp:

@@ -90,7 +90,7 @@ def route(job: Job, given: Iterable[Unit]) -> Iterator[BlobRow]:
         yield BlobRow(bucket, COUNTS, first[0] << 32 | first[1], blob)
 
 
-class Counts:
+class SourceCounts:
     """What the first tasks found in all sources; all of it has to be added before anything is asked."""
 
     def __init__(self, job: Job) -> None:

@@ -116,7 +116,7 @@ def hash_slot(key: bytes, count: int) -> int:
     return int.from_bytes(blake2b(key, digest_size=4).digest()) % count
 
 
-class Received(NamedTuple):
+class ReceivedBlobs(NamedTuple):
     """What came for one slot in one window."""
 
     packets: HandshakePackets
@@ -124,22 +124,22 @@ class Received(NamedTuple):
     events: list[SessionEvent]
 
 
-def received(blobs: Iterable[Any]) -> Received:
+def received(blobs: Iterable[Any]) -> ReceivedBlobs:
     """Return what blobs of one slot and window hold; packets of a connection are in capture order."""
     found = [_unpacked(blob) for blob in blobs]
     packets = found[0].packets
     for more in found[1:]:
         packets = packets.joined(more.packets)
-    return Received(
+    return ReceivedBlobs(
         packets, list(chain(*(each.closes for each in found))), list(chain(*(each.events for each in found)))
     )
 
 
-def _unpacked(blob: Any) -> Received:
+def _unpacked(blob: Any) -> ReceivedBlobs:
     batch, about = pa.ipc.open_stream(blob).read_next_batch_with_custom_metadata()
     # Copied, as the blob may be gone before the packets of an open exchange are.
     numbers = {name: np.array(batch[name]) for name in batch.schema.names if name not in TEXTS}
     packets = HandshakePackets(numbers, {name: batch[name] for name in TEXTS})
     events = [SessionEvent._make(each) for each in json.loads(about[b"events"])]
     events = [each._replace(left=each.left and UnfinishedMessage._make(each.left)) for each in events]
-    return Received(packets, [Close(*each) for each in json.loads(about[b"closes"])], events)
+    return ReceivedBlobs(packets, [Close(*each) for each in json.loads(about[b"closes"])], events)

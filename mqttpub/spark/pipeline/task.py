@@ -28,7 +28,7 @@ from ..storage.folder import StorageFolder
 from . import checkpoint
 from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
-from .route import COUNTS, STATE, Counts, opened
+from .route import COUNTS, STATE, SourceCounts, opened
 from .shuffle import LAST, Outgoing, received
 from .sources import Source
 from .states import StateFile
@@ -111,7 +111,7 @@ class _ReadTask(_Task):
     def __init__(self, job: Job) -> None:
         super().__init__(job)
         self.outgoing = Outgoing()
-        self.counts: Counts | None = None
+        self.counts: SourceCounts | None = None
         """What was found in all sources, once the rows of one bucket have told it; those of others tell the same."""
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
@@ -128,7 +128,7 @@ class _ReadTask(_Task):
         yield self.result()
 
     def _bucket(self, bucket: int, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
-        counts = self.counts or Counts(self.job)
+        counts = self.counts or SourceCounts(self.job)
         own: _Bucket | None = None
         for row in rows:
             if row.major == COUNTS:
@@ -158,7 +158,7 @@ class _ReadTask(_Task):
 class _Bucket:
     """One bucket of connections."""
 
-    def __init__(self, task: _ReadTask, bucket: int, counts: Counts, state: Any = None) -> None:
+    def __init__(self, task: _ReadTask, bucket: int, counts: SourceCounts, state: Any = None) -> None:
         self.task = task
         self.counts = counts
         if state is None:

@@ -10,7 +10,7 @@ from mqttpub.columns.reassemble.state import SOURCE_BITS
 from mqttpub.columns.reassemble.stretches import joined
 from mqttpub.spark.pipeline import route
 from mqttpub.spark.pipeline.job import BUCKETS, BlobRow, Job, SourceResult, Unit
-from mqttpub.spark.pipeline.route import COUNTS, Counts, is_large, parts, units
+from mqttpub.spark.pipeline.route import COUNTS, SourceCounts, is_large, parts, units
 from mqttpub.spark.pipeline.sources import Source, examine
 from tests.build.fleet import capture, rotated
 
@@ -70,7 +70,7 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
     paths = rotated(capture(2, clients=6, messages=10), tmp_path, 3)
     job = job_with(*paths)
     numbers: list[tuple[int, int]] = []
-    counts = Counts(job)
+    counts = SourceCounts(job)
     for given in units(job, 100):
         for each in [[one] for one in parts(job, given[0])] if is_large(job, given) else [given]:
             rows, told = rows_of(job, each)
@@ -87,9 +87,9 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
     assert counts.ends == {}
 
 
-def counted(job: Job, *found: tuple[int, int, SourceResult]) -> Counts:
+def counted(job: Job, *found: tuple[int, int, SourceResult]) -> SourceCounts:
     """Return counts that tasks sent, one for each part."""
-    counts = Counts(job)
+    counts = SourceCounts(job)
     for each in found:
         counts.add(json.dumps(["", [each]]).encode())
     return counts
