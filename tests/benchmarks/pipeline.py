@@ -1,10 +1,11 @@
-"""Packets a second of `pipeline`, on one core and on two, warm; how long a start takes, and how much memory.
+"""What the pipeline costs: one task or many, one core or two, beside other ways to read the same captures.
 
     python tests/benchmarks/pipeline.py [--packets 1000000] [--files 19] [--rounds 5] [--sources PATH ...]
+                                        [--beside FOLDER]
 
-A session of local[1] and one of local[2] stand side by side and take turns, so that a slow minute hits
-both; the first turn of each, in which the JVM and the workers are still cold, does not count. What a
-turn takes is read from the manifest, too: the tasks that read, and those that pair.
+First the tasks alone, without a JVM: the processor time of all, and of the longest of each kind, for 1 to 16 tasks.
+Then sessions of Spark stand side by side and take turns, so that a slow minute hits all; the first turns of each, in
+which the JVM and the workers are still cold, do not count. FOLDER is a checkout of another mqttpub with a `.venv`.
 """
 
 import argparse
@@ -15,41 +16,53 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+import pyarrow as pa
+
+from mqttpub.spark.pipeline.job import BlobRow, Job
 from mqttpub.spark.pipeline.manifest import MANIFEST
+from mqttpub.spark.pipeline.route import is_large, parts, route, units
 from mqttpub.spark.pipeline.run import PipelineRequest, run
+from mqttpub.spark.pipeline.sources import expand
+from mqttpub.spark.pipeline.task import pair_slots, read_buckets
 from mqttpub.spark.session.cache import warm
 from mqttpub.spark.session.session import Settings, session
-from tests.benchmarks.traffic import MIXES, write_pcap
+from tests.benchmarks.traffic import MIXES, tshark, write_pcap
 from tests.build.fleet import rotated
 
-MASTERS = ("local[1]", "local[2]")
-Told = dict[str, Any]
+TASKS = (1, 2, 4, 8, 16)
+COLD = 2
+"""Turns that do not count."""
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+Turn = dict[str, Any]
 
 
 class Side:
-    """A process with a session of its own, which runs the pipeline whenever it is told to."""
+    """A process with a session of its own, which runs the pipeline whenever it is asked to."""
 
-    def __init__(self, master: str, sources: list[Path], out: Path) -> None:
-        command = [sys.executable, __file__, "--serve", master, "--out", str(out)]
-        self.process = subprocess.Popen(
-            [*command, "--sources", *map(str, sources)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
+    def __init__(self, master: str, sources: list[Path], out: Path, checkout: Path | None = None) -> None:
+        python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
+        script = Path(__file__) if checkout is None else checkout / "tests" / "benchmarks" / "pipeline.py"
+        command = [python, str(script), "--serve", master, "--out", str(out), "--sources", *map(str, sources)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def turn(self) -> Told:
-        """Run it once, and return how long what took and what it wrote."""
+    def turn(self, tasks: int | None = None) -> Turn:
+        """Run it once, with about so many tasks, and return how long what took and how many rows it wrote."""
         assert self.process.stdin
         assert self.process.stdout
-        self.process.stdin.write("\n")
+        before = family_time_s(self.process.pid)
+        self.process.stdin.write(f"{tasks or ''}\n")
         self.process.stdin.flush()
-        told: Told = json.loads(self.process.stdout.readline())
-        return told
+        found: Turn = json.loads(self.process.stdout.readline())
+        return {**found, "processor": family_time_s(self.process.pid) - before}
 
     def end(self) -> None:
         """Let it end."""
@@ -59,30 +72,19 @@ class Side:
 def serve(master: str, sources: list[Path], out: Path) -> None:
     """Be the other end of a Side."""
     with session(Settings(master)):
-        for _ in sys.stdin:
+        for line in sys.stdin:
+            tasks = int(line) if line.strip() else None
+            request = PipelineRequest(tuple(map(str, sources)), out, mode="overwrite", partitions=tasks)
             begun = time.perf_counter()
-            result = run(PipelineRequest(tuple(map(str, sources)), out, mode="overwrite"))
+            result = run(request)
             seconds = time.perf_counter() - begun
-            tasks = json.loads((out / MANIFEST).read_text())["runs"][-1]["seconds"]
-            half = len(tasks) // 2
-            told = {"seconds": seconds, "reading": max(tasks[:half]), "pairing": max(tasks[half:]), **result.rows}
-            sys.stdout.write(json.dumps(told) + "\n")
+            longest = max(json.loads((out / MANIFEST).read_text())["runs"][-1]["seconds"])
+            sys.stdout.write(json.dumps({"seconds": seconds, "longest": longest, **result.rows}) + "\n")
             sys.stdout.flush()
 
 
-def memory(root: int) -> int:
-    """Return the bytes that a process and its children have for themselves (PSS)."""
-    total = 0
-    for process in _family(root):
-        try:
-            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
-    return total
-
-
-def _family(root: int) -> list[int]:
+def family(root: int) -> list[int]:
+    """Return a process and its descendants."""
     parents: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         try:
@@ -95,6 +97,30 @@ def _family(root: int) -> list[int]:
         found.append(left.pop())
         left += parents.get(found[-1], [])
     return found
+
+
+def family_time_s(root: int) -> float:
+    """Return the processor time of a process and its descendants, with those that have ended."""
+    total = 0
+    for process in family(root):
+        try:
+            fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        total += sum(map(int, fields[11:15]))
+    return total * TICK_S
+
+
+def memory(root: int) -> int:
+    """Return the bytes that a process and its descendants have for themselves (PSS)."""
+    total = 0
+    for process in family(root):
+        try:
+            lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+    return total
 
 
 class Watch:
@@ -118,60 +144,148 @@ class Watch:
         self._thread.join()
 
 
-def turns(sources: list[Path], folder: Path, rounds: int) -> tuple[dict[str, list[Told]], dict[str, int]]:
-    """Return what each turn told, by master, and the most memory."""
-    sides = {master: Side(master, sources, folder / master) for master in MASTERS}
-    watch = Watch([side.process.pid for side in sides.values()])
-    found: dict[str, list[Told]] = {master: [] for master in sides}
+def task_times(sources: list[Path], tasks: int, folder: Path) -> list[list[float]]:
+    """Return the processor times of the tasks of each kind, one after another in this process."""
+    job = Job(tuple(expand(map(str, sources))), str(folder), run="run")
+    index: list[float] = []
+    given = []
+    for each in units(job, tasks):
+        if is_large(job, each):
+            given += [[part] for part in timed(index, parts, job, each[0])]
+        else:
+            given.append(each)
+    first: list[float] = []
+    rows: list[BlobRow] = []
+    for each in given:
+        rows += timed(first, list, route(job, each))
+    kinds = [index, first]
+    for step in (read_buckets, pair_slots):
+        kinds.append([])
+        groups = divided(rows, tasks)
+        rows = []
+        for group in groups:
+            rows += timed(kinds[-1], list, step(job, group))
+    return kinds
+
+
+def timed(times: list[float], work: Callable[..., Any], *given: Any) -> Any:
+    """Return what a call returns, and add its processor time to a list."""
+    begun = time.process_time()
+    found = work(*given)
+    times.append(time.process_time() - begun)
+    return found
+
+
+def divided(rows: list[BlobRow], tasks: int) -> list[list[BlobRow]]:
+    """Divide rows among tasks by the size of their blobs, as Spark joins partitions."""
+    rows.sort(key=itemgetter(0, 1, 2))
+    most = sum(len(row.blob) for row in rows) / tasks
+    groups: list[list[BlobRow]] = [[]]
+    held = 0
+    for _, same in groupby(rows, key=itemgetter(0)):
+        own = list(same)
+        size = sum(len(row.blob) for row in own)
+        if groups[-1] and held + size > most:
+            groups.append([])
+            held = 0
+        groups[-1] += own
+        held += size
+    return groups
+
+
+def scaling(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
+    """Yield what all tasks cost, and the longest of each kind together, for several numbers of tasks."""
+    pa.set_cpu_count(1)
+    found: dict[int, list[tuple[float, float]]] = {tasks: [] for tasks in TASKS}
     for number in range(rounds + 1):
-        for master, side in sides.items():
-            told = side.turn()
+        for tasks, times in found.items():
+            with tempfile.TemporaryDirectory(dir=folder) as staging:
+                kinds = task_times(sources, tasks, Path(staging))
             if number:
-                found[master].append(told)
+                times.append((sum(map(sum, kinds)), sum(max(each, default=0.0) for each in kinds)))
+    cost = {tasks: median(each[0] for each in times) for tasks, times in found.items()}
+    longest = {tasks: median(each[1] for each in times) for tasks, times in found.items()}
+    for tasks in TASKS:
+        yield f"{tasks:2} tasks, no JVM  {cost[tasks]:8.2f} s of processor time, the longest {longest[tasks]:6.2f} s\n"
+    yield f"16 tasks cost {cost[16] / cost[2]:.2f} times what 2 cost; the longest of 8 takes "
+    yield f"1/{longest[1] / longest[8]:.1f} of that of 1\n"
+
+
+def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -> Iterator[str]:
+    """Yield rates of sessions that take turns, the ratios between them, and the cost by number of tasks."""
+    sides = {master: Side(master, sources, folder / master) for master in ("local[1]", "local[2]")}
+    if beside:
+        sides["beside"] = Side("local[2]", sources, folder / "beside", beside)
+    watch = Watch([side.process.pid for side in sides.values()])
+    found: dict[str, list[Turn]] = {name: [] for name in sides}
+    for number in range(rounds + COLD):
+        for name, side in sides.items():
+            turn = side.turn()
+            if number >= COLD:
+                found[name].append(turn)
+    by_tasks = {tasks: [sides["local[2]"].turn(tasks) for _ in range(rounds)] for tasks in TASKS}
     watch.end()
     for side in sides.values():
         side.end()
-    return found, {master: watch.most[side.process.pid] for master, side in sides.items()}
+    took = {name: median(turn["seconds"] for turn in all_turns) for name, all_turns in found.items()}
+    for name, all_turns in found.items():
+        cost, packets = median(turn["processor"] for turn in all_turns), all_turns[0]["packets"]
+        yield f"{name:10}{took[name]:8.2f} s{packets / took[name]:12,.0f} packets/s{cost:8.2f} s of processor time"
+        yield f"{watch.most[sides[name].process.pid] / 1e6:8,.0f} MB, JVM included\n"
+    for tasks, all_turns in by_tasks.items():
+        cost, longest = (median(turn[name] for turn in all_turns) for name in ("processor", "longest"))
+        yield f"{tasks:2} tasks, local[2] {cost:7.2f} s of processor time, JVM included, the longest {longest:6.2f} s\n"
+    yield f"local[2] is {took['local[1]'] / took['local[2]']:.2f} times as fast as local[1]\n"
+    if beside:
+        yield f"local[2] is {took['beside'] / took['local[2]']:.2f} times as fast as that of {beside}\n"
 
 
-def report(found: dict[str, list[Told]], most: dict[str, int]) -> Iterator[str]:
-    """Yield lines about rates, the ratio of the two, and memory."""
-    for master, all_told in found.items():
-        packets = all_told[0]["packets"]
-        for name in ("seconds", "reading", "pairing"):
-            took = median(told[name] for told in all_told)
-            what = {"seconds": "in all", "reading": "longest task that reads", "pairing": "longest task that pairs"}
-            yield f"{master}  {what[name]:26}{took:8.2f} s{packets / took:14,.0f} packets/s\n"
-        yield f"{master}  most memory, JVM included {most[master] / 1e6:10,.0f} MB\n"
-    one, two = (median(told["seconds"] for told in found[master]) for master in MASTERS)
-    yield f"local[2] is {one / two:.2f} times as fast as local[1]\n"
+def others(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
+    """Yield how long `decode --parquet` and tshark take for the same captures."""
+    files = [str(each) for each in sources]
+    out = folder / "one.parquet"
+    decode = [sys.executable, "-m", "mqttpub", "decode", *files, "--parquet", str(out)]
+    ways: dict[str, Callable[[], Any]] = {
+        "decode --parquet": lambda: subprocess.run(decode, check=True, capture_output=True),
+        "tshark -T fields": lambda: [tshark(each) for each in sources],
+    }
+    for name, way in ways.items():
+        times = []
+        for _ in range(rounds):
+            out.unlink(missing_ok=True)
+            begun = time.perf_counter()
+            way()
+            times.append(time.perf_counter() - begun)
+        yield f"{name:18}{median(times):8.2f} s\n"
 
 
 def starts(source: Path, folder: Path, rounds: int) -> Iterator[str]:
-    """Yield how long the command takes for a small capture, without the cache of `--warm` and with it."""
+    """Yield how long the command takes for a small capture: with a JVM, with the cache of `--warm`, and without."""
     command = [sys.executable, "-m", "mqttpub", "pipeline", str(source), "--out", str(folder / "small"),
-               "--mode", "overwrite", "--master", "local[2]"]  # fmt: skip
-    caches = {"cold": folder / "none", "warm": folder / "cache"}
-    os.environ["XDG_CACHE_HOME"] = str(caches["warm"])
+               "--mode", "overwrite", "--master"]  # fmt: skip
+    os.environ["XDG_CACHE_HOME"] = str(folder / "cache")
     begun = time.perf_counter()
     _, size = warm()
     yield f"--warm took {time.perf_counter() - begun:.1f} s and {size / 1e6:,.0f} MB\n"
-    took: dict[str, list[float]] = {name: [] for name in caches}
+    ways = {"cold": ("local[2]", "none"), "warm": ("local[2]", "cache"), "without a JVM": ("none", "none")}
+    took: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
-        for name, cache in caches.items():
+        for name, (master, cache) in ways.items():
             begun = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True, env={**os.environ, "XDG_CACHE_HOME": str(cache)})
+            environment = {**os.environ, "XDG_CACHE_HOME": str(folder / cache)}
+            subprocess.run([*command, master], check=True, capture_output=True, env=environment)
             took[name].append(time.perf_counter() - begun)
     for name, times in took.items():
         yield f"start to first rows, {name}: {median(times):6.1f} s ({min(times):.1f} to {max(times):.1f})\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="packets a second of the pipeline on one core and two")
+    parser = argparse.ArgumentParser(description="what the pipeline costs, by tasks and cores")
     parser.add_argument("--packets", type=int, default=1_000_000, metavar="N")
     parser.add_argument("--files", type=int, default=19, metavar="N", help="into how many the capture is rotated")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
     parser.add_argument("--sources", type=Path, nargs="*", help="captures to read instead")
+    parser.add_argument("--beside", type=Path, metavar="FOLDER", help="checkout of another mqttpub to compare with")
     parser.add_argument("--serve", metavar="MASTER", help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -181,7 +295,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sources = given.sources or _written(folder, given.packets, given.files)
-        sys.stdout.writelines(report(*turns(sources, folder, given.rounds)))
+        for lines in (
+            scaling(sources, folder, given.rounds), turns(sources, folder, given.rounds, given.beside),
+            others(sources, folder, given.rounds),
+        ):  # fmt: skip
+            for line in lines:
+                sys.stdout.write(line)
+                sys.stdout.flush()
         small = folder / "small.pcap"
         write_pcap(small, 1000, MIXES["usual"])
         sys.stdout.writelines(starts(small, folder, given.rounds))
