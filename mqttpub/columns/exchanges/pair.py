@@ -70,8 +70,8 @@ _LEGS: dict[str, type[Packet]] = {
 }
 _OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan", None)
 COMPLETE, REFUSED, UNFINISHED, SUPERSEDED, ORPHAN, OPEN = range(6)
-_TYPES = [TYPES[code].name if code in TYPES else None for code in range(CODES)]
-_KINDS = [None, "QoS 1", "QoS 2", *_TYPES[3:]]
+_TYPES = tuple(TYPES[code].name if code in TYPES else None for code in range(CODES))
+_KINDS = (None, "QoS 1", "QoS 2", *_TYPES[3:])
 """The kind of an exchange, by the QoS of a message or else the packet type."""
 
 
