@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,10 @@ ACKS = (Puback, Pubrec, Pubrel, Pubcomp)
 SUBSCRIBING = (Subscribe, Suback, Unsubscribe, Unsuback)
 _OTHER = np.array([1, 0, 2])
 SENDERS = ("client", "server", None)
+_NEEDED = [
+    "capture", "connection", "client_id", "client", "server", "version", "resolved_topic", "filters", "time", "dup",
+    "direction", "reason_code", "reason_codes", "payload_length", "frame", "pos",
+]  # fmt: skip
 TEXTS = ("capture", "connection", "client_id", "client", "server", "version", "resolved_topic", "filters")
 
 
@@ -67,6 +72,8 @@ class HandshakePackets:
 
     def joined(self, more: "HandshakePackets") -> "HandshakePackets":
         """Return these packets followed by others."""
+        if not self.count:
+            return more
         return HandshakePackets(
             {name: np.concatenate((column, more[name])) for name, column in self.numbers.items()},
             {name: pa.concat_arrays((column, more.texts[name])) for name, column in self.texts.items()},
@@ -79,6 +86,7 @@ def handshake_packets(packets: pa.RecordBatch) -> HandshakePackets:
     packet_id = integers(packets["packet_id"])
     known = _PAIRED[code]
     rows = np.flatnonzero(known & (packet_id != NONE) & ((code != Publish.code) | (qos == 1) | (qos == 2)))
+    packets = packets.select(_NEEDED)
     packets = packets.take(numbers(rows)) if len(rows) < len(code) else packets
     return _numbers_and_texts(packets, {"code": code[rows], "qos": qos[rows], "packet_id": packet_id[rows]})
 
@@ -113,6 +121,7 @@ def _text(column: pa.Array) -> pa.Array:
     return column.dictionary_encode() if pa.types.is_string(column.type) else column
 
 
+@cache
 def no_handshake_packets() -> HandshakePackets:
     """Return an empty set of packets."""
     return handshake_packets(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))

@@ -103,6 +103,9 @@ def _last(frames: Frames, event: Closed, last: LastRows) -> int:
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
 
 
+_NONE = pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
+
+
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
     """Return the exchanges of all packets; those open at the end are `unfinished`."""
     pairing = Pairing()
@@ -132,6 +135,8 @@ class Pairing:
 
     def finish(self) -> pa.RecordBatch:
         """Return the exchanges that are still open, as `unfinished`."""
+        if not self.open.count:
+            return _NONE
         left = self.open.texts["connection"].unique().to_pylist()
         return self._paired(self.open, [Close(connection, LATER) for connection in left], [])
 

@@ -8,7 +8,6 @@ connection, and the packets and events are those of single records, in the same 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple
 
@@ -30,6 +29,8 @@ FEWEST = 4
 """Records for which a leap pays, at least."""
 FEWEST_IN_COLUMNS = 24
 """Records of a block for which columns pay, at least."""
+NEIGHBOURS = 64
+"""Records that are taken out of the columns at a time, as who reads one by itself often reads the next ones, too."""
 FAR, LONG = 1 << 16, 4
 """A leap copies the incomplete packet before it, so that may be FAR + LONG * the bytes of the leap long, at most."""
 
@@ -52,15 +53,20 @@ class _RecordFeed:
         self.records = records
         self.state = state
         self.assembly = Assembly(records, state)
+        self._rows: dict[int, list[tuple[int, ...]]] = {}
 
-    @cached_property
-    def _rows(self) -> list[list[int]]:
-        each = self.records
-        return [column.tolist() for column in (each.start, each.end, each.length, each.time, each.link)]
+    def _row(self, index: int) -> tuple[int, ...]:
+        """Return start, end, length, time and link of a record."""
+        number = index // NEIGHBOURS
+        if number not in self._rows:
+            each, some = self.records, slice(number * NEIGHBOURS, (number + 1) * NEIGHBOURS)
+            columns = (each.start, each.end, each.length, each.time, each.link)
+            self._rows[number] = list(zip(*(column[some].tolist() for column in columns), strict=True))
+        return self._rows[number][index % NEIGHBOURS]
 
     def record(self, index: int) -> CaptureRecord:
         """Return one record as the scalar code reads it."""
-        start, end, length, time, link = (column[index] for column in self._rows)
+        start, end, length, time, link = self._row(index)
         number = self.state.records + index + 1
         return CaptureRecord(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
 
