@@ -7,3 +7,4 @@ ROOT = TESTS.parent
 CAPTURES = TESTS / "captures"
 QOS2 = CAPTURES / "qos2-mosquitto.pcapng"
 MORNING = TESTS / "spark" / "morning.pcap.gz"
+PLANT = TESTS / "spark" / "plant.pcap.gz"

@@ -20,7 +20,7 @@ FOLDERS = {
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
-    "report": ("queries", "sections"),
+    "report": ("payloads", "queries", "sections"),
     "cli": ("flags", "inspect", "pub", "commands"),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""

@@ -1,6 +1,7 @@
 """The arrays that all of columns is made of: numpy arrays gathered from a buffer, and Arrow arrays over its memory."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ NO_TIME = int(np.iinfo(np.int64).min)
 """Stands for an unknown time in arrays of nanoseconds."""
 MOST_BYTES = 2**31 - 1
 """The largest offset of 32 bits in Arrow."""
+MOST_NULLS = 64
+"""Columns of nulls that are kept for the next batch."""
 
 
 def slices(buffer: pa.Buffer, begin: Rows, end: Rows, valid: Mask | None = None) -> pa.Array:
@@ -25,16 +28,28 @@ def slices(buffer: pa.Buffer, begin: Rows, end: Rows, valid: Mask | None = None)
     elements, too; `take` copies every other element. Slices may be in any order and overlap, as Arrow never reads an
     element that is not taken.
     """
+    if valid is not None:
+        # `take` of nulls costs more than the rest of this.
+        return _spread(slices(buffer, begin[valid], end[valid]), valid)
     count = len(begin)
     offsets = np.zeros(2 * count + 2, np.int32)
     offsets[1:-1:2], offsets[2::2] = begin, end
-    if valid is not None:
-        offsets[1:-1:2][~valid] = offsets[2::2][~valid] = 0
     # Arrow reserves half of the bytes between the first and the last offset.
-    total = int((offsets[2::2] - offsets[1:-1:2]).sum(dtype=np.int64))
+    total = int((end - begin).sum())
     offsets[-1] = min(2 * total + 64, buffer.size)
     turns = pa.Array.from_buffers(pa.binary(), 2 * count + 1, [None, pa.py_buffer(offsets), buffer])
-    return turns.take(numbers(np.arange(1, 2 * count + 1, 2, dtype=np.int32), valid))
+    return turns.take(numbers(np.arange(1, 2 * count + 1, 2, dtype=np.int32)))
+
+
+def _spread(data: pa.Array, valid: Mask) -> pa.Array:
+    """Return an array of bytes with a null wherever `valid` is false."""
+    if len(data) == len(valid):
+        return data
+    ends = np.zeros(len(valid) + 1, np.int32)
+    np.cumsum(valid, out=ends[1:])
+    _, offsets, held = data.buffers()
+    places = np.frombuffer(offsets, np.int32, len(data) + 1)[ends]
+    return pa.Array.from_buffers(pa.binary(), len(valid), [_bits(valid), pa.py_buffer(places), held])
 
 
 def numbers(values: NDArray[Any], valid: Mask | None = None) -> pa.Array:
@@ -83,19 +98,24 @@ def _is_text(value: bytes) -> bool:
     return True
 
 
-def picked(words: Sequence[str | None], places: NDArray[Any]) -> pa.Array:
-    """Return the words at these places (any integers) as an array of strings."""
-    return pa.array(words, pa.string()).take(numbers(places))
-
-
 def coded(words: Sequence[str | None], at: NDArray[Any]) -> pa.DictionaryArray:
-    """Return the words at these places as a dictionary array without duplicates."""
+    """Return the words at these places as a dictionary array without duplicates; a tuple of words is remembered."""
+    table, known = _vocabulary(words) if isinstance(words, tuple) else _coded(words)
+    found = table[at]
+    valid = found >= 0
+    # Arrow reads the index of a null, too.
+    places = numbers(found) if valid.all() else numbers(np.maximum(found, 0), valid)
+    return pa.DictionaryArray.from_arrays(places, known, safe=False)
+
+
+def _coded(words: Sequence[str | None]) -> tuple[NDArray[np.int32], pa.Array]:
+    """Return the place of each word among all that differ (int32), -1 for None, and these."""
     known: dict[str, int] = {}
     table = [-1 if word is None else known.setdefault(word, len(known)) for word in words]
-    found = np.array(table, np.int32)[at] if len(table) else np.zeros(0, np.int32)
-    valid = found >= 0 if -1 in table else None
-    places = numbers(found if valid is None else np.where(valid, found, 0).astype(np.int32), valid)
-    return pa.DictionaryArray.from_arrays(places, strings(list(known)), safe=False)
+    return np.array(table, np.int32), strings(list(known))
+
+
+_vocabulary = lru_cache(16)(_coded)
 
 
 def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
@@ -128,11 +148,17 @@ def strings(words: Sequence[str]) -> pa.Array:
 def sparse(rows: Rows, values: Iterable[Any], count: int, type: pa.DataType) -> pa.Array:
     """Return an array of `count` rows that has values in some of them, and null in all others."""
     if not len(rows):
-        return pa.nulls(count, type)
+        # Most columns of `packets` are null in most batches.
+        return _nulls(type, 1 << count.bit_length()).slice(0, count)
     few = pa.array(list(values), type)
     where, valid = np.zeros(count, np.int32), np.zeros(count, np.bool_)
     where[rows], valid[rows] = np.arange(len(rows)), True
     return few.take(numbers(where, valid))
+
+
+@lru_cache(MOST_NULLS)
+def _nulls(type: pa.DataType, count: int) -> pa.Array:
+    return pa.nulls(count, type)
 
 
 def replaced(array: pa.Array, rows: Rows, values: Iterable[Any]) -> pa.Array:
@@ -190,15 +216,15 @@ class Octets:
     A place after the end of the buffer gives any value: rows that read there are found to be irregular later.
     """
 
-    __slots__ = ("_last", "data")
+    __slots__ = ("data",)
 
     def __init__(self, data: NDArray[np.uint8]) -> None:
         self.data = data
-        self._last = len(data) - 1
 
     def byte(self, at: Rows) -> NDArray[np.uint8]:
         """Return the byte at each place (uint8, one element for each)."""
-        return self.data[np.minimum(at, self._last)]
+        found: NDArray[np.uint8] = self.data.take(at, mode="clip")
+        return found
 
     def integer(self, at: Rows, size: int) -> NDArray[np.int64]:
         """Return the big-endian integer of `size` bytes, at most 7, at each place."""

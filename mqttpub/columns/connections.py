@@ -156,4 +156,7 @@ _MERGED: dict[str, Any] = {"begin": _earliest, "end": _latest, "first_frame": _e
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(list(rows), schema=CONNECTIONS)
+    return pa.RecordBatch.from_pylist(found, schema=CONNECTIONS) if (found := list(rows)) else _NONE
+
+
+_NONE = pa.RecordBatch.from_pylist([], schema=CONNECTIONS)

@@ -206,6 +206,9 @@ CODED = frozenset((
 ))  # fmt: skip
 """Columns in which few texts repeat; between the steps they are Arrow dictionaries."""
 WORD = pa.dictionary(pa.int32(), pa.string())
+CODED_PROPERTY = pa.struct([(each.name, WORD if each.name in ("name", "key") else each.type) for each in PROPERTY])
+"""A property between the steps."""
+_CODED_TYPES: dict[str, Any] = {**dict.fromkeys(CODED, WORD), "properties": pa.list_(CODED_PROPERTY)}
 
 
 def _schema(columns: tuple[Column, ...]) -> pa.Schema:
@@ -214,15 +217,25 @@ def _schema(columns: tuple[Column, ...]) -> pa.Schema:
 
 def coded(schema: pa.Schema) -> pa.Schema:
     """Return a schema with dictionaries for the texts that repeat."""
-    return pa.schema([field.with_type(WORD) if field.name in CODED else field for field in schema])
+    return pa.schema([field.with_type(_CODED_TYPES.get(field.name, field.type)) for field in schema])
 
 
 def plain(rows: Any) -> Any:
     """Return a batch or a table with texts in place of dictionaries."""
     for index, field in enumerate(rows.schema):
-        if pa.types.is_dictionary(field.type):
-            rows = rows.set_column(index, field.with_type(field.type.value_type), rows[field.name].cast(pa.string()))
+        if (wanted := _plain_type(field.type)) != field.type:
+            rows = rows.set_column(index, field.with_type(wanted), rows[field.name].cast(wanted))
     return rows
+
+
+def _plain_type(type: Any) -> Any:
+    if pa.types.is_dictionary(type):
+        return type.value_type
+    if pa.types.is_list(type):
+        return pa.list_(_plain_type(type.value_type))
+    if pa.types.is_struct(type):
+        return pa.struct([each.with_type(_plain_type(each.type)) for each in type])
+    return type
 
 
 PACKETS = _schema(PACKETS_COLUMNS)

@@ -1,10 +1,11 @@
 """The answers that a report shows: small results of queries on the tables, as plain values."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Row = dict[str, Any]
-"""A row of an answer: values by column."""
+from .payloads.answers import PayloadAnswers
+from .payloads.answers import Row as Row
+
 ALL = "all"
 """Marks the row of an answer that holds the totals."""
 
@@ -108,6 +109,8 @@ class Summary(NamedTuple):
     faults: list[StatementFindings] | None
     """None if nothing was checked."""
     made: Made = Made()
+    payloads: PayloadAnswers | None = None
+    """None if nobody asked, as it takes a while."""
 
     @property
     def span(self) -> PacketTotals:

@@ -13,6 +13,8 @@ from .sections.delays import latency, links
 from .sections.exchanges import exchanges, refused
 from .sections.findings import findings
 from .sections.overview import facts, overview
+from .sections.payloads import payloads
+from .sections.sparkplug import sparkplug
 from .sections.traffic import traffic
 from .sections.volumes import overhead, talkers
 
@@ -20,7 +22,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[ReportContext], Section]], ...] = (
     ("overview", "Overview", facts), ("traffic", "Traffic over time", traffic), ("latency", "Ack latency", latency),
     ("links", "Quality of links", links), ("exchanges", "Exchanges by outcome", exchanges),
     ("refused", "Refused by Reason Code", refused), ("talkers", "Top talkers", talkers),
-    ("bytes", "Overhead and aliases", overhead), ("findings", "Findings by statement", findings),
+    ("bytes", "Overhead and aliases", overhead), ("payloads", "Payloads", payloads),
+    ("sparkplug", "Sparkplug B", sparkplug), ("findings", "Findings by statement", findings),
 )  # fmt: skip
 """The sections of the page in order: anchor, heading, and the function that makes it."""
 

@@ -41,29 +41,38 @@ def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
     return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
 
 
+def packets_with_payloads(spark: Any, folder: str | Path) -> Any:
+    """Return a Spark DataFrame of the table packets, as `frames` does, with its binary columns."""
+    parts = [part for part in Manifest.in_folder(folder).parts if part.table == "packets"]
+    return _table(spark, folder, "packets", parts, binary=True)
+
+
 def has(folder: str | Path, table: str) -> bool:
     """Return whether any run wrote that table."""
     return any(part.table == table for part in Manifest.in_folder(folder).parts)
 
 
-def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile]) -> Any:
+def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile], *, binary: bool = False) -> Any:
+    shown = _shown(name, binary=binary)
     kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for part in parts:
         place, _, form = part.path.rpartition(".")
         kinds.setdefault((form, tuple(_KEY.findall(place))), []).append(part.path)
-    found = [_kind(spark, folder, name, form, divided, paths) for (form, divided), paths in kinds.items()]
-    whole = found[0] if found else spark.createDataFrame([], spark_schema(pa.schema(_shown(name))))
+    found = [_kind(spark, folder, name, shown, form, divided, paths) for (form, divided), paths in kinds.items()]
+    whole = found[0] if found else spark.createDataFrame([], spark_schema(pa.schema(shown)))
     for other in found[1:]:
         whole = whole.unionByName(other)
     return whole
 
 
-def _kind(spark: Any, folder: str | Path, name: str, form: str, divided: Iterable[str], paths: list[str]) -> Any:
-    """Return the rows of files of one format and one partitioning."""
+def _kind(
+    spark: Any, folder: str | Path, name: str, shown: list[Any], form: str, divided: Iterable[str], paths: list[str]
+) -> Any:
+    """Return the columns `shown` of files of one format and one partitioning."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if is_url(str(folder)):
-        return _behind_url(spark, StorageFolder(folder), name, form, paths)
+        return _behind_url(spark, StorageFolder(folder), shown, form, paths)
     folder = Path(folder)
     # CSV columns are identified by position, so those in the names of folders come last.
     fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
@@ -72,23 +81,23 @@ def _kind(spark: Any, folder: str | Path, name: str, form: str, divided: Iterabl
         spark.read.format(form).schema(schema).options(**READ_WITH[form], basePath=f"file:{(folder / name).absolute()}")
     )
     frame = reader.load([_place(folder / path) for path in paths])
-    lists = [field.name for field in _shown(name) if form == "csv" and pa.types.is_list(field.type)]
     nested = spark_schema(SCHEMAS[name])
-    return frame.select(
-        *(
-            F.from_json(field.name, nested[field.name].dataType).alias(field.name)
-            if field.name in lists
-            else field.name
-            for field in _shown(name)
-        )
-    )
+
+    def column(field: Any) -> Any:
+        if form not in _TYPED and pa.types.is_binary(field.type):
+            return F.unhex(field.name).alias(field.name)
+        if form == "csv" and pa.types.is_list(field.type):
+            return F.from_json(field.name, nested[field.name].dataType).alias(field.name)
+        return F.col(field.name)
+
+    return frame.select(*map(column, shown))
 
 
-def _behind_url(spark: Any, folder: StorageFolder, name: str, form: str, paths: list[str]) -> Any:
+def _behind_url(spark: Any, folder: StorageFolder, shown: list[Any], form: str, paths: list[str]) -> Any:
     """Return the rows of files that tasks open themselves, as Spark may not know the storage; raises OutputRefused."""
     if form not in _TYPED:
         raise OutputRefused(f"reports on tables behind a URL need Parquet or ORC, and {folder} has {form}")
-    schema = pa.schema(_shown(name))
+    schema = pa.schema(shown)
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
@@ -127,9 +136,9 @@ def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBa
         yield file.read_stripe(stripe, columns=columns)
 
 
-def _shown(name: str) -> list[Any]:
-    """Return the columns that reports may query."""
-    return [field for field in SCHEMAS[name] if not pa.types.is_binary(field.type)]
+def _shown(name: str, *, binary: bool) -> list[Any]:
+    """Return the columns of a table, binary ones only if asked, as they can be large."""
+    return [field for field in SCHEMAS[name] if binary or not pa.types.is_binary(field.type)]
 
 
 def _type(kind: Any, form: str) -> Any:

@@ -16,6 +16,8 @@ from ..view.terminal.cells import Line, Segment, wrap
 from .answers import OUTCOMES, Row, StatementFindings, Summary, dup_rate, top, total
 from .examples import decoding
 from .lines import count_cell, titled_table
+from .payloads.terminal import BLOCKS as PAYLOAD_BLOCKS
+from .payloads.terminal import payload_record
 from .words import latency_text, name_text, span_text, time_text
 
 ROWS = 5
@@ -61,8 +63,10 @@ def write_page(path: str, title: str, spark: Any, folder: str | Path, summary: S
 def show_summary(summary: Summary) -> None:
     """Print the summary; names that do not fit their columns are shortened with a mark."""
     show = Show()
-    for section in (_exchanges, _latencies, _links, _clients, _topics, _findings):
-        lines = list(section(summary, show.width))
+    sections = [section(summary, show.width) for section in (_exchanges, _latencies, _links, _clients, _topics)]
+    if summary.payloads:
+        sections += [block(summary.payloads, show.width) for block in PAYLOAD_BLOCKS]
+    for lines in map(list, (*sections, _findings(summary, show.width))):
         if lines:
             show.block(part for line in lines for part in wrap(line, show.width))
     sys.stdout.flush()
@@ -191,6 +195,7 @@ def record(summary: Summary) -> dict[str, Any]:
             }
             for name, rows, last in (("clients", summary.clients, "dups"), ("topics", summary.topics, "savable"))
         },
+        "payloads": payload_record(summary.payloads),
         "findings": None if summary.faults is None else [_fault(each, summary) for each in summary.faults],
     }  # fmt: skip
 

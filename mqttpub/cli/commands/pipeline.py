@@ -91,7 +91,7 @@ output_flags = together(
     ),
     flag(
         "--report", common=True, metavar="PATH", type=click.Path(),
-        help="Write a page on traffic, latency, links, overhead and findings, to open in a browser.",
+        help="Write a page on traffic, latency, links, payloads and findings, to open in a browser.",
     ),
     flag(
         "--summary/--no-summary", default=None,
@@ -342,16 +342,20 @@ def _table_report(flags: PipelineFlags) -> "TableReport":
         check_page(flags.report, flags.source, flags.out or "")
     by_default = flags.as_json or sys.stdout.isatty()
     shown = by_default if flags.summary is None else flags.summary
-    return TableReport(flags.report, shown=shown, as_json=flags.as_json)
+    # Where nobody asked for a summary, it must be quick.
+    payloads = bool(flags.report or flags.summary)
+    return TableReport(flags.report, shown=shown, as_json=flags.as_json, payloads=payloads)
 
 
 class TableReport:
     """Queries the finished tables for the summary on the terminal and for the page."""
 
-    def __init__(self, page: str | None, *, shown: bool, as_json: bool) -> None:
+    def __init__(self, page: str | None, *, shown: bool, as_json: bool, payloads: bool = True) -> None:
         self.page = page
         self.shown = shown
         self.as_json = as_json
+        self.payloads = payloads
+        """Whether to look into payloads."""
         self.summary: Summary | None = None
         self.problem = ""
         """Why the queries failed; empty if they did not."""
@@ -379,7 +383,7 @@ class TableReport:
         from ...spark.session.session import failures, sentence
 
         try:
-            self.summary = summary(spark, folder)
+            self.summary = summary(spark, folder, with_payloads=self.payloads)
             if self.page:
                 write_page(self.page, str(folder), spark, folder, self.summary)
         except (*failures(), OSError) as error:

@@ -36,7 +36,7 @@ from .context import Memory
 from .reader import CODES, Number, ReadFields, Text, read, shapes
 
 _DIRECTIONS = ("client", "server", None)
-_VERSIONS = [Version(value).label if value in set(Version) else None for value in range(max(Version) + 1)]
+_VERSIONS = tuple(Version(value).label if value in set(Version) else None for value in range(max(Version) + 1))
 
 
 def _type_name(version: int, code: int) -> str:
@@ -44,7 +44,7 @@ def _type_name(version: int, code: int) -> str:
     return cls.name if cls else f"TYPE {code}"
 
 
-_TYPES = [_type_name(version, code) for version in range(max(Version) + 1) for code in range(CODES)]
+_TYPES = tuple(_type_name(version, code) for version in range(max(Version) + 1) for code in range(CODES))
 """Names of packet types by version and code."""
 
 

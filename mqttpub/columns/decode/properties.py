@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from ...spec.properties import PROPERTIES, TOPIC_ALIAS
 from ...wire.types import BINARY, BYTE, PAIR, STRING, U16, U32, VARIABLE, WireType
-from ..arrow import Mask, Octets, Rows, numbers, picked, slices, texts
-from ..schema import PROPERTY
+from ..arrow import Mask, Octets, Rows, coded, numbers, slices, texts
+from ..schema import CODED_PROPERTY
 
 MOST = 64
 """Most properties of a packet that are read here; the scalar codec reads a packet with more."""
@@ -32,7 +32,7 @@ def _by_id(kind: type[np.generic], value: Callable[[int], Any]) -> NDArray[Any]:
 _KIND = _by_id(np.uint8, lambda number: _KINDS[PROPERTIES[number].type] if number in PROPERTIES else UNKNOWN)
 _SIZE = _by_id(np.int64, lambda number: _SIZES.get(PROPERTIES[number].type, 0) if number in PROPERTIES else 0)
 _SECRET = _by_id(np.bool_, lambda number: number in PROPERTIES and PROPERTIES[number].secret)
-_NAMES = [PROPERTIES[id].key if id in PROPERTIES else f"property_{id}" for id in range(max(PROPERTIES) + 1)]
+_NAMES = tuple(PROPERTIES[id].key if id in PROPERTIES else f"property_{id}" for id in range(max(PROPERTIES) + 1))
 
 
 class PropertyRows(NamedTuple):
@@ -160,7 +160,7 @@ class Entries:
         order[offsets[rows] + k] = np.arange(len(rows))
         ids = ids[order]
         members = (numbers(ids), _named(ids), *self._texts(order, [word for _, _, word in own]))
-        taken = pa.StructArray.from_arrays(members, fields=list(PROPERTY))
+        taken = pa.StructArray.from_arrays(members, fields=list(CODED_PROPERTY))
         return pa.ListArray.from_arrays(numbers(offsets), taken, mask=None if there.all() else numbers(~there))
 
     def _places(self, own: list[tuple[int, int, Word]]) -> tuple[Rows, Rows, NDArray[np.int32]]:
@@ -176,6 +176,7 @@ class Entries:
         # Pairs come last among the parts, and only they have keys.
         first = len(order) - len(words) - pairs
         keys = pa.concat_arrays([self._cut[TWO][0], pa.array([word.key for word in words], pa.string())])
+        keys = keys.dictionary_encode()
         has = order >= first
         values = [self._values(kind) for kind in _SPANS]
         values.append(pa.array([word.value for word in words], pa.string()))
@@ -195,10 +196,12 @@ class Entries:
 
 
 def _named(ids: NDArray[np.int32]) -> pa.Array:
-    """Return the name of each property by its Identifier."""
+    """Return the name of each property by its Identifier, as a dictionary array."""
     odd = np.unique(ids[ids >= len(_NAMES)])
+    if not len(odd):
+        return coded(_NAMES, ids)
     words = [*_NAMES, *(f"property_{id}" for id in odd.tolist())]
-    return picked(words, np.where(ids < len(_NAMES), ids, len(_NAMES) + np.searchsorted(odd, ids)))
+    return coded(words, np.where(ids < len(_NAMES), ids, len(_NAMES) + np.searchsorted(odd, ids)))
 
 
 def hexadecimal(data: bytes) -> str:

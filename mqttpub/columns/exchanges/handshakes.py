@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -69,6 +70,8 @@ class HandshakePackets:
 
     def joined(self, more: "HandshakePackets") -> "HandshakePackets":
         """Return these packets followed by others."""
+        if not self.count:
+            return more
         return HandshakePackets(
             {name: np.concatenate((column, more[name])) for name, column in self.numbers.items()},
             {name: pa.concat_arrays((column, more.texts[name])) for name, column in self.texts.items()},
@@ -116,6 +119,7 @@ def _text(column: pa.Array) -> pa.Array:
     return column.dictionary_encode() if pa.types.is_string(column.type) else column
 
 
+@cache
 def no_handshake_packets() -> HandshakePackets:
     """Return an empty set of packets."""
     return handshake_packets(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))

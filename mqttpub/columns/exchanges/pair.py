@@ -70,8 +70,8 @@ _LEGS: dict[str, type[Packet]] = {
 }
 _OUTCOMES = ("complete", "refused", "unfinished", "superseded", "orphan", None)
 COMPLETE, REFUSED, UNFINISHED, SUPERSEDED, ORPHAN, OPEN = range(6)
-_TYPES = [TYPES[code].name if code in TYPES else None for code in range(CODES)]
-_KINDS = [None, "QoS 1", "QoS 2", *_TYPES[3:]]
+_TYPES = tuple(TYPES[code].name if code in TYPES else None for code in range(CODES))
+_KINDS = (None, "QoS 1", "QoS 2", *_TYPES[3:])
 """The kind of an exchange, by the QoS of a message or else the packet type."""
 
 
@@ -101,6 +101,9 @@ def _last(frames: Frames, event: Closed, last: LastRows) -> int:
         return LATER
     row = last.of(event.ends) if event.how == "FIN" else NONE
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
+
+
+NO_EXCHANGES = pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
 
 
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
@@ -166,7 +169,7 @@ class Pairing(OpenExchanges):
         carried = self.open.count
         if not legs.count:
             self._sessions.keep(self._sessions.resumed(events))
-            return pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
+            return NO_EXCHANGES
         exchanges = exchanges_of(legs, list(closed), carried)
         found: dict[int, UnfinishedMessage] = {}
         for _ in range(MOST_TURNS):

@@ -12,7 +12,6 @@ Without the first step, reading 10,000 connections that take turns takes 1.6 tim
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
@@ -257,10 +256,22 @@ class Framing:
         self.before = np.concatenate([np.zeros(1, np.int64), np.cumsum(end - start)])
         """int64: where each payload begins in all payloads together, and where the last one ends."""
         self.found = SegmentPackets(data, start, end, self.before, max_packet=max_packet)
-        self._odd: list[int] = np.flatnonzero(~self.found.whole).tolist()
+        self.find_stretches()
+
+    def find_stretches(self) -> None:
+        """Find where stretches of whole segments and pairs end."""
+        odd = np.flatnonzero(~self.found.whole)
+        self._odd: list[int] = odd.tolist()
         """Indices of the segments that are not whole."""
-        self._pair: list[bool] = self.found.pair[self._odd].tolist()
-        """Which of these are the first of a pair."""
+        places = np.arange(len(odd))
+        begins = np.maximum.accumulate(np.where(np.diff(odd, prepend=-2) > 1, places, 0))
+        # Of odd segments in a row every second one completes a pair, or there is a break before it.
+        first = odd[(places - begins) % 2 == 0]
+        pair = self.found.pair[first]
+        self._pairs: list[int] = first[pair].tolist()
+        """The first segments of pairs, for a reader that begins before the odd segments in a row that they are in."""
+        self._breaks: list[int] = first[~pair].tolist()
+        """For such a reader, the segments at which neither a packet ends nor a pair begins."""
 
     # some segments of one direction
 
@@ -287,7 +298,7 @@ class Framing:
         rest, due = bytes(begun), self._due(begun)
         segment, many = first, _FIRST_JOINED
         while segment < stop:
-            if not rest and (odd := self._stretch(segment, stop, pairs)) > segment:
+            if not rest and (odd := self.stretch(segment, stop, pairs)) > segment:
                 stretches.append((segment, odd))
                 segment, many = odd, _FIRST_JOINED
                 continue
@@ -310,25 +321,29 @@ class Framing:
 
     def _payloads(self, first: int, stop: int) -> bytes:
         """Return the payloads of some segments, joined."""
-        data, (starts, ends) = self.data, self._places
-        return b"".join([data[starts[index] : ends[index]] for index in range(first, stop)])
+        data = self.data
+        places = zip(self.start[first:stop].tolist(), self.end[first:stop].tolist(), strict=True)
+        return b"".join([data[start:end] for start, end in places])
 
-    @cached_property
-    def _places(self) -> tuple[list[int], list[int]]:
-        return self.start.tolist(), self.end.tolist()
-
-    def _stretch(self, segment: int, stop: int, pairs: list[int]) -> int:
+    def stretch(self, segment: int, stop: int, pairs: list[int]) -> int:
         """Return where the whole segments and pairs from `segment` on end, and append the pairs to `pairs`."""
-        odd, pair = self._odd, self._pair
+        odd, pair = self._odd, self.found.pair
         index, count = bisect_left(odd, segment), len(odd)
-        while index < count and (first := odd[index]) < stop:
-            if not pair[index] or first + 2 > stop:
-                return first
-            pairs.append(first)
-            # The second one may be whole.
-            index += 1
-            index += index < count and odd[index] == first + 1
-        return stop
+        if 0 < index < count and odd[index - 1] == segment - 1:
+            # In the middle of odd segments in a row, pairs begin elsewhere than for those who come from before them.
+            while index < count and (first := odd[index]) == segment:
+                if not pair[first] or first + 2 > stop:
+                    return min(first, stop)
+                pairs.append(first)
+                segment += 2
+                index += 1 + (index + 1 < count and odd[index + 1] == first + 1)
+        index = bisect_left(self._breaks, segment)
+        end = min(self._breaks[index], stop) if index < len(self._breaks) else stop
+        found = self._pairs[bisect_left(self._pairs, segment) : bisect_left(self._pairs, end)]
+        if found and found[-1] + 2 > stop:
+            end = found.pop()
+        pairs += found
+        return end
 
     # runs of many directions
 

@@ -8,7 +8,6 @@ connection, and the packets and events are those of single records, in the same 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple
 
@@ -31,6 +30,8 @@ FEWEST = 4
 """Records for which a leap pays, at least."""
 FEWEST_IN_COLUMNS = 24
 """Records of a block for which columns pay, at least."""
+NEIGHBOURS = 64
+"""Records that are taken out of the columns at a time, as who reads one by itself often reads the next ones, too."""
 FAR, LONG = 1 << 16, 4
 """A leap copies the incomplete packet before it, so that may be FAR + LONG * the bytes of the leap long, at most."""
 
@@ -53,15 +54,23 @@ class _RecordFeed:
         self.records = records
         self.state = state
         self.assembly = Assembly(records, state)
+        self._rows: dict[int, list[tuple[int, ...]]] = {}
 
-    @cached_property
-    def _rows(self) -> list[list[int]]:
+    def _columns(self) -> tuple[Any, ...]:
         each = self.records
-        return [column.tolist() for column in (each.start, each.end, each.length, each.time, each.link)]
+        return each.start, each.end, each.length, each.time, each.link
+
+    def _row(self, index: int) -> tuple[int, ...]:
+        """Return what the columns have of a record."""
+        number = index // NEIGHBOURS
+        if number not in self._rows:
+            some = slice(number * NEIGHBOURS, (number + 1) * NEIGHBOURS)
+            self._rows[number] = list(zip(*(column[some].tolist() for column in self._columns()), strict=True))
+        return self._rows[number][index % NEIGHBOURS]
 
     def record(self, index: int) -> CaptureRecord:
         """Return one record as the scalar code reads it."""
-        start, end, length, time, link = (column[index] for column in self._rows)
+        start, end, length, time, link, *_ = self._row(index)
         number = self.state.records + index + 1
         return CaptureRecord(number, None if time == NO_TIME else time, link, self.records.data[start:end], length)
 
@@ -87,23 +96,20 @@ class _StretchFeed(_RecordFeed):
 
     records: Stretches
 
-    @cached_property
-    def _segments(self) -> list[list[Any]]:
-        each = self.records
-        found = each.segments
-        return [column.tolist() for column in (found.sender, found.plain, found.seq, found.ack, each.number)]
+    def _columns(self) -> tuple[Any, ...]:
+        found = self.records.segments
+        return *super()._columns(), found.sender, found.plain, found.seq, found.ack, self.records.number
 
     def record(self, index: int) -> CaptureRecord:
         """Return one record that is there as a whole."""
-        return super().record(index)._replace(number=self._segments[-1][index])
+        return super().record(index)._replace(number=self._row(index)[-1])
 
     def feed(self, index: int) -> None:
         """Read one record with the scalar code."""
-        sender, plain, seq, ack, number = (column[index] for column in self._segments)
+        start, end, _, time, _, sender, plain, seq, ack, number = self._row(index)
         if not plain:
             super().feed(index)
             return
-        start, end, _, time, _ = (column[index] for column in self._rows)
         key = self.records.segments.flows[sender >> 1]
         payload = self.records.data[start:end]
         segment = Segment(seq, ack, ACK, payload, end - start, None if time == NO_TIME else time, number)

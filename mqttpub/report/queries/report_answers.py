@@ -9,6 +9,7 @@ from ..tables import frames, has
 from .common import MOST_BINS, MOST_CELLS, WHO, bins_of, together
 from .exchanges import exchange_rows, latencies, refused, slow, unended
 from .findings import faults
+from .payloads import payloads
 from .talkers import clients, topics, worst
 from .traffic import connections, kinds, overhead, properties, traffic
 
@@ -16,8 +17,11 @@ WORST = 12
 """Clients whose links are shown over time."""
 
 
-def summary(spark: Any, folder: str | Path) -> Summary:
-    """Return the summary of the tables in a folder; raises OutputRefused, and Spark's errors."""
+def summary(spark: Any, folder: str | Path, *, with_payloads: bool = True) -> Summary:
+    """Return the summary of the tables in a folder; raises OutputRefused, and Spark's errors.
+
+    To look into each payload takes as long as all the rest.
+    """
     data = frames(spark, folder)
     judged = has(folder, "findings") or _judged(folder)
     return together(
@@ -29,6 +33,7 @@ def summary(spark: Any, folder: str | Path) -> Summary:
         topics=lambda: topics(spark, data),
         faults=lambda: faults(spark, data) if judged else None,
         made=lambda: _made(folder),
+        payloads=lambda: payloads(spark, folder) if with_payloads else None,
     )
 
 

@@ -166,7 +166,7 @@ class FolderReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Raise OptionError for a state folder among the captures, as its files would be read, too."""
         for path in self._paths:
             below = _below(path, self.folder)
-            if below is not None and not any(part.startswith(HIDDEN) for part in below.split(os.sep)):
+            if below == os.curdir or (below and not any(part.startswith(HIDDEN) for part in below.split(os.sep))):
                 raise OptionError(f"option 'state': '{self.folder}' is in '{path}', whose files are all read")
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802

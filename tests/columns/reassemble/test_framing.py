@@ -136,3 +136,20 @@ def test_a_small_packet_may_be_too_large() -> None:
     segments = [(PINGREQ + packet(110))[at : at + 70] for at in (0, 70)]
     assert framed(segments, most=112).frame(0, 2, b"")
     assert framed(segments, most=111).frame(0, 2, b"") is None
+
+
+@given(st.lists(st.sampled_from("wpo"), min_size=1, max_size=14), st.data())
+def test_a_stretch_is_that_of_a_walk_from_segment_to_segment(kinds: list[str], data: st.DataObject) -> None:
+    first = data.draw(st.integers(0, len(kinds) - 1))
+    stop = data.draw(st.integers(first + 1, len(kinds)))
+    look = framed([PINGREQ] * len(kinds))
+    look.found.whole[:] = [kind == "w" for kind in kinds]
+    look.found.pair[:] = [kind == "p" for kind in kinds]
+    look.find_stretches()
+    pairs: list[int] = []
+    at = first
+    walked = []
+    while at < stop and (kinds[at] == "w" or (kinds[at] == "p" and at + 2 <= stop)):
+        walked += [at] if kinds[at] == "p" else []
+        at += 2 if kinds[at] == "p" else 1
+    assert (look.stretch(first, stop, pairs), pairs) == (at, walked)

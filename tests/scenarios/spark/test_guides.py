@@ -1,5 +1,6 @@
 """The snippets on tables and Spark in the guides run, and their tables match the program."""
 
+import gzip
 import json
 import re
 import shutil
@@ -16,7 +17,9 @@ from mqttpub.columns.schema import documentation
 from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
 from mqttpub.spark.formats import publish as publish_sink
 from tests.build.brokers import Restricted
+from tests.build.plant import capture
 from tests.documents import ROOT, between, blocks, guide, replace_between, section
+from tests.paths import PLANT
 
 PIPELINE, SPARK, CLUSTERS, TABLES = map(guide, ("pipeline", "spark", "clusters", "tables"))
 LONGEST = 600
@@ -115,6 +118,20 @@ def test_the_report_and_its_summary(folder: Path) -> None:
     assert "</html>" in (folder / "morning.html").read_text()
 
 
+@pytest.mark.long
+def test_the_report_on_payloads_and_their_keys(folder: Path) -> None:
+    lines, screen, sql, answer = blocks(section(PIPELINE, "Payloads"), "sh", "text", "sql")
+    assert SECONDS.sub("", ran(lines, folder)) == SECONDS.sub("", screen)
+    page = (folder / "plant.html").read_text()
+    assert all(words in page for words in ("seq 35 after 30: 4 missing", "no birth has alias 9", "temp now null"))
+    view = 'spark.read.parquet("plant/packets").createOrReplaceTempView("packets")'
+    assert python(["", f"{view}\nspark.sql({sql!r}).show(truncate=False)"], folder).rstrip() == answer.rstrip()
+
+
+def test_the_capture_of_the_plant_follows_from_its_builder() -> None:
+    assert gzip.decompress(PLANT.read_bytes()) == capture()
+
+
 def ran(lines: str, folder: Path) -> str:
     """Run lines in a shell and return what they print."""
     env = {**INSTALLED, "HOME": str(folder)}
@@ -170,10 +187,11 @@ def test_the_manifest_lists_exactly_the_files_of_the_folder(folder: Path) -> Non
 
 def test_each_block_is_run_by_some_test() -> None:
     """A new block needs a test, or a place among those that were run by hand."""
-    titles = ("Run it", "The report", "Read the tables", "Delta Lake and Apache Iceberg", "Five questions")
+    titles = ("Run it", "The report", "Read the tables", "Delta Lake and Apache Iceberg", "Five questions", "Payloads")
     counted = {title: len(blocks(section(PIPELINE, title), "sh", "text", "sql")) for title in titles}
     assert counted == {
         "Run it": 2, "The report": 2, "Read the tables": 1, "Delta Lake and Apache Iceberg": 1, "Five questions": 10,
+        "Payloads": 4,
     }  # fmt: skip
     others = {path.stem: len(blocks(path.read_text(), "sh", "text", "sql")) for path in (PIPELINE, SPARK, CLUSTERS)}
     assert others == {"pipeline": 2 + sum(counted.values()), "spark": 0, "clusters": 4}

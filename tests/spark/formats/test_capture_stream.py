@@ -111,7 +111,7 @@ def test_a_changed_state_is_reported(fault: bytes | None, known: Truth, tmp_path
         if number == 2:
             path = next((tmp_path / "state").glob("*.state"))
             path.write_bytes(path.read_bytes()[:-1] if fault is None else fault)
-            with pytest.raises(CaptureError, match=f"^cannot resume from '{path}': .*; without this file, the capt"):
+            with pytest.raises(CaptureError, match=f"^cannot resume from '{path}': .*; remove this file to read"):
                 rotation.batch()
             path.unlink()
         rotation.batch()
