@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -116,6 +117,7 @@ def _text(column: pa.Array) -> pa.Array:
     return column.dictionary_encode() if pa.types.is_string(column.type) else column
 
 
+@cache
 def no_handshake_packets() -> HandshakePackets:
     """Return an empty set of packets."""
     return handshake_packets(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))
