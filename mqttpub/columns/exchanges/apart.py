@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from ..arrow import Mask, encoded, numbers
 from .handshakes import HandshakePackets, forgetting, handshake_packets
-from .pair import NO_EXCHANGES, Close, OpenExchanges, exchanges_of
+from .pair import Close, OpenExchanges, exchanges_of, no_exchanges
 from .sessions import SessionEvent
 
 Identifier = tuple[str, int]
@@ -66,7 +66,7 @@ class ApartPairing(OpenExchanges):
     def finish(self) -> pa.RecordBatch:
         """Return the exchanges that are still open, as `unfinished`."""
         if not self.open.count:
-            return NO_EXCHANGES
+            return no_exchanges()
         exchanges = exchanges_of(self.open, self.closes_at_the_end(), self.open.count)
         self.keep(exchanges)
         return exchanges.rows()

@@ -23,6 +23,7 @@ the client left unfinished continues as a new one, with `resumed` (see `sessions
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -103,9 +104,6 @@ def _last(frames: Frames, event: Closed, last: LastRows) -> int:
     return event.record if row == NONE else max(event.record, int(frames.record[row]))
 
 
-NO_EXCHANGES = pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
-
-
 def pair(packets: pa.RecordBatch, closed: Iterable[Close] = ()) -> pa.RecordBatch:
     """Return the exchanges of all packets; those open at the end are `unfinished`."""
     pairing = Pairing()
@@ -169,7 +167,7 @@ class Pairing(OpenExchanges):
         carried = self.open.count
         if not legs.count:
             self._sessions.keep(self._sessions.resumed(events))
-            return NO_EXCHANGES
+            return no_exchanges()
         exchanges = exchanges_of(legs, list(closed), carried)
         found: dict[int, UnfinishedMessage] = {}
         for _ in range(MOST_TURNS):
@@ -182,6 +180,12 @@ class Pairing(OpenExchanges):
         self._sessions.keep(course)
         self.keep(exchanges)
         return exchanges.rows()
+
+
+@cache
+def no_exchanges() -> pa.RecordBatch:
+    """Return an empty batch of rows of `exchanges`."""
+    return pa.RecordBatch.from_pylist([], CODED_EXCHANGES)
 
 
 def exchanges_of(legs: HandshakePackets, closed: list[Close], carried: int) -> "PairedExchanges":
