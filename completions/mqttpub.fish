@@ -490,6 +490,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l mode -x -a 'error overwrite ap
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partition-by -x -d 'Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Continue where the previous run stopped, with new files of the same capture.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l report -r -F -d 'Write a page on traffic, latency, links, payloads and findings, to open in a browser.'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l against -r -F -d 'Also compare with the tables of another run, in this folder or URL; needs --report.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l summary -l no-summary -d 'Whether to print a summary of the tables. [default: on a terminal, and with --json]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l json -d 'Print the result as one JSON record.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l since -x -d 'Only rows from this time on: 2026-01-31, 2026-01-31T12:00:00Z, or seconds since 1970.'

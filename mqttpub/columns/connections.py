@@ -103,9 +103,11 @@ class Connections:
             row["gaps"] += 1
         if not isinstance(event, Closed):
             return None
+        time_us = None if event.time is None else event.time // 1000
         if row["closed_how"] is None:
             row["closed_by"], row["closed_how"] = event.direction.value if event.direction else None, event.how
-        row["end"] = _latest(row["end"], None if event.time is None else event.time // 1000)
+            row["closed_time"] = time_us if event.how in ("FIN", "RST") else None
+        row["end"] = _latest(row["end"], time_us)
         return connection if self._closings.over(connection, event) else None
 
 

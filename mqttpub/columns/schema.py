@@ -173,6 +173,7 @@ CONNECTIONS_COLUMNS = (
     Column("disconnected_by", pa.string(), "Which end sent DISCONNECT first: client or server"),
     Column("disconnect_reason_code", TYPES[BYTE], "Reason Code of the first DISCONNECT; null where it has none"),
     Column("gaps", pa.int64(), "Places where bytes are missing from the capture, or are not a packet"),
+    Column("closed_time", TIME, "Time of the first FIN or RST; null if none was captured"),
 )
 
 FINDINGS_COLUMNS = (

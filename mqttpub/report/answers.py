@@ -48,6 +48,11 @@ class PacketTotals(NamedTuple):
     """Microseconds since 1970."""
     last: int | None
 
+    @property
+    def length_us(self) -> int | None:
+        """The length of the period in microseconds; None without times."""
+        return None if self.first is None or self.last is None else self.last - self.first
+
 
 class Example(NamedTuple):
     """The first finding of a statement."""
@@ -89,6 +94,32 @@ class Made(NamedTuple):
     """The time at which each run began, as ISO 8601."""
 
 
+class Churn(NamedTuple):
+    """How connections come and go."""
+
+    clients: Sequence[Row] = ()
+    """The clients that connect or are taken over most often, and totals; lives are in microseconds."""
+    ends: Sequence[Row] = ()
+    """Connections by how they ended, by whom, and with which Reason Code."""
+
+
+class Anomalies(NamedTuple):
+    """Intervals in which a client differs from its own past."""
+
+    bins: Bins | None = None
+    """The intervals; None if no packet has a time."""
+    clients: int = 0
+    judged: int = 0
+    """Clients with enough earlier intervals."""
+    rows: Sequence[Row] = ()
+    """By client and measure: the number of anomalies, the interval of the first, and the greatest."""
+
+    @property
+    def series(self) -> int:
+        """The number of measures of clients with anomalies, of which `rows` has the first."""
+        return self.rows[0]["series"] if self.rows else 0
+
+
 class Summary(NamedTuple):
     """The answers that a terminal shows after each run."""
 
@@ -111,6 +142,16 @@ class Summary(NamedTuple):
     made: Made = Made()
     payloads: PayloadAnswers | None = None
     """None if nobody asked, as it takes a while."""
+    churn: Churn = Churn()
+    silences: Sequence[Row] = ()
+    """The clients with the longest silences compared with their Keep Alive, and totals."""
+    topic_tree: Sequence[Row] = ()
+    """Levels of topics, each followed by those below it."""
+    fan_out: Sequence[Row] = ()
+    """Messages and deliveries by class of fan-out, of the top topics, and in total."""
+    anomalies: Anomalies = Anomalies()
+    comparison: "Comparison | None" = None
+    """With another run; None if there is none to compare."""
 
     @property
     def span(self) -> PacketTotals:
@@ -118,6 +159,19 @@ class Summary(NamedTuple):
         times = [row[name] for row in self.kinds for name in ("first", "last") if row[name] is not None]
         sums = (sum(row[name] for row in self.kinds) for name in ("packets", "bytes", "unreadable", "untimed"))
         return PacketTotals(*sums, *((min(times), max(times)) if times else (None, None)))
+
+
+class Comparison(NamedTuple):
+    """What is different in another run."""
+
+    folder: str
+    """Of its tables."""
+    summary: Summary
+    clients: Sequence[Row]
+    """Client Identifiers by `kind`: new, gone or both, with `number`, how many there are of that kind."""
+    topics: Sequence[Row]
+    latencies: Sequence[Row]
+    """Percentiles (p50, p95, p99) of latency by run, kind and sender, in microseconds."""
 
 
 class Details(NamedTuple):
@@ -141,6 +195,10 @@ class Details(NamedTuple):
     """Bytes by purpose; their sum is all bytes."""
     unended: list[Row]
     """The first exchanges that never ended."""
+    connect_bins: Bins | None = None
+    """The bins of `connects`, of an hour or more."""
+    connects: Sequence[Row] = ()
+    """Connections by client and bin, of the clients that connect most often."""
 
 
 def total(rows: Sequence[Row]) -> Row:

@@ -13,7 +13,17 @@ from ..common.words import counted, share, size
 from ..traffic.statistics import PERCENTILES
 from ..view.packet.show import Show
 from ..view.terminal.cells import Line, Segment, wrap
-from .answers import OUTCOMES, Row, StatementFindings, Summary, dup_rate, top, total
+from .answers import OUTCOMES, Comparison, Row, StatementFindings, Summary, dup_rate, top, total
+from .blocks import (
+    anomalies_block,
+    by_order,
+    churn_block,
+    comparison_block,
+    fan_out_block,
+    record_of_questions,
+    silences_block,
+    topic_tree_block,
+)  # fmt: skip
 from .examples import decoding
 from .lines import count_cell, titled_table
 from .payloads.terminal import BLOCKS as PAYLOAD_BLOCKS
@@ -63,7 +73,11 @@ def write_page(path: str, title: str, spark: Any, folder: str | Path, summary: S
 def show_summary(summary: Summary) -> None:
     """Print the summary; names that do not fit their columns are shortened with a mark."""
     show = Show()
-    sections = [section(summary, show.width) for section in (_exchanges, _latencies, _links, _clients, _topics)]
+    blocks = (
+        comparison_block, _exchanges, _latencies, _links, churn_block, silences_block, _clients, _topics,
+        topic_tree_block, fan_out_block, anomalies_block,
+    )  # fmt: skip
+    sections = [block(summary, show.width) for block in blocks]
     if summary.payloads:
         sections += [block(summary.payloads, show.width) for block in PAYLOAD_BLOCKS]
     for lines in map(list, (*sections, _findings(summary, show.width))):
@@ -188,21 +202,19 @@ def record(summary: Summary) -> dict[str, Any]:
             }
             for row in summary.exchanges
         ],
-        **{
-            name: {
-                "all": _bare(total(rows)),
-                **{by: [_bare(row) for row in top(rows, by)] for by in ("messages", "bytes", last)},
-            }
-            for name, rows, last in (("clients", summary.clients, "dups"), ("topics", summary.topics, "savable"))
-        },
+        "clients": by_order(summary.clients, "messages", "bytes", "dups"),
+        "topics": by_order(summary.topics, "messages", "bytes", "savable"),
+        **record_of_questions(summary),
         "payloads": payload_record(summary.payloads),
+        **({"comparison": _compared(summary.comparison)} if summary.comparison else {}),
         "findings": None if summary.faults is None else [_fault(each, summary) for each in summary.faults],
     }  # fmt: skip
 
 
-def _bare(row: Row) -> Row:
-    """Return a row without `top`, and without `number` if it is for one name, as that is 1."""
-    return {name: value for name, value in row.items() if name != "top" and (name != "number" or row["who"] is None)}
+def _compared(found: Comparison) -> dict[str, Any]:
+    """Return what is different from another run, with the summary of that."""
+    lists = {name: list(rows) for name, rows in found._asdict().items() if name in ("clients", "topics", "latencies")}
+    return {"folder": found.folder, "summary": record(found.summary), **lists}
 
 
 def _fault(fault: StatementFindings, summary: Summary) -> dict[str, Any]:

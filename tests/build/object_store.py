@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -24,6 +24,8 @@ class ObjectStore:
         import boto3
 
         self.endpoint = endpoint
+        self.on_request: Callable[[], None] | None = None
+        """What is called before a request is carried out, and again before its answer is sent."""
         self.client: Any = boto3.client("s3")
 
     def make(self, bucket: str) -> str:
@@ -35,6 +37,18 @@ class ObjectStore:
         """Return the keys of all objects."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=bucket)
         return [each["Key"] for page in pages for each in page.get("Contents", ())]
+
+    def watching(self, application: Any) -> Any:
+        """Return a WSGI application that does the same, and calls `on_request`."""
+
+        def watched(environ: Any, start_response: Any) -> Any:
+            for call in (lambda: None, lambda: application(environ, start_response)):
+                answer = call()
+                if self.on_request:
+                    self.on_request()
+            return answer
+
+        return watched
 
     def put(self, bucket: str, key: str, data: bytes) -> None:
         """Write an object."""
@@ -53,6 +67,8 @@ def object_store() -> Iterator[ObjectStore]:
         host, port = server.get_host_and_port()
         endpoint = f"http://{host}:{port}"
         with patch.dict(os.environ, {**ENVIRONMENT, "AWS_ENDPOINT_URL": endpoint}):
-            yield ObjectStore(endpoint)
+            store = ObjectStore(endpoint)
+            server._server.app = store.watching(server._server.app)
+            yield store
     finally:
         server.stop()

@@ -58,6 +58,7 @@ def test_a_whole_connection() -> None:
         "bytes": sum(size for size, _ in sizes), "publishes": 2, "dups": 1, "keep_alive": 30, "clean_start": False,
         "will_flag": False, "username": "u", "session_present": True, "connack_reason_code": 0,
         "disconnected_by": "client", "disconnect_reason_code": 4, "gaps": 1,
+        "closed_time": (START + 9 * MS) // 1000,
     }  # fmt: skip
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from mqttpub.cli.commands.pipeline import check_page
 from mqttpub.cli.main import main
-from mqttpub.report.answers import Details, Example, StatementFindings, Summary
+from mqttpub.report.answers import Anomalies, Bins, Churn, Comparison, Details, Example, StatementFindings, Summary
+from mqttpub.report.page import page
 from mqttpub.report.queries import report_answers
 from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.manifest import MANIFEST
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
 from mqttpub.spark.session import session
 from mqttpub.view.terminal.cells import cells
@@ -52,6 +53,46 @@ SUMMARY = Summary(
     [topic("all", None, 2), topic("bytes", HOSTILE), topic("bytes", None)],
     [StatementFindings("error", "MQTT5-3.3.1-2", 1_000_000, 12, EXAMPLE), StatementFindings("note", "", 3, 1, None)],
 )  # fmt: skip
+COUNTS = {
+    "connections": 1_000_000, "busiest": 100_000, "refused": 7, "short": 900_000, "taken": 9, "said": 8, "goodbyes": 3,
+    "broken": 999_000, "median_us": 86_400_000_000, "off": 1, "by_server": 2, "unmeasured": 3, "late": 4, "missed": 5,
+    "timed_out": 6, "ratio": 12.5, "silence_us": 750_000_000, "allowed_s": 60, "since": 1_700_000_000_000_000,
+}  # fmt: skip
+LEVEL = {
+    "messages": 9_999_999, "bytes": 2_000_000_000, "client_messages": 5, "server_messages": 4, "client_retained": 3,
+    "server_retained": 2, "qos0": 1, "qos1": 1, "qos2": 1, "topics": 70_000, "publishers": 60_000,
+    "depth": 1, "above": "",
+}  # fmt: skip
+DELIVERED = {
+    "class": None, "topic": HOSTILE, "messages": 1_000_000, "deliveries": 50_000_000, "retained": 4, "unmatched": 5,
+    "repeated": 6, "most": 70_000, "undelivered": 8, "fans": [1, 2, 3], "delays_us": [900, 1_200_000, 70_000_000],
+}  # fmt: skip
+WORST = {"bin": 28_333_333, "value": 1_000_000.5, "median": 0.5, "mad": 0.0, "past": 47, "score": -1234.5}
+CHANGED = {
+    "now_packets": 1_000_000, "now_bytes": 2_000_000_000, "then_packets": 3_000_000, "then_bytes": 4_000_000_000,
+    "now_rate": 1.0, "then_rate": 2.0, "number": 70,
+}  # fmt: skip
+FULL = SUMMARY._replace(
+    churn=Churn(
+        [{**COUNTS, "top": top, "who": None if top == "all" else HOSTILE, "number": 1}
+         for top in ("all", "connections", "taken")],
+        [{"how": how, "by": "server", "code": 0x8E, "connections": 9, "clients": 2, "short": 1}
+         for how in ("taken over", "DISCONNECT", "refused", "FIN")],
+    ),
+    silences=[
+        {**COUNTS, "top": top, "who": None if top == "all" else HOSTILE, "number": 1} for top in ("all", "ratio")
+    ],
+    topic_tree=[
+        {**LEVEL, "name": name, "label": name, "indent": indent} for indent, name in enumerate(("", HOSTILE, ""))
+    ],
+    fan_out=[{**DELIVERED, "top": "all"}, {**DELIVERED, "top": "class", "class": 5}, {**DELIVERED, "top": "topic"}],
+    anomalies=Anomalies(Bins(60_000_000, 28_333_333, 1), 2, 1, [
+        {"who": HOSTILE, "measure": "size", "intervals": 2, "first": 28_333_333, "series": 1, "worst": WORST}
+    ]),
+)  # fmt: skip
+CHANGES = [{**CHANGED, "who": HOSTILE, "kind": kind} for kind in ("new", "gone", "both")]
+LATENCY = {"run": "now", "kind": "QoS 1", "sender": "client", "count": 3, "percentiles": [1, 2_000_000, 70_000_000]}
+FULL = FULL._replace(comparison=Comparison(HOSTILE, SUMMARY, CHANGES, CHANGES, [LATENCY]))
 DETAILS = Details(None, [], [], [], [], None, [], [], [], {"payload": 0}, [])
 
 
@@ -65,18 +106,21 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return PipelineResult("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
-    monkeypatch.setattr(report_answers, "summary", lambda spark, folder: SUMMARY)
+    monkeypatch.setattr(
+        report_answers, "summary", lambda spark, folder, against, thorough: FULL if against else SUMMARY
+    )
     monkeypatch.setattr(report_answers, "details", lambda spark, folder, summary: DETAILS)
 
 
 def test_the_summary_fits_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    show_summary(SUMMARY)
+    show_summary(FULL)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(cells, lines)) <= 80
     text = "\n".join(lines)
     assert "\x1b" not in text
     assert "\u202e" not in text
-    for words in ("99,999,999", "70.0 s", "10.0 %", "MQTT5-3.3.1-2", "2,000,000,000"):
+    for words in ("99,999,999", "70.0 s", "10.0 %", "MQTT5-3.3.1-2", "2,000,000,000", "900,000", "12.50", "-1,234.5",
+                  "New clients", "70,000"):  # fmt: skip
         assert words in text
     # What does not fit is marked.
     assert "…" in text or "..." in text
@@ -108,6 +152,19 @@ def test_a_pipe_gets_no_summary_by_default(run: None, tmp_path: Path, capsys: An
     assert "2023-11-14T22:13:20Z to 2023-11-14T22:15:00Z, 100 s" in text
 
 
+def test_the_page_shows_hostile_names_as_text() -> None:
+    text = page("x", FULL, DETAILS)
+    assert "\x1b" not in text
+    assert "</script>" not in text
+    for words in (
+        "taken over, 0x8e Session taken over",
+        "refused by CONNACK",
+        "the server ended 6 with 0x8d",
+        "1,234.5",
+    ):
+        assert words in text
+
+
 def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json"]
     assert main(words) == 0
@@ -118,6 +175,39 @@ def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
     assert told["summary"]["findings"][0]["example"]["decode"].startswith("mqttpub lint $'")
     assert main([*words, "--no-summary"]) == 0
     assert "summary" not in json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_a_page_compares_with_another_run(run: None, tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / MANIFEST).write_text(json.dumps(Manifest().dumps()))
+    page = tmp_path / "page.html"
+    words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json", "--report", str(page)]
+    assert main([*words, "--against", str(tmp_path / "other")]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["comparison"]["folder"] == HOSTILE
+    assert "Compared with another run" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--against", "other"], "--against needs --report: the page shows the comparison"),
+        (["--against", "other", "--report", "x.html"], "--against: cannot read other/_manifest.json: "),
+        (
+            ["--against", "./out/", "--report", "x.html"],
+            "--against is the folder of --out: give the tables of another run",
+        ),
+        (["--against", "", "--report", "x.html"], "--against: cannot read _manifest.json: "),
+    ],
+)
+def test_another_run_that_cannot_be_compared_is_refused(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["pipeline", str(CAPTURE), "-o", "out", *words]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert told in line
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
@@ -133,7 +223,7 @@ def test_a_page_is_written(run: None, tmp_path: Path, capsys: Any) -> None:
 def test_an_error_of_spark_is_one_sentence(
     run: None, tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(spark: Any, folder: Path) -> Summary:
+    def broken(spark: Any, folder: Path, against: str | None, thorough: bool) -> Summary:
         raise OSError("the disk is on fire")
 
     monkeypatch.setattr(report_answers, "summary", broken)

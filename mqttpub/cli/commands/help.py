@@ -17,7 +17,7 @@ TOPICS = {
     "decode": "hex, logs, captures, views, filters, colour and pager",
     "lint": "checking captures against the specification; `explain`",
     "encode": "building any packet",
-    "pipeline": "tables and a report from the captures of a fleet; five questions in SQL",
+    "pipeline": "tables and a report from the captures of a fleet; questions in SQL",
     "tables": "the columns of the tables",
     "spark": "the Spark formats `mqtt_capture` and `mqtt`, and `decode_mqtt`",
     "clusters": "standalone, Spark Connect, YARN, Kubernetes",

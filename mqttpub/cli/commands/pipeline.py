@@ -1,6 +1,7 @@
 """`mqttpub pipeline`: captures to tables with Spark, its progress on the terminal, and the report on the tables."""
 
 import logging
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -94,6 +95,10 @@ output_flags = together(
         help="Write a page on traffic, latency, links, payloads and findings, to open in a browser.",
     ),
     flag(
+        "--against", metavar="DIR", type=click.Path(file_okay=False),
+        help="Also compare with the tables of another run, in this folder or URL; needs --report.",
+    ),
+    flag(
         "--summary/--no-summary", default=None,
         help="Whether to print a summary of the tables. [default: on a terminal, and with --json]",
     ),
@@ -113,6 +118,7 @@ class PipelineFlags:
     partition_by: tuple[str, ...]
     resume: bool
     report: str | None
+    against: str | None
     summary: bool | None
     as_json: bool
     since: str | None
@@ -340,22 +346,27 @@ def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
 def _table_report(flags: PipelineFlags) -> "TableReport":
     if flags.report:
         check_page(flags.report, flags.source, flags.out or "")
+    against = None if flags.against is None else check_against(flags)
     by_default = flags.as_json or sys.stdout.isatty()
     shown = by_default if flags.summary is None else flags.summary
     # Where nobody asked for a summary, it must be quick.
-    payloads = bool(flags.report or flags.summary)
-    return TableReport(flags.report, shown=shown, as_json=flags.as_json, payloads=payloads)
+    thorough = bool(flags.report or flags.summary)
+    return TableReport(flags.report, against, shown=shown, as_json=flags.as_json, thorough=thorough)
 
 
 class TableReport:
     """Queries the finished tables for the summary on the terminal and for the page."""
 
-    def __init__(self, page: str | None, *, shown: bool, as_json: bool, payloads: bool = True) -> None:
+    def __init__(
+        self, page: str | None, against: str | None, *, shown: bool, as_json: bool, thorough: bool = True
+    ) -> None:
         self.page = page
+        self.against = against
+        """The tables of another run, by path or URL."""
         self.shown = shown
         self.as_json = as_json
-        self.payloads = payloads
-        """Whether to look into payloads."""
+        self.thorough = thorough
+        """Whether to ask the questions that take a while, too."""
         self.summary: Summary | None = None
         self.problem = ""
         """Why the queries failed; empty if they did not."""
@@ -383,7 +394,7 @@ class TableReport:
         from ...spark.session.session import failures, sentence
 
         try:
-            self.summary = summary(spark, folder, with_payloads=self.payloads)
+            self.summary = summary(spark, folder, self.against, thorough=self.thorough)
             if self.page:
                 write_page(self.page, str(folder), spark, folder, self.summary)
         except (*failures(), OSError) as error:
@@ -407,6 +418,29 @@ class TableReport:
             show_summary(self.summary)
         if self.page and not self.problem:
             note(f"the report is {self.page}")
+
+
+def check_against(flags: PipelineFlags) -> str:
+    """Return the path or URL of the other run; raises UsageError without a page, and OutputRefused without tables."""
+    from ...spark.pipeline.manifest import Manifest, OutputRefused
+    from ...spark.storage.files import as_path
+
+    if not flags.report:
+        raise click.UsageError("--against needs --report: the page shows the comparison")
+    against = as_path(flags.against or "")
+    if _same_place(against, as_path(flags.out or "")):
+        raise click.UsageError("--against is the folder of --out: give the tables of another run")
+    try:
+        Manifest.in_folder(against)
+    except OutputRefused as error:
+        raise OutputRefused(f"--against: {error}") from None
+    return against
+
+
+def _same_place(one: str, other: str) -> bool:
+    from ...spark.storage.files import is_url
+
+    return len({place.rstrip("/") if is_url(place) else os.path.realpath(place) for place in (one, other)}) == 1
 
 
 def check_page(page: str, sources: tuple[str, ...], out: str) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..answers import Example, Row, StatementFindings
-from .common import asked
+from .common import asked, chosen
 
 MOST_FAULTS = 200
 MOST_EXAMPLES = 10_000
@@ -61,9 +61,9 @@ def _begins(spark: Any, data: dict[str, Any], examples: list[Row]) -> dict[str, 
     names = sorted({row["connection"] for row in examples if row["connection"]})
     if not names:
         return {}
-    held = ", ".join(f":name{number}" for number in range(len(names)))
+    held, given = chosen(names)
     query = f"SELECT connection, capture AS began, client FROM {{connections}} WHERE connection IN ({held})"
-    rows = asked(spark, query, data, **{f"name{number}": name for number, name in enumerate(names)})
+    rows = asked(spark, query, data, **given)
     return {row.pop("connection"): row for row in rows}
 
 

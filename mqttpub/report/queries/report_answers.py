@@ -1,29 +1,53 @@
 """The answers of a whole report: what a terminal shows after each run, and what only the page shows."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ...spark.pipeline.manifest import Manifest
 from ..answers import Details, Made, Summary
-from ..tables import frames, has
-from .common import MOST_BINS, MOST_CELLS, WHO, bins_of, together
+from ..tables import frames, has, packets_with_payloads
+from .anomalies import anomalies
+from .churn import churn, connects
+from .common import HOUR_US, MOST_BINS, MOST_CELLS, WHO, bins_of, together
+from .comparison import comparison
 from .exchanges import exchange_rows, latencies, refused, slow, unended
+from .fan_out import fan_out
 from .findings import faults
+from .keep_alive import silences
 from .payloads import payloads
 from .talkers import clients, topics, worst
+from .topic_tree import topic_tree
 from .traffic import connections, kinds, overhead, properties, traffic
 
 WORST = 12
-"""Clients whose links are shown over time."""
+"""Clients whose links, and whose connections, are shown over time."""
 
 
-def summary(spark: Any, folder: str | Path, *, with_payloads: bool = True) -> Summary:
-    """Return the summary of the tables in a folder; raises OutputRefused, and Spark's errors.
+def summary(spark: Any, folder: str | Path, against: str | Path | None = None, *, thorough: bool = True) -> Summary:
+    """Return the summary of the tables in a folder, compared with those in `against` if that is given.
 
-    To look into each payload takes as long as all the rest.
+    Only if `thorough` are the questions asked that take as long again: on connections, silences, topics, fan-out,
+    anomalies and payloads. Raises OutputRefused, and Spark's errors.
     """
+    found = _summary(spark, folder, thorough=thorough)
+    if against is None:
+        return found
+    other = _summary(spark, against, thorough=thorough)
+    return found._replace(comparison=comparison(spark, folder, against, found, other))
+
+
+def _summary(spark: Any, folder: str | Path, *, thorough: bool) -> Summary:
     data = frames(spark, folder)
     judged = has(folder, "findings") or _judged(folder)
+    more: dict[str, Callable[[], Any]] = {
+        "churn": lambda: churn(spark, data),
+        "silences": lambda: silences(spark, data),
+        "topic_tree": lambda: topic_tree(spark, data),
+        "fan_out": lambda: fan_out(spark, {"packets": packets_with_payloads(spark, folder)}),
+        "anomalies": lambda: anomalies(spark, data),
+        "payloads": lambda: payloads(spark, folder),
+    }
     return together(
         Summary,
         connections=lambda: connections(spark, data),
@@ -33,13 +57,16 @@ def summary(spark: Any, folder: str | Path, *, with_payloads: bool = True) -> Su
         topics=lambda: topics(spark, data),
         faults=lambda: faults(spark, data) if judged else None,
         made=lambda: _made(folder),
-        payloads=lambda: payloads(spark, folder) if with_payloads else None,
+        **(more if thorough else {}),
     )
 
 
 def details(spark: Any, folder: str | Path, known: Summary) -> Details:
     """Return the answers that only the page shows."""
-    data, bins, links = frames(spark, folder), bins_of(known.span, MOST_BINS), bins_of(known.span, MOST_CELLS)
+    data, begin, end = frames(spark, folder), known.span.first, known.span.last
+    bins, links = bins_of(begin, end, MOST_BINS), bins_of(begin, end, MOST_CELLS)
+    hours = bins_of(begin, end, MOST_CELLS, HOUR_US)
+    often = [row["who"] for row in known.churn.clients if row["top"] == "connections"][:WORST]
     broken = [row["who"] for row in known.clients if row["top"] == "dups"][:WORST]
     return together(
         Details,
@@ -54,6 +81,8 @@ def details(spark: Any, folder: str | Path, known: Summary) -> Details:
         properties=lambda: properties(spark, data),
         overhead=lambda: overhead(spark, data),
         unended=lambda: unended(spark, data),
+        connect_bins=lambda: hours,
+        connects=lambda: connects(spark, data, hours, often),
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from ...traffic.volume import ALIAS_SIZE
 from ..answers import Bins, Row
-from .common import TALLY, WHO, asked, bin_sql, tops
+from .common import TALLY, WHO, asked, bin_sql, chosen, tops
 
 Z = 1.96
 """The quantile of the normal distribution for a confidence of 95 %."""
@@ -63,9 +63,9 @@ def worst(spark: Any, data: dict[str, Any], bins: Bins | None, clients: list[str
     """Return PUBLISH of QoS 1 and 2 and re-deliveries by client and bin."""
     if not bins or not clients:
         return []
-    names = ", ".join(f":who{number}" for number in range(len(clients)))
+    names, given = chosen(clients)
     query = f"""
         SELECT {WHO} AS who, {bin_sql("time", bins)} AS bin, count(*) AS publishes, count_if(dup) AS dups
         FROM {{packets}} WHERE {_AGAIN} AND {WHO} IN ({names}) AND time IS NOT NULL GROUP BY 1, 2 ORDER BY 1, 2
     """
-    return asked(spark, query, data, **{f"who{number}": who for number, who in enumerate(clients)})
+    return asked(spark, query, data, **given)

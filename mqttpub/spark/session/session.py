@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -242,6 +242,7 @@ def _created(settings: Settings, conf: Mapping[str, str], stack: ExitStack, fold
         # pyspark's own handler would call the JVM in the middle of another call.
         signal.signal(signal.SIGINT, handler)
     stack.callback(_end, spark)
+    _quieten()
     if settings.local:
         # Programs started from here on must not use this session.
         for name in (PORT, SECRET):
@@ -255,23 +256,37 @@ def _end(spark: Any) -> None:
     """Stop a session, and forget the connection to its JVM, so that another session can be made."""
     from pyspark import SparkContext
 
-    spark.stop()
+    with suppress(*failures()):
+        # A JVM that somebody killed needs no end; the call that it did not answer has been reported.
+        spark.stop()
     gateway = SparkContext._gateway
     if gateway is not None:
         gateway.shutdown()
         SparkContext._gateway = SparkContext._jvm = None
 
 
+def _quieten() -> None:
+    """Let a JVM that is killed be reported in one sentence; pyspark would print a trace as well."""
+    from pyspark import SparkContext
+
+    if server := getattr(SparkContext, "_accumulatorServer", None):
+        server.handle_error = lambda *given: None
+
+
 def failures() -> tuple[Any, ...]:
-    """Return the exceptions that Spark raises."""
+    """Return the exceptions that Spark raises; ConnectionError says that the JVM is gone."""
     from pyspark.core.context import Py4JError
     from pyspark.errors import PySparkException
 
-    return PySparkException, Py4JError
+    return PySparkException, Py4JError, ConnectionError
 
 
 def sentence(error: BaseException) -> str:
     """Return the message of an error of Spark, without the traces of Java and Python."""
+    from py4j.protocol import Py4JNetworkError
+
+    if isinstance(error, ConnectionError | Py4JNetworkError):
+        return "its JVM has ended"
     cause = getattr(error, "java_exception", None)
     if cause is None:
         return _cleaned(str(error))

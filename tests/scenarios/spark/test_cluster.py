@@ -73,7 +73,7 @@ def node(
 
 def wait_for(log: Path, words: str, count: int = 1) -> None:
     """Return when a log says something so many times."""
-    until = time.monotonic() + 60
+    until = time.monotonic() + 240
     while len(re.findall(words, log.read_text())) < count:
         assert time.monotonic() < until, log.read_text()
         time.sleep(0.1)
