@@ -131,7 +131,8 @@ class _Groups:
 
     def reduced(self, function: np.ufunc, values: NDArray[Any]) -> list[Any]:
         """Return the sum, or what else a function makes of all values of a group."""
-        return function.reduceat(values[self._order], self._begins).tolist()
+        found: list[Any] = function.reduceat(values[self._order], self._begins).tolist()
+        return found
 
 
 def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
