@@ -12,7 +12,7 @@ from ..traffic.closings import Closings
 from ..traffic.events import Closed, Endpoints, GapSeen
 from .arrow import NO_TIME, Rows, encoded, numbers
 from .decode.decode import key
-from .exchanges.handshakes import integers
+from .exchanges.handshakes import integers, kinds
 from .reassemble.frames import Frames
 from .schema import CONNECTIONS, CONNECTIONS_COLUMNS
 
@@ -20,6 +20,9 @@ MOST = 1_000_000
 """Most connections that are remembered; the oldest are reported early."""
 _SUMS = ("packets", "bytes", "client_packets", "client_bytes", "server_packets", "server_bytes", "publishes", "dups",
          "gaps")  # fmt: skip
+_LATEST = int(np.iinfo(np.int64).max)
+"""Stands for an unknown time where the earliest is looked for."""
+_TELLS = kinds(Connect, Connack, Disconnect)
 _NEW: dict[str, Any] = {column.name: 0 if column.name in _SUMS else None for column in CONNECTIONS_COLUMNS}
 _ABOUT = ("capture", "connection", "client", "server", "version", "version_guessed")
 _TOLD = ("keep_alive", "clean_start", "will_flag", "username", "session_present")
@@ -65,22 +68,22 @@ class Connections:
 
     def _count(self, packets: pa.RecordBatch) -> None:
         number, names = encoded(packets["connection"])
-        first, last = (np.full(len(names), -1) for _ in range(2))
-        first[number[::-1]], last[number] = np.arange(len(number))[::-1], np.arange(len(number))
-        present = np.flatnonzero(last >= 0)
-        columns = _sums(packets, number, len(names))
-        about = packets.select(_ABOUT).take(numbers(first[present])).to_pylist()
-        clients = packets["client_id"].take(numbers(last[present])).to_pylist()
-        for place, index in enumerate(present.tolist()):
+        groups = _Groups(number)
+        columns = _sums(packets, groups)
+        first, last = (packets.take(numbers(rows)) for rows in (groups.first, groups.last))
+        about, clients = first.select(_ABOUT).to_pylist(), last["client_id"].to_pylist()
+        for place, index in enumerate(number[groups.first].tolist()):
             connection = names[index]
             row = self._rows.setdefault(connection, {**_NEW, **about[place]})
             row["client_id"] = clients[place] or row["client_id"]
             for each in columns:
-                row[each] = _MERGED.get(each, _added)(row[each], columns[each][index])
+                row[each] = _MERGED.get(each, _added)(row[each], columns[each][place])
 
     def _tell(self, packets: pa.RecordBatch) -> None:
         """Read CONNECT, CONNACK and DISCONNECT."""
-        rows = np.flatnonzero(np.isin(integers(packets["type_code"]), [Connect.code, Connack.code, Disconnect.code]))
+        rows = np.flatnonzero(_TELLS[integers(packets["type_code"])])
+        if not len(rows):
+            return
         for packet in packets.select(_READ).take(numbers(rows)).to_pylist():
             row = self._rows[packet["connection"]]
             for each in _TOLD:
@@ -111,35 +114,47 @@ class Connections:
         return connection if self._closings.over(connection, event) else None
 
 
-def _sums(packets: pa.RecordBatch, number: NDArray[Any], count: int) -> dict[str, list[Any]]:
+class _Groups:
+    """The packets of each connection; groups are in the order of the numbers of connections."""
+
+    def __init__(self, number: NDArray[Any]) -> None:
+        alone = bool((number == number[0]).all())
+        # numpy sorts integers of 16 bits in linear time.
+        small = number.astype(np.uint16) if number.max() < 1 << 16 else number
+        self._order = slice(None) if alone else np.argsort(small, kind="stable")
+        ordered = number[self._order]
+        self._begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        rows = np.arange(len(number))[self._order]
+        self.first: Rows = rows[self._begins]
+        """The first row of each group."""
+        self.last: Rows = rows[np.append(self._begins[1:], len(number)) - 1]
+
+    def reduced(self, function: np.ufunc, values: NDArray[Any]) -> list[Any]:
+        """Return the sum, or what else a function makes of all values of a group."""
+        found: list[Any] = function.reduceat(values[self._order], self._begins).tolist()
+        return found
+
+
+def _sums(packets: pa.RecordBatch, groups: _Groups) -> dict[str, list[Any]]:
     """Return the sums of each connection, and its first and last times and records."""
     size, code, qos = integers(packets["length"]), integers(packets["type_code"]), integers(packets["qos"])
     side, words = encoded(packets["direction"])
     client, server = (side == (words.index(name) if name in words else len(words)) for name in ("client", "server"))
     publish = (code == Publish.code) & ((qos == 1) | (qos == 2))
-    dup = integers(packets["dup"], 0)
     weights: dict[str, NDArray[Any]] = {
-        "packets": np.ones(len(number)), "bytes": size, "client_packets": client, "client_bytes": client * size,
-        "server_packets": server, "server_bytes": server * size, "publishes": publish, "dups": publish * dup,
+        "packets": np.ones(len(size), np.int64), "bytes": size, "client_packets": client, "client_bytes": client * size,
+        "server_packets": server, "server_bytes": server * size, "publishes": publish,
+        "dups": publish * integers(packets["dup"], 0),
     }  # fmt: skip
-    sums = {name: np.bincount(number, weight, count).astype(np.int64).tolist() for name, weight in weights.items()}
     time, frame = integers(packets["time"].cast(pa.int64()), NO_TIME), integers(packets["frame"])
-    known = time != NO_TIME
+    begin = groups.reduced(np.minimum, np.where(time == NO_TIME, _LATEST, time))
     return {
-        **sums,
-        "begin": _extremes(np.minimum, number[known], time[known], count),
-        "end": _extremes(np.maximum, number[known], time[known], count),
-        "first_frame": _extremes(np.minimum, number, frame, count),
-        "last_frame": _extremes(np.maximum, number, frame, count),
+        **{name: groups.reduced(np.add, weight.astype(np.int64)) for name, weight in weights.items()},
+        "begin": [None if value == _LATEST else value for value in begin],
+        "end": [None if value == NO_TIME else value for value in groups.reduced(np.maximum, time)],
+        "first_frame": groups.reduced(np.minimum, frame),
+        "last_frame": groups.reduced(np.maximum, frame),
     }
-
-
-def _extremes(which: Any, number: NDArray[Any], values: Rows, count: int) -> list[int | None]:
-    """Return the least or the greatest value of each connection, None if it has no value."""
-    worst = np.iinfo(np.int64).max if which is np.minimum else NO_TIME
-    found = np.full(count, worst)
-    which.at(found, number, values)
-    return [None if value == worst else value for value in found.tolist()]
 
 
 def _added(one: int | None, other: int) -> int:

@@ -29,7 +29,8 @@ EVENT = pa.schema(
 
 `stream` is the client that received it, or empty for what publishers sent; `server` whether a server sent it. Deaths of
 nodes and states of hosts are wills, which servers publish: those are in the empty stream too. `stamp` is the timestamp
-of the payload in milliseconds, `names` and `aliases` are parallel, and hold None where a metric has none.
+of the payload in milliseconds. A topic of another form has neither group nor node, and stands in the place of the
+device. `names` and `aliases` are parallel, and hold None where a metric has none.
 """
 _STATES = {b"ONLINE": True, b"OFFLINE": False}
 """The payloads of STATE before version 3 of Sparkplug."""
@@ -51,9 +52,10 @@ def _events(row: dict[str, Any], decoder: SparkplugDecoder) -> Iterator[dict[str
         return
     said = _state(row["payload"]) if topic.type == STATE else _payload(row["payload"], decoder)
     server = row["direction"] == "server"
+    named = topic.device or ("" if topic.type else row["topic"][:LONGEST_NAME])
     event = {
-        "group": topic.group, "node": topic.node, "host": topic.type == STATE, "device": topic.device,
-        "server": server, **said, "type": WILL if row["connects"] else topic.type,
+        "group": topic.group, "node": topic.node, "host": topic.type == STATE, "device": named, "server": server,
+        "type": WILL if row["connects"] else topic.type, **said,
         **{name: row[name] for name in ("time", "capture", "frame", "pos", "dup")},
     }  # fmt: skip
     if server:

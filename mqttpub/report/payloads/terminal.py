@@ -27,7 +27,7 @@ def _kinds(answers: PayloadAnswers, width: int) -> Iterator[Line]:
 
 def _drift(answers: PayloadAnswers, width: int) -> Iterator[Line]:
     if answers.drift:
-        columns = ("topic", "changed first", "forms", "changes")
+        columns = ("topic", "changed first", "record", "forms", "changes")
         yield from titled_table(
             "Topics whose payloads changed their form", columns, map(_drift_row, answers.drift[:ROWS]), width, 2
         )
@@ -37,10 +37,10 @@ def _drift(answers: PayloadAnswers, width: int) -> Iterator[Line]:
 
 
 def _drift_row(drift: TopicDrift) -> list[Segment]:
-    changed = time_text(drift.versions[1].first["time"])
+    first = drift.versions[1].first
     return [
-        (name_text(drift.topic, _NO_TOPIC), "topic"), (changed, "dim"), count_cell(drift.forms),
-        count_cell(drift.changes, "warning"),
+        (name_text(drift.topic, _NO_TOPIC), "topic"), (time_text(first["time"]), "dim"), count_cell(first["frame"]),
+        count_cell(drift.forms), count_cell(drift.changes, "warning"),
     ]  # fmt: skip
 
 

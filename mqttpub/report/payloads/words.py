@@ -41,7 +41,8 @@ def _listed(texts: list[str]) -> str:
 
 def node_name(row: Row) -> str:
     """Return group and name of an edge node, or the name of a host."""
-    return escape(row["node"] if row["host"] else f"{row['group']}/{row['node']}")
+    name = row["node"] if row["host"] else f"{row['group']}/{row['node']}"
+    return escape(name) if row["node"] else "(other topics)"
 
 
 def remarks(answers: PayloadAnswers) -> list[str]:

@@ -23,6 +23,10 @@ TALLY = "count(*) AS packets, sum(length) AS bytes"
 """SQL for the number of packets and their bytes."""
 WHO = "coalesce(nullif(client_id, ''), client, '')"
 """SQL for a client: its Client Identifier, or else its address."""
+TOPIC = "coalesce(resolved_topic, topic)"
+"""SQL for the topic of a PUBLISH: as it is meant, or else as it was sent."""
+PLACE = ("time", "capture", "frame", "pos")
+"""Columns that order packets."""
 _SECOND, _MINUTE, HOUR_US, _DAY = 1_000_000, 60_000_000, 3_600_000_000, 86_400_000_000
 WIDTHS = (
     *(step * 10**power for power in range(6) for step in (1, 2, 5)),

@@ -15,7 +15,7 @@ from ..answers import Row
 from ..payloads.answers import PayloadAnswers, SchemaVersion, TopicDrift
 from ..payloads.forms import FORM, forms
 from ..tables import packets_with_payloads
-from .common import TOP, WHO, asked
+from .common import PLACE, TOP, TOPIC, WHO, asked
 from .sparkplug import sparkplug
 
 MOST_VERSIONS = 12
@@ -23,11 +23,8 @@ MOST_VERSIONS = 12
 KEPT = ("keep", "hash", "drop")
 """What tables can have of payloads, from all to nothing."""
 
-TOPIC = "coalesce(resolved_topic, topic)"
 STREAM = f"if(direction = 'server', {WHO}, '')"
 """SQL for the receiver of what a server sent; empty for what publishers sent."""
-PLACE = ("time", "capture", "frame", "pos")
-"""Columns that order packets."""
 _MESSAGES = f"""
     SELECT {TOPIC} AS topic, {STREAM} AS stream, {WHO} AS who, {", ".join(PLACE)}, payload_length AS size, payload
     FROM {{packets}} WHERE type = 'PUBLISH' AND payload IS NOT NULL

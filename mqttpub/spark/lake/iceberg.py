@@ -43,6 +43,10 @@ def check(place: str, tables: Iterable[str]) -> None:
     except LakeError:
         raise
     except Exception as error:
+        if "URI missing" in str(error):
+            raise LakeError(
+                "--format iceberg needs a catalog: PYICEBERG_CATALOG__DEFAULT__URI names one, or ~/.pyiceberg.yaml"
+            ) from None
         # Each catalog has exceptions of its own.
         raise LakeError(f"--format iceberg needs a catalog that pyiceberg can open: {reason(error)}") from None
 

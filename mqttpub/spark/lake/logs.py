@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from typing import Any
 
-from ..storage.files import reason
+from ..storage.files import is_url, reason
 from .content import LakeError, LoggedTable
 
 LOGGED = {"delta": "deltalake", "iceberg": "pyiceberg"}
 """Formats with a log, and the package that writes it. Their files are Parquet."""
+STORES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
+"""Schemes of URLs behind which both packages write."""
+_LISTED = f"{', '.join(f'{each}://' for each in STORES[:-1])} or {STORES[-1]}://"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the messages of delta-rs have in them."""
 
@@ -23,6 +26,9 @@ def check(table_format: str, place: str, tables: Iterable[str]) -> None:
     package = LOGGED[table_format]
     if find_spec(package) is None:
         raise LakeError(f"the package {package} is missing: pip install 'mqttpub[{table_format}]'")
+    scheme = place.partition(":")[0].lower()
+    if is_url(place) and scheme not in STORES:
+        raise LakeError(f"{table_format} tables cannot be behind {scheme}://, only in a folder or behind {_LISTED}")
     if table_format == "iceberg":
         from . import iceberg
 

@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from mqttpub.spark.lake.content import LoggedFile, LoggedTable
-from mqttpub.spark.lake.logs import LogNotWritten, follow
+from mqttpub.spark.lake.content import LakeError, LoggedFile, LoggedTable
+from mqttpub.spark.lake.logs import LogNotWritten, check, follow
 from tests.spark.lake.reading import FORMATS, READERS
 from tests.spark.lake.reading import catalog as catalog
 
@@ -77,3 +77,10 @@ def test_a_log_that_cannot_be_written_is_said(form: str, tmp_path: Path, monkeyp
     (tmp_path / "lake" / "packets").write_text("in the way")
     with pytest.raises(LogNotWritten, match=f"^the {form} log of packets cannot be written: "):
         follow(form, table(str(tmp_path / "lake"), LoggedFile("a", 1, 1, VALUES[0])))
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_stores_that_the_packages_do_not_know_are_refused(form: str) -> None:
+    words = rf"^{form} tables cannot be behind memory://, only in a folder or behind s3://, .* or hdfs://$"
+    with pytest.raises(LakeError, match=words):
+        check(form, "memory://x/lake", ())
