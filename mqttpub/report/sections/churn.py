@@ -105,6 +105,9 @@ def _hours(context: ReportContext) -> Section:
     bins, rows = context.details.connect_bins, context.details.connects
     if not bins or not rows:
         return [about("No connection has a time, so there is nothing to show over time.")]
+    if bins.length == 1:
+        # The table of clients has the numbers of this one interval.
+        return []
     order = list(dict.fromkeys(row["who"] for row in top(context.summary.churn.clients, "connections")))
     labels = {who: ranked_label(rank, name_text(who, NOBODY)) for rank, who in enumerate(order, 1)}
     most = max(row["connections"] for row in rows)
