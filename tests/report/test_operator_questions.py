@@ -134,9 +134,9 @@ def test_ends_of_connections(found: Summary) -> None:
         reason = said.packet.reason_code if said else None  # type: ignore[attr-defined]
         how = "DISCONNECT" if said else closed[0][2] if closed else "open"
         if code(each):
-            how, reason = "refused", code(each)
+            how, by, reason = "refused", None, code(each)
         elif each.number in over:
-            how = "taken over"
+            how, by = "taken over", None
         expected[how, by, reason] += 1
     rows = {(row["how"], row["by"], row["code"]): row["connections"] for row in found.churn.ends}
     assert {how for how, _, _ in rows} == {"refused", "taken over", "DISCONNECT", "FIN", "RST", "open"}

@@ -85,7 +85,7 @@ def anomalies(spark: Any, data: dict[str, Any]) -> Anomalies:
             FROM spread
         )
         SELECT who, measure, count(*) AS intervals, min(bin) AS first, count(*) OVER () AS series,
-            max_by(struct(bin, value, median, mad, past, score), abs(score)) AS worst
+            max_by(struct(bin, value, median, mad, past, score), struct(abs(score), -bin)) AS worst
         FROM scored WHERE abs(score) >= {FAR} GROUP BY who, measure
         ORDER BY abs(worst.score) DESC, who, measure LIMIT {TOP}
     """

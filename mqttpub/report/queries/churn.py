@@ -65,8 +65,12 @@ def _ends(spark: Any, data: dict[str, Any]) -> list[Row]:
     query = f"""
         SELECT how, by, code, count(*) AS connections, count(DISTINCT who) AS clients,
             count_if({_CLOSED} AND life_us < {SHORT_S * 1_000_000}) AS short
-        FROM (SELECT *, {_HOW} AS how, if(disconnected_by IS NULL, closed_by, disconnected_by) AS by,
-                if(connack_reason_code > 0, connack_reason_code, disconnect_reason_code) AS code FROM ({_ENDED}))
+        FROM (
+            SELECT *, {_HOW} AS how,
+                if(taken OR connack_reason_code > 0, NULL, coalesce(disconnected_by, closed_by)) AS by,
+                if(connack_reason_code > 0, connack_reason_code, disconnect_reason_code) AS code
+            FROM ({_ENDED})
+        )
         GROUP BY how, by, code ORDER BY connections DESC, how, by, code
     """
     return asked(spark, query, data)

@@ -32,6 +32,9 @@ _FOLLOWING = f"""
 """
 _DELIVERED = "NOT published AND coalesce(near, false)"
 _LOST = "NOT published AND NOT coalesce(near, false)"
+_SUMS = ", ".join(
+    f"coalesce(sum({each}), 0) AS {each}" for each in ("messages", "deliveries", "retained", "unmatched", "repeated")
+)
 _MESSAGES = f"""
     SELECT resolved_topic AS topic, count_if(published) AS messages, count_if({_DELIVERED}) AS deliveries,
         count_if({_LOST} AND retain) AS retained, count_if({_LOST} AND NOT retain) AS unmatched,
@@ -47,9 +50,8 @@ def fan_out(spark: Any, data: dict[str, Any]) -> list[Row]:
     least = " ".join(f"WHEN deliveries < {above} THEN {least}" for least, above in pairwise(CLASSES))
     query = f"""
         WITH grouped AS (
-            SELECT grouping_id(class, topic) AS grouping, class, topic, sum(messages) AS messages,
-                sum(deliveries) AS deliveries, sum(retained) AS retained, sum(unmatched) AS unmatched,
-                sum(repeated) AS repeated, max(deliveries) FILTER (WHERE messages > 0) AS most,
+            SELECT grouping_id(class, topic) AS grouping, class, topic, {_SUMS},
+                max(deliveries) FILTER (WHERE messages > 0) AS most,
                 count_if(messages > 0 AND deliveries = 0) AS undelivered,
                 percentile_approx(deliveries, array(0.5, 0.9, 0.99), {ACCURACY}) FILTER (WHERE messages > 0) AS fans,
                 percentile_approx(last_us, array(0.5, 0.9, 0.99), {ACCURACY}) AS delays_us

@@ -15,7 +15,7 @@ _HUES = {
     "taken over": "again",
     "DISCONNECT": "good",
     "FIN": "open",
-    "RST": "error",
+    "RST": "connection",
     "open": "ping",
 }
 _NO_END = "no end in the capture"
@@ -78,22 +78,18 @@ def end_label(row: Row) -> str:
 
 
 def _ends(rows: Sequence[Row]) -> Section:
-    sums: dict[str, Row] = {}
-    for row in rows:
-        same = sums.setdefault(end_label(row), {**row, "connections": 0, "short": 0, "clients": 0})
-        for each in ("connections", "short", "clients"):
-            same[each] += row[each]
     whole = sum(row["connections"] for row in rows)
+    labels = [end_label(row) for row in rows]
     values = [
         {"row": label, "low": 0, "high": row["connections"], "hue": _HUES[row["how"]],
          "about": f"{label}: {counted(row['connections'], 'connection')}, {share(row['connections'], whole)}"}
-        for label, row in sums.items()
+        for label, row in zip(labels, rows, strict=True)
     ]  # fmt: skip
     columns = [("end", TEXT), ("connections", NUMBER), ("of all", NUMBER), ("clients", NUMBER), ("short-lived", NUMBER)]
     cells = [
         [label, number(row["connections"]), share(row["connections"], whole), number(row["clients"]),
          number(row["short"])]
-        for label, row in sums.items()
+        for label, row in zip(labels, rows, strict=True)
     ]  # fmt: skip
     hows = {row["how"] for row in rows}
     colors = [(_NO_END if how == "open" else how, hue) for how, hue in _HUES.items() if how in hows]
@@ -105,6 +101,9 @@ def _hours(context: ReportContext) -> Section:
     bins, rows = context.details.connect_bins, context.details.connects
     if not bins or not rows:
         return [about("No connection has a time, so there is nothing to show over time.")]
+    if bins.length == 1:
+        # The table of clients has the numbers of this one interval.
+        return []
     order = list(dict.fromkeys(row["who"] for row in top(context.summary.churn.clients, "connections")))
     labels = {who: ranked_label(rank, name_text(who, NOBODY)) for rank, who in enumerate(order, 1)}
     most = max(row["connections"] for row in rows)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ...common.escape import escape
-from ...common.words import counted, number
+from ...common.words import counted, number, plural
 from ..answers import REQUESTED, Comparison, PacketTotals, Row, Summary, total
 from ..listing import Listing
 from ..markup import NAME, NUMBER, TEXT
@@ -81,7 +81,7 @@ def numbers_listing(now: Summary, found: Comparison) -> Listing:
         both = len(rates) == len(counts)
         shown = [f"{rate:,.1f}" for rate in rates] if both else ["-", "-"]
         cells.append([name, *map(number, counts), *shown, _change(*rates) if both else _change(*counts)])
-    columns = [("", TEXT), ("this run", NUMBER), ("other run", NUMBER), ("per hour", NUMBER),
+    columns = [("number", NAME), ("this run", NUMBER), ("other run", NUMBER), ("per hour", NUMBER),
                ("other per hour", NUMBER), ("change", NUMBER)]  # fmt: skip
     return Listing("Both runs", columns, cells, (0, 1, 2, 5))
 
@@ -93,32 +93,35 @@ def _change(now: float, then: float) -> str:
 
 def changes(noun: str, rows: Sequence[Row]) -> str:
     """Return how many names are new, gone and in both runs."""
-    counts = {kind: next((row["number"] for row in rows if row["kind"] == kind), 0) for kind in _KINDS}
+    new, gone, both = (next((row["number"] for row in rows if row["kind"] == kind), 0) for kind in _KINDS)
     return (
-        f"{counted(counts['new'], f'{noun} is', f'{noun}s are')} new, {number(counts['gone'])} are gone, and "
-        f"{number(counts['both'])} are in both runs."
+        f"{counted(new, f'{noun} is', f'{noun}s are')} new, {number(gone)} {plural(gone, 'is', 'are')} gone, and "
+        f"{number(both)} {plural(both, 'is', 'are')} in both runs."
     )
 
 
 _KINDS = {"new": "New {}s", "gone": "{}s that are gone", "both": "{}s with the greatest change in rate"}
+_NOW = (("packets", "now_packets"), ("bytes", "now_bytes"))
+_THEN = (("packets", "then_packets"), ("bytes", "then_bytes"))
+_BOTH = (
+    ("packets", "now_packets"),
+    ("other run", "then_packets"),
+    ("bytes", "now_bytes"),
+    ("other bytes", "then_bytes"),
+)
 
 
 def names_listing(noun: str, rows: Sequence[Row], kind: str) -> Listing:
     """Return the names of a kind: new, gone, or in both runs, those with the greatest change of rate first."""
-    which = [row for row in rows if row["kind"] == kind and (kind != "both" or row["now_rate"] != row["then_rate"])]
     caption = _KINDS[kind].format(noun)
-    columns = [(noun, NAME), ("packets", NUMBER), ("other run", NUMBER), ("bytes", NUMBER), ("other bytes", NUMBER),
-               ("change of rate", NUMBER)]  # fmt: skip
-    cells = [
-        [name_text(row["who"], "(empty)"), *(number(row[each]) for each in _COUNTS),
-         _change(row["now_rate"], row["then_rate"]) if kind == "both" else "-"]
-        for row in which
-    ]  # fmt: skip
-    brief = {"new": (0, 1, 3), "gone": (0, 2, 4), "both": (0, 1, 2, 5)}[kind]
-    return Listing(caption[0].upper() + caption[1:], columns, cells, brief)
-
-
-_COUNTS = ("now_packets", "then_packets", "now_bytes", "then_bytes")
+    counts = {"new": _NOW, "gone": _THEN, "both": _BOTH}[kind]
+    columns = [(noun, NAME), *((heading, NUMBER) for heading, _ in counts)]
+    which = [row for row in rows if row["kind"] == kind and row["now_rate"] != row["then_rate"]]
+    cells = [[name_text(row["who"], "(empty)"), *(number(row[each]) for _, each in counts)] for row in which]
+    if kind == "both":
+        columns.append(("change of rate", NUMBER))
+        cells = [[*cell, _change(row["now_rate"], row["then_rate"])] for cell, row in zip(cells, which, strict=True)]
+    return Listing(caption[0].upper() + caption[1:], columns, cells, (0, 1, 2))
 
 
 def latencies_listing(rows: Sequence[Row]) -> Listing:

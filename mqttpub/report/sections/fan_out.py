@@ -45,7 +45,7 @@ def sentence(whole: Row) -> str:
     )
     if whole["delays_us"]:
         delays = (f"{name} {latency_text(us)}" for name, us in zip(_PERCENTILES, whole["delays_us"], strict=True))
-        text += f" Until the last delivery it took {', '.join(delays)}."
+        text += f" The last delivery came after {', '.join(delays)}."
     return text
 
 
@@ -88,4 +88,4 @@ def topics_listing(rows: Sequence[Row]) -> Listing:
             name_text(row["topic"], NO_TOPIC), *counts, number(row["undelivered"]), latency_text(delays[0]),
             latency_text(delays[2]), number(row["retained"]), number(row["unmatched"]),
         ])  # fmt: skip
-    return Listing("Topics with the most deliveries", columns, cells, (0, 1, 2, 3, 4, 5, 7))
+    return Listing("Topics with the most deliveries", columns, cells, (0, 1, 2, 3, 4, 7))

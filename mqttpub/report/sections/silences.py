@@ -31,6 +31,8 @@ def sentence(rows: Sequence[Row]) -> str:
     measured = whole["connections"] - whole["off"] - whole["unmeasured"]
     counts = f"{number(whole['late'])} had a longer silence, and {number(whole['missed'])} one of more than 1.5 times"
     parts = [f"of {counted(measured, 'connection')} with a Keep Alive, {counts} as long"]
+    if not measured:
+        parts = ["no connection had a Keep Alive that it could be compared with"]
     if whole["timed_out"]:
         parts.append(f"the server ended {number(whole['timed_out'])} with 0x8d, Keep Alive timeout")
     if whole["off"]:
