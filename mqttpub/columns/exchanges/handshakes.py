@@ -80,6 +80,8 @@ class HandshakePackets:
 
 def handshake_packets(packets: pa.RecordBatch) -> HandshakePackets:
     """Return the packets that take part in exchanges: those with a Packet Identifier, and not QoS 3."""
+    if not len(packets):
+        return no_handshake_packets()
     code, qos = integers(packets["type_code"]), integers(packets["qos"])
     packet_id = integers(packets["packet_id"])
     known = _PAIRED[code]
@@ -122,7 +124,8 @@ def _text(column: pa.Array) -> pa.Array:
 @cache
 def no_handshake_packets() -> HandshakePackets:
     """Return an empty set of packets."""
-    return handshake_packets(pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS))
+    none = pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in PACKETS], schema=PACKETS)
+    return _numbers_and_texts(none, dict.fromkeys(("code", "qos", "packet_id"), np.zeros(0, np.int64)))
 
 
 def resuming(legs: HandshakePackets, found: dict[int, UnfinishedMessage]) -> HandshakePackets:
@@ -140,17 +143,22 @@ def resuming(legs: HandshakePackets, found: dict[int, UnfinishedMessage]) -> Han
 
 def forgetting(packets: pa.RecordBatch) -> list[SessionEvent]:
     """Return each CONNACK that says that the server has no session of the client (Session Present 0)."""
-    code, codes = integers(packets["type_code"]), integers(packets["reason_code"])
-    refused = (code == Connack.code) & (codes != NONE) & (integers(packets["session_present"]) != 1)
-    rows = packets.select(["frame", "pos", "client_id"]).take(numbers(np.flatnonzero(refused)))
+    rows = np.flatnonzero(values(packets["type_code"]) == Connack.code)
+    if not len(rows):
+        return []
+    asked = ["frame", "pos", "client_id", "reason_code", "session_present"]
+    columns = (column.to_pylist() for column in packets.select(asked).take(numbers(rows)))
     return [SessionEvent(frame, False, pos, client, -1, 0, Connack.code)
-            for frame, pos, client in zip(*(column.to_pylist() for column in rows), strict=True) if client]  # fmt: skip
+            for frame, pos, client, reason, present in zip(*columns, strict=True)
+            if client and reason is not None and not present]  # fmt: skip
 
 
 def _reasons(packets: pa.RecordBatch, code: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the Reason Codes of acks, the highest of several in one ack, NONE for other packets."""
     reason = np.where(_ACK[code], integers(packets["reason_code"]), NONE)
     several = np.flatnonzero(_OF_SEVERAL[code])
+    if not len(several):
+        return reason
     lists = packets["reason_codes"].take(numbers(several)).to_pylist()
     reason[several] = [max(codes or (), default=NONE) for codes in lists]
     return reason

@@ -124,6 +124,9 @@ class OpenExchanges:
 
     def keep(self, exchanges: "PairedExchanges") -> None:
         """Keep those of these exchanges that are open."""
+        if not exchanges.any_open():
+            self.open = no_handshake_packets()
+            return
         kept = exchanges.left()
         begun = np.flatnonzero(kept["begins"])
         if len(begun) > MOST_OPEN:
@@ -274,6 +277,8 @@ class PairedExchanges:
         return self._moments(index[message & (self.ending == UNFINISHED)], close=True)
 
     def _moments(self, index: Rows, *, close: bool) -> Iterator[SessionEvent]:
+        if not len(index):
+            return
         legs = self.legs.take(index, ("client_id", "connection", "resolved_topic"))
         when = self.closing[index] if close else legs["frame"]
         columns = (when, legs["pos"], index, legs["sender"] << 16 | legs["packet_id"], legs["code"])
@@ -286,6 +291,10 @@ class PairedExchanges:
             left = UnfinishedMessage(topic, size, qos, connection) if code == Publish.code or resumed else None
             if client is not None:
                 yield SessionEvent(frame, close, pos, client, leg, name, code, connection, left)
+
+    def any_open(self) -> bool:
+        """Return whether an exchange is open after these packets."""
+        return bool((self.outcome == OPEN).any())
 
     def left(self) -> HandshakePackets:
         """Return the packets that open exchanges are kept as, in the order of the capture.
@@ -311,13 +320,16 @@ class PairedExchanges:
     def rows(self) -> pa.RecordBatch:
         """Return the exchanges that ended, in the order in which they began, as rows of `exchanges`."""
         ended = np.flatnonzero(self.outcome != OPEN)
-        ended = ended[np.argsort(self.order[self.start[ended]], kind="stable")]
-        begin = self.legs.take(self.order[self.start[ended]])
-        end = self.legs.take(self.order[self.last[ended]], ())
-        columns = {**begin.texts, **self._counted(ended), **_about(begin, end), **self._times(ended)}
+        if not len(ended):
+            return no_exchanges()
+        first = self.order[self.start[ended]]
+        by_time = np.argsort(first, kind="stable")
+        ended, first = ended[by_time], first[by_time]
+        begin, end = _Chosen(self.legs, first), _Chosen(self.legs, self.order[self.last[ended]])
+        columns = {**begin.texts(), **self._counted(ended), **_about(begin, end), **self._times(ended)}
         columns["topic"] = columns.pop("resolved_topic")
         columns["outcome"] = coded(_OUTCOMES, self.outcome[ended])
-        arrays = [columns[each.name].cast(each.type) for each in CODED_EXCHANGES]
+        arrays = [_as(columns[each.name], each.type) for each in CODED_EXCHANGES]
         return pa.RecordBatch.from_arrays(arrays, schema=CODED_EXCHANGES)
 
     def _counted(self, ended: Rows) -> dict[str, pa.Array]:
@@ -350,11 +362,31 @@ def _sums(group: Rows, values: Rows, count: int) -> Rows:
     return np.bincount(group, values, count).astype(np.int64)
 
 
-def _about(begin: HandshakePackets, end: HandshakePackets) -> dict[str, pa.Array]:
+class _Chosen:
+    """Some packets, of which only the columns that are asked for are taken."""
+
+    def __init__(self, legs: HandshakePackets, rows: Rows) -> None:
+        self._legs = legs
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> Rows:
+        return self._legs[name][self._rows]
+
+    def texts(self) -> dict[str, pa.Array]:
+        places = numbers(self._rows)
+        return {name: column.take(places) for name, column in self._legs.texts.items()}
+
+
+def _as(column: pa.Array, type: pa.DataType) -> pa.Array:
+    return column if column.type == type else column.cast(type)
+
+
+def _about(begin: _Chosen, end: _Chosen) -> dict[str, pa.Array]:
     """Return the columns that follow from the first and the last packet."""
     code = begin["code"]
     qos = np.where(code == Publish.code, begin["qos"], _QOS[code])
-    requested = _REQUEST[code] & (begin["time"] != NO_TIME) & (end["time"] != NO_TIME)
+    began, ended = begin["time"], end["time"]
+    requested = _REQUEST[code] & (began != NO_TIME) & (ended != NO_TIME)
     return {
         "sender": coded(SENDERS, begin["sender"]),
         "kind": coded(_KINDS, np.where(qos == NONE, code, qos)),
@@ -365,9 +397,9 @@ def _about(begin: HandshakePackets, end: HandshakePackets) -> dict[str, pa.Array
         "resumed": numbers(begin["resumed"] != 0),
         "first_type": coded(_TYPES, code),
         "last_type": coded(_TYPES, end["code"]),
-        "begin": _timestamps(begin["time"]),
-        "end": _timestamps(end["time"]),
-        "latency_us": numbers(np.where(requested, end["time"] - np.where(requested, begin["time"], 0), 0), requested),
+        "begin": _timestamps(began),
+        "end": _timestamps(ended),
+        "latency_us": numbers(np.where(requested, ended - np.where(requested, began, 0), 0), requested),
         "first_frame": numbers(begin["frame"]),
         "first_pos": numbers(begin["pos"]),
         "last_frame": numbers(end["frame"]),
