@@ -501,7 +501,7 @@ complete -c mqttpub -n '__mqttpub_at pipeline' -l lint -d 'Check every packet, a
 complete -c mqttpub -n '__mqttpub_at pipeline' -l port -x -d 'Treat connections on this TCP port, 1 to 65535, as MQTT even if no CONNECT was captured.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l master -l remote -x -d 'Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l conf -x -d 'A Spark setting, such as spark.driver.memory=2g.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l partitions -x -d 'Number of tasks to divide the connections among, 1 to 1024. [default: one per core, at most 16]'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l partitions -x -d 'About how many tasks share each stage of the work, 1 to 1024. [default: two per core]'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l verbose -d 'Show Spark\'s own log.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l warm -d 'Build a JVM cache first, so that later runs start faster.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l color -x -a 'auto always never' -d 'Use colour: on a terminal, always or never. [default: auto; NO_COLOR, FORCE_COLOR, CLICOLOR_FORCE]'

@@ -37,7 +37,7 @@ spark_flags = together(
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
     flag(
         "--partitions", type=NumberType(1, 1024), metavar="N",
-        help="Number of tasks to divide the connections among, 1 to 1024. [default: one per core, at most 16]",
+        help="About how many tasks share each stage of the work, 1 to 1024. [default: two per core]",
     ),
     flag("--verbose", is_flag=True, help="Show Spark's own log."),
     flag("--warm", is_flag=True, help="Build a JVM cache first, so that later runs start faster."),

@@ -55,7 +55,7 @@ class PipelineRequest(NamedTuple):
     lint: bool = False
     ports: tuple[int, ...] = ()
     partitions: int | None = None
-    """Number of tasks of each kind, about; None for some for each core."""
+    """About how many tasks share each stage of the work; None for two for each core."""
 
 
 class RunStage(NamedTuple):
