@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
@@ -104,8 +105,19 @@ class Manifest:
 
         Of several entries it is that with the most records.
         """
-        same = [each for each in self.sources if each.head and _is_same(source, each)]
+        # An entry without a time may be of a file in which there was no whole record yet.
+        stamps = self._by_stamp if source.stamp is None else (source.stamp, None)
+        same = [each for stamp in stamps for each in self._by_stamp.get(stamp, ()) if _is_same(source, each)]
         return max(same, key=lambda each: (each.records, each.size), default=None)
+
+    @cached_property
+    def _by_stamp(self) -> dict[int | None, list[SourceRecord]]:
+        """The entries by the time of their first record, as thousands of sources are looked up among thousands."""
+        found: dict[int | None, list[SourceRecord]] = {}
+        for each in self.sources:
+            if each.head:
+                found.setdefault(each.stamp, []).append(each)
+        return found
 
 
 def _is_same(source: Source, taken: SourceRecord) -> bool:

@@ -1,6 +1,9 @@
 """The manifest knows sources that come again, and survives JSON."""
 
 import json
+from collections import Counter
+
+import pytest
 
 from mqttpub.spark.pipeline.job import TableFile
 from mqttpub.spark.pipeline.manifest import Manifest, SourceRecord
@@ -42,6 +45,20 @@ def test_an_entry_without_records_does_not_hide_a_source() -> None:
         SourceRecord("a", 200, 100, "d", "2", 0, "only with --resume"),
     )
     assert known_of(read, left).taken(Source("a", "", 200, head=100, digest="d")) == read
+
+
+def test_thousands_of_sources_are_looked_up_among_thousands(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = Counter[str]()
+
+    def same_beginning(source: Source, head: int, digest: str) -> bool:
+        looked[digest] += 1
+        return True
+
+    monkeypatch.setattr("mqttpub.spark.pipeline.manifest.same_beginning", same_beginning)
+    known = known_of(*(SourceRecord(f"{n}", 500 + n, 500 + n, "d", "1", 3, stamp=n) for n in range(3_000)))
+    for number in range(3_000):
+        assert known.taken(Source("a", "", 9_000, stamp=number, head=9_000)) == known.sources[number]
+    assert looked == {"d": 3_000}
 
 
 def test_it_survives_json() -> None:
