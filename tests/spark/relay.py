@@ -8,14 +8,17 @@ otherwise it goes on until it is killed.
 """
 
 import sys
+from threading import Thread
 from typing import Any
+
+from pyspark.errors import StreamingQueryException
 
 from mqttpub.spark import register
 from mqttpub.spark.session.session import Settings, session
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of Java for a short life."""
-EXECUTORS = {
+CONF = {
     "spark.driver.defaultJavaOptions": QUICK,
     "spark.executor.defaultJavaOptions": QUICK,
     "spark.executor.memory": "512m",
@@ -28,24 +31,38 @@ TO_FILES, TO_BROKER = "to-files", "to-broker"
 
 
 def main(port: str, folder: str, *end: str) -> None:
-    """Run both queries."""
-    with session(Settings("local-cluster[1,2,1024]", EXECUTORS)) as spark:
+    """Run both queries; one that fails, because a part of it was killed, is begun again."""
+    with session(Settings("local-cluster[1,2,1024]", CONF)) as spark:
         register(spark)
         files = _subscribed(spark, port, folder, TO_FILES).writeStream.format("parquet").option("path", f"{folder}/out")
         passed_on = _subscribed(spark, port, folder, TO_BROKER).selectExpr(
             "replace(topic, 'in/', 'out/') AS topic", "concat(string(payload), ' ', position) AS payload", "qos"
         )
         broker = passed_on.writeStream.format("mqtt").options(host="127.0.0.1", port=port, row_property="true")
-        queries = [
-            writer.option("checkpointLocation", f"{folder}/{name}/checkpoint")
-            .trigger(**({"availableNow": True} if end else {"processingTime": "500 milliseconds"}))
-            .start()
+        trigger = {"availableNow": True} if end else {"processingTime": "500 milliseconds"}
+        threads = [
+            Thread(
+                target=_keep_going,
+                args=(writer.option("checkpointLocation", f"{folder}/{name}/checkpoint").trigger(**trigger),),
+            )
             for name, writer in ((TO_FILES, files), (TO_BROKER, broker))
         ]
-        if not end:
-            spark.streams.awaitAnyTermination()
-        for query in queries:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+
+def _keep_going(writer: Any) -> None:
+    """Run a query until it ends by itself."""
+    while True:
+        query = writer.start()
+        try:
             query.awaitTermination()
+        except StreamingQueryException as error:
+            sys.stderr.write(f"{str(error)[:1000]}\n")
+        else:
+            return
 
 
 def _subscribed(spark: Any, port: str, folder: str, name: str) -> Any:
