@@ -8,7 +8,7 @@ otherwise it goes on until it is killed.
 """
 
 import sys
-from threading import Thread
+import time
 from typing import Any
 
 from pyspark.errors import StreamingQueryException
@@ -39,30 +39,39 @@ def main(port: str, folder: str, *end: str) -> None:
             "replace(topic, 'in/', 'out/') AS topic", "concat(string(payload), ' ', position) AS payload", "qos"
         )
         broker = passed_on.writeStream.format("mqtt").options(host="127.0.0.1", port=port, row_property="true")
-        trigger = {"availableNow": True} if end else {"processingTime": "500 milliseconds"}
-        threads = [
-            Thread(
-                target=_keep_going,
-                args=(writer.option("checkpointLocation", f"{folder}/{name}/checkpoint").trigger(**trigger),),
-            )
-            for name, writer in ((TO_FILES, files), (TO_BROKER, broker))
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        writers = {}
+        for name, writer in ((TO_FILES, files), (TO_BROKER, broker)):
+            writer = writer.option("checkpointLocation", f"{folder}/{name}/checkpoint")
+            writers[name] = writer.trigger(availableNow=True) if end else writer.trigger(processingTime="1 second")
+        _keep_going(spark, writers)
 
 
-def _keep_going(writer: Any) -> None:
-    """Run a query until it ends by itself."""
-    while True:
-        query = writer.start()
+def _keep_going(spark: Any, writers: dict[str, Any]) -> None:
+    """Run queries until they end by themselves."""
+    # The executor comes first, then one query after the other: Spark gives a worker ten seconds to start.
+    spark.range(1).count()
+    running = {name: _started(writer) for name, writer in writers.items()}
+    while running:
         try:
-            query.awaitTermination()
+            spark.streams.awaitAnyTermination()
         except StreamingQueryException as error:
             sys.stderr.write(f"{str(error)[:1000]}\n")
-        else:
-            return
+        spark.streams.resetTerminated()
+        for name, query in list(running.items()):
+            if query.isActive:
+                continue
+            if query.exception():
+                running[name] = _started(writers[name])
+            else:
+                del running[name]
+
+
+def _started(writer: Any) -> Any:
+    """Start a query and return it as soon as it has gone on, or has failed."""
+    query = writer.start()
+    while query.isActive and not query.recentProgress:
+        time.sleep(0.2)
+    return query
 
 
 def _subscribed(spark: Any, port: str, folder: str, name: str) -> Any:

@@ -302,7 +302,10 @@ class StreamKills:
         """Let the queries read what is left."""
         follow.kill(self._program)
         until = time.monotonic() + LONGEST_S
-        while (self._program := self._start("end")).wait(LONGEST_S):
+        while True:
+            self._program = self._start("end")
+            if not self._program.wait(LONGEST_S):
+                return
             # Spark gives up where a worker takes long to start.
             assert time.monotonic() < until, (self.folder / "said").read_text()[-5000:]
 
