@@ -11,7 +11,8 @@ CHECKED_BYTES = 1 << 16
 MOST_NESTED = 500
 
 Item = tuple[int, int, bool]
-"""Where the content of an item begins, how many items follow inside of it (-1 until a break), and if it is text."""
+"""Where the content of an item begins, how many items are in it (-1 for all until a break), and whether it is a text,
+of which the number is its bytes. Of what holds no items, the content begins where the next item does."""
 
 
 class _Malformed(ValueError):

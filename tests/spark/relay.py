@@ -8,14 +8,17 @@ otherwise it goes on until it is killed.
 """
 
 import sys
+import time
 from typing import Any
+
+from pyspark.errors import StreamingQueryException
 
 from mqttpub.spark import register
 from mqttpub.spark.session.session import Settings, session
 
 QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Options of Java for a short life."""
-EXECUTORS = {
+CONF = {
     "spark.driver.defaultJavaOptions": QUICK,
     "spark.executor.defaultJavaOptions": QUICK,
     "spark.executor.memory": "512m",
@@ -28,24 +31,47 @@ TO_FILES, TO_BROKER = "to-files", "to-broker"
 
 
 def main(port: str, folder: str, *end: str) -> None:
-    """Run both queries."""
-    with session(Settings("local-cluster[1,2,1024]", EXECUTORS)) as spark:
+    """Run both queries; one that fails, because a part of it was killed, is begun again."""
+    with session(Settings("local-cluster[1,2,1024]", CONF)) as spark:
         register(spark)
         files = _subscribed(spark, port, folder, TO_FILES).writeStream.format("parquet").option("path", f"{folder}/out")
         passed_on = _subscribed(spark, port, folder, TO_BROKER).selectExpr(
             "replace(topic, 'in/', 'out/') AS topic", "concat(string(payload), ' ', position) AS payload", "qos"
         )
         broker = passed_on.writeStream.format("mqtt").options(host="127.0.0.1", port=port, row_property="true")
-        queries = [
-            writer.option("checkpointLocation", f"{folder}/{name}/checkpoint")
-            .trigger(**({"availableNow": True} if end else {"processingTime": "500 milliseconds"}))
-            .start()
-            for name, writer in ((TO_FILES, files), (TO_BROKER, broker))
-        ]
-        if not end:
+        writers = {}
+        for name, writer in ((TO_FILES, files), (TO_BROKER, broker)):
+            writer = writer.option("checkpointLocation", f"{folder}/{name}/checkpoint")
+            writers[name] = writer.trigger(availableNow=True) if end else writer.trigger(processingTime="1 second")
+        _keep_going(spark, writers)
+
+
+def _keep_going(spark: Any, writers: dict[str, Any]) -> None:
+    """Run queries until they end by themselves."""
+    # The executor comes first, then one query after the other: Spark gives a worker ten seconds to start.
+    spark.range(1).count()
+    running = {name: _started(writer) for name, writer in writers.items()}
+    while running:
+        try:
             spark.streams.awaitAnyTermination()
-        for query in queries:
-            query.awaitTermination()
+        except StreamingQueryException as error:
+            sys.stderr.write(f"{str(error)[:1000]}\n")
+        spark.streams.resetTerminated()
+        for name, query in list(running.items()):
+            if query.isActive:
+                continue
+            if query.exception():
+                running[name] = _started(writers[name])
+            else:
+                del running[name]
+
+
+def _started(writer: Any) -> Any:
+    """Start a query and return it as soon as it has gone on, or has failed."""
+    query = writer.start()
+    while query.isActive and not query.recentProgress:
+        time.sleep(0.2)
+    return query
 
 
 def _subscribed(spark: Any, port: str, folder: str, name: str) -> Any:

@@ -2,6 +2,9 @@
 
 The folder of the option `state` holds the state of all connections after each file, and a list of the
 files in the order in which they were found; an offset counts the files of this list.
+Spark's own state would need a shuffle and a state store: records divided among two buckets that way, with
+transformWithStateInPandas and RocksDB, cost 1.6 times the processor time, and a batch of 60,000 packets took
+2.5 times as long.
 
 Some rows are released only by the end of a capture, such as packets of a connection that has not yet
 proved to be MQTT. A stream has no end, unless the option `idle` gives the seconds without a change

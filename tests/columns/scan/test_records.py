@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from mqttpub.capture.containers import pcapng
 from mqttpub.capture.containers import registry as scalar
 from mqttpub.capture.containers.buffer import PIECE
-from mqttpub.capture.containers.pcap import LARGEST
+from mqttpub.capture.containers.pcap import LARGEST, PcapFile
 from mqttpub.capture.network.link import NotTcp, ip_start
 from mqttpub.capture.types import CaptureRecord
-from mqttpub.columns.arrow import NO_TIME
+from mqttpub.columns.arrow import NO_TIME, Integers
 from mqttpub.columns.reassemble.headers import Segments, opposite, segments
 from mqttpub.columns.scan import records as scan
 from mqttpub.columns.scan.buckets import SLOTS, Bucket, table
@@ -82,6 +82,34 @@ def test_pcap(given: list[RawRecord], kind: str, order: str, block: int, data: s
     assert read(written.data, block) == (written.records, "")
     cut = written.data[: data.draw(st.integers(0, len(written.data)))]
     assert read(cut, block) == one_by_one(cut)
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("kind", sorted(PCAP))
+@pytest.mark.parametrize("every", [3, 90, 500])
+def test_many_records_of_pcap_are_found_at_once(
+    kind: str, order: str, every: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken = []
+    many = scan._walk_many
+
+    def counted(data: bytes, at: int, file: PcapFile) -> tuple[Integers, int]:
+        found = many(data, at, file)
+        taken.append(len(found[0]))
+        return found
+
+    monkeypatch.setattr(scan, "_walk_many", counted)
+    usual = RawRecord(START, b"x" * 30)
+    bait = pcap([usual] * 2, kind=kind, order=order).data[24:]
+    given = [
+        RawRecord(START + 10**13 * (number // every), bait if number == 200 else bytes(number % 50), number % 99)
+        for number in range(600)
+    ]
+    written = pcap(given, kind=kind, order=order, link=101)
+    for block in (2000, BLOCK):
+        assert read(written.data, block) == one_by_one(written.data)
+    assert every == 90 or (max(taken) > 200) == (every == 500)
+    assert read(written.data[:-7], BLOCK) == one_by_one(written.data[:-7])
 
 
 @st.composite

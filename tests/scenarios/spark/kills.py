@@ -35,7 +35,7 @@ from tests.scenarios.survival import MARK, SESSION_EXPIRY, Broker, Listener
 from tests.spark import follow
 from tests.spark.relay import TO_BROKER, TO_FILES
 
-PARTS = {"driver": 2, "planner": 2, "executor": 4, "worker": 4, "broker": 4}
+PARTS = {"driver": 2, "planner": 3, "executor": 3, "worker": 4, "broker": 4}
 """What is killed, and how often: the driver (Python and JVM), what subscribes, the executor, its workers, mosquitto."""
 PUBLISHED = re.compile(r"(Received|Sending) PUBLISH (?:from|to) (\S+) \(d(\d), q\d, r\d, m(\d+), '((?:in|out)/\d/\d+)'")
 ANSWERED = re.compile(r"Received PUB(?:ACK|REC) from (\S+) \(Mid: (\d+)")
@@ -301,9 +301,13 @@ class StreamKills:
     def _end(self) -> None:
         """Let the queries read what is left."""
         follow.kill(self._program)
-        self._program = self._start("end")
-        status = self._program.wait(LONGEST_S)
-        assert status == 0, (self.folder / "said").read_text()[-5000:]
+        until = time.monotonic() + LONGEST_S
+        while True:
+            self._program = self._start("end")
+            if not self._program.wait(LONGEST_S):
+                return
+            # Spark gives up where a worker takes long to start.
+            assert time.monotonic() < until, (self.folder / "said").read_text()[-5000:]
 
     def _outcome(self) -> StreamOutcome:
         return Account(self.folder, self._publisher, self._listener).outcome(

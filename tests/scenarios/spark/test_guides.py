@@ -119,11 +119,9 @@ def test_the_report_and_its_summary(folder: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_report_on_payloads_and_their_keys(folder: Path) -> None:
+def test_the_summary_of_payloads_and_their_keys(folder: Path) -> None:
     lines, screen, sql, answer = blocks(section(PIPELINE, "Payloads"), "sh", "text", "sql")
-    assert SECONDS.sub("", ran(lines, folder)) == SECONDS.sub("", screen)
-    page = (folder / "plant.html").read_text()
-    assert all(words in page for words in ("seq 35 after 30: 4 missing", "no birth has alias 9", "temp now null"))
+    assert ran(lines, folder) == screen
     view = 'spark.read.parquet("plant/packets").createOrReplaceTempView("packets")'
     assert python(["", f"{view}\nspark.sql({sql!r}).show(truncate=False)"], folder).rstrip() == answer.rstrip()
 
