@@ -134,9 +134,10 @@ def test_machines_that_share_only_a_store(
         ran(master, f"{s3}/resumed", *first, *words[1:], "--resume", home=home)
     ran("local[2]", tmp_path / "local", tmp_path / "in", "--lint")
     assert named(f"{s3}/whole") == named(f"{s3}/resumed") == named(tmp_path / "local")
-    # Each worker had an executor, and nothing but the tables left any of the three.
-    assert [len(list((home.parent / name).glob("app-*"))) for name in ("work-1", "work-2")] == [3, 3]
-    assert not [path for path in home.parent.rglob("*") if path.suffix in (".pcap", ".parquet")]
+    # Each worker had an executor, and none kept a capture or a table.
+    for name in ("work-1", "work-2"):
+        assert list((home.parent / name).glob("app-*"))
+        assert not [path for path in (home.parent / name).rglob("*") if path.suffix in (".pcap", ".parquet")]
 
 
 def test_a_path_that_only_the_driver_has_is_reported(apart: tuple[str, Path], s3: str) -> None:
