@@ -15,6 +15,7 @@ from .common import TOP, WHO, asked, bin_sql, bins_of
 
 _SPAN = "SELECT unix_micros(min(time)) AS first, unix_micros(max(time)) AS last FROM {packets}"
 MOST_INTERVALS = 60
+LEAST_INTERVAL_US = 1_000_000
 LEAST_PAST = 10
 """Earlier intervals that a comparison needs."""
 FAR = 6
@@ -43,7 +44,7 @@ def _median(values: str) -> str:
 def anomalies(spark: Any, data: dict[str, Any]) -> Anomalies:
     """Return for each client and measure with anomalies their number and the greatest, and how many were judged."""
     (span,) = asked(spark, _SPAN, data)
-    bins = bins_of(span["first"], span["last"], MOST_INTERVALS)
+    bins = bins_of(span["first"], span["last"], MOST_INTERVALS, LEAST_INTERVAL_US)
     if not bins:
         return Anomalies()
     last = bins.first + bins.length - 2
