@@ -36,6 +36,10 @@ MEASURES = {
 """SQL for the measures: packets of the client, mean size of its PUBLISH, errors in both directions, CONNECTs."""
 
 
+_LEAST = "if(measure = 'size', greatest({0} / 10, 1), sqrt(greatest({0}, 1)))"
+"""SQL for the least spread; it grows with the median, so most values are settled before anything is sorted."""
+
+
 def _median(values: str) -> str:
     """Return SQL for the median of an array that is sorted and not empty."""
     return f"(get({values}, (size({values}) - 1) div 2) + get({values}, size({values}) div 2)) / 2"
@@ -71,18 +75,20 @@ def anomalies(spark: Any, data: dict[str, Any]) -> Anomalies:
             FROM numbered LATERAL VIEW explode(array({series})) AS each
         ), compared AS (
             SELECT who, measure, begin + at AS bin, get(course, at) AS value,
-                array_sort(filter(slice(course, 1, at), each -> each IS NOT NULL)) AS past
-            FROM (SELECT * FROM course WHERE array_max(course) > array_min(course))
+                sort_array(filter(slice(course, 1, at), each -> each IS NOT NULL)) AS past
+            FROM (SELECT * FROM course
+                  WHERE array_max(course) - array_min(course) >= {FAR} * {_LEAST.format("array_min(course)")})
                 LATERAL VIEW explode(sequence({LEAST_PAST}, greatest(intervals - 1, {LEAST_PAST}))) AS at
             WHERE at < intervals
         ), usual AS (
             SELECT *, {_median("past")} AS median FROM compared WHERE value IS NOT NULL AND size(past) >= {LEAST_PAST}
         ), spread AS (
             SELECT *, {_median("deviations")} AS mad
-            FROM (SELECT *, array_sort(transform(past, each -> abs(each - median))) AS deviations FROM usual)
+            FROM (SELECT *, sort_array(transform(past, each -> abs(each - median))) AS deviations FROM usual
+                  WHERE abs(value - median) >= {FAR} * {_LEAST.format("median")})
         ), scored AS (
-            SELECT who, measure, bin, value, median, mad, size(past) AS past, (value - median) / greatest(
-                {NORMAL} * mad, if(measure = 'size', greatest(median / 10, 1), sqrt(greatest(median, 1)))) AS score
+            SELECT who, measure, bin, value, median, mad, size(past) AS past,
+                (value - median) / greatest({NORMAL} * mad, {_LEAST.format("median")}) AS score
             FROM spread
         )
         SELECT who, measure, count(*) AS intervals, min(bin) AS first, count(*) OVER () AS series,
