@@ -13,6 +13,7 @@ import argparse
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
@@ -27,6 +28,7 @@ from mqttpub.columns.decode.decode import decode
 from mqttpub.columns.exchanges.pair import Pairing, closes
 from mqttpub.columns.read import read
 from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.scan.records import records
 from mqttpub.traffic.closings import Closings
 from tests.benchmarks.traffic import MIXES, processor_time_s, stay_on_one_core, tshark, write_pcap
 
@@ -34,6 +36,12 @@ Batches = list[Batch]
 
 
 # the steps
+
+
+def scanned(path: Path) -> int:
+    """Return the number of records of a capture."""
+    with path.open("rb") as file:
+        return sum(len(each) for each in records(file.read, Counter()))
 
 
 def framed(path: Path) -> Batches:
@@ -98,6 +106,7 @@ def main() -> None:
         if sum(len(each) for each in rows) != packets or any(each["error"].null_count < len(each) for each in rows):
             raise SystemExit(f"{sum(len(each) for each in rows)} rows, but {packets} packets were written")
         ways: dict[str, Callable[[], Any]] = {
+            "pcap to records": lambda: scanned(path),
             "pcap to frames": lambda: framed(path),
             "frames to Arrow": lambda: decoded(batches),
             "packets to exchanges": lambda: paired(batches, rows),
