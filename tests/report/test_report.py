@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ from mqttpub.report.sections.common import ReportContext
 from mqttpub.report.sections.delays import links
 from mqttpub.report.tables import frames
 from mqttpub.report.words import time_text
-from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Puback, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.properties import PROPERTIES, USER_PROPERTY
@@ -40,7 +38,7 @@ from tests.build.frames import SentSegment, pcap_of
 from tests.build.known_captures import Truth, truth, write
 from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone as alone
-from tests.spark.running import one_by_one, piped, tables
+from tests.spark.running import piped, tables
 from tests.view.page.test_page import HOSTILE
 
 if TYPE_CHECKING:
@@ -404,10 +402,7 @@ def attack(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> tuple[Answer
     folder = tmp_path_factory.mktemp("attack") / "it's <b>\n$(touch x)"
     folder.mkdir()
     path = hostile(folder / "-x <img src=x onerror=alert(1)>'.pcap")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "session", lambda settings: nullcontext())
-        patch.setattr(pipeline, "distribute", one_by_one)
-        piped(path, out=folder / "out", lint=True)
+    piped(path, out=folder / "out", spark=False, lint=True)
     return asked(spark, folder / "out"), folder
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from mqttpub.cli.commands.pipeline import check_page
 from mqttpub.cli.main import main
+from mqttpub.cli.table_report import check_page
+from mqttpub.report import answering
 from mqttpub.report.answers import Anomalies, Bins, Churn, Comparison, Details, Example, StatementFindings, Summary
 from mqttpub.report.page import page
 from mqttpub.report.queries import report_answers
@@ -16,8 +17,8 @@ from mqttpub.report.terminal import MOST_FAULTS, headline, record, show_summary
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult
-from mqttpub.spark.session import session
 from mqttpub.view.terminal.cells import cells
+from mqttpub.view.terminal.progress import StageLines
 from tests.paths import QOS2
 
 CAPTURE = QOS2
@@ -106,6 +107,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         return PipelineResult("1", tmp_path / MANIFEST, {"packets": 3}, 1, 0, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", run)
+    monkeypatch.setattr(StageLines, "FIRST_S", 3600.0)
+    monkeypatch.setattr(answering, "answering", lambda *given, **more: nullcontext())
     monkeypatch.setattr(
         report_answers, "summary", lambda spark, folder, against, thorough: FULL if against else SUMMARY
     )
@@ -229,7 +232,7 @@ def test_an_error_of_spark_is_one_sentence(
     monkeypatch.setattr(report_answers, "summary", broken)
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out")]
     assert main([*words, "--summary"]) == 0
-    assert "but the report failed: the disk is on fire" in capsys.readouterr().err
+    assert "but the summary failed: the disk is on fire" in capsys.readouterr().err
     assert main([*words, "--report", str(tmp_path / "page.html")]) == 1
     assert not (tmp_path / "page.html").exists()
 
@@ -273,7 +276,6 @@ def test_a_page_is_written_also_where_nothing_is_new(
         return PipelineResult("1", tmp_path / MANIFEST, {}, 0, 1, [], 1.0)
 
     monkeypatch.setattr(pipeline, "run", nothing)
-    monkeypatch.setattr(session, "session", nullcontext)
     page = tmp_path / "page.html"
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--resume", "--report", str(page)]
     assert main(words) == 0

@@ -1,7 +1,7 @@
 """What the tests of the pipeline have in common: tasks without Spark, and tables as sorted rows."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +18,22 @@ from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.assembly import Batch
 from mqttpub.columns.reassemble.state import State
 from mqttpub.spark.pipeline import run as pipeline
-from mqttpub.spark.pipeline.flow import here
-from mqttpub.spark.pipeline.job import Job, TaskResult
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 from mqttpub.spark.pipeline.tables import NOTHING, RECORDS
 from mqttpub.traffic.closings import Closings
 from mqttpub.traffic.events import Endpoints
+from mqttpub.view.terminal.progress import StageLines
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture
 def alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let tasks run one after another in this process."""
-
-    @contextmanager
-    def nothing(settings: Any) -> Iterator[None]:
-        yield None
-
-    monkeypatch.setattr(pipeline, "session", nothing)
-    monkeypatch.setattr(pipeline, "distribute", one_by_one)
-
-
-def one_by_one(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
-    """Do all tasks in this process."""
-    return here(job, tasks)
+    """Let tasks run one after another in this process, without Spark."""
+    monkeypatch.setattr(pipeline, "session", lambda settings: nullcontext())
+    monkeypatch.setattr(pipeline, "SMALLEST", 1 << 40)
+    monkeypatch.setattr(StageLines, "FIRST_S", 3600.0)
 
 
 def piped(*sources: Path | str, out: Path | str, **more: Any) -> PipelineResult:

@@ -3,8 +3,8 @@
 import logging
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,23 +16,29 @@ from ...wire.types import readable
 from ..flags.base import Command, flag, together
 from ..flags.types import PORT, NumberType
 from ..notes import note
+from ..pipeline_flags import PipelineFlags
+from ..table_report import TableReport, table_report
 
 if TYPE_CHECKING:
-    from ...report.answers import Summary
-    from ...spark.pipeline.run import OnDone, OnProgress, PipelineRequest, PipelineResult
+    from ...spark.pipeline.run import OnProgress, PipelineRequest, PipelineResult
     from ...spark.session.session import Settings
 
 FORMATS = ("parquet", "orc", "csv", "json", "delta", "iceberg")
 MODES = ("error", "overwrite", "append")
 PAYLOADS = ("keep", "hash", "drop")
-NEEDED = ("pyspark", "pyarrow", "numpy", "pandas")
+WITHOUT = "none"
+"""The master that stands for no Spark."""
+NEEDED = dict.fromkeys(("pyarrow", "numpy"), "columns")
+"""Packages that any run needs, and the extra of mqttpub that has them."""
+SPARK_NEEDED = dict.fromkeys(("pyspark", "pyarrow", "numpy", "pandas"), "spark")
 MOST_NAMED = 20
 """Incomplete sources that are listed one by one; the rest are only counted."""
 
 spark_flags = together(
     flag(
-        "--master", "--remote", "master", common=True, metavar="URL", default="local[*]", show_default=True,
-        help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://...",
+        "--master", "--remote", "master", common=True, metavar="URL",
+        help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or "
+        "none to do without. [default: none up to 1 GB of sources, else local[*]]",
     ),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
     flag(
@@ -40,7 +46,7 @@ spark_flags = together(
         help="About how many tasks share each stage of the work, 1 to 1024. [default: two per core]",
     ),
     flag("--verbose", is_flag=True, help="Show Spark's own log."),
-    flag("--warm", is_flag=True, help="Build a JVM cache first, so that later runs start faster."),
+    flag("--warm", is_flag=True, help="Build a JVM cache first, so that Spark starts faster from then on."),
     group="Spark",
 )  # fmt: skip
 
@@ -103,35 +109,9 @@ output_flags = together(
         help="Whether to print a summary of the tables. [default: on a terminal, and with --json]",
     ),
     flag("--json", "as_json", is_flag=True, help="Print the result as one JSON record."),
+    flag("--quiet", is_flag=True, help="Print no progress on standard error."),
     group="Output",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PipelineFlags:
-    """The arguments and flags of one call, as click parsed them; the names are those of the flags."""
-
-    source: tuple[str, ...]
-    out: str | None
-    format: str
-    mode: str
-    partition_by: tuple[str, ...]
-    resume: bool
-    report: str | None
-    against: str | None
-    summary: bool | None
-    as_json: bool
-    since: str | None
-    until: str | None
-    topic: tuple[str, ...]
-    payload: str
-    lint: bool
-    port: tuple[int, ...]
-    master: str
-    conf: tuple[str, ...]
-    partitions: int | None
-    verbose: bool
-    warm: bool
 
 
 @click.command(
@@ -163,26 +143,51 @@ def command(**given: Any) -> int:
 
 def run_pipeline(flags: PipelineFlags) -> int:
     """Run the pipeline and return the exit status; raises UsageError."""
-    _check_packages()
+    spark = _runs_on_spark(flags)
+    _check_packages(SPARK_NEEDED if spark or flags.warm else NEEDED)
     if flags.warm:
         _warm()
         if not flags.source:
             return 0
     from ...spark.pipeline.run import run
-    from ...view.terminal.progress import StageProgress
 
     logging.getLogger().addFilter(_is_not_interrupt)
-    request = pipeline_request(flags)
-    report = _table_report(flags)
-    progress = StageProgress() if sys.stderr.isatty() and not flags.verbose else None
-    on_progress = (lambda stage: progress.show(*stage)) if progress else None
-    try:
-        result = run(request, on_progress, report.on_done(on_progress))
-        report.make_without_run(request)
-    finally:
-        if progress:
-            progress.close()
+    request = pipeline_request(flags)._replace(spark=spark)
+    report = table_report(flags, spark)
+    with _progress(flags) as on_progress:
+        result = run(request, on_progress, report.on_done(request, on_progress))
+        report.make_without_run(request, on_progress)
     return _finish(result, request, report)
+
+
+@contextmanager
+def _progress(flags: PipelineFlags) -> "Iterator[OnProgress]":
+    """Give what shows the progress: a bar on a terminal, lines anywhere else, nothing with --quiet."""
+    from ...view.terminal.progress import StageLines, StageProgress, draws
+
+    if flags.quiet:
+        yield lambda stage: None
+        return
+    progress = StageProgress() if draws(sys.stderr) and not flags.verbose else StageLines(note)
+    try:
+        yield lambda stage: progress.show(*stage)
+    finally:
+        progress.close()
+
+
+def _runs_on_spark(flags: PipelineFlags) -> bool | None:
+    """Return whether Spark does the work, None if that depends on the size of the sources; raises UsageError."""
+    from ...spark.session.jvm import PORT
+    from ...spark.session.session import configured_master
+
+    given = {"--conf": flags.conf, "--verbose": flags.verbose, "--warm": flags.warm}
+    if flags.master == WITHOUT:
+        if wrong := next((name for name, value in given.items() if value), None):
+            raise click.UsageError(f"{wrong} is for Spark, and --master {WITHOUT} works without it")
+        return False
+    if flags.master or flags.conf or flags.verbose or PORT in os.environ or configured_master():
+        return True
+    return None if find_spec("pyspark") else False
 
 
 def _is_not_interrupt(record: logging.LogRecord) -> bool:
@@ -190,10 +195,11 @@ def _is_not_interrupt(record: logging.LogRecord) -> bool:
     return record.exc_info is None or not isinstance(record.exc_info[1], KeyboardInterrupt)
 
 
-def _check_packages() -> None:
-    for name in NEEDED:
+def _check_packages(needed: Mapping[str, str]) -> None:
+    """Raise UsageError for a package that is missing; the values say which extra of mqttpub has it."""
+    for name, extra in needed.items():
         if find_spec(name) is None:
-            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[spark]'")
+            raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[{extra}]'")
 
 
 def _warm() -> None:
@@ -244,8 +250,7 @@ def _output_folder(flags: PipelineFlags) -> "str | Path":
 
 
 def _settings(flags: PipelineFlags) -> "Settings":
-    from ...spark.session.cache import options
-    from ...spark.session.session import Settings
+    from ...spark.session.session import Settings, configured_master
 
     conf = {}
     for text in flags.conf:
@@ -253,7 +258,8 @@ def _settings(flags: PipelineFlags) -> "Settings":
         if not found or not name.startswith("spark."):
             raise click.UsageError(f"--conf: '{text}' is not a Spark setting such as spark.driver.memory=2g")
         conf[name] = value
-    return Settings(flags.master, conf, flags.verbose, options())
+    named = None if flags.master == WITHOUT else flags.master or configured_master()
+    return Settings(named or Settings().master, conf, flags.verbose)
 
 
 def _partition_columns(given: tuple[str, ...]) -> Iterator[str]:
@@ -306,14 +312,15 @@ def _microseconds(text: str) -> int:
 # the result
 
 
-def _finish(result: "PipelineResult", request: "PipelineRequest", report: "TableReport") -> int:
+def _finish(result: "PipelineResult", request: "PipelineRequest", report: TableReport) -> int:
     """Print the result and return the exit status."""
     for name, problem in result.problems[:MOST_NAMED]:
         note(f"{name}: {problem}")
     if len(result.problems) > MOST_NAMED:
         note(f"{len(result.problems) - MOST_NAMED:,} more sources could not be read; see {result.manifest}")
     if report.problem:
-        note(f"the tables are complete, but the report failed: {report.problem}")
+        what = "report" if report.page else "summary"
+        note(f"the tables are complete, but the {what} failed: {report.problem}")
     if report.as_json:
         _print_record(result, report)
     else:
@@ -322,7 +329,7 @@ def _finish(result: "PipelineResult", request: "PipelineRequest", report: "Table
     return 1 if result.problems or (report.problem and report.page) else 0
 
 
-def _print_record(result: "PipelineResult", report: "TableReport") -> None:
+def _print_record(result: "PipelineResult", report: TableReport) -> None:
     import json
 
     from ...report.terminal import record
@@ -341,115 +348,3 @@ def _print_counts(result: "PipelineResult", request: "PipelineRequest") -> None:
     rows = ", ".join(f"{count:,} {table}" for table, count in result.rows.items()) or "no rows"
     read = counted(result.read, "source")
     click.echo(f"{rows} from {read} in {result.seconds:.1f} s: {request.out}" if result.read else "nothing new to read")
-
-
-def _table_report(flags: PipelineFlags) -> "TableReport":
-    if flags.report:
-        check_page(flags.report, flags.source, flags.out or "")
-    against = None if flags.against is None else check_against(flags)
-    by_default = flags.as_json or sys.stdout.isatty()
-    shown = by_default if flags.summary is None else flags.summary
-    # Where nobody asked for a summary, it must be quick.
-    thorough = bool(flags.report or flags.summary)
-    return TableReport(flags.report, against, shown=shown, as_json=flags.as_json, thorough=thorough)
-
-
-class TableReport:
-    """Queries the finished tables for the summary on the terminal and for the page."""
-
-    def __init__(
-        self, page: str | None, against: str | None, *, shown: bool, as_json: bool, thorough: bool = True
-    ) -> None:
-        self.page = page
-        self.against = against
-        """The tables of another run, by path or URL."""
-        self.shown = shown
-        self.as_json = as_json
-        self.thorough = thorough
-        """Whether to ask the questions that take a while, too."""
-        self.summary: Summary | None = None
-        self.problem = ""
-        """Why the queries failed; empty if they did not."""
-
-    @property
-    def wanted(self) -> bool:
-        """Whether there is anything to query."""
-        return self.shown or self.page is not None
-
-    def on_done(self, on_progress: "OnProgress | None") -> "OnDone | None":
-        """Return what a run calls when its tables are complete; None where there is nothing to query."""
-        from ...spark.pipeline.run import RunStage
-
-        def query(spark: Any, folder: str | Path) -> None:
-            if on_progress:
-                on_progress(RunStage("querying the tables"))
-            self.make(spark, folder)
-
-        return query if self.wanted else None
-
-    def make(self, spark: Any, folder: str | Path) -> None:
-        """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
-        from ...report.queries.report_answers import summary
-        from ...report.terminal import write_page
-        from ...spark.session.session import failures, sentence
-
-        try:
-            self.summary = summary(spark, folder, self.against, thorough=self.thorough)
-            if self.page:
-                write_page(self.page, str(folder), spark, folder, self.summary)
-        except (*failures(), OSError) as error:
-            self.problem = sentence(error)
-
-    def make_without_run(self, request: "PipelineRequest") -> None:
-        """Make the page if there was nothing new to read, so that the run started no Spark."""
-        from ...spark.session.session import session
-
-        if self.page and not self.summary and not self.problem:
-            with session(request.settings) as spark:
-                self.make(spark, request.out)
-
-    def print(self) -> None:
-        """Print the summary, and where the page is."""
-        from ...report.terminal import headline, show_summary
-
-        if self.summary and self.shown:
-            click.echo(headline(self.summary))
-            click.echo()
-            show_summary(self.summary)
-        if self.page and not self.problem:
-            note(f"the report is {self.page}")
-
-
-def check_against(flags: PipelineFlags) -> str:
-    """Return the path or URL of the other run; raises UsageError without a page, and OutputRefused without tables."""
-    from ...spark.pipeline.manifest import Manifest, OutputRefused
-    from ...spark.storage.files import as_path
-
-    if not flags.report:
-        raise click.UsageError("--against needs --report: the page shows the comparison")
-    against = as_path(flags.against or "")
-    if _same_place(against, as_path(flags.out or "")):
-        raise click.UsageError("--against is the folder of --out: give the tables of another run")
-    try:
-        Manifest.in_folder(against)
-    except OutputRefused as error:
-        raise OutputRefused(f"--against: {error}") from None
-    return against
-
-
-def _same_place(one: str, other: str) -> bool:
-    from ...spark.storage.files import is_url
-
-    return len({place.rstrip("/") if is_url(place) else os.path.realpath(place) for place in (one, other)}) == 1
-
-
-def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
-    """Raise UserError or UsageError for a page that cannot be written."""
-    from ...report.terminal import check_report
-    from ...spark.pipeline.sources import expand
-    from ...spark.storage.files import as_path, is_url
-
-    if find_spec("vl_convert") is None:
-        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
-    paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
-    check_report(page, paths, None if is_url(out := as_path(out)) else Path(out))

@@ -15,6 +15,7 @@ from .common import TOP, WHO, asked, bin_sql, bins_of
 
 _SPAN = "SELECT unix_micros(min(time)) AS first, unix_micros(max(time)) AS last FROM {packets}"
 MOST_INTERVALS = 60
+LEAST_INTERVAL_US = 1_000_000
 LEAST_PAST = 10
 """Earlier intervals that a comparison needs."""
 FAR = 6
@@ -35,6 +36,10 @@ MEASURES = {
 """SQL for the measures: packets of the client, mean size of its PUBLISH, errors in both directions, CONNECTs."""
 
 
+_LEAST = "if(measure = 'size', greatest({0} / 10, 1), sqrt(greatest({0}, 1)))"
+"""SQL for the least spread; it grows with the median, so most values are settled before anything is sorted."""
+
+
 def _median(values: str) -> str:
     """Return SQL for the median of an array that is sorted and not empty."""
     return f"(get({values}, (size({values}) - 1) div 2) + get({values}, size({values}) div 2)) / 2"
@@ -43,7 +48,7 @@ def _median(values: str) -> str:
 def anomalies(spark: Any, data: dict[str, Any]) -> Anomalies:
     """Return for each client and measure with anomalies their number and the greatest, and how many were judged."""
     (span,) = asked(spark, _SPAN, data)
-    bins = bins_of(span["first"], span["last"], MOST_INTERVALS)
+    bins = bins_of(span["first"], span["last"], MOST_INTERVALS, LEAST_INTERVAL_US)
     if not bins:
         return Anomalies()
     last = bins.first + bins.length - 2
@@ -70,18 +75,20 @@ def anomalies(spark: Any, data: dict[str, Any]) -> Anomalies:
             FROM numbered LATERAL VIEW explode(array({series})) AS each
         ), compared AS (
             SELECT who, measure, begin + at AS bin, get(course, at) AS value,
-                array_sort(filter(slice(course, 1, at), each -> each IS NOT NULL)) AS past
-            FROM (SELECT * FROM course WHERE array_max(course) > array_min(course))
+                sort_array(filter(slice(course, 1, at), each -> each IS NOT NULL)) AS past
+            FROM (SELECT * FROM course
+                  WHERE array_max(course) - array_min(course) >= {FAR} * {_LEAST.format("array_min(course)")})
                 LATERAL VIEW explode(sequence({LEAST_PAST}, greatest(intervals - 1, {LEAST_PAST}))) AS at
             WHERE at < intervals
         ), usual AS (
             SELECT *, {_median("past")} AS median FROM compared WHERE value IS NOT NULL AND size(past) >= {LEAST_PAST}
         ), spread AS (
             SELECT *, {_median("deviations")} AS mad
-            FROM (SELECT *, array_sort(transform(past, each -> abs(each - median))) AS deviations FROM usual)
+            FROM (SELECT *, sort_array(transform(past, each -> abs(each - median))) AS deviations FROM usual
+                  WHERE abs(value - median) >= {FAR} * {_LEAST.format("median")})
         ), scored AS (
-            SELECT who, measure, bin, value, median, mad, size(past) AS past, (value - median) / greatest(
-                {NORMAL} * mad, if(measure = 'size', greatest(median / 10, 1), sqrt(greatest(median, 1)))) AS score
+            SELECT who, measure, bin, value, median, mad, size(past) AS past,
+                (value - median) / greatest({NORMAL} * mad, {_LEAST.format("median")}) AS score
             FROM spread
         )
         SELECT who, measure, count(*) AS intervals, min(bin) AS first, count(*) OVER () AS series,

@@ -34,7 +34,10 @@ def traffic(spark: Any, data: dict[str, Any], bins: Bins | None) -> list[Row]:
     """Return packets and bytes by bin, type, QoS and direction."""
     if not bins:
         return []
-    query = f"SELECT {bin_sql('time', bins)} AS bin, {_KIND}, {TALLY} FROM {{packets}} GROUP BY 1, 2, 3, 4 ORDER BY 1"
+    query = f"""
+        SELECT {bin_sql("time", bins)} AS bin, {_KIND}, {TALLY} FROM {{packets}}
+        GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
+    """
     return [row for row in asked(spark, query, data) if row["bin"] is not None]
 
 

@@ -141,11 +141,15 @@ def latencies_listing(rows: Sequence[Row]) -> Listing:
 
 
 def findings_listing(now: Summary, then: Summary) -> Listing:
-    """Return findings by statement: new, more often, less often or gone, by their rate per 1,000 packets."""
+    """Return findings by statement: new, more often, less often or gone, by their rate per 1,000 packets.
+
+    There are no rows if one of the runs was not checked.
+    """
     sides = [{(each.severity, each.statement): each.times for each in summary.faults or ()} for summary in (now, then)]
     packets = max(now.span.packets, 1), max(then.span.packets, 1)
     cells = []
-    for severity, id in sorted({*sides[0], *sides[1]}):
+    checked = now.faults is not None and then.faults is not None
+    for severity, id in sorted({*sides[0], *sides[1]}) if checked else ():
         times = [side.get((severity, id), 0) for side in sides]
         rates = [1000 * count / whole for count, whole in zip(times, packets, strict=True)]
         cells.append((_kind(*rates), [

@@ -7,8 +7,6 @@ are moved, each with a large blob. There are far more buckets than tasks, and Sp
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
-from operator import itemgetter
 from typing import Any
 
 from . import checkpoint, states
@@ -35,20 +33,6 @@ def distribute(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
         return results(row.blob for row in rows.where(f"key = {RESULT}").select("blob").collect())
 
 
-def here(job: Job, tasks: int) -> list[TaskResult]:
-    """Do the same work in this process."""
-    given = [list(chain.from_iterable(_parts(job, each))) for each in units(job, tasks)]
-    rows: Iterator[BlobRow] = chain(
-        *(route(job, each) for each in given), _States(job.states).rows(range(len(job.states)))
-    )
-    for step in (read_buckets, pair_slots):
-        groups: list[list[BlobRow]] = [[] for _ in range(tasks)]
-        for row in rows:
-            groups[row.key % tasks].append(row)
-        rows = iter([row for each in groups if each for row in step(job, sorted(each, key=itemgetter(0, 1, 2)))])
-    return results([row.blob for row in rows])
-
-
 def results(blobs: Iterable[bytes]) -> list[TaskResult]:
     """Return the results in blobs, in the order of their tasks' names; raises StateError."""
     try:
@@ -56,14 +40,6 @@ def results(blobs: Iterable[bytes]) -> list[TaskResult]:
         return sorted(TaskResult.of(checkpoint.loads(bytes(blob))) for blob in blobs)
     except (checkpoint.StateError, TypeError) as error:
         raise checkpoint.StateError(f"the server sent something other than task results: {error}") from None
-
-
-def _parts(job: Job, given: list[Unit]) -> Iterator[list[Unit]]:
-    """Yield the parts of a large capture each alone, and other units together."""
-    if is_large(job, given):
-        yield from ([each] for each in parts(job, given[0]))
-    else:
-        yield given
 
 
 def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:

@@ -2,20 +2,22 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from ..lake.logs import LOGGED, check
-from ..session.connect import cores
-from ..session.session import Settings, failures, sentence, session
+from ..session.session import Settings, session
 from ..storage.files import as_path, is_url, locate
 from ..storage.folder import StorageFolder
-from .checkpoint import StateError
-from .flow import distribute
+from .engine import COMMIT, LIST, START, STOP, Failed, TaskEngine
+from .engine.local import SMALLEST, LocalEngine, cores
+from .engine.spark import SparkEngine
 from .job import Job, SourceResult, TaskResult
 from .manifest import MANIFEST, Manifest, OutputRefused, SourceRecord
 from .output import Output, opened
@@ -23,20 +25,12 @@ from .row_filter import RowFilter
 from .sources import NoSource, Source, expand, fetched, opens, ordered
 from .tables import SCHEMAS
 
-TASKS = 2
-"""Tasks for each core, so that one core does not wait long for another."""
-MOST_CORES = 256
-"""Cores that a Spark Connect server is believed to have, at most."""
+SMALL = 1_000_000_000
+"""Bytes of sources up to which the work is done sooner without Spark (tests/benchmarks/masters.py)."""
+BRIEF = 64_000_000
+"""Bytes of sources up to which the JVM does not run long enough for its better compiler to pay."""
 POLL_S = 0.3
 """Seconds between two looks at the progress of the tasks."""
-
-
-class Failed(RuntimeError):
-    """The work failed, and nothing was written; the message is one sentence."""
-
-    def __init__(self, message: str, status: int = 2) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class PipelineRequest(NamedTuple):
@@ -46,6 +40,8 @@ class PipelineRequest(NamedTuple):
     out: str | Path
     """The path or URL of the folder of tables."""
     settings: Settings = Settings()
+    spark: bool | None = True
+    """Whether Spark does the work; None leaves that to the size of the sources, up to SMALL."""
     mode: str = "error"
     """error, overwrite, append or resume."""
     file_format: str = "parquet"
@@ -98,8 +94,8 @@ def run(
 ) -> PipelineResult:
     """Turn sources into tables.
 
-    `on_progress` is called with each stage and its progress. `on_done` is called with the session and
-    the folder when the tables are complete, for queries while Spark is still running. Raises NoSource,
+    `on_progress` is called with each stage and its progress. `on_done` is called with the session, None without
+    Spark, and the folder when the tables are complete, for queries while Spark is still running. Raises NoSource,
     OutputRefused, NoSpark and Failed, with nothing written.
     """
     return _Run(request, on_progress or (lambda stage: None)).run(on_done)
@@ -114,9 +110,11 @@ class _Run:
         self.name = f"{self.begun:%Y%m%dT%H%M%S}-{os.urandom(3).hex()}"
 
     def run(self, on_done: OnDone | None) -> PipelineResult:
-        self.on_progress(RunStage("listing sources"))
+        self.on_progress(RunStage(LIST))
         given = [as_path(each) for each in self.request.sources]
         urls = [each for each in given if not opens(each)]
+        if urls and self.request.spark is False:
+            raise NoSource(f"'{urls[0]}' is opened by Hadoop alone, and this run is without Spark")
         found = expand(each for each in given if each not in urls)
         self._check_apart(found)
         if self.request.file_format in LOGGED:
@@ -126,17 +124,18 @@ class _Run:
             sources = self._new(output.before, found)
             if not sources and not urls:
                 return self._result([], [], len(found), {})
-            self.on_progress(RunStage("starting Spark"))
-            with session(self.request.settings) as spark:
+            with self._session(sources, urls) as spark:
                 found += self._fetched(spark, output, urls)
                 sources = self._new(output.before, ordered(found))
                 rows = self._work(spark, output, sources)
                 self._check_replacement(output.before, sources, rows)
-                self.on_progress(RunStage("making tables visible"))
+                self.on_progress(RunStage(COMMIT))
                 added = self._commit(output, sources, rows).rows(self.name)
                 result = self._result(sources, _reads(sources, rows), len(found) - len(sources), added)
                 if on_done:
                     on_done(spark, self.request.out)
+                if spark:
+                    self.on_progress(RunStage(STOP))
         return result
 
     # before
@@ -220,24 +219,38 @@ class _Run:
 
     # the work
 
+    def _session(self, sources: list[Source], urls: list[str]) -> AbstractContextManager[Any]:
+        """Return a context that gives a session of Spark, or None where the work is done without."""
+        spark, total = self.request.spark, sum(source.size for source in sources)
+        if spark is False or (spark is None and not urls and total <= SMALL):
+            return nullcontext()
+        self.on_progress(RunStage(START))
+        return session(self.request.settings._replace(brief=not urls and total <= BRIEF))
+
     def _work(self, spark: Any, output: Output, sources: list[Source]) -> list[TaskResult]:
         """Run the tasks and return their results; raises Failed."""
-        job, tasks = self._job(output, sources), self.request.partitions or TASKS * session_cores(spark)
-        total = sum(source.size for source in sources)
-        # Spark is called in a thread of its own, so that an interrupt never hits the middle of a call.
-        with ThreadPoolExecutor(1) as pool:
-            done = pool.submit(distribute, spark, job, tasks)
+        job, total = self._job(output, sources), sum(source.size for source in sources)
+        # Work is done in a thread of its own, so that an interrupt never hits the middle of a call of Spark.
+        with self._engine(spark, output, job, total) as engine, ThreadPoolExecutor(1) as pool:
+            done = pool.submit(engine.run)
             try:
                 while not wait((done,), POLL_S).done:
-                    self.on_progress(RunStage("reading captures", int(_progress(spark) * total), total))
+                    stage, share = engine.progress()
+                    self.on_progress(RunStage(stage, int(share * total), total))
                 return _written(done.result())
             except KeyboardInterrupt:
-                _cancel(spark)
+                engine.cancel()
                 raise
-            except StateError as error:
-                raise Failed(str(error)) from None
-            except failures() as error:
-                raise Failed(f"Spark failed: {sentence(error)}") from None
+
+    @contextmanager
+    def _engine(self, spark: Any, output: Output, job: Job, total: int) -> Iterator[TaskEngine]:
+        """Give what does the tasks."""
+        if spark:
+            yield SparkEngine(spark, job, self.request.partitions)
+            return
+        processes = cores() if total > SMALLEST else 1
+        with TemporaryDirectory(prefix="rows-", dir=output.staging if output.folder.is_local else None) as folder:
+            yield LocalEngine(job, folder, tasks=self.request.partitions or processes, processes=processes)
 
     def _job(self, output: Output, sources: list[Source]) -> Job:
         request, before = self.request, output.before
@@ -313,6 +326,7 @@ class _Run:
         self, sources: list[Source], reads: list[SourceResult], known: int, rows: dict[str, int]
     ) -> PipelineResult:
         problems = [(source.name, read.problem) for source, read in zip(sources, reads, strict=True) if read.problem]
+        rows = {name: rows[name] for name in SCHEMAS if name in rows}
         seconds = time.monotonic() - self.clock
         return PipelineResult(
             self.name, StorageFolder(self.request.out).place(MANIFEST), rows, len(sources), known, problems, seconds
@@ -337,30 +351,6 @@ def _written(rows: list[TaskResult]) -> list[TaskResult]:
         if row.failure:
             raise Failed(row.failure, row.status)
     return rows
-
-
-def _progress(spark: Any) -> float:
-    """Return the share of Spark's tasks that are done, 0 to 1."""
-    if not hasattr(spark, "_jsparkSession"):
-        return 0.0
-    tracker = spark.sparkContext.statusTracker()
-    stages = [stage for each in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(each))]
-    done, count = (sum(int(getattr(stage, name)) for stage in stages) for name in ("numCompletedTasks", "numTasks"))
-    return done / max(count, 1)
-
-
-def _cancel(spark: Any) -> None:
-    if hasattr(spark, "_jsparkSession"):
-        spark.sparkContext.cancelAllJobs()
-    elif spark is not None:
-        spark.interruptAll()
-
-
-def session_cores(spark: Any) -> int:
-    """Return how many tasks the session of Spark runs at the same time, through Spark Connect as well."""
-    if spark is None:
-        return 1
-    return int(spark.sparkContext.defaultParallelism) if hasattr(spark, "_jsparkSession") else cores(spark, MOST_CORES)
 
 
 def _reads(sources: list[Source], rows: list[TaskResult]) -> list[SourceResult]:

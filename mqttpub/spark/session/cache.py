@@ -1,42 +1,21 @@
 """A cache with which Spark's JVM starts faster: the classes of one run, loaded and linked."""
 
-import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ...common.files import drafted
-from .jvm import Java, NoSpark, find
+from .jvm import AHEAD_OF_TIME, NoSpark, cache_path, find
 from .session import Settings, session
 
-AHEAD_OF_TIME = 25
-"""The first Java that makes an AOT cache in one run (JEP 514); older ones archive classes (JEP 350)."""
 WRITE_TIMEOUT_S = 300.0
 """Time for the JVM to write the cache when it ends."""
-
-
-def path_of(java: Java) -> Path:
-    """Return the path of the cache for a Java; it works for this version of Spark on this build of Java only."""
-    import pyspark
-
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    kind = "aot" if java.version >= AHEAD_OF_TIME else "jsa"
-    return Path(base, "mqttpub", f"spark-{pyspark.__version__}-java-{java.build}.{kind}")
-
-
-def options() -> tuple[str, ...]:
-    """Return the options of Java that use the cache; empty without a cache or without Java."""
-    try:
-        path = path_of(find())
-    except (NoSpark, ImportError, RuntimeError):
-        return ()
-    if not path.is_file():
-        return ()
-    return (f"-XX:AOTCache={path}" if path.suffix == ".aot" else f"-XX:SharedArchiveFile={path}", "-Xlog:disable")
 
 
 def warm() -> tuple[Path, int]:
     """Make the cache, which takes half a minute, and return its path and size in bytes; raises NoSpark."""
     java = find()
-    path = path_of(java)
+    path = cache_path(java)
     flag = "-XX:AOTCacheOutput" if java.version >= AHEAD_OF_TIME else "-XX:ArchiveClassesAtExit"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -52,5 +31,12 @@ def warm() -> tuple[Path, int]:
 def _train(flags: tuple[str, ...]) -> None:
     """Do once what every run does, so that the JVM learns which classes are needed."""
     with session(Settings("local[1]", options=flags, stop_timeout_s=WRITE_TIMEOUT_S)) as spark:
-        spark.sparkContext.parallelize([1], 1).collect()
-        spark.range(10).selectExpr("id % 2 AS k").groupBy("k").count().collect()
+        rows = spark.range(0, 64, 1, 2).selectExpr("id % 8 AS key", "id AS major", "CAST('x' AS binary) AS blob")
+        for _ in range(2):
+            rows = rows.mapInArrow(_same, rows.schema).repartition("key").sortWithinPartitions("key", "major")
+        rows.where("key >= 0").select("blob").collect()
+        rows.selectExpr("key % 2 AS k").groupBy("k").count().collect()
+
+
+def _same(batches: Iterable[Any]) -> Iterator[Any]:
+    yield from batches

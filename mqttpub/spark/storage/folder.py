@@ -53,7 +53,8 @@ class StorageFolder:
         return self.name
 
     @cached_property
-    def _at(self) -> StoredPath:
+    def at(self) -> StoredPath:
+        """The folder as pyarrow opens it."""
         if not self.is_local:
             return locate(self.name)
         path = os.path.abspath(self.name)
@@ -69,22 +70,22 @@ class StorageFolder:
 
     def files(self) -> dict[str, int]:
         """Return the names of all files in the folder and below, with their sizes in bytes."""
-        at = self._at
+        at = self.at
         found = at.system.get_file_info(fs.FileSelector(at.path, recursive=True, allow_not_found=True))
         start = len(at.path.rstrip("/")) + 1
         return {each.path[start:]: each.size or 0 for each in found if each.type == fs.FileType.File}
 
     def create(self, name: str) -> Any:
         """Return a stream that writes a new file; what is written may be visible before the stream is closed."""
-        path = f"{self._at.path}/{name}"
+        path = f"{self.at.path}/{name}"
         if self.is_local:
             Path(path).parent.mkdir(parents=True, exist_ok=True)
         # A name like x.csv.gz would otherwise be compressed.
-        return self._at.system.open_output_stream(path, compression=None)
+        return self.at.system.open_output_stream(path, compression=None)
 
     def read(self, name: str) -> bytes:
         """Return the content of a file."""
-        with self._at.system.open_input_stream(f"{self._at.path}/{name}", compression=None) as file:
+        with self.at.system.open_input_stream(f"{self.at.path}/{name}", compression=None) as file:
             data: bytes = file.read()
         return data
 
@@ -108,18 +109,18 @@ class StorageFolder:
 
     def _remove(self, name: str) -> None:
         try:
-            self._at.system.delete_file(f"{self._at.path}/{name}")
+            self.at.system.delete_file(f"{self.at.path}/{name}")
         except FileNotFoundError:
             return
         except OSError:
             # Storages differ in how they say that it is not there.
-            if self._at.system.get_file_info(f"{self._at.path}/{name}").type == fs.FileType.File:
+            if self.at.system.get_file_info(f"{self.at.path}/{name}").type == fs.FileType.File:
                 raise
 
     def stored(self, name: str) -> StoredObject | None:
         """Return a small object and its version; None if there is none."""
         if self._conditional:
-            return self._conditional.get(f"{self._at.path}/{name}")
+            return self._conditional.get(f"{self.at.path}/{name}")
         try:
             data = self.read(name)
         except FileNotFoundError:
@@ -133,7 +134,7 @@ class StorageFolder:
         succeeds. Elsewhere that holds as long as the writers keep one another out with a lock.
         """
         if self._conditional:
-            return self._conditional.put(f"{self._at.path}/{name}", data, seen)
+            return self._conditional.put(f"{self.at.path}/{name}", data, seen)
         if self.stored(name) != seen:
             raise ObjectChanged(self.place(name))
         self.replace(name, data)
@@ -141,7 +142,7 @@ class StorageFolder:
 
     @cached_property
     def _conditional(self) -> "_S3Objects | None":
-        return _s3_objects() if isinstance(self._at.system, fs.S3FileSystem) else None
+        return _s3_objects() if isinstance(self.at.system, fs.S3FileSystem) else None
 
 
 def _digest(data: bytes) -> str:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TextIO
 
 from ...common.words import size
@@ -46,7 +47,7 @@ class PublishProgress:
     def __init__(
         self, stream: TextIO, total_bytes: int | None = None, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._stream = stream if _draws(stream) else None
+        self._stream = stream if draws(stream) else None
         self._console: Console | None = None
         self._total = total_bytes
         self._clock = clock
@@ -126,7 +127,8 @@ def fitting(parts: Iterator[tuple[str, str]], width: int) -> "Text":
     return line
 
 
-def _draws(stream: TextIO) -> bool:
+def draws(stream: TextIO) -> bool:
+    """Return whether progress can be drawn on a stream."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
@@ -161,7 +163,7 @@ class ReadingProgress:
         self._bar: Progress | None = None
         self._task: TaskID | None = None
         total = sum(each.size for each in inputs)
-        if not total or not _draws(sys.stderr) or (sys.stdout.isatty() and not elsewhere):
+        if not total or not draws(sys.stderr) or (sys.stdout.isatty() and not elsewhere):
             return
         from rich.progress import BarColumn, DownloadColumn, TimeRemainingColumn, TransferSpeedColumn
 
@@ -207,6 +209,54 @@ class StageProgress:
     def close(self) -> None:
         """Remove the bar."""
         self._bar.stop()
+
+
+class StageLines:
+    """Lines that say what a run is doing, for where no bar is drawn; none for a run of a few seconds.
+
+    After FIRST_S there is a line for the current stage, one for each that follows, and another one every AGAIN_S of a
+    long stage. `write` gets each line without its end, from any thread.
+    """
+
+    FIRST_S = 5.0
+    AGAIN_S = 60.0
+
+    def __init__(self, write: Callable[[str], None], *, first_s: float | None = None, again_s: float = AGAIN_S) -> None:
+        self._write = write
+        self._again_s = again_s
+        self._lock = Lock()
+        self._ended = Event()
+        self._begun = False
+        self._shown = ("", 0, 0)
+        self._thread = Thread(target=self._repeat, args=(self.FIRST_S if first_s is None else first_s,), daemon=True)
+        self._thread.start()
+
+    def show(self, name: str, done_bytes: int, total_bytes: int) -> None:
+        """Set the current stage; `total_bytes` is 0 for one of unknown length."""
+        with self._lock:
+            new = name != self._shown[0]
+            self._shown = (name, done_bytes, total_bytes)
+            if new and self._begun:
+                self._say()
+
+    def close(self) -> None:
+        """Write no more lines."""
+        self._ended.set()
+        self._thread.join()
+
+    def _repeat(self, first_s: float) -> None:
+        wait_s = first_s
+        while not self._ended.wait(wait_s):
+            wait_s = self._again_s
+            with self._lock:
+                self._begun = True
+                if self._shown[0]:
+                    self._say()
+
+    def _say(self) -> None:
+        name, done, total = self._shown
+        amount = f"{size(done)} of {size(total)}" if done else size(total)
+        self._write(f"{name}: {amount}" if total else name)
 
 
 def _bar(*columns: "ProgressColumn", owns_terminal: bool = False) -> "Progress":

@@ -40,6 +40,24 @@ CAPTURE = QOS2
         (["x", "-o", "OUT", "--partition-by", "date,colour"], "--partition-by: no table has a column 'colour'"),
         (["missing", "-o", "OUT"], "cannot read 'missing': No such file or directory"),
         (["no*thing", "-o", "OUT"], "nothing matches 'no*thing'"),
+        (
+            ["x", "-o", "OUT", "--master", "none", "--conf", "spark.x=1"],
+            "--conf is for Spark, and --master none works wi",
+        ),
+        (
+            ["x", "-o", "OUT", "--master", "none", "--verbose"],
+            "--verbose is for Spark, and --master none works without",
+        ),
+        (["x", "-o", "OUT", "--master", "none", "--warm"], "--warm is for Spark, and --master none works without it"),
+        (
+            ["x", "-o", "OUT", "--master", "none", "--format", "csv", "--summary"],
+            "--summary needs Spark for tables in csv",
+        ),
+        (
+            ["hdfs://x/y", "-o", "OUT", "--master", "none"],
+            "'hdfs://x/y' is opened by Hadoop alone, and this run is wit",
+        ),
+        (["x", "-o", "OUT", "--master", "none", "--report", "r.html"], "--report needs Spark: leave out --master none"),
         (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),
     ],
 )
@@ -51,6 +69,45 @@ def test_errors_in_flags_are_reported_at_once(
     (line,) = capsys.readouterr().err.splitlines()
     assert told in line
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "spark", "master"),
+    [
+        ([], {}, None, "local[*]"),
+        (["--master", "none"], {}, False, "local[*]"),
+        (["--master", "local[2]"], {}, True, "local[2]"),
+        (["--remote", "sc://far"], {}, True, "sc://far"),
+        (["--conf", "spark.a=b"], {}, True, "local[*]"),
+        (["--verbose"], {}, True, "local[*]"),
+        ([], {"PYSPARK_GATEWAY_PORT": "1"}, True, "local[*]"),
+        ([], {"SPARK_CONF_DIR": "CONF"}, True, "spark://far:7077"),
+        (["--master", "none"], {"SPARK_CONF_DIR": "CONF"}, False, "local[*]"),
+        ([], {"SPARK_HOME": "HOME"}, True, "spark://far:7077"),
+        ([], {"SPARK_CONF_DIR": "EMPTY"}, None, "local[*]"),
+    ],
+)
+def test_spark_is_started_where_it_was_asked_for(
+    words: list[str], environ: dict[str, str], spark: bool | None, master: str, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    folders = {"CONF": tmp_path / "home" / "conf", "HOME": tmp_path / "home", "EMPTY": tmp_path / "empty"}
+    folders["CONF"].mkdir(parents=True)
+    text = "# spark.master yarn\nspark.executor.memory 2g\nspark.master   spark://far:7077\n"
+    (folders["CONF"] / "spark-defaults.conf").write_text(text)
+    for name in ("SPARK_CONF_DIR", "SPARK_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environ.items():
+        monkeypatch.setenv(name, str(folders.get(value, value)))
+    asked: list[PipelineRequest] = []
+
+    def run(given: PipelineRequest, *more: object) -> PipelineResult:
+        asked.append(given)
+        return PipelineResult("1", tmp_path, {}, 1, 0, [], 1.0)
+
+    monkeypatch.setattr(pipeline, "run", run)
+    assert main(["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), *words]) == 0
+    assert (asked[0].spark, asked[0].settings.master) == (spark, master)
 
 
 def test_flags_become_the_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -228,15 +228,13 @@ class StreamKills:
         self._began = time.monotonic()
         self._broker = Broker(folder, log=folder / "broker.log")
         self._listener = RowListener(self._broker)
+        self._programs: list[subprocess.Popen[bytes]] = []
         self._program = self._start()
         self._publisher = NumbersPublisher(self._broker.port, rate, folder / "publisher.log")
 
     def run(self, kills: int) -> StreamOutcome:
         """Kill at random moments, let everything end well, and return what came of it."""
         try:
-            self._wait_for(
-                lambda: all((self.folder / name / "spool/facts.json").exists() for name in (TO_FILES, TO_BROKER))
-            )
             self._wait_for(lambda: _subscriptions(self.folder) >= 2)
             self._publisher.start()
             # Each at least once; those after which Spark has to start again less often.
@@ -250,7 +248,9 @@ class StreamKills:
             self._listener.drain()
         finally:
             self._listener.stop()
-            follow.kill(self._program)
+            # Parts that outlive their driver end by themselves, but not at once.
+            for program in self._programs:
+                follow.kill(program)
             self._broker.stop()
         return self._outcome()
 
@@ -285,7 +285,9 @@ class StreamKills:
 
     def _start(self, *end: str) -> "subprocess.Popen[bytes]":
         self.restarts += not end
-        return follow.launch("tests.spark.relay", self.folder, str(self._broker.port), str(self.folder), *end)
+        program = follow.launch("tests.spark.relay", self.folder, str(self._broker.port), str(self.folder), *end)
+        self._programs.append(program)
+        return program
 
     def _wait_for(self, condition: Callable[[], Any]) -> None:
         """Wait for something, and start the program again where it has ended."""

@@ -83,7 +83,8 @@ def ended(
     master: str, out: Path | str, *words: str | Path, home: Path | None = None
 ) -> "subprocess.CompletedProcess[str]":
     """Run the program to its end."""
-    command = [sys.executable, "-m", "mqttpub", "pipeline", "--master", master, "--out", str(out), *map(str, words)]
+    command = [sys.executable, "-m", "mqttpub", "pipeline", "--quiet", "--master", master]
+    command += ["--out", str(out), *map(str, words)]
     environ = {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1"}
     if home:
         environ |= {"HOME": str(home), "TMPDIR": str(home)}

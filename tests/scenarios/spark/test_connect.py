@@ -29,7 +29,7 @@ def slow(job, rows):
     time.sleep(600)
 flow.read_buckets = slow
 from mqttpub.cli.main import run
-run(['pipeline', *sys.argv[1:]])
+run(['pipeline', '--quiet', *sys.argv[1:]])
 """
 FAILING = """
 import sys
@@ -38,17 +38,17 @@ def failing(job, rows):
     raise RuntimeError("the disk is on fire")
 flow.read_buckets = failing
 from mqttpub.cli.main import run
-run(['pipeline', *sys.argv[1:]])
+run(['pipeline', '--quiet', *sys.argv[1:]])
 """
 
 PLAIN = """
 import sys
 from mqttpub.cli.main import run
-run(['pipeline', *sys.argv[1:]])
+run(['pipeline', '--quiet', *sys.argv[1:]])
 """
 CORES = """
 import os, sys
-from mqttpub.spark.pipeline.run import session_cores
+from mqttpub.spark.pipeline.engine.spark import session_cores
 from mqttpub.spark.session.session import Settings, session
 mode = "SPARK_CONNECT_MODE_ENABLED"
 with session(Settings(sys.argv[1])) as spark:

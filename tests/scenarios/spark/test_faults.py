@@ -18,12 +18,12 @@ import pytest
 from mqttpub.cli.main import main
 from mqttpub.codec.encode import encode
 from mqttpub.spark.pipeline import checkpoint, flow, route
-from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.checkpoint import dumps
+from mqttpub.spark.pipeline.engine import Failed, local
+from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.job import Job, SourceResult, TableFile, TaskResult, Unit
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter
-from mqttpub.spark.pipeline.run import Failed
 from mqttpub.spark.pipeline.sources import Source, expand
 from mqttpub.spark.pipeline.states import StateFile
 from mqttpub.spark.pipeline.task import result_row
@@ -196,9 +196,9 @@ def test_a_source_that_a_task_does_not_see_stops_the_run(
         return route.parts(job, unit)
 
     monkeypatch.setattr(route, "SMALLEST", 1_000 if large else 1)
-    monkeypatch.setattr(flow, "route", vanishing)
+    monkeypatch.setattr(local, "route", vanishing)
     if large:
-        monkeypatch.setattr(flow, "parts", divided)
+        monkeypatch.setattr(local, "parts", divided)
     seen = rf"{ring[1]} existed at the start, but the task on \S+ cannot open it: No such file or directory"
     with pytest.raises(Failed, match=seen):
         piped(*ring, out=tmp_path / "out", partitions=100)
@@ -208,11 +208,12 @@ def test_a_source_that_a_task_does_not_see_stops_the_run(
 def test_a_source_that_is_shorter_for_a_task_stops_the_run(
     ring: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def cutting(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
+    def cutting(engine: LocalEngine) -> list[TaskResult]:
         os.truncate(ring[1], 2000)
-        return flow.here(job, tasks)
+        return work(engine)
 
-    monkeypatch.setattr(pipeline, "distribute", cutting)
+    work = LocalEngine.run
+    monkeypatch.setattr(LocalEngine, "run", cutting)
     with pytest.raises(Failed, match=f"{ring[1]} changed while it was read"):
         piped(*ring, out=tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["_lock"]
@@ -247,12 +248,13 @@ def test_files_that_another_machine_wrote_are_not_committed(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
-        done = flow.here(job, tasks)
+    def elsewhere(engine: LocalEngine) -> list[TaskResult]:
+        done = work(engine)
         next(out.glob("_staging-*/packets/*")).unlink()
         return done
 
-    monkeypatch.setattr(pipeline, "distribute", elsewhere)
+    work = LocalEngine.run
+    monkeypatch.setattr(LocalEngine, "run", elsewhere)
     with pytest.raises(OutputRefused, match="is not here as a task wrote it; the folder of --out must be shared"):
         piped(*ring, out=out)
     assert os.listdir(out) == ["_lock"]
@@ -263,11 +265,15 @@ def test_a_task_without_the_folder_of_the_tables_stops_the_run(
 ) -> None:
     out = tmp_path / "out"
 
-    def elsewhere(spark: Any, job: Job, tasks: int) -> list[TaskResult]:
-        next(out.glob("_staging-*")).rename(tmp_path / "staging")
-        return flow.here(job, tasks)
+    def elsewhere(engine: LocalEngine) -> list[TaskResult]:
+        staging = next(out.glob("_staging-*"))
+        staging.rename(tmp_path / "staging")
+        (rows,) = tmp_path.glob("staging/rows-*")
+        engine.folder = str(rows.rename(tmp_path / "rows"))
+        return work(engine)
 
-    monkeypatch.setattr(pipeline, "distribute", elsewhere)
+    work = LocalEngine.run
+    monkeypatch.setattr(LocalEngine, "run", elsewhere)
     with pytest.raises(Failed, match=rf"the task on \S+ does not find the folder {out}; the folder of --out must be"):
         piped(*ring, out=out)
     assert not list(tmp_path.glob("staging/*"))
@@ -352,11 +358,7 @@ def test_one_state_cannot_stand_for_another(ring: list[Path], tmp_path: Path) ->
 
 LIMITED = """
 import resource, sys
-from contextlib import nullcontext
 from mqttpub.cli.main import main
-from mqttpub.spark.pipeline import run as pipeline
-from tests.spark.running import one_by_one
-pipeline.session, pipeline.distribute = lambda settings: nullcontext(), one_by_one
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]),) * 2)
 sys.exit(main(["pipeline", *sys.argv[2:]]))
 """
@@ -595,7 +597,7 @@ def test_a_server_sends_rows_and_nothing_that_runs(
     made = TaskResult("tag", (TableFile("packets", "a", 1, 2, True),), ((0, SourceResult(3)),), "state", 0.5)
     assert flow.results([result_row(made).blob]) == [made]
     for sent in (b"cos\nsystem\n(S'true'\ntR.", dumps(7), dumps(("too", *"many") * 3), dumps(("a", 7))):
-        monkeypatch.setattr(pipeline, "distribute", lambda *given, sent=sent: flow.results([sent]))
+        monkeypatch.setattr(local, "results", lambda blobs, sent=sent: flow.results([sent]))
         with pytest.raises(Failed, match="the server sent something other than task results: "):
             piped(*ring, out=tmp_path / "out")
 

@@ -16,6 +16,7 @@ from mqttpub.cli.screen import screen_flags
 from mqttpub.columns.schema import documentation
 from mqttpub.spark.formats import capture_reader, capture_stream, subscribe
 from mqttpub.spark.formats import publish as publish_sink
+from mqttpub.spark.pipeline.engine import STAGES
 from tests.build.brokers import Restricted
 from tests.build.plant import capture
 from tests.documents import ROOT, between, blocks, guide, replace_between, section
@@ -138,7 +139,8 @@ def ran(lines: str, folder: Path) -> str:
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
-    return done.stdout
+    # A busy machine may need so long that it says what it is doing.
+    return re.sub(rf"(?m)^mqttpub: ({'|'.join(STAGES)})(: .*)?\n", "", done.stdout)
 
 
 def python(texts: list[str], folder: Path) -> str:

@@ -21,7 +21,6 @@ from mqttpub.codec.encode import encode
 from mqttpub.columns.schema import TABLES
 from mqttpub.spark import register
 from mqttpub.spark.formats.rows import NAME
-from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import TOPIC_ALIAS
@@ -36,7 +35,7 @@ from tests.documents import ROOT, guide
 from tests.paths import AFTERNOON, MORNING
 from tests.spark.broker_clients import listening, publish
 from tests.spark.formats.test_capture_source import Rotation, expected, found, known
-from tests.spark.running import collect, one_by_one, piped, tables
+from tests.spark.running import collect, piped, tables
 
 __all__ = ["known"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -61,16 +60,13 @@ class Morning(NamedTuple):
 def printed(*words: str | Path) -> Any:
     """Run the program, with the session that there is, and return the JSON that it prints."""
     with contextlib.redirect_stdout(io.StringIO()) as shown:
-        assert main([*map(str, words), "--json"]) == 0
+        assert main([*map(str, words), "--json", "--master", "local[2]"]) == 0
     return json.loads(shown.getvalue())
 
 
 def without_spark(*sources: Path, out: Path, **more: Any) -> dict[str, list[dict[str, Any]]]:
     """Return the tables that one process makes by itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "session", contextlib.nullcontext)
-        patch.setattr(pipeline, "distribute", one_by_one)
-        piped(*sources, out=out, **more)
+    piped(*sources, out=out, spark=False, **more)
     return tables(out)
 
 

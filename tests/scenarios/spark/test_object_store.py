@@ -88,7 +88,8 @@ def test_sources_among_the_tables_are_refused(s3: str, ring: list[Path]) -> None
 def test_the_program_reads_writes_and_reports_in_a_store(s3: str, ring: list[Path], tmp_path: Path) -> None:
     # A process of its own, whose tasks inherit the place and the key of the store.
     page = tmp_path / "report.html"
-    command = ["pipeline", f"{s3}/ring/*.pcap", "--out", f"{s3}/out", "--report", str(page), "--partition-by", "type"]
+    command = ["pipeline", f"{s3}/ring/*.pcap", "--out", f"{s3}/out", "--report", str(page)]
+    command += ["--partition-by", "type", "--master", "local[2]"]
     done = subprocess.run([sys.executable, "-m", "mqttpub", *command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines()[0].endswith(f": {s3}/out")

@@ -13,12 +13,12 @@ import pytest
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from tests.build.fleet import capture, rotated
 from tests.paths import CAPTURES
-from tests.spark.running import one_by_one, tables
+from tests.spark.running import piped, tables
 
 pytestmark = pytest.mark.long
 LONGEST = 300
 """Seconds that a run may take on a busy machine."""
-PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline"]
+PROGRAM = [sys.executable, "-m", "mqttpub", "pipeline", "--quiet", "--master", "local[*]"]
 
 
 def bare(home: Path) -> dict[str, str]:
@@ -36,10 +36,9 @@ def ran(*words: str | Path, home: Path, status: int = 0) -> "subprocess.Complete
 
 def scripted(code: str, *words: str | Path, home: Path) -> "subprocess.CompletedProcess[str]":
     """Run the program with something changed."""
-    command = [sys.executable, "-c", f"{code}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"]
-    return subprocess.run(
-        [*command, *map(str, words)], env=bare(home), capture_output=True, text=True, timeout=LONGEST, check=False
-    )
+    code = f"{code}\nfrom mqttpub.cli.main import run\nrun(['pipeline', '--quiet', *sys.argv[1:]])"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    return subprocess.run(command, env=bare(home), capture_output=True, text=True, timeout=LONGEST, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -53,16 +52,8 @@ def ring(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def expected(ring: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the tables of it, made without Spark."""
-    from contextlib import nullcontext
-
-    from mqttpub.spark.pipeline import run as pipeline
-    from tests.spark.running import piped
-
     out = tmp_path_factory.mktemp("expected") / "out"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "session", nullcontext)
-        patch.setattr(pipeline, "distribute", one_by_one)
-        piped(ring, out=out, partitions=1)
+    piped(ring, out=out, spark=False, partitions=1)
     return out
 
 
@@ -143,7 +134,7 @@ def waiting(job, rows):
         TableBuilder.add = real
 flow.read_buckets = waiting
 from mqttpub.cli.main import run
-run(['pipeline', *sys.argv[1:]])
+run(['pipeline', '--quiet', *sys.argv[1:]])
 """
 """Tasks that wait in the middle for a file to go away, and tell who they are."""
 
@@ -213,7 +204,8 @@ def test_resuming_after_a_run_that_was_killed(when: str, ring: Path, expected: P
     files, out = sorted(ring.iterdir()), tmp_path / "out"
     killed = f"""
 import os, signal, sys
-from mqttpub.spark.pipeline import output, run as pipeline
+from mqttpub.spark.pipeline import output
+from mqttpub.spark.pipeline.engine.spark import SparkEngine
 def kill(*given, **more):
     os.kill(os.getpid(), signal.SIGKILL)
 def second(*given, count=[]):
@@ -221,7 +213,7 @@ def second(*given, count=[]):
     kill() if len(count) == 2 else real(*given)
 real = os.replace
 match {when!r}:
-    case "work": pipeline.distribute = kill
+    case "work": SparkEngine.run = kill
     case "rename": output.os.replace = second
 """
     options: list[str | Path] = ["--resume", "--out", out, "--master", "local[2]"]
@@ -283,7 +275,7 @@ def slow(job, rows):
     time.sleep(600)
 flow.read_buckets = slow
 """
-    code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', *sys.argv[1:]])"
+    code = f"{slow}\nfrom mqttpub.cli.main import run\nrun(['pipeline', '--quiet', *sys.argv[1:]])"
     words = [sys.executable, "-c", code, str(ring), "--master", "local[1]", "--out", str(tmp_path / "out")]
     process = subprocess.Popen(words, env=bare(tmp_path), stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120

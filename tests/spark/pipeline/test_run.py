@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 from mqttpub.cli.main import program
 from mqttpub.columns.schema import TABLES
-from mqttpub.spark.pipeline.job import Job
+from mqttpub.spark.pipeline.engine.local import LocalEngine
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest, OutputRefused
 from mqttpub.spark.pipeline.row_filter import RowFilter, matcher
 from mqttpub.spark.pipeline.run import PipelineRequest, run
 from tests.build.fleet import capture, rotated
 from tests.columns.test_read import record_places
 from tests.paths import CAPTURES, MORNING
-from tests.spark.running import alone, one_by_one, piped, tables
+from tests.spark.running import alone, piped, tables
 
 __all__ = ["alone"]
 
@@ -187,12 +187,13 @@ def test_broken_files_are_reported_and_the_rest_is_read(ring: Path, tmp_path: Pa
 def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
     ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def killed(spark: object, job: Job, tasks: int) -> None:
-        one_by_one(spark, job, tasks)
+    def killed(engine: LocalEngine) -> None:
+        work(engine)
         raise KeyboardInterrupt
 
+    work = LocalEngine.run
     with monkeypatch.context() as patch:
-        patch.setattr("mqttpub.spark.pipeline.run.distribute", killed)
+        patch.setattr(LocalEngine, "run", killed)
         with pytest.raises(KeyboardInterrupt):
             piped(ring, out=tmp_path / "out")
     assert os.listdir(tmp_path / "out") == ["_lock"]
@@ -204,10 +205,9 @@ def test_a_run_that_fails_leaves_nothing_and_can_be_repeated(
 @pytest.mark.long
 def test_a_task_that_runs_twice_counts_once(ring: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     piped(ring, out=tmp_path / "once")
+    work = LocalEngine.run
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "mqttpub.spark.pipeline.run.distribute", lambda *given: [one_by_one(*given), one_by_one(*given)][1]
-        )
+        patch.setattr(LocalEngine, "run", lambda engine: [work(engine), work(engine)][1])
         piped(ring, out=tmp_path / "twice")
     assert tables(tmp_path / "twice") == tables(tmp_path / "once")
 

@@ -4,13 +4,14 @@ import io
 import re
 import subprocess
 import sys
+from queue import SimpleQueue
 from typing import NamedTuple
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mqttpub.view.terminal.progress import PublishProgress, ReadingProgress, StageProgress, fitting
+from mqttpub.view.terminal.progress import PublishProgress, ReadingProgress, StageLines, StageProgress, fitting
 
 
 class Terminal(io.StringIO):
@@ -247,3 +248,33 @@ def test_a_stage_shows_its_name_and_its_bytes(monkeypatch: pytest.MonkeyPatch) -
     progress.close()
     assert "reading" in terminal.getvalue()
     assert "1.5 kB of 64 MB" in terminal.getvalue()
+
+
+def test_a_short_run_writes_no_lines() -> None:
+    lines: list[str] = []
+    progress = StageLines(lines.append, first_s=60)
+    progress.show("starting", 0, 0)
+    progress.show("reading", 1, 2)
+    progress.close()
+    assert lines == []
+
+
+def test_a_long_run_writes_a_line_for_each_stage() -> None:
+    written: SimpleQueue[str] = SimpleQueue()
+    progress = StageLines(written.put, first_s=0.01, again_s=60)
+    progress.show("starting", 0, 0)
+    assert written.get(timeout=60) == "starting"
+    progress.show("reading", 0, 64_000_000)
+    progress.show("reading", 1500, 64_000_000)
+    progress.show("pairing", 1500, 64_000_000)
+    progress.close()
+    assert [written.get(timeout=60) for _ in range(2)] == ["reading: 64 MB", "pairing: 1.5 kB of 64 MB"]
+    assert written.empty()
+
+
+def test_a_long_stage_says_again_how_far_it_is() -> None:
+    written: SimpleQueue[str] = SimpleQueue()
+    progress = StageLines(written.put, first_s=0.01, again_s=0.01)
+    progress.show("reading", 1500, 64_000_000)
+    assert {written.get(timeout=60) for _ in range(3)} == {"reading: 1.5 kB of 64 MB"}
+    progress.close()

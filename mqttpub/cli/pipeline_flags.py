@@ -1,0 +1,31 @@
+"""The values of the flags of `pipeline`, for the modules that act on them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PipelineFlags:
+    """The arguments and flags of one call, as click parsed them; the names are those of the flags."""
+
+    source: tuple[str, ...]
+    out: str | None
+    format: str
+    mode: str
+    partition_by: tuple[str, ...]
+    resume: bool
+    report: str | None
+    against: str | None
+    summary: bool | None
+    as_json: bool
+    quiet: bool
+    since: str | None
+    until: str | None
+    topic: tuple[str, ...]
+    payload: str
+    lint: bool
+    port: tuple[int, ...]
+    master: str | None
+    conf: tuple[str, ...]
+    partitions: int | None
+    verbose: bool
+    warm: bool

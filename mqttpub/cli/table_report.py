@@ -1,0 +1,157 @@
+"""The report of `pipeline`: checks before the run, queries about its tables, the summary and the page."""
+
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from .notes import note
+from .pipeline_flags import PipelineFlags
+
+if TYPE_CHECKING:
+    from ..report.answers import Summary
+    from ..spark.pipeline.run import OnDone, OnProgress, PipelineRequest
+
+UNTYPED = ("csv", "json")
+"""Formats whose files do not say the types of their columns."""
+
+
+def table_report(flags: PipelineFlags, spark: bool | None) -> "TableReport":
+    """Return what the flags ask for; raises UsageError, UserError and OutputRefused for what cannot be."""
+    if spark is False:
+        _check_without_spark(flags)
+    if flags.report:
+        check_page(flags.report, flags.source, flags.out or "")
+    against = None if flags.against is None else check_against(flags)
+    by_default = flags.as_json or sys.stdout.isatty()
+    shown = by_default if flags.summary is None else flags.summary
+    # Where nobody asked for a summary, it must be quick.
+    thorough = bool(flags.report or flags.summary) and spark is not False
+    starts_spark = thorough or (flags.as_json and spark is not False)
+    return TableReport(
+        flags.report, against, shown=shown, as_json=flags.as_json, thorough=thorough, starts_spark=starts_spark
+    )
+
+
+def _check_without_spark(flags: PipelineFlags) -> None:
+    """Raise UsageError where queries that are asked for need Spark."""
+    from ..report.duck import missing
+
+    if flags.report:
+        raise click.UsageError(
+            "--report needs Spark, and this run is without it: pip install 'mqttpub[spark]'"
+            if flags.master is None
+            else "--report needs Spark: leave out --master none"
+        )
+    if flags.summary and flags.format in UNTYPED:
+        raise click.UsageError(f"--summary needs Spark for tables in {flags.format}")
+    if flags.summary and (name := missing()):
+        raise click.UsageError(f"the package {name} is missing: pip install 'mqttpub[summary]'")
+
+
+class TableReport:
+    """Queries the finished tables for the summary on the terminal and for the page."""
+
+    def __init__(
+        self, page: str | None, against: str | None, *, shown: bool, as_json: bool, thorough: bool, starts_spark: bool
+    ) -> None:
+        self.page = page
+        self.against = against
+        """The tables of another run, by path or URL."""
+        self.shown = shown
+        self.as_json = as_json
+        self.thorough = thorough
+        """Whether to ask the questions that take a while, too."""
+        self.starts_spark = starts_spark
+        """Whether to start Spark for queries that nothing else answers."""
+        self.summary: Summary | None = None
+        self.problem = ""
+        """Why the queries failed; empty if they did not."""
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to query."""
+        return self.shown or self.page is not None
+
+    def on_done(self, request: "PipelineRequest", on_progress: "OnProgress") -> "OnDone | None":
+        """Return what a run calls when its tables are complete; None where there is nothing to query."""
+
+        def query(spark: Any, folder: str | Path) -> None:
+            self.make(spark, request, on_progress)
+
+        return query if self.wanted else None
+
+    def make(self, spark: Any, request: "PipelineRequest", on_progress: "OnProgress") -> None:
+        """Query the tables and write the page; a failure goes to `problem`, and the tables stay."""
+        from ..report.answering import QueriesFailed, answering
+        from ..report.queries.report_answers import summary
+        from ..report.terminal import write_page
+        from ..spark.pipeline.engine import QUERY, START
+        from ..spark.pipeline.run import RunStage
+        from ..spark.session.jvm import NoSpark
+
+        settings = request.settings if self.starts_spark else None
+        try:
+            with answering(
+                spark, request.out, settings, thorough=self.thorough, starting=lambda: on_progress(RunStage(START))
+            ) as session:
+                on_progress(RunStage(QUERY))
+                self.summary = summary(session, request.out, self.against, thorough=self.thorough)
+                if self.page:
+                    write_page(self.page, str(request.out), session, request.out, self.summary)
+        except (QueriesFailed, NoSpark, OSError) as error:
+            self.problem = str(error)
+
+    def make_without_run(self, request: "PipelineRequest", on_progress: "OnProgress") -> None:
+        """Make the page if there was nothing new to read, so that no queries were made."""
+        if self.page and not self.summary and not self.problem:
+            self.make(None, request, on_progress)
+
+    def print(self) -> None:
+        """Print the summary, and where the page is."""
+        from ..report.terminal import headline, show_summary
+
+        if self.summary and self.shown:
+            click.echo(headline(self.summary))
+            click.echo()
+            show_summary(self.summary)
+        if self.page and not self.problem:
+            note(f"the report is {self.page}")
+
+
+def check_against(flags: PipelineFlags) -> str:
+    """Return the path or URL of the other run; raises UsageError without a page, and OutputRefused without tables."""
+    from ..spark.pipeline.manifest import Manifest, OutputRefused
+    from ..spark.storage.files import as_path
+
+    if not flags.report:
+        raise click.UsageError("--against needs --report: the page shows the comparison")
+    against = as_path(flags.against or "")
+    if _same_place(against, as_path(flags.out or "")):
+        raise click.UsageError("--against is the folder of --out: give the tables of another run")
+    try:
+        Manifest.in_folder(against)
+    except OutputRefused as error:
+        raise OutputRefused(f"--against: {error}") from None
+    return against
+
+
+def _same_place(one: str, other: str) -> bool:
+    from ..spark.storage.files import is_url
+
+    return len({place.rstrip("/") if is_url(place) else os.path.realpath(place) for place in (one, other)}) == 1
+
+
+def check_page(page: str, sources: tuple[str, ...], out: str) -> None:
+    """Raise UserError or UsageError for a page that cannot be written."""
+    from ..report.terminal import check_report
+    from ..spark.pipeline.sources import expand
+    from ..spark.storage.files import as_path, is_url
+
+    if find_spec("vl_convert") is None:
+        raise click.UsageError("the package vl-convert-python is missing: pip install 'mqttpub[spark]'")
+    paths = [source.path for source in expand(each for each in map(as_path, sources) if not is_url(each))]
+    check_report(page, paths, None if is_url(out := as_path(out)) else Path(out))

@@ -1,0 +1,170 @@
+"""The queries of the short summary without Spark: DuckDB answers them, in its own SQL, to which sqlglot translates.
+
+The other queries of a report are left to Spark: they order structs that contain null, which DuckDB does differently.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+
+from ..spark.pipeline.job import TableFile
+from ..spark.pipeline.manifest import Manifest
+from ..spark.pipeline.tables import SCHEMAS
+from ..spark.pipeline.writers import partition_values
+from ..spark.storage.folder import StorageFolder
+from .answers import Row
+from .tables import columns_of
+
+PACKAGES = ("duckdb", "sqlglot")
+FORMATS = ("parquet", "orc")
+"""Formats of files that hold all types, so that DuckDB gets the columns as Spark would."""
+FUNCTIONS = {"octet_length": "strlen", "timestamp_micros": "make_timestamptz"}
+"""Functions of Spark that sqlglot does not know, and what DuckDB calls them."""
+_TABLE = re.compile(r"\{(\w+)\}")
+SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+
+
+def missing() -> str:
+    """Return the package that is not installed; empty if all are."""
+    return next((name for name in PACKAGES if not find_spec(name)), "")
+
+
+def refusal(folder: str | Path) -> str:
+    """Return why DuckDB cannot answer queries about the tables in a folder; empty if it can.
+
+    Raises OutputRefused if the folder has no manifest.
+    """
+    if name := missing():
+        return f"without Spark, queries need the package {name}: pip install 'mqttpub[summary]'"
+    other = {part.path.rpartition(".")[2] for part in Manifest.in_folder(folder).parts} - {*FORMATS}
+    return f"without Spark, queries need tables in Parquet or ORC, not in {min(other).upper()}" if other else ""
+
+
+def failures() -> tuple[Any, ...]:
+    """Return the exceptions that queries raise."""
+    import duckdb
+    from sqlglot.errors import SqlglotError
+
+    return duckdb.Error, SqlglotError, pa.ArrowException
+
+
+@contextmanager
+def connected() -> Iterator["DuckSession"]:
+    """Give what answers queries until the block ends."""
+    import duckdb
+
+    with (
+        TemporaryDirectory(prefix="mqttpub-duckdb-") as folder,
+        duckdb.connect(config={**SETTINGS, "temp_directory": folder}) as connection,
+    ):
+        connection.execute("SET TimeZone = 'UTC'")
+        yield DuckSession(connection)
+
+
+class DuckSession:
+    """Answers queries in the SQL of Spark, as a SparkSession does."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def frames(self, folder: str | Path) -> dict[str, Any]:
+        """Return the tables in a folder by name."""
+        parts = Manifest.in_folder(folder).parts
+        place = StorageFolder(folder)
+        return {name: _dataset(place, name, [each for each in parts if each.table == name]) for name in SCHEMAS}
+
+    def sql(self, query: str, args: dict[str, Any], **tables: Any) -> "DuckAnswer":
+        """Return the answer to a query, in which names in braces stand for tables, and those after a colon for args."""
+        # Each thread needs a cursor of its own.
+        with self._connection.cursor() as cursor:
+            for name, table in tables.items():
+                cursor.register(name, table)
+            found = cursor.execute(translated(query), args or None)
+            return DuckAnswer([each[0] for each in found.description], found.fetchall())
+
+
+class DuckAnswer:
+    """The rows of an answer, as those of a Spark DataFrame are asked for."""
+
+    def __init__(self, names: list[str], rows: list[tuple[Any, ...]]) -> None:
+        self._rows = [DuckRow(zip(names, row, strict=True)) for row in rows]
+
+    def collect(self) -> list["DuckRow"]:
+        """Return all rows."""
+        return self._rows
+
+
+class DuckRow(dict[str, Any]):
+    """A row by the names of its columns."""
+
+    def asDict(self, recursive: bool = False) -> Row:  # noqa: N802
+        """Return it as Spark's Row does, all of whose values are plain."""
+        return dict(self)
+
+
+@lru_cache(maxsize=256)
+def translated(query: str) -> str:
+    """Return a query of Spark in the SQL of DuckDB; a name in braces stands for the table of that name."""
+    import sqlglot
+    from sqlglot import expressions as exp
+
+    def changed(node: Any) -> Any:
+        if isinstance(node, exp.ApproxQuantile):
+            # Spark's is exact for some thousands of values, and that of DuckDB for none.
+            return exp.Anonymous(this="quantile_disc", expressions=[node.this, node.args["quantile"]])
+        if isinstance(node, exp.CountIf):
+            # That of DuckDB returns null where all conditions are null.
+            return exp.Count(this=exp.Case().when(node.this, exp.Literal.number(1)))
+        if isinstance(node, exp.Anonymous) and (name := FUNCTIONS.get(node.name.lower())):
+            return exp.Anonymous(this=name, expressions=node.expressions)
+        return node
+
+    query = _TABLE.sub(r"\1", query)
+    return str(sqlglot.parse_one(query, read="spark").transform(changed).sql("duckdb"))
+
+
+def _dataset(folder: StorageFolder, name: str, parts: list[TableFile]) -> Any:
+    """Return the rows of files, which are read as far as a query needs them."""
+    from pyarrow import dataset
+
+    schema = pa.schema(columns_of(name, binary=False))
+    if not parts:
+        return schema.empty_table()
+    kinds: dict[str, list[str]] = {}
+    for part in parts:
+        kinds.setdefault(part.path.rpartition(".")[2], []).append(part.path)
+    found = [
+        dataset.FileSystemDataset.from_paths(
+            [f"{folder.at.path}/{path}" for path in paths], schema, _format(kind), folder.at.system,
+            partitions=[_place(path, schema) for path in paths],
+        )
+        for kind, paths in kinds.items()
+    ]  # fmt: skip
+    return found[0] if len(found) == 1 else dataset.UnionDataset(schema, found)
+
+
+def _format(kind: str) -> Any:
+    from pyarrow import dataset
+
+    if kind == "orc":
+        return dataset.OrcFileFormat()
+    return dataset.ParquetFileFormat()
+
+
+def _place(path: str, schema: pa.Schema) -> Any:
+    """Return what the names of the folders of a file say about all of its rows."""
+    from pyarrow import dataset
+
+    known = dataset.scalar(True)
+    for name, value in partition_values(path).items():
+        if name in schema.names:
+            column = dataset.field(name)
+            known &= column.is_null() if value is None else column == pa.scalar(value).cast(schema.field(name).type)
+    return known

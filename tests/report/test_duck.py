@@ -1,0 +1,79 @@
+"""DuckDB answers the queries of a report as Spark does, or says why it cannot."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqttpub.report import answering, duck
+from mqttpub.report.answering import QueriesFailed
+from mqttpub.report.queries.common import asked as rows_of
+from mqttpub.report.queries.report_answers import summary
+from mqttpub.report.tables import frames
+from mqttpub.spark.session.session import Settings
+from tests.build.fleet import capture, rotated
+from tests.paths import CAPTURES, MORNING, QOS2
+from tests.report.test_report import hostile
+from tests.spark.running import piped
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "more", [{}, {"partition_by": ("date", "client", "begin")}, {"file_format": "orc"}], ids=["whole", "divided", "orc"]
+)
+def test_answers_are_those_of_spark(more: dict[str, Any], spark: Any, tmp_path: Path) -> None:
+    rotated(capture(7, clients=6), tmp_path / "ring", 3)
+    hostile(tmp_path / "hostile.pcap")
+    sources = MORNING, tmp_path / "ring", tmp_path / "hostile.pcap", *CAPTURES.iterdir()
+    piped(*sources, out=tmp_path / "out", spark=False, lint=True, **more)
+    with duck.connected() as session:
+        found = summary(session, tmp_path / "out", thorough=False)
+    assert found == summary(spark, tmp_path / "out", thorough=False)
+    assert found.faults
+
+
+def test_tables_that_were_never_written_are_empty(tmp_path: Path) -> None:
+    (tmp_path / "empty.pcap").write_bytes(QOS2.read_bytes()[:0])
+    piped(tmp_path / "empty.pcap", out=tmp_path / "out", spark=False)
+    with duck.connected() as session:
+        found = summary(session, tmp_path / "out", thorough=False)
+    assert (found.kinds, found.faults) == ([], None)
+
+
+def test_arguments_and_arrays_are_plain_values(tmp_path: Path) -> None:
+    piped(QOS2, out=tmp_path / "out", spark=False)
+    query = """
+        SELECT type, count(*) AS count, percentile_approx(length, array(0.5, 1.0), 9) AS lengths,
+            max(octet_length(topic)) AS most, count_if(NULL) AS none
+        FROM {packets} WHERE type = :kind GROUP BY 1
+    """
+    with duck.connected() as session:
+        (row,) = rows_of(session, query, frames(session, tmp_path / "out"), kind="PUBLISH")
+    assert row["none"] == 0
+    assert (row["type"], type(row["count"]), type(row["lengths"]), type(row["most"])) == ("PUBLISH", int, list, int)
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_tables_without_types_are_left_to_spark(form: str, tmp_path: Path) -> None:
+    piped(QOS2, out=tmp_path / "out", spark=False, file_format=form)
+    why = f"without Spark, queries need tables in Parquet or ORC, not in {form.upper()}"
+    assert duck.refusal(tmp_path / "out") == why
+    with pytest.raises(QueriesFailed, match=why), answering.answering(None, tmp_path / "out", None):
+        pytest.fail("nothing can answer")
+
+
+def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(duck, "PACKAGES", ("json", "no_such_duck"))
+    assert duck.refusal(tmp_path) == (
+        "without Spark, queries need the package no_such_duck: pip install 'mqttpub[summary]'"
+    )
+
+
+def test_a_query_that_fails_is_one_sentence(tmp_path: Path) -> None:
+    piped(QOS2, out=tmp_path / "out", spark=False)
+    with (
+        pytest.raises(QueriesFailed, match=r"^Catalog Error: .*nothing") as caught,
+        answering.answering(None, tmp_path / "out", Settings()) as session,
+    ):
+        rows_of(session, "SELECT * FROM nothing", {})
+    assert "\n" not in str(caught.value)
