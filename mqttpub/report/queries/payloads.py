@@ -50,7 +50,9 @@ _DRIFT = f"""
     WITH each AS (
         SELECT *, count(*) {_OF_TOPIC} AS count, sum(messages) {_OF_TOPIC} AS of_topic,
             sum(changes) {_OF_TOPIC} AS all_changes,
-            row_number() OVER (PARTITION BY topic, stream ORDER BY first, version) AS number
+            row_number() OVER (PARTITION BY topic, stream ORDER BY first, version) AS number,
+            -- A batch has the text of a schema once, in whichever stream it comes first.
+            max(schema) OVER (PARTITION BY topic, version) AS text
         FROM {{versions}} WHERE topic IS NOT NULL AND kind NOT IN ('{SPARKPLUG}', '{MALFORMED}')
     ), topics AS (
         SELECT topic, stream, count(*) OVER () AS drifting
@@ -113,5 +115,5 @@ def _drift(topic: str, rows: list[Row]) -> TopicDrift:
 
 
 def _version(row: Row) -> SchemaVersion:
-    paths = dict(line.split("\t", 1) for line in (row["schema"] or "").splitlines())
+    paths = dict(line.split("\t", 1) for line in (row["text"] or "").splitlines())
     return SchemaVersion(row["kind"], paths, row["messages"], row["first"], row["last"])
