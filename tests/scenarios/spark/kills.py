@@ -39,7 +39,7 @@ PARTS = {"driver": 2, "planner": 3, "executor": 3, "worker": 4, "broker": 4}
 """What is killed, and how often: the driver (Python and JVM), what subscribes, the executor, its workers, mosquitto."""
 PUBLISHED = re.compile(r"(Received|Sending) PUBLISH (?:from|to) (\S+) \(d(\d), q\d, r\d, m(\d+), '((?:in|out)/\d/\d+)'")
 ANSWERED = re.compile(r"Received PUB(?:ACK|REC) from (\S+) \(Mid: (\d+)")
-CONFIRMED = re.compile(r"Sending PUB(?:ACK|COMP) to (\S+) \(m(\d+)")
+CONFIRMED = re.compile(r"Sending PUB(?:ACK|REC|COMP) to (\S+) \(m(\d+)")
 CONNECTED = re.compile(r"New client connected from \S+ as (\S+) \(p5, c(\d)")
 LONGEST_S = 900
 """Time for something that must come, however busy the machine is."""
@@ -52,7 +52,8 @@ class Numbers(MessageSource):
     def __init__(self, rate: int) -> None:
         self.sent = 0
         self.stopped = False
-        self._rate, self._began = rate, time.monotonic()
+        self._rate = rate
+        self._began: float | None = None
 
     @property
     def ended(self) -> bool:
@@ -61,6 +62,7 @@ class Numbers(MessageSource):
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return the messages that are due."""
+        self._began = self._began or now_s
         due = min(most, int((now_s - self._began) * self._rate) - self.sent)
         return [self._made() for _ in range(max(due, 0))]
 
@@ -148,7 +150,7 @@ class LoggedMessage:
         self.received = 0
         """How often it was published."""
         self.accepted = False
-        """Whether it was acknowledged to who published it: with PUBACK or PUBCOMP."""
+        """Whether it was acknowledged to who published it: with PUBACK, PUBREC or PUBCOMP."""
         self.first: Counter[str] = Counter()
         """How often it was sent to a client without DUP."""
         self.again: Counter[str] = Counter()
@@ -209,11 +211,16 @@ class StreamOutcome(NamedTuple):
         return [
             f"{self.seconds:.0f} s, {sum(self.kills.values())} kills {dict(self.kills)}, {self.restarts} restarts",
             f"  messages by QoS {self.published}, sent more than once by the publisher {self.resent}",
-            f"  lost {self.lost}",
-            f"  forgotten by the killed broker {self.forgotten}",
+            *(f"  lost {where}: {_some(topics)}" for where, topics in self.lost.items()),
+            *(f"  forgotten by the killed broker, {where}: {_some(topics)}" for where, topics in self.forgotten.items()),
             *(f"  doubles {where}: {dict(causes)}" for where, causes in sorted(self.doubles.items())),
-            f"  unexplained {self.unexplained}",
+            f"  unexplained: {_some(self.unexplained)}",
         ]
+
+
+def _some(found: list[str]) -> str:
+    """Return how many there are, and the first of them."""
+    return f"{len(found)} {found[:5] or ''}"
 
 
 class StreamKills:
