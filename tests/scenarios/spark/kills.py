@@ -212,7 +212,7 @@ class StreamOutcome(NamedTuple):
             f"{self.seconds:.0f} s, {sum(self.kills.values())} kills {dict(self.kills)}, {self.restarts} restarts",
             f"  messages by QoS {self.published}, sent more than once by the publisher {self.resent}",
             *(f"  lost {where}: {_some(topics)}" for where, topics in self.lost.items()),
-            *(f"  forgotten by the killed broker, {where}: {_some(topics)}" for where, topics in self.forgotten.items()),
+            *(f"  forgotten by the broker, {where}: {_some(topics)}" for where, topics in self.forgotten.items()),
             *(f"  doubles {where}: {dict(causes)}" for where, causes in sorted(self.doubles.items())),
             f"  unexplained: {_some(self.unexplained)}",
         ]
