@@ -38,11 +38,12 @@ def cluster(stack: ExitStack, folder: Path, *hidden: Path) -> str:
     folder.mkdir(exist_ok=True)
     node(stack, log, "master.Master", "--port", str(port))
     wait_for(log, "New state: ALIVE")
-    for own, other in (folders, folders[::-1]):
+    # Executors at one address would read each other's files.
+    for host, (own, other) in (("127.0.0.2", folders), ("127.0.0.3", folders[::-1])):
         own.mkdir(exist_ok=True)
         other.mkdir(exist_ok=True)
         work = ["--cores", "1", "--memory", "1g", "--work-dir", str(own), url]
-        node(stack, folder / f"{own.name}.log", "worker.Worker", *work, home=own, hidden=(other, *hidden))
+        node(stack, folder / f"{own.name}.log", "worker.Worker", *work, host=host, home=own, hidden=(other, *hidden))
     wait_for(log, "Registering worker", 2)
     return url
 
@@ -52,15 +53,16 @@ HIDE = 'while [ "$1" != -- ]; do mount -t tmpfs none "$1"; shift; done; shift; e
 
 
 def node(
-    stack: ExitStack, log: Path, name: str, *words: str, home: Path | None = None, hidden: tuple[Path, ...] = ()
-) -> None:
+    stack: ExitStack, log: Path, name: str, *words: str, host: str = "127.0.0.1", home: Path | None = None,
+    hidden: tuple[Path, ...] = (),
+) -> None:  # fmt: skip
     """Start a part of a cluster from the package, in its own folder, for which hidden ones are empty."""
     java = find()
     assert VECTORS in java.modules, "executors need a whole JDK (Debian: apt-get install openjdk-17-jdk-headless)"
-    environ = {**spark_environ(java), "SPARK_LOCAL_IP": "127.0.0.1"}
+    environ = {**spark_environ(java), "SPARK_LOCAL_IP": host}
     command = [
         java.program, "-Xmx512m", "-cp", f"{environ['SPARK_HOME']}/jars/*", f"org.apache.spark.deploy.{name}",
-        "--host", "127.0.0.1", "--webui-port", str(free_port()), *words,
+        "--host", host, "--webui-port", str(free_port()), *words,
     ]  # fmt: skip
     if home:
         environ |= {"HOME": str(home), "TMPDIR": str(home), "SPARK_LOCAL_DIRS": str(home / "local")}
@@ -130,9 +132,8 @@ def test_machines_that_share_only_a_store(
         s3_server.put(s3[len("s3://") :], f"in/{path.name}", path.read_bytes())
     words = [f"{s3}/in", "--lint", *MEMORY]
     ran(master, f"{s3}/whole", *words, home=home)
-    for count in (2, 6):
-        first = [f"{s3}/in/{path.name}" for path in paths[:count]]
-        ran(master, f"{s3}/resumed", *first, *words[1:], "--resume", home=home)
+    for some in (paths[:2], paths[2:]):
+        ran(master, f"{s3}/resumed", *(f"{s3}/in/{path.name}" for path in some), *words[1:], "--resume", home=home)
     ran("local[2]", tmp_path / "local", tmp_path / "in", "--lint")
     assert named(f"{s3}/whole") == named(f"{s3}/resumed") == named(tmp_path / "local")
     # Each worker had an executor, and none kept a capture or a table.
