@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ...capture.network.link import FAMILIES, IP, PPPOE, TAGS
 from ...capture.network.tcp_side import ACK, FIN, RST, SYN
-from ..arrow import Integers, integers_at_every_byte, rows_at
+from ..arrow import Integers, Mask, integers_at_every_byte, rows_at
 from ..scan.buckets import ALL, Bucket, slot, slots4, slots6
 from ..scan.records import Records
 
@@ -228,10 +228,12 @@ class _Headers:
 
     def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
         """Read the records of the bucket; `header` has the words of their IPv4 and TCP headers, shape (n, 10)."""
-        if self.bucket.parts > 1:
-            mine = np.flatnonzero(self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64))))
-            which, at, header = which[mine], at[mine], header[mine]
         size = header[:, 0].byteswap() & 0xFFFF
+        if self.bucket.parts > 1:
+            held = self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64)))
+            self._find_broken(~held, which, at + _IP_SIZE[4], at + size, header[:, 8])
+            mine = np.flatnonzero(held)
+            which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[4], at + size, header[:, 5:])
         ends, addresses = _numbered(header[:, 3].astype(np.int64) | header[:, 4].astype(np.int64) << 32, pa.int64())
         codes, both = _numbered(ends.astype(np.int64) << 32 | header[:, 5], pa.int64())
@@ -247,15 +249,23 @@ class _Headers:
         self.alone[which[~(simple | other)]] = True
         which, at = self._long(which[simple], at[simple], _V6_SIZE)
         header = rows_at(self.records.data, at, _V6_SIZE, "<u4")
+        size = header[:, 1].byteswap() >> 16
         if self.bucket.parts > 1:
             words: NDArray[Any] = header[:, 2:11].astype(np.uint64)
             halves = words[:, :8:2] | words[:, 1:8:2] << 32
-            mine = np.flatnonzero(self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8])))
-            which, at, header = which[mine], at[mine], header[mine]
-        size = header[:, 1].byteswap() >> 16
+            held = self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8]))
+            self._find_broken(~held, which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 13])
+            mine = np.flatnonzero(held)
+            which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 10:])
         codes, both = _numbered(np.ascontiguousarray(header[:, 2:11]), pa.binary(36))
         self._put(self.sender, which, self._senders(both.to_pylist())[codes])
+
+    def _find_broken(self, others: Mask, which: Integers, at: Integers, end: Integers, bits: NDArray[Any]) -> None:
+        """Leave records of other buckets whose headers may be broken to be read by themselves, which counts them."""
+        start = at + (bits >> 2 & 0x3C)
+        broken = (bits & 0xF0 < 0x50) | (start > end) | (start > self.records.end[which])
+        self.alone[which[others & broken]] = True
 
     def _tcp(self, which: Integers, at: Integers, end: Integers, header: NDArray[np.uint32]) -> None:
         """Read TCP headers; `header` has their words."""
