@@ -485,7 +485,7 @@ complete -c mqttpub -n '__mqttpub_at explain' -l no-pager -d 'Do not show long o
 complete -c mqttpub -n '__mqttpub_at explain' -l help -d 'Show this message and exit.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -F
 complete -c mqttpub -n '__mqttpub_at pipeline' -s o -l out -r -F -d 'Folder for the tables, or its URL.'
-complete -c mqttpub -n '__mqttpub_at pipeline' -l format -x -a 'parquet orc csv json delta iceberg' -d 'Format of the tables; delta and iceberg need mqttpub[delta] or [iceberg].'
+complete -c mqttpub -n '__mqttpub_at pipeline' -l format -x -a 'parquet orc csv json delta iceberg' -d 'Format of the tables; see the guide tables.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l mode -x -a 'error overwrite append' -d 'If there are tables already: stop, replace them, or add the sources they do not have yet.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l partition-by -x -d 'Partition tables into folders by a column, or by date or hour in UTC; separate several with commas.'
 complete -c mqttpub -n '__mqttpub_at pipeline' -l resume -d 'Continue where the previous run stopped, with new files of the same capture.'

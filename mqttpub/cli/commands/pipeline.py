@@ -82,7 +82,7 @@ output_flags = together(
     ),
     flag(
         "--format", common=True, type=click.Choice(FORMATS), default="parquet", show_default=True,
-        help="Format of the tables; delta and iceberg need mqttpub[delta] or [iceberg].",
+        help="Format of the tables; see the guide tables.",
     ),
     flag(
         "--mode", common=True, type=click.Choice(MODES), default="error", show_default=True,
