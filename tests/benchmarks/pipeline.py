@@ -52,7 +52,10 @@ class Side:
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         script = Path(__file__) if checkout is None else checkout / "tests" / "benchmarks" / "pipeline.py"
         command = [python, str(script), "--serve", master, "--out", str(out), "--sources", *map(str, sources)]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        # Workers of Spark import mqttpub from the working folder.
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=checkout or Path(__file__).parents[2]
+        )
 
     def turn(self, tasks: int | None = None) -> Turn:
         """Run it once, with about so many tasks, and return how long what took and how many rows it wrote."""
