@@ -8,6 +8,7 @@ are moved, each with a large blob. There are far more buckets than tasks, and Sp
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from warnings import catch_warnings, filterwarnings
 
 from . import checkpoint, states
 from .job import BUCKETS, BlobRow, Job, TaskResult, Unit
@@ -160,9 +161,16 @@ def _settings(spark: Any, tasks: int) -> Iterator[None]:
     }
     before = {name: spark.conf.get(name, None) for name in wanted}
     try:
-        for name, value in wanted.items():
-            spark.conf.set(name, value)
+        _set(spark, wanted)
         yield
     finally:
-        for name, old in before.items():
-            spark.conf.unset(name) if old is None else spark.conf.set(name, old)
+        _set(spark, before)
+
+
+def _set(spark: Any, settings: dict[str, Any]) -> None:
+    """Set what a session has; None unsets."""
+    with catch_warnings():
+        # Spark Connect warns of minPartitionNum, though the setting that it names instead gives no number of tasks.
+        filterwarnings("ignore", ".*minPartitionNum.*deprecated", UserWarning)
+        for name, value in settings.items():
+            spark.conf.unset(name) if value is None else spark.conf.set(name, value)
