@@ -229,9 +229,10 @@ class _Headers:
     def _take4(self, which: Integers, at: Integers, header: NDArray[np.uint32]) -> None:
         """Read the records of the bucket; `header` has the words of their IPv4 and TCP headers, shape (n, 10)."""
         size = header[:, 0].byteswap() & 0xFFFF
+        held = self._whole(which, at + _IP_SIZE[4], at + size, header[:, 8])
         if self.bucket.parts > 1:
-            held = self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64)))
-            self._find_broken(~held, which, at + _IP_SIZE[4], at + size, header[:, 8])
+            held &= self.bucket.hold(slots4(*header[:, 3:6].T.astype(np.uint64)))
+        if not held.all():
             mine = np.flatnonzero(held)
             which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[4], at + size, header[:, 5:])
@@ -250,22 +251,26 @@ class _Headers:
         which, at = self._long(which[simple], at[simple], _V6_SIZE)
         header = rows_at(self.records.data, at, _V6_SIZE, "<u4")
         size = header[:, 1].byteswap() >> 16
+        held = self._whole(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 13])
         if self.bucket.parts > 1:
             words: NDArray[Any] = header[:, 2:11].astype(np.uint64)
             halves = words[:, :8:2] | words[:, 1:8:2] << 32
-            held = self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8]))
-            self._find_broken(~held, which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 13])
+            held &= self.bucket.hold(slots6(halves[:, :2], halves[:, 2:], words[:, 8]))
+        if not held.all():
             mine = np.flatnonzero(held)
             which, at, header, size = which[mine], at[mine], header[mine], size[mine]
         self._tcp(which, at + _IP_SIZE[6], at + _IP_SIZE[6] + size, header[:, 10:])
         codes, both = _numbered(np.ascontiguousarray(header[:, 2:11]), pa.binary(36))
         self._put(self.sender, which, self._senders(both.to_pylist())[codes])
 
-    def _find_broken(self, others: Mask, which: Integers, at: Integers, end: Integers, bits: NDArray[Any]) -> None:
-        """Leave records of other buckets whose headers may be broken to be read by themselves, which counts them."""
+    def _whole(self, which: Integers, at: Integers, end: Integers, bits: NDArray[Any]) -> Mask:
+        """Return where a TCP header is complete; the other records are read one by one, by every bucket."""
         start = at + (bits >> 2 & 0x3C)
-        broken = (bits & 0xF0 < 0x50) | (start > end) | (start > self.records.end[which])
-        self.alone[which[others & broken]] = True
+        records_end = self.records.end if which is self.every else self.records.end[which]
+        whole = (bits & 0xF0 >= 0x50) & (start <= end) & (start <= records_end)
+        if not whole.all():
+            self.alone[which[~whole]] = True
+        return whole
 
     def _tcp(self, which: Integers, at: Integers, end: Integers, header: NDArray[np.uint32]) -> None:
         """Read TCP headers; `header` has their words."""
