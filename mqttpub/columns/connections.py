@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..spec.packets import Connack, Connect, Disconnect, Publish
 from ..traffic.closings import Closings
-from ..traffic.events import Closed, Endpoints, GapSeen
+from ..traffic.events import Closed, Endpoints, GapSeen, Remark
 from .arrow import NO_TIME, Rows, encoded, numbers
 from .decode.decode import key
 from .exchanges.handshakes import integers, kinds
@@ -61,7 +61,8 @@ class Connections:
     def _end(self, over: Iterable[str]) -> Iterator[dict[str, Any]]:
         for each in over:
             self._closings.forget(each)
-            if row := self._rows.pop(each, None):
+            row = self._rows.pop(each, None)
+            if row and row["packets"]:
                 yield row
 
     # packets
@@ -74,7 +75,9 @@ class Connections:
         about, clients = first.select(_ABOUT).to_pylist(), last["client_id"].to_pylist()
         for place, index in enumerate(number[groups.first].tolist()):
             connection = names[index]
-            row = self._rows.setdefault(connection, {**_NEW, **about[place]})
+            row = self._rows.setdefault(connection, {**_NEW})
+            if not row["packets"]:
+                row.update(about[place])
             row["client_id"] = clients[place] or row["client_id"]
             for each in columns:
                 row[each] = _MERGED.get(each, _added)(row[each], columns[each][place])
@@ -99,9 +102,10 @@ class Connections:
 
     def _other(self, event: Any, connection: str) -> str | None:
         """Read a gap or a close; return the connection if it has ended."""
-        row = self._rows.get(connection)
-        if row is None:
+        if isinstance(event, Remark):
             return None
+        # It may come before the first packet, and whether it does so in a batch of its own must not matter.
+        row = self._rows.setdefault(connection, {**_NEW})
         if isinstance(event, GapSeen):
             row["gaps"] += 1
         if not isinstance(event, Closed):

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from ..codec.tree import Finding
 from ..lint.judge import Judge
@@ -14,11 +13,10 @@ from ..traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ..wire.types import readable
 from .arrow import NO_TIME, numbers, replaced
 from .decode.decode import key
-from .reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames, LastRows
+from .reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
 from .schema import FINDINGS
 
 _ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
-_SIDES = {direction: side for side, direction in _ENDS.items()}
 _OF_PACKET = ("capture", "frame", "pos", "time", "connection", "client_id", "direction", "type")
 """Columns of a finding that come from its packet."""
 
@@ -82,26 +80,9 @@ def packets_of(frames: Frames) -> Iterator[PacketSeen]:
 
 
 def placed(frames: Frames) -> list[tuple[int, GapSeen | Closed]]:
-    """Return gaps and closes with the number of packets that come before each.
-
-    A close comes after all packets of its record; a gap comes before the packets that follow it in its direction.
-    """
-    others = [each for each in frames.others if not isinstance(each, Remark)]
-    last = LastRows(frames)
-    found = [(_place(frames, each, last), each) for each in others]
-    return sorted(found, key=lambda pair: pair[0])
-
-
-def _place(frames: Frames, event: GapSeen | Closed, last: LastRows) -> int:
-    place = int(np.searchsorted(frames.record, event.record, "right"))
-    side = _SIDES[event.direction]
-    if isinstance(event, Closed):
-        if event.how == "end":
-            return len(frames)
-        return max(place, last.of(event.ends, side) + 1) if event.how == "FIN" else place
-    own: NDArray[Any] = np.isin(frames.connection, last.indices(event.ends)) & (frames.direction == side)
-    rows = np.flatnonzero(own & (frames.offset >= event.offset))
-    return int(rows[0]) if len(rows) else place
+    """Return gaps and closes with the number of packets that come before each."""
+    pairs = zip(frames.places, frames.others, strict=True)
+    return [(place, event) for place, event in pairs if not isinstance(event, Remark)]
 
 
 # rows

@@ -78,5 +78,5 @@ def _frames(data: pa.Array, rows: Any, version: Version) -> Frames:
         view, start, end, time=np.full(count, NO_TIME, np.int64), record=np.zeros(count, np.int64),
         connection=np.zeros(count, np.int32), direction=np.full(count, UNKNOWN, np.uint8),
         offset=np.zeros(count, np.int64), version=versions, guessed=np.zeros(count, np.bool_),
-        connections=[Endpoints(1, "", "")], others=[],
+        connections=[Endpoints(1, "", "")], others=[], places=[],
     )  # fmt: skip

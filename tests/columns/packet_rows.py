@@ -81,7 +81,7 @@ def shuffled(frames: Frames) -> Frames:
         buffer += data + b"\x30\xff"
     return Frames(
         memoryview(buffer), start, end, frames.time, frames.record, frames.connection, frames.direction, frames.offset,
-        frames.version, frames.guessed, frames.connections, frames.others,
+        frames.version, frames.guessed, frames.connections, frames.others, frames.places,
     )  # fmt: skip
 
 

@@ -44,6 +44,8 @@ class Assembly:
         self._numbers = records.numbers(state.records)
         self._kinds: dict[_Kind, int] = {}
         self._others: list[GapSeen | Closed | Remark] = []
+        self._places: list[tuple[int, int]] = []
+        """For each of these, the index of the record that was read, and how many of `_rows` came before it."""
         self._data = bytearray()
         self._rows: list[tuple[int, int, int, int, int]] = []
         """Of packets of single records: index of the record, start, length, offset, kind."""
@@ -69,6 +71,7 @@ class Assembly:
         """Add an event of the record with this index."""
         if not isinstance(event, PacketSeen):
             self._others.append(event)
+            self._places.append((index, len(self._rows)))
             return
         ends, time, record, data, offset, direction, version, guessed = event
         if record != self._numbers[index]:
@@ -149,6 +152,7 @@ class Assembly:
         columns = [np.concatenate(both) if len(both[0]) and len(both[1]) else max(both, key=len)
                    for both in zip(leapt, single, strict=True)]  # fmt: skip
         place, index = _places(columns[0], len(self._records))
+        places = self._placed(index, single[0])
         start, length, offset, kind = (_put(column, place) for column in columns[1:])
         time, record = self._records.time[index], self._numbers[index]
         for row, number, when in self._late:
@@ -157,8 +161,17 @@ class Assembly:
         buffer = b"".join((base, self._data)) if self._data else base
         return Batch(
             buffer=buffer, start=start, end=start + length, time=time, record=record, offset=offset,
-            others=self._others, before=self._state.before, **self._whose(kind),
+            others=self._others, places=places, before=self._state.before, **self._whose(kind),
         )  # fmt: skip
+
+    def _placed(self, index: Integers, single: Integers) -> list[int]:
+        """Return how many packets come before each other event; both arguments are sorted indices of records.
+
+        `index` is of all packets, and `single` of those in `_rows`; a record has packets in these or in leaps.
+        """
+        record, before = _table([each for pair in self._places for each in pair], 2)
+        places: list[int] = (index.searchsorted(record) + before - single.searchsorted(record)).tolist()
+        return places
 
     def _whose(self, kind: Integers) -> dict[str, Any]:
         """Return the columns and fields of Batch that are about connections."""

@@ -46,6 +46,8 @@ class Frames:
     connections: list[Endpoints]
     others: list[GapSeen | Closed | Remark]
     """Events other than packets, in order."""
+    places: list[int]
+    """For each of `others`, how many of these packets came before it."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -81,13 +83,15 @@ def of_events(events: Any) -> Frames:
     from ...traffic.events import PacketSeen
 
     sides = {Direction.CLIENT: CLIENT, Direction.SERVER: SERVER, None: UNKNOWN}
-    buffer, rows = bytearray(), []
+    buffer, rows = bytearray(), list[tuple[int, ...]]()
     numbers: dict[Endpoints, int] = {}
     connections: list[Endpoints] = []
     others: list[GapSeen | Closed | Remark] = []
+    places: list[int] = []
     for event in events:
         if not isinstance(event, PacketSeen):
             others.append(event)
+            places.append(len(rows))
             continue
         index = numbers.setdefault(event.ends, len(connections))
         if index == len(connections):
@@ -103,4 +107,4 @@ def of_events(events: Any) -> Frames:
     kinds = (np.int64, np.int64, np.int64, np.int64, np.int32, np.uint8, np.int64, np.uint8, np.bool_)
     names = ("start", "end", "time", "record", "connection", "direction", "offset", "version", "guessed")
     arrays: Any = {name: np.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)}
-    return Frames(buffer=bytes(buffer), connections=connections, others=others, **arrays)
+    return Frames(buffer=bytes(buffer), connections=connections, others=others, places=places, **arrays)

@@ -268,5 +268,5 @@ def _frames(messages: list[SpoolRecord]) -> Frames:
         time=np.array([each.time for each in messages], np.int64), record=np.zeros(count, np.int64),
         connection=np.zeros(count, np.int32), direction=np.full(count, SERVER, np.uint8), offset=start,
         version=np.full(count, Version.V5, np.uint8), guessed=np.zeros(count, np.bool_),
-        connections=[Endpoints(1, "", "")], others=[],
+        connections=[Endpoints(1, "", "")], others=[], places=[],
     )  # fmt: skip

@@ -224,7 +224,9 @@ def _selected(frames: Frames, rows: NDArray[np.bool_], *, others: bool) -> Frame
     """Return some of the frames, with or without the events that are not packets."""
     arrays = ("start", "end", "time", "record", "connection", "direction", "offset", "version", "guessed")
     kept = {name: getattr(frames, name)[rows] for name in arrays}
-    return replace(frames, others=frames.others if others else [], **kept)
+    before = np.concatenate([[0], np.cumsum(rows)])
+    places = before[frames.places].tolist() if others else []
+    return replace(frames, others=frames.others if others else [], places=places, **kept)
 
 
 def shifted(frames: Frames, by: int) -> Frames:
