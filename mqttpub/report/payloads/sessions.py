@@ -185,23 +185,22 @@ class EdgeNode:
         self._ended(event, "death")
 
     def _device_born(self, event: Event) -> None:
-        self._counts["device_births"] += 1
-        self._sequence(event)
-        if not self._is_born(event):
-            return
-        if device := self._device(event):
-            device.counts["births"] += 1
-            device.online = True
-        self._defined(event, event["device"])
+        if self._device_changed(event, "births", online=True):
+            self._defined(event, event["device"])
 
     def _device_died(self, event: Event) -> None:
-        self._counts["device_deaths"] += 1
+        self._device_changed(event, "deaths", online=False)
+
+    def _device_changed(self, event: Event, count: str, *, online: bool) -> bool:
+        """Count a birth or death of a device; return whether its node may send it."""
+        self._counts[f"device_{count}"] += 1
         self._sequence(event)
         if not self._is_born(event):
-            return
+            return False
         if device := self._device(event):
-            device.counts["deaths"] += 1
-            device.online = False
+            device.counts[count] += 1
+            device.online = online
+        return True
 
     def _data(self, event: Event) -> None:
         self._counts["data"] += 1

@@ -5,7 +5,7 @@ from ..answers import Anomalies
 from ..listing import Listing
 from ..markup import NAME, NUMBER, TEXT
 from ..words import name_text, step, time_text
-from .common import NOBODY, ReportContext, Section, about, ranked
+from .common import NOBODY, ReportContext, Section, about, listed
 
 _MEASURES = {"packets": "packets sent", "size": "bytes of a PUBLISH", "errors": "errors", "connects": "CONNECTs"}
 
@@ -15,15 +15,14 @@ def anomalies(context: ReportContext) -> Section:
     found = context.summary.anomalies
     if not found.bins:
         return [about("No packet has a time, so clients have no past.")]
-    content: Section = [about(
+    explained = about(
         f"Each interval of {step(found.bins.width)} of a client is compared with all its earlier ones, of which there "
         "must be 10; the first of the client and those at both ends of the captures are left out. Usual is the median. "
         "The spread is 1.4826 times the median deviation from it (MAD), at least the square root of the median for "
         "counts and a tenth of it for sizes. At 6 spreads or more it is an anomaly. Errors are Reason Codes that mean "
         "a refusal, and unreadable packets."
-    ), about(sentence(found))]  # fmt: skip
-    listing = farthest(found)
-    return [*content, *ranked(*listing[:3])] if listing.rows else content
+    )
+    return [explained, about(sentence(found)), *listed(farthest(found))]
 
 
 def sentence(found: Anomalies) -> str:

@@ -8,7 +8,7 @@ from ..answers import REQUESTED, Comparison, PacketTotals, Row, Summary, total
 from ..listing import Listing
 from ..markup import NAME, NUMBER, TEXT
 from ..words import latency_text, name_text, span_text, time_text
-from .common import ENDS, ReportContext, Section, about, ranked
+from .common import ENDS, ReportContext, Section, about, listed, ranked
 
 _PERCENTILES = ("p50", "p95", "p99")
 HOUR_US = 3_600_000_000
@@ -58,13 +58,12 @@ def comparison(context: ReportContext) -> Section:
     for noun, rows in (("client", found.clients), ("topic", found.topics)):
         content.append(about(changes(noun, rows)))
         for listing in (names_listing(noun, rows, kind) for kind in ("new", "gone", "both")):
-            content += ranked(*listing[:3]) if listing.rows else []
-    latencies = latencies_listing(found.latencies)
-    content += ranked(*latencies[:3]) if latencies.rows else [about("No exchange was answered in either run.")]
+            content += listed(listing)
+    content += listed(latencies_listing(found.latencies)) or [about("No exchange was answered in either run.")]
     if now.faults is None or found.summary.faults is None:
         return [*content, about("Findings are not compared: not both runs were checked with --lint.")]
-    findings = findings_listing(now, found.summary)
-    return [*content, *ranked(*findings[:3])] if findings.rows else [*content, about("Neither run has findings.")]
+    findings = listed(findings_listing(now, found.summary))
+    return [*content, *(findings or [about("Neither run has findings.")])]
 
 
 def _when(span: PacketTotals) -> str:

@@ -4,21 +4,17 @@ from ...common.escape import escape
 from ...common.words import counted, number, share
 from ..markup import NAME, NUMBER, TEXT, folded, table, tag
 from ..payloads.answers import PayloadAnswers, TopicDrift
-from ..payloads.words import form_text, not_kept, remarks
+from ..payloads.words import form_text, remarks
 from ..plots import bars, drawn
 from ..words import name_text, time_text
-from .common import NAMED, NO_TOPIC, NOBODY, SIDES, ReportContext, Section, about, ranked
+from .common import NAMED, NO_TOPIC, NOBODY, SIDES, ReportContext, Section, about, on_payloads, ranked
 
 _COUNTS = ("client_messages", "server_messages", "bytes", "topics")
 
 
-def payloads(context: ReportContext) -> Section:
+@on_payloads
+def payloads(context: ReportContext, answers: PayloadAnswers) -> Section:
     """Return the kinds of payloads, and for each topic that drifts what changed when."""
-    answers = context.summary.payloads
-    if answers is None:
-        return [about("Nobody asked for payloads.")]
-    if sentence := not_kept(answers):
-        return [about(sentence)]
     if not answers.kinds:
         return [about("There is no PUBLISH.")]
     return [*_kinds(answers), *(about(each) for each in remarks(answers)), *_drift(context, answers)]
@@ -41,8 +37,8 @@ def _kinds(answers: PayloadAnswers) -> Section:
         for row in answers.kinds
     ]
     explained = about(
-        "The kind is what the bytes look like: JSON, else text, else CBOR or MessagePack; Sparkplug B is told by its "
-        "topics. What a server sent to several subscribers counts for each of them."
+        "The kind is what the bytes look like: JSON, else text, else CBOR or MessagePack; Sparkplug B is recognized by "
+        "its topics. What a server sent to several subscribers counts for each of them."
     )
     return [explained, drawn(bars("PUBLISH by kind of payload", values, SIDES[:2])), table("Kinds", columns, rows)]
 

@@ -7,7 +7,7 @@ from ..answers import Row, top, total
 from ..listing import Listing
 from ..markup import NAME, NUMBER, TEXT
 from ..words import name_text, span_text, time_text
-from .common import NOBODY, ReportContext, Section, about, ranked
+from .common import NOBODY, ReportContext, Section, about, listed
 
 
 def silences(context: ReportContext) -> Section:
@@ -15,14 +15,13 @@ def silences(context: ReportContext) -> Section:
     rows = context.summary.silences
     if not rows or not total(rows)["connections"]:
         return [about("No CONNECT was captured, so no Keep Alive is known.")]
-    content: Section = [about(
+    explained = about(
         "The longest time between two packets of a client on one connection, or from its last packet to the end of the "
         "connection or the next connection of the client, as seen at the point of capture. A client must not be silent "
         "for longer than its Keep Alive (MQTT5-3.1.2-20), for which Server Keep Alive in CONNACK takes precedence; "
         "after 1.5 times as long the server must end the connection (MQTT5-3.1.2-22)."
-    ), about(sentence(rows))]  # fmt: skip
-    longest = longest_silences(rows)
-    return [*content, *ranked(*longest[:3])] if longest.rows else content
+    )
+    return [explained, about(sentence(rows)), *listed(longest_silences(rows))]
 
 
 def sentence(rows: Sequence[Row]) -> str:

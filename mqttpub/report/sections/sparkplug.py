@@ -6,25 +6,21 @@ from typing import Any
 from ...common.escape import escape
 from ...common.words import counted, number
 from ..markup import NAME, NUMBER, TEXT, folded, table
-from ..payloads.answers import SparkplugAnswers
+from ..payloads.answers import PayloadAnswers, SparkplugAnswers
 from ..payloads.sessions import FAULTS
-from ..payloads.words import UNDECODED, node_name, not_kept
+from ..payloads.words import UNDECODED, node_name
 from ..plots import drawn, heat
 from ..words import name_text, ranked_label, time_text
-from .common import NAMED, ReportContext, Section, about, ranked
+from .common import NAMED, ReportContext, Section, about, on_payloads, ranked
 
 MOST_EXAMPLES = 50
 _COUNTS = ("births", "deaths", "device_count", "data", "missing")
 _ONLINE = {True: "online", False: "offline", None: "not known"}
 
 
-def sparkplug(context: ReportContext) -> Section:
+@on_payloads
+def sparkplug(context: ReportContext, answers: PayloadAnswers) -> Section:
     """Return edge nodes, devices and hosts with their births, deaths and faults."""
-    answers = context.summary.payloads
-    if answers is None:
-        return [about("Nobody asked for payloads.")]
-    if sentence := not_kept(answers):
-        return [about(sentence)]
     if answers.undecoded:
         return [about(UNDECODED)]
     found = answers.sparkplug
@@ -33,7 +29,7 @@ def sparkplug(context: ReportContext) -> Section:
     content: Section = [about(
         f"{counted(found.totals['nodes'], 'edge node')} with {counted(found.totals['faults'], 'fault')}. Each is "
         "judged by what it published, or where that was not captured, by what the receiver of most of it got. Messages "
-        "before the first birth are no fault, as the capture may begin later; a gap in seq may also be a gap of the "
+        "before the first birth are not faults, as the capture may begin later; a gap in seq may also be a gap of the "
         "capture."
     )]  # fmt: skip
     return [*content, *_online(context, found), *_nodes(found), *_examples(context, found), *_devices(found),
@@ -58,7 +54,7 @@ def _online(context: ReportContext, found: SparkplugAnswers) -> Section:
 def _nodes(found: SparkplugAnswers) -> Section:
     if not found.nodes:
         return []
-    # Nobody needs to be told that publishers were captured, as they mostly are.
+    # The column stands for an exception: mostly, publishers were captured.
     received = any(not row["published"] for row in found.nodes)
     names = ("births", "deaths", "devices", "data", "seq missing", "faults")
     columns = [("", NUMBER), ("edge node", NAME), *((name, NUMBER) for name in names), ("at the end", TEXT),

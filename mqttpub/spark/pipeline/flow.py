@@ -5,6 +5,7 @@ parts of sources, `task.read_buckets` makes the tables of connections, `task.pai
 are moved, each with a large blob. There are far more buckets than tasks, and Spark joins them by their size.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -54,16 +55,16 @@ def _indexed(spark: Any, job: Job, given: list[list[Unit]]) -> list[list[Unit]]:
     return sorted([*rest, *([each] for each in found)])
 
 
-class _Given:
+class _Given(ABC):
     """Makes rows from batches that hold numbers."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
         """Yield batches of rows."""
         yield from batched(self.rows(number for batch in batches for number in batch.column(0).to_pylist()))
 
+    @abstractmethod
     def rows(self, numbers: Iterable[int]) -> Iterator[BlobRow]:
         """Yield the rows for numbers."""
-        raise NotImplementedError
 
 
 class _Route(_Given):
