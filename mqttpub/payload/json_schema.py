@@ -119,7 +119,7 @@ def _joined(kind: str, members: Members) -> JsonSchema:
         cut |= schema.cut
         step = name if kind == "array" else _step(name)
         for path, type in schema.paths:
-            # The items of an array are not behind a dot.
+            # The items of an array follow without a dot.
             each = (step + path if not path or path.startswith("[]") else f"{step}.{path}"), type
             if each in paths:
                 continue

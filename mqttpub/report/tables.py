@@ -16,7 +16,7 @@ from ..spark.storage.files import is_url, open_file
 from ..spark.storage.folder import StorageFolder
 
 MOST_TASKS = 64
-"""Tasks that read the files of a table behind a URL, at most."""
+"""Tasks that read the files of a table at a URL, at most."""
 _NO_TEXT = "\0null\0"
 """Stands for null when CSV is read, so that an empty text stays empty; no field contains it."""
 READ_WITH = {
@@ -74,7 +74,7 @@ def _kind(
     from pyspark.sql import functions as F  # noqa: N812
 
     if is_url(str(folder)):
-        return _behind_url(spark, StorageFolder(folder), shown, form, paths)
+        return _at_url(spark, StorageFolder(folder), shown, form, paths)
     folder = Path(folder)
     # CSV columns are identified by position, so those in the names of folders come last.
     fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
@@ -95,10 +95,10 @@ def _kind(
     return frame.select(*map(column, shown))
 
 
-def _behind_url(spark: Any, folder: StorageFolder, shown: list[Any], form: str, paths: list[str]) -> Any:
+def _at_url(spark: Any, folder: StorageFolder, shown: list[Any], form: str, paths: list[str]) -> Any:
     """Return the rows of files that tasks open themselves, as Spark may not know the storage; raises OutputRefused."""
     if form not in _TYPED:
-        raise OutputRefused(f"reports on tables behind a URL need Parquet or ORC, and {folder} has {form}")
+        raise OutputRefused(f"reports on tables at a URL need Parquet or ORC, and {folder} has {form}")
     schema = pa.schema(shown)
 
     def rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -43,7 +43,7 @@ _BAD_RATE = 0.01
 def check_report(path: str, sources: Iterable[str], out: Path | None) -> None:
     """Raise UserError for a page that would overwrite a source, a table or a file that is not a page.
 
-    `out` is the folder of tables; None if that is behind a URL.
+    `out` is the folder of tables; None if that is a URL.
     """
     if path == "-":
         raise UserError(f"--report: '{path}' is not a file name")

@@ -156,7 +156,7 @@ def _drifting(wire: _Wire, random: Random, topics: int, messages: int) -> Iterat
 
 
 class _EdgeNode:
-    """An edge node that keeps the rules, but where it is told not to."""
+    """An edge node that keeps the rules, except those that it is asked to break."""
 
     def __init__(self, wire: _Wire, random: Random, number: int) -> None:
         self.wire = wire

@@ -195,7 +195,7 @@ class Afternoon:
             made = self.connect("flapper", self.at(second))
             end = made.say(self.at(second + 30 + 10 * (turn % 6)), CLIENT, Pingreq())
             made.say(end + MILLISECOND_NS, SERVER, Pingresp())
-            (self._said, self._told, self._fin, self._rst, self._taken, self._left)[turn % 6](made, end + SECOND_NS)
+            (self._said, self._notified, self._fin, self._rst, self._taken, self._left)[turn % 6](made, end + SECOND_NS)
             second = (end - self.at(0)) / SECOND_NS + 20
         for turn in range(3):
             refused = self.connect("intruder", self.at(200 + 2000 * turn), code=0x87)
@@ -208,8 +208,8 @@ class Afternoon:
         """End by DISCONNECT of the client."""
         made.close(made.say(time, CLIENT, Disconnect()) + MILLISECOND_NS, CLIENT, SERVER)
 
-    def _told(self, made: KnownConnection, time: int) -> None:
-        """Be taken over, and be told so: the next connection begins 19 s later."""
+    def _notified(self, made: KnownConnection, time: int) -> None:
+        """Be taken over, with a DISCONNECT that says so: the next connection begins 19 s later."""
         late = time + 25 * SECOND_NS
         made.close(made.say(late, SERVER, Disconnect(reason_code=TAKEN_OVER)) + MILLISECOND_NS, SERVER, CLIENT)
 

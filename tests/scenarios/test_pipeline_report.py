@@ -171,11 +171,11 @@ def test_the_page_shows_hostile_names_as_text() -> None:
 def test_json_has_the_same(run: None, tmp_path: Path, capsys: Any) -> None:
     words = ["pipeline", str(CAPTURE), "-o", str(tmp_path / "out"), "--json"]
     assert main(words) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["summary"] == json.loads(json.dumps(record(SUMMARY)))
-    assert told["summary"]["exchanges"][0]["p90_us"] == 1_200_000
-    assert told["summary"]["clients"]["dups"][0]["who"] == HOSTILE
-    assert told["summary"]["findings"][0]["example"]["decode"].startswith("mqttpub lint $'")
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["summary"] == json.loads(json.dumps(record(SUMMARY)))
+    assert answer["summary"]["exchanges"][0]["p90_us"] == 1_200_000
+    assert answer["summary"]["clients"]["dups"][0]["who"] == HOSTILE
+    assert answer["summary"]["findings"][0]["example"]["decode"].startswith("mqttpub lint $'")
     assert main([*words, "--no-summary"]) == 0
     assert "summary" not in json.loads(capsys.readouterr().out)
 
@@ -192,7 +192,7 @@ def test_a_page_compares_with_another_run(run: None, tmp_path: Path, capsys: Any
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "refusal"),
     [
         (["--against", "other"], "--against needs --report: the page shows the comparison"),
         (["--against", "other", "--report", "x.html"], "--against: cannot read other/_manifest.json: "),
@@ -204,12 +204,12 @@ def test_a_page_compares_with_another_run(run: None, tmp_path: Path, capsys: Any
     ],
 )
 def test_another_run_that_cannot_be_compared_is_refused(
-    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    words: list[str], refusal: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["pipeline", str(CAPTURE), "-o", "out", *words]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert refusal in line
     assert not list(tmp_path.iterdir())
 
 
@@ -238,7 +238,7 @@ def test_an_error_of_spark_is_one_sentence(
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "refusal"),
     [
         ("in/a.pcapng", "is an input as well"),
         ("in", "is a directory"),
@@ -249,7 +249,7 @@ def test_an_error_of_spark_is_one_sentence(
         ("text", "exists and is not an HTML page"),
     ],
 )
-def test_a_page_does_not_replace_other_files(name: str, told: str, tmp_path: Path, capsys: Any) -> None:
+def test_a_page_does_not_replace_other_files(name: str, refusal: str, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "out" / "packets").mkdir(parents=True)
     (tmp_path / "text").write_text("mine")
@@ -258,7 +258,7 @@ def test_a_page_does_not_replace_other_files(name: str, told: str, tmp_path: Pat
     page = name if name == "-" else str(tmp_path / name)
     assert main(["pipeline", str(tmp_path / "in"), "-o", str(tmp_path / "out"), "--report", page]) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert told in line
+    assert refusal in line
     assert capture.read_bytes() == CAPTURE.read_bytes()
     assert (tmp_path / "text").read_text() == "mine"
 

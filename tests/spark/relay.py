@@ -4,7 +4,7 @@
 
 One query writes the subscription `in/#` to files, another publishes it again under `out/`, each payload followed
 by its position in the spool. The executor is a process of its own. With `end` it reads what is there and ends;
-otherwise it goes on until it is killed.
+otherwise it works until it is killed.
 """
 
 import sys

@@ -26,7 +26,7 @@ def _forms() -> PayloadForms:
 
 def forms(topics: pa.Array, payloads: pa.Array) -> pa.Array:
     """Return the forms of payloads (binary) on their topics; null for null."""
-    of, versions, told = _forms().of, dict[tuple[str, str], int](), set[tuple[str | None, int]]()
+    of, versions, seen = _forms().of, dict[tuple[str, str], int](), set[tuple[str | None, int]]()
     found: list[dict[str, Any] | None] = []
     for topic, payload in zip(topics.to_pylist(), payloads.to_pylist(), strict=True):
         if payload is None:
@@ -37,8 +37,8 @@ def forms(topics: pa.Array, payloads: pa.Array) -> pa.Array:
         version = versions.get(key)
         if version is None:
             version = versions[key] = _version(*key)
-        first = (topic, version) not in told
-        told.add((topic, version))
+        first = (topic, version) not in seen
+        seen.add((topic, version))
         found.append(
             {"kind": form.kind, "version": version, "schema": form.schema if first else None,
              "repeated": form.repeated, "cut": form.cut}

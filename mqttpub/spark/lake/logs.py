@@ -11,7 +11,7 @@ from .content import LakeError, LoggedTable
 LOGGED = {"delta": "deltalake", "iceberg": "pyiceberg"}
 """Formats with a log, and the package that writes it. Their files are Parquet."""
 STORES = ("s3", "s3a", "gs", "abfs", "abfss", "hdfs")
-"""Schemes of URLs behind which both packages write."""
+"""Schemes of URLs to which both packages write."""
 _LISTED = f"{', '.join(f'{each}://' for each in STORES[:-1])} or {STORES[-1]}://"
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 """What the messages of delta-rs have in them."""
@@ -28,7 +28,7 @@ def check(table_format: str, place: str, tables: Iterable[str]) -> None:
         raise LakeError(f"the package {package} is missing: pip install 'mqttpub[{table_format}]'")
     scheme = place.partition(":")[0].lower()
     if is_url(place) and scheme not in STORES:
-        raise LakeError(f"{table_format} tables cannot be behind {scheme}://, only in a folder or behind {_LISTED}")
+        raise LakeError(f"{table_format} tables cannot be on {scheme}://, only in a folder or on {_LISTED}")
     if table_format == "iceberg":
         from . import iceberg
 

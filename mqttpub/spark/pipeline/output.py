@@ -45,7 +45,7 @@ _OURS = re.compile(rf"({STATE}/|[a-z]+/(.*/)?(part|open)-)[0-9]{{8}}T[0-9]{{6}}-
 """Names of files that tasks write."""
 
 
-class LogsBehind(OutputRefused):
+class LogsOutdated(OutputRefused):
     """The manifest has a run that the log of a table does not show yet."""
 
     status = 74
@@ -188,7 +188,7 @@ def _opened_here(folder: StorageFolder, run: str, mode: str) -> Iterator[Output]
 
 
 def _follow(folder: StorageFolder, manifest: Manifest) -> None:
-    """Bring the logs of the tables in line with a manifest, if their format has logs; raises LogsBehind."""
+    """Bring the logs of the tables in line with a manifest, if their format has logs; raises LogsOutdated."""
     last = manifest.runs[-1] if manifest.runs else {}
     if (table_format := last.get("format")) not in LOGGED:
         return
@@ -201,7 +201,7 @@ def _follow(folder: StorageFolder, manifest: Manifest) -> None:
             table = LoggedTable(name, place, pa.schema([*schema, *derived]), divided, files, last["run"])
             follow(table_format, table)
     except LogNotWritten as error:
-        raise LogsBehind(
+        raise LogsOutdated(
             f"the run {last['run']} is in {folder.place(MANIFEST)}, but {error}; the next run on the folder writes it"
         ) from None
 

@@ -122,7 +122,7 @@ class SourceCounts:
     def ends(self) -> dict[int, int]:
         """The number of the last record to read of sources that could not be read to their ends.
 
-        Parts behind that place may have been read, but a later run reads them again.
+        Parts after that place may have been read, but a later run reads them again.
         """
         return {self._job.number(source): result.records for source, result in self.results.items() if result.unread}
 

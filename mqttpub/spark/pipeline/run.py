@@ -142,7 +142,7 @@ class _Run:
 
     @staticmethod
     def _fetched(spark: Any, output: Output, urls: list[str]) -> list[Source]:
-        """Return the files behind URLs that only Hadoop opens, copied to where tasks find them."""
+        """Return the files at URLs that only Hadoop opens, copied to where tasks find them."""
         if not urls:
             return []
         if not output.folder.is_local:

@@ -163,7 +163,7 @@ def _first_time(file: Any) -> int | None:
 
 def _paths(given: str) -> Iterator[str]:
     if is_url(given):
-        yield from _behind(given)
+        yield from _at_url(given)
     elif os.path.isdir(given):
         yield from _below(given)
     elif os.path.lexists(given):
@@ -177,7 +177,7 @@ def _paths(given: str) -> Iterator[str]:
         raise NothingThere(f"cannot read '{given}': No such file or directory")
 
 
-def _behind(url: str) -> Iterator[str]:
+def _at_url(url: str) -> Iterator[str]:
     """Yield the URLs of the files that a URL names."""
     try:
         found = find_files(url, MANIFEST)

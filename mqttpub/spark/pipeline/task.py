@@ -112,7 +112,7 @@ class _ReadTask(_Task):
         super().__init__(job)
         self.outgoing = Outgoing()
         self.counts: SourceCounts | None = None
-        """What was found in all sources, once the rows of one bucket have told it; those of others tell the same."""
+        """What was found in all sources, which the rows of each bucket say; None before the first of them."""
 
     def run(self, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
         """Read the rows of buckets, one bucket after another."""

@@ -24,8 +24,8 @@ from .manifest import OutputRefused
 MOST_OPEN = 64
 """Open files of one table, at most; beyond, the least recently used is closed, and later rows begin a new one."""
 MOST_HELD = 32 << 20
-"""Approximate bytes of rows that wait for one file, or to be divided among files; as payloads can be long, a number
-of rows is no bound."""
+"""Approximate bytes of rows that wait for one file, or to be divided among files; a number of rows
+would bound nothing, as payloads can be long."""
 MOST_HELD_BY_ALL = 128 << 20
 """Bytes of rows that wait for all files of one table."""
 LONGEST_NAME = 255

@@ -11,7 +11,7 @@ from typing import BinaryIO, NamedTuple
 from pyarrow import fs
 
 READ_BYTES = 4 << 20
-"""Bytes that one request for a file behind a URL fetches, at least."""
+"""Bytes that one request for a file at a URL fetches, at least."""
 HIDDEN = (".", "_")
 """First characters of names that are skipped in folders."""
 MAGIC = "*?["
@@ -40,7 +40,7 @@ class UnsupportedLocation(BadLocation):
 
 
 class FoundFile(NamedTuple):
-    """A file behind a URL."""
+    """A file at a URL."""
 
     url: str
     size_bytes: int
@@ -80,7 +80,7 @@ class StoredPath(NamedTuple):
 
 
 def locate(url: str) -> StoredPath:
-    """Return where the file or folder behind a URL is.
+    """Return where the file or folder of a URL is.
 
     Raises BadLocation for a URL with credentials, UnsupportedLocation for a storage that cannot be opened here, and
     OSError where it cannot be reached.

@@ -65,7 +65,7 @@ class StorageFolder:
         return os.path.join(self.name, name) if self.is_local else f"{self.name}/{name}"
 
     def is_there(self) -> bool:
-        """Return whether tasks can write to it; on a storage behind a URL, folders need not exist for that."""
+        """Return whether tasks can write to it; at a URL, folders need not exist for that."""
         return not self.is_local or os.path.isdir(self.name)
 
     def files(self) -> dict[str, int]:

@@ -47,7 +47,7 @@ PUBLISHER, SUBSCRIBER = "numbers", "listener-2"
 
 
 class Numbers(MessageSource):
-    """Numbered messages, one at QoS 1 and one at QoS 2 in turn, at so many a second until told to stop."""
+    """Numbered messages, one at QoS 1 and one at QoS 2 in turn, at so many a second until asked to stop."""
 
     def __init__(self, rate: int) -> None:
         self.sent = 0
@@ -57,7 +57,7 @@ class Numbers(MessageSource):
 
     @property
     def ended(self) -> bool:
-        """Whether it was told to stop."""
+        """Whether it was asked to stop."""
         return self.stopped
 
     def take(self, most: int, now_s: float) -> list[Publication]:
@@ -103,7 +103,7 @@ class NumbersPublisher(threading.Thread):
         self._log.write(f"{time_s:.6f} dup={data[0] >> 3 & 1} qos={data[0] >> 1 & 3} {topic}\n")
 
     def run(self) -> None:
-        """Publish until told to stop and all is acknowledged."""
+        """Publish until asked to stop and all is acknowledged."""
         try:
             for outcomes in self._publisher.run():
                 outcomes.clear()

@@ -112,7 +112,7 @@ class TableKills:
         return mode, self._ring[:count]
 
     def _took(self) -> None:
-        """Go on to the next run, as this one is in the tables."""
+        """Begin the next run, as this one is in the tables."""
         shutil.rmtree(self._clean, ignore_errors=True)
         self._next.rename(self._clean)
         self._steps += 1
@@ -168,7 +168,7 @@ class TableKills:
             # Who outlives a kill says how it ended.
             assert (status, state) in ((0, "new"), (2, "old")), (status, state, self._said())
             assert status == 0 or _SENTENCE.fullmatch(self._said()), self._said()
-            moment = "the run went on" if status == 0 else moment
+            moment = "the run continued" if status == 0 else moment
         if found:
             self.killed.append(Killed(place.name, mode, moment, state))
             self._say(f"{len(self.killed):2} {place.name} at {at}, {mode}: {moment}, {state}, status {status}")

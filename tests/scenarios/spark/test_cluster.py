@@ -156,5 +156,5 @@ def test_a_folder_that_only_the_driver_has_is_reported(
     master, home = apart
     s3_server.put(s3[len("s3://") :], "one.pcap", capture(9, clients=2))
     done = ended(master, home / "out", f"{s3}/one.pcap", *MEMORY, home=home)
-    told = rf"mqttpub: the task on \S+ does not find the folder {home}/out; the folder of --out must be shared .*\n"
-    assert (done.returncode, bool(re.fullmatch(told, done.stderr))) == (2, True), done.stderr
+    refused = rf"mqttpub: the task on \S+ does not find the folder {home}/out; the folder of --out must be shared .*\n"
+    assert (done.returncode, bool(re.fullmatch(refused, done.stderr))) == (2, True), done.stderr

@@ -11,7 +11,7 @@ from mqttpub.spark.lake.content import LakeError
 from mqttpub.spark.lake.logs import LogNotWritten
 from mqttpub.spark.pipeline import output
 from mqttpub.spark.pipeline.manifest import Manifest, OutputRefused
-from mqttpub.spark.pipeline.output import LogsBehind
+from mqttpub.spark.pipeline.output import LogsOutdated
 from tests.build.fleet import capture, rotated
 from tests.spark.lake.reading import FORMATS, READERS, reset
 from tests.spark.lake.reading import catalog as catalog
@@ -80,7 +80,8 @@ def test_a_run_that_stopped_between_two_logs_is_completed_by_the_next(
             if before:
                 # A run on a store begins by bringing the logs in line, one call for each.
                 patch.setattr(output, "follow", stopping(2 if store == "folder" else 2 + len(TABLES)))
-                with pytest.raises(LogsBehind, match=rf"^the run .* is in .*, but the {form} log of exchanges cannot"):
+                unlogged = rf"^the run .* is in .*, but the {form} log of exchanges cannot"
+                with pytest.raises(LogsOutdated, match=unlogged):
                     piped(path, out=out, mode=mode, **options)
             else:
                 piped(path, out=out, mode="resume", **options)

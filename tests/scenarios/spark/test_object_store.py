@@ -40,7 +40,7 @@ def ring(s3: str, s3_server: ObjectStore, tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.usefixtures("alone")
-def test_captures_behind_urls_give_the_same_tables(s3: str, ring: list[Path], tmp_path: Path) -> None:
+def test_captures_at_urls_give_the_same_tables(s3: str, ring: list[Path], tmp_path: Path) -> None:
     piped(tmp_path / "ring", out=tmp_path / "paths")
     piped(f"{s3}/ring", out=tmp_path / "urls")
     assert named(tmp_path / "urls") == named(tmp_path / "paths")

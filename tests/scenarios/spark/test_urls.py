@@ -1,4 +1,4 @@
-"""Sources behind URLs are listed and fetched by Hadoop's file systems."""
+"""Sources at URLs are listed and fetched by Hadoop's file systems."""
 
 from pathlib import Path
 from typing import Any

@@ -81,6 +81,6 @@ def test_a_log_that_cannot_be_written_is_said(form: str, tmp_path: Path, monkeyp
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_stores_that_the_packages_do_not_know_are_refused(form: str) -> None:
-    words = rf"^{form} tables cannot be behind memory://, only in a folder or behind s3://, .* or hdfs://$"
+    words = rf"^{form} tables cannot be on memory://, only in a folder or on s3://, .* or hdfs://$"
     with pytest.raises(LakeError, match=words):
         check(form, "memory://x/lake", ())

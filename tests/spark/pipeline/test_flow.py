@@ -71,13 +71,13 @@ def test_tables_of_broken_captures(seed: int, tmp_path: Path) -> None:
     files = [damaged(random, each) for each in truth(seed, connections=5, messages=20, files=1 + seed % 3).files]
     paths = written(files, tmp_path / "in")
     whole, out = in_one_process(paths), tmp_path / "out"
-    told = set()
+    problems = set()
     for tasks in TASKS:
-        told.add(str(piped(*paths, out=out, partitions=tasks, lint=True, mode="overwrite").problems))
+        problems.add(str(piped(*paths, out=out, partitions=tasks, lint=True, mode="overwrite").problems))
         found = tables(out)
         assert {name: rows for name, rows in found.items() if rows} == whole
     # Where and how a file is broken does not depend on tasks either.
-    assert len(told) == 1
+    assert len(problems) == 1
 
 
 @pytest.mark.slow

@@ -73,9 +73,9 @@ def test_every_record_with_tcp_is_in_one_bucket(size: int, tmp_path: Path, monke
     counts = SourceCounts(job)
     for given in units(job, 100):
         for each in [[one] for one in parts(job, given[0])] if is_large(job, given) else [given]:
-            rows, told = rows_of(job, each)
-            assert [row.key for row in told] == list(range(BUCKETS))
-            counts.add(told[0].blob)
+            rows, each_bucket = rows_of(job, each)
+            assert [row.key for row in each_bucket] == list(range(BUCKETS))
+            counts.add(each_bucket[0].blob)
             for row in rows:
                 found = joined([(0, memoryview(row.blob))])
                 assert found.number.tolist() == sorted(found.number.tolist())
@@ -95,7 +95,7 @@ def counted(job: Job, *found: tuple[int, int, SourceResult]) -> SourceCounts:
     return counts
 
 
-def test_parts_behind_an_error_of_the_system_do_not_count() -> None:
+def test_parts_after_an_error_of_the_system_do_not_count() -> None:
     found = counted(
         job_of(100, 100, before=("earlier",)),
         (0, 21, SourceResult(10, last_ns=30)), (0, 11, SourceResult(4, "Input/output error", unread=True, last_ns=20)),

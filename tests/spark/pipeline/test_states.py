@@ -55,7 +55,7 @@ def test_a_damaged_table_gives_one_sentence_with_its_name(path: Path, tmp_path: 
     other = pa.BufferOutputStream()
     with pa.ipc.new_file(other, pa.schema([("x", pa.int32())])):
         pass
-    for content, told in (
+    for content, reason in (
         (b"", "it is not a state of mqttpub, or cut short"),
         (data[:-1], "it is not a state of mqttpub, or cut short"),
         (data[: len(data) // 2], "it is not a state of mqttpub, or cut short"),
@@ -63,7 +63,7 @@ def test_a_damaged_table_gives_one_sentence_with_its_name(path: Path, tmp_path: 
         (data[:at] + b"y" + data[at + 1 :], "it was changed after it was written"),
     ):
         path.write_bytes(content)
-        with pytest.raises(StateError, match=f"^cannot resume from '{path}': {told}$"):
+        with pytest.raises(StateError, match=f"^cannot resume from '{path}': {reason}$"):
             states.check([str(path)])
     path.unlink()
     with pytest.raises(StateError, match="there is no such file"):

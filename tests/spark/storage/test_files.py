@@ -1,4 +1,4 @@
-"""Files behind URLs are opened and found as those on this machine are."""
+"""Files at URLs are opened and found as those on this machine are."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Processes do what they are told, say what failed, and end."""
+"""Processes do what they are asked to do, say what failed, and end."""
 
 import os
 import signal
