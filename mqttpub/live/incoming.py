@@ -6,7 +6,7 @@ from ..codec.connect_version import RETURN_CODES
 from ..codec.fast_decode import Irregular, reader
 from ..lint.packet.fast import is_clean
 from ..spec.declare import Packet
-from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback
+from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback, Unsuback
 from ..spec.properties import REASON_STRING, SERVER_REFERENCE, value_of
 from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
@@ -61,8 +61,9 @@ class Incoming:
         self.receiver = receiver
         self.guard = Guard(target.connect, target.version)
         self.connack: Connack | None = None
-        self.suback_codes: list[int] = []
-        """Codes of the SUBACK packets since the last SUBSCRIBE."""
+        self._asked: int | None = None
+        """Packet Identifier of the last SUBSCRIBE or UNSUBSCRIBE."""
+        self._answer: tuple[Suback | Unsuback, bytes] | None = None
         self.pinged = False
         """Whether a PINGRESP has come since the last probe."""
         self.farewell: Refused | None = None
@@ -74,6 +75,14 @@ class Incoming:
     def settled(self) -> bool:
         """Whether no end of the connection leaves the outcome of a message in doubt."""
         return self.sender is None or self.sender.settled
+
+    def ask(self, packet_id: int) -> None:
+        """Note that a SUBSCRIBE or UNSUBSCRIBE with this Packet Identifier awaits its answer."""
+        self._asked, self._answer = packet_id, None
+
+    def answered(self) -> tuple[Suback | Unsuback, bytes] | None:
+        """Return the SUBACK or UNSUBACK that was awaited, and its bytes; None until it has come."""
+        return self._answer
 
     def read_others(self, tap: Tap) -> None:
         """Read the packets that are not part of the publish flows; raise PeerFault for bytes that are not a packet."""
@@ -138,11 +147,12 @@ class Incoming:
 
     def _receive(self, packet: Packet, data: bytes, time_s: float) -> None:
         """Hand a PUBLISH or a PUBREL to the receiver; after DISCONNECT, nothing is kept that cannot be acknowledged."""
-        if isinstance(packet, Publish):
-            self.guard.topic_alias(packet, data)
+        topic = ""
+        if isinstance(packet, Publish) and packet.properties:
+            topic = self.guard.topic_alias(packet, data)
         if not self.closing:
             self.receiver = self.receiver or Receiver(self.target.version)
-            self.receiver.receive(packet, data, int(time_s * 1e9))
+            self.receiver.receive(packet, data, int(time_s * 1e9), topic)
             if excess := self.guard.receive_maximum(self.receiver.unanswered, data):
                 self.receiver.exceed(excess)
 
@@ -168,8 +178,9 @@ class Incoming:
     def _take_pingresp(self, packet: Any, data: bytes, tap: Tap) -> None:
         self.pinged = True
 
-    def _take_suback(self, packet: Any, data: bytes, tap: Tap) -> None:
-        self.suback_codes.extend(packet.reason_codes)
+    def _take_answer(self, packet: Any, data: bytes, tap: Tap) -> None:
+        if packet.packet_id == self._asked:
+            self._answer = packet, data
 
     def _take_disconnect(self, packet: Any, data: bytes, tap: Tap) -> None:
         code = packet.reason_code or 0
@@ -185,7 +196,8 @@ _OTHERS: dict[type[Packet], Any] = {
     Auth: Incoming._take_auth,
     Connack: Incoming._take_connack,
     Pingresp: Incoming._take_pingresp,
-    Suback: Incoming._take_suback,
+    Suback: Incoming._take_answer,
+    Unsuback: Incoming._take_answer,
     Disconnect: Incoming._take_disconnect,
 }
 

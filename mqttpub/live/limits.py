@@ -48,7 +48,7 @@ class Guard:
         self._method = given.get(AUTHENTICATION_METHOD.id)
         self._clean_start = connect.clean_start
         self._version = version
-        self._aliases: set[int] = set()
+        self._aliases: dict[int, str] = {}
 
     def oversize(self, data: bytes) -> PeerFault:
         """Return the fault for a packet larger than `packet_limit`."""
@@ -101,22 +101,23 @@ class Guard:
         )
         return PeerFault(fault, data, RECEIVE_MAXIMUM_EXCEEDED)
 
-    def topic_alias(self, packet: Publish, data: bytes) -> None:
-        """Check the Topic Alias of a PUBLISH, and remember one that it sets."""
+    def topic_alias(self, packet: Publish, data: bytes) -> str:
+        """Check the Topic Alias of a PUBLISH, remember one that it sets, and return the Topic Name of the message."""
         alias = value_of(packet.properties, TOPIC_ALIAS)
         if alias is None:
-            return
+            return packet.topic
         most = self._topic_alias_maximum
         if alias > most:
             statement = "MQTT5-3.1.2-26" if most else "MQTT5-3.1.2-27"
             fault = f"the broker sent PUBLISH with Topic Alias {alias}, but our maximum is {most} ({statement})"
             raise PeerFault(fault, data, TOPIC_ALIAS_INVALID)
         if packet.topic:
-            self._aliases.add(alias)
+            self._aliases[alias] = packet.topic
         elif alias not in self._aliases:
             raise PeerFault(
                 f"the broker sent PUBLISH with Topic Alias {alias} before it set it (MQTT5-3.3.4/alias-unset)", data
             )
+        return self._aliases[alias]
 
 
 def packet_name(data: bytes) -> str:

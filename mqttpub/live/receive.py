@@ -1,19 +1,55 @@
-"""Messages from the broker: received, kept and acknowledged (5.0: 4.3, 4.5).
+"""Messages from the broker: received, kept and acknowledged (5.0: 4.3, 4.5, 4.6).
 
-`sub` and the Spark source stand on it with a store of their own; a session that only publishes
-receives without one, because a broker may send messages to any session that it still has.
+Messages go to a MessageStore, which has them before they are acknowledged, or to a queue, whose reader says which it
+has taken; `subscribe/` drives both. A session that only publishes receives with neither, because a broker may send
+messages to any session that it still has.
 """
 
-from typing import Any, Protocol
+import time
+from collections import deque
+from typing import Any, NamedTuple, Protocol
 
 from ..codec.encode import encode
-from ..spec.declare import Packet
+from ..spec.declare import Packet, Property
 from ..spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ..spec.versions import Version
 from .failures import PeerFault
 
 PACKET_NOT_FOUND = 0x92
 """Reason Code Packet Identifier not found."""
+FAILED = 0x80
+"""The lowest Reason Code that refuses a message, and with a PUBREC ends its exchange (5.0: 4.3.3)."""
+
+
+class ReceivedMessage(NamedTuple):
+    """A message from the broker."""
+
+    topic: str
+    """The Topic Name; where the PUBLISH has only a Topic Alias, the one that the alias stands for."""
+    payload: bytes
+    qos: int
+    retain: bool
+    dup: bool
+    packet_id: int | None
+    """The Packet Identifier; None at QoS 0."""
+    properties: tuple[Property, ...]
+    """The properties in the order in which they came, repetitions and the Topic Alias included."""
+    time_ns: int
+    """When it arrived, in nanoseconds since the epoch."""
+
+
+class Answering(NamedTuple):
+    """How messages are answered: as the specification asks, or otherwise on purpose, to test a broker."""
+
+    acknowledge: bool = True
+    """Whether QoS 1 and 2 messages are answered at all."""
+    delay_s: float = 0.0
+    """How many seconds each acknowledgement is held back."""
+    reason_code: int | None = None
+    """Reason Code of PUBACK and PUBREC; None for none."""
+
+
+AT_ONCE = Answering()
 
 
 class MessageStore(Protocol):
@@ -33,78 +69,180 @@ class MessageStore(Protocol):
 
 
 class Receiver:
-    """The receiver's half of the publish flows of one connection, without sockets.
+    """The receiver's half of the publish flows of a session, without sockets.
 
-    Packets go in through `receive`; `take_output` returns the acknowledgements to write.
+    Packets go in through `receive`; `take_output` returns the acknowledgements to write. With a `queue`, messages are
+    appended to it, each QoS 2 message once, and are acknowledged when `answer` is called with them; otherwise they are
+    acknowledged as soon as the store has them. A receiver with a queue lasts longer than a connection, because it
+    remembers the Packet Identifiers of QoS 2 messages.
     """
 
-    def __init__(self, version: Version, store: MessageStore | None = None) -> None:
+    def __init__(
+        self, version: Version, store: MessageStore | None = None, *, queue: deque[ReceivedMessage] | None = None,
+        answering: Answering = AT_ONCE,
+    ) -> None:  # fmt: skip
         self.version = version
         self.store = store
+        self.excess: PeerFault | None = None
+        """The first message above our Receive Maximum, where messages are kept."""
+        self.most_unanswered = 0
+        """The largest value that `unanswered` has had, on any connection."""
+        self.owes = False
+        """Whether the queue may hold messages that need an answer."""
+        self.stale = 0
+        """How many messages at the front of the queue came on an earlier connection, and are not answered any more."""
+        self.stopped = False
+        """Whether messages are ignored from now on; exchanges that have begun are completed."""
+        self._queue = queue
+        self._answering = answering
         self._output: list[bytes] = []
+        self._delayed: deque[tuple[float, bytes, int | None]] = deque()
+        """Acknowledgements that are held back: when they are due on the monotonic clock, and as in `_answered`."""
+        self._answered: list[int] = []
+        """Packet Identifiers whose exchanges the output ends."""
+        self._in_flight: set[int] = set()
+        """Packet Identifiers of this connection's messages that the broker cannot know to be acknowledged."""
+        self._waiting: set[int] = set()
+        """Packet Identifiers of the QoS 2 messages in the queue."""
         self._unreleased: set[int] = set()
         """Packet Identifiers of QoS 2 messages whose PUBREL has not come."""
-        self._pubacks = 0
-        """Number of PUBACK packets in the output."""
         self._has_unflushed = False
         """Whether the store was given something since it was flushed."""
 
-        self.excess: PeerFault | None = None
-        """The first message above our Receive Maximum, where messages are stored."""
-
     def connected(self, session_present: bool) -> None:
         """Take what CONNACK says of the session, before the messages that may have come with it."""
+        self._output.clear()
+        self._delayed.clear()
+        self._answered.clear()
+        self._in_flight.clear()
+        self._unreleased |= self._waiting
+        self._waiting.clear()
+        if not session_present:
+            self._unreleased.clear()
+        self.stale = len(self._queue or ())
         if self.store:
             self.store.connected(session_present)
 
     def exceed(self, fault: PeerFault) -> None:
-        """Raise the fault of a message above our Receive Maximum, unless a store has it already.
+        """Raise the fault of a message above our Receive Maximum, unless it is kept already.
 
-        mosquitto 2.0.11 sends more as soon as one message is acknowledged. The excess is stored like any message, and
+        mosquitto 2.0.11 sends more as soon as one message is acknowledged. The excess is kept like any message, and
         to close would bring the same messages, and the same fault, with every new connection.
         """
-        if self.store is None:
+        if self.store is None and self._queue is None:
             raise fault
         self.excess = self.excess or fault
 
     @property
     def unanswered(self) -> int:
         """Number of QoS 1 and 2 messages that the broker cannot know to be acknowledged (5.0: 3.3.4)."""
-        return len(self._unreleased) + self._pubacks
+        return len(self._in_flight)
+
+    @property
+    def unreleased(self) -> int:
+        """Number of QoS 2 messages of this connection that were answered, and whose PUBREL has not come."""
+        return len((self._unreleased & self._in_flight) - self._waiting) if self._answering.acknowledge else 0
+
+    def due_in_s(self) -> float | None:
+        """Return after how many seconds the next acknowledgement is due; None where none is held back."""
+        return max(self._delayed[0][0] - time.monotonic(), 0.0) if self._delayed else None
 
     def take_output(self) -> bytes:
         """Flush the store, then return the packets to write and forget them."""
         if self.store and self._has_unflushed:
             self.store.flush()
             self._has_unflushed = False
+        while self._delayed and self._delayed[0][0] <= time.monotonic():
+            self._put(*self._delayed.popleft()[1:])
         data = b"".join(self._output)
         self._output.clear()
-        self._pubacks = 0
+        self._in_flight.difference_update(self._answered)
+        self._answered.clear()
         return data
 
-    def receive(self, packet: Packet, data: bytes, time_ns: int) -> None:
-        """Take a PUBLISH or a PUBREL, `data` being its bytes, and put its acknowledgement into the output."""
-        self._has_unflushed = True
-        _ANSWERS[type(packet)](self, packet, data, time_ns)
+    def receive(self, packet: Packet, data: bytes, time_ns: int, topic: str = "") -> None:
+        """Take a PUBLISH or a PUBREL, `data` being its bytes, and put its acknowledgement into the output.
 
-    def _publish(self, packet: Any, data: bytes, time_ns: int) -> None:
-        if self.store:
-            self.store.message(time_ns, data)
-        if packet.qos == 1:
-            self._output.append(encode(Puback(packet_id=packet.packet_id), self.version))
-            self._pubacks += 1
-        elif packet.qos == 2:
-            self._unreleased.add(packet.packet_id)
-            self._output.append(encode(Pubrec(packet_id=packet.packet_id), self.version))
+        `topic` is the Topic Name of a PUBLISH that has only a Topic Alias.
+        """
+        _FLOWS[type(packet)](self, packet, data, time_ns, topic)
 
-    def _pubrel(self, packet: Any, data: bytes, time_ns: int) -> None:
+    def _publish(self, packet: Any, data: bytes, time_ns: int, topic: str) -> None:
+        if self.stopped:
+            return
+        qos, packet_id = packet.qos, packet.packet_id
+        if qos:
+            self._in_flight.add(packet_id)
+            self.most_unanswered = max(self.most_unanswered, len(self._in_flight))
+        if self._queue is None:
+            self._has_unflushed = True
+            if self.store:
+                self.store.message(time_ns, data)
+            if qos:
+                self._acknowledge(qos, packet_id)
+            return
+        if qos:
+            if qos == 2 and packet_id in self._waiting:
+                return
+            if qos == 2 and packet_id in self._unreleased:
+                self._acknowledge(qos, packet_id)
+                return
+            if qos == 2:
+                self._waiting.add(packet_id)
+            self.owes = True
+        self._queue.append(
+            _new(
+                ReceivedMessage,
+                (
+                    topic or packet.topic, packet.payload, qos, packet.retain, packet.dup, packet_id,
+                    packet.properties, time_ns,
+                ),
+            )
+        )  # fmt: skip
+
+    def answer(self, message: ReceivedMessage) -> None:
+        """Acknowledge a message that was taken from the queue."""
+        if message.packet_id is not None:
+            self._waiting.discard(message.packet_id)
+            self._acknowledge(message.qos, message.packet_id)
+
+    def _acknowledge(self, qos: int, packet_id: int) -> None:
+        code = self._answering.reason_code
+        if qos == 1:
+            self._send(encode(Puback(packet_id=packet_id, reason_code=code), self.version), packet_id)
+            return
+        refused = (code or 0) >= FAILED
+        if not refused:
+            self._unreleased.add(packet_id)
+        answer = encode(Pubrec(packet_id=packet_id, reason_code=code), self.version)
+        self._send(answer, packet_id if refused else None)
+
+    def _pubrel(self, packet: Any, data: bytes, time_ns: int, topic: str) -> None:
         known = packet.packet_id in self._unreleased
         self._unreleased.discard(packet.packet_id)
         if self.store:
             # A store also knows the messages of earlier connections.
+            self._has_unflushed = True
             known = self.store.release(time_ns, packet.packet_id)
         code = None if known or self.version < Version.V5 else PACKET_NOT_FOUND
-        self._output.append(encode(Pubcomp(packet_id=packet.packet_id, reason_code=code), self.version))
+        self._in_flight.discard(packet.packet_id)
+        self._send(encode(Pubcomp(packet_id=packet.packet_id, reason_code=code), self.version), None)
+
+    def _send(self, data: bytes, ends: int | None) -> None:
+        """Put an acknowledgement into the output, when it is due; `ends` is the Packet Identifier that it frees."""
+        if not self._answering.acknowledge:
+            return
+        if self._answering.delay_s:
+            self._delayed.append((time.monotonic() + self._answering.delay_s, data, ends))
+        else:
+            self._put(data, ends)
+
+    def _put(self, data: bytes, ends: int | None) -> None:
+        self._output.append(data)
+        if ends is not None:
+            self._answered.append(ends)
 
 
-_ANSWERS = {Publish: Receiver._publish, Pubrel: Receiver._pubrel}
+_new = tuple.__new__
+"""Builds a ReceivedMessage without its constructor, as one is built for each message (tests/benchmarks)."""
+_FLOWS = {Publish: Receiver._publish, Pubrel: Receiver._pubrel}

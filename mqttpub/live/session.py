@@ -8,9 +8,10 @@ import selectors
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Self
+from typing import Any, Self
 
 from ..codec.encode import encode
+from ..common.words import counted
 from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
 from ..spec.versions import Version
 from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
@@ -29,6 +30,8 @@ QUIET_S = 0.02
 """How long the connection must be quiet before an observer shows what it has gathered."""
 HOUSEKEEPING_S = 0.5
 """The interval between checks of the keep alive."""
+SUBACK_CODES = {Version.V5: "MQTT5-3.8.4-6", Version.V311: "MQTT311-3.8.4-5", Version.V31: "MQTT31-3.9/count"}
+"""The statement that a SUBACK has as many codes as the SUBSCRIBE has Topic Filters."""
 
 
 class Session:
@@ -120,18 +123,34 @@ class Session:
             self._incoming.guard.before_connack(None, name, self._tap.first)
 
     def subscribe(self, packet: Subscribe) -> tuple[int, ...]:
-        """Send a SUBSCRIBE, wait for its SUBACK and return the codes, one for each subscription."""
-        self._incoming.suback_codes.clear()
-        self.send(encode(packet, self.target.version), "SUBACK")
-        self.restart_clock()
-        while len(self._incoming.suback_codes) < len(packet.subscriptions):
-            self.step("SUBACK")
-            self.check_open("SUBACK")
-        return tuple(self._incoming.suback_codes)
+        """Send a SUBSCRIBE, wait for its SUBACK and return the codes, one for each subscription.
 
-    def unsubscribe(self, packet: Unsubscribe) -> None:
-        """Send an UNSUBSCRIBE, without waiting for its UNSUBACK."""
-        self.send(encode(packet, self.target.version), "UNSUBACK")
+        Raises PeerFault for another number of codes (5.0: 3.8.4).
+        """
+        answer, data = self._ask(packet, packet.packet_id, "SUBACK")
+        codes: tuple[int, ...] = answer.reason_codes
+        if len(codes) != (asked := len(packet.subscriptions)):
+            said = f"the broker sent SUBACK with {counted(len(codes), 'code')} for {counted(asked, 'Topic Filter')}"
+            raise PeerFault(f"{said} ({SUBACK_CODES[self.target.version]})", data)
+        return codes
+
+    def unsubscribe(self, packet: Unsubscribe) -> tuple[int, ...]:
+        """Send an UNSUBSCRIBE, wait for its UNSUBACK and return the codes: none before 5.0."""
+        answer, _ = self._ask(packet, packet.packet_id, "UNSUBACK")
+        codes: tuple[int, ...] = answer.reason_codes
+        return codes
+
+    def _ask(self, packet: Subscribe | Unsubscribe, packet_id: int, awaited: str) -> tuple[Any, bytes]:
+        """Send a packet and return the answer with the same Packet Identifier, and its bytes."""
+        incoming = self._incoming
+        incoming.ask(packet_id)
+        self.send(encode(packet, self.target.version), awaited)
+        self.restart_clock()
+        while not (answer := incoming.answered()):
+            self.step(awaited)
+            if not incoming.answered():
+                self.check_open(awaited)
+        return answer
 
     def probe(self) -> None:
         """Send a PINGREQ and wait for its PINGRESP, which shows that the broker took what was sent before it.

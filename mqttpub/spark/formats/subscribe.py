@@ -44,7 +44,7 @@ from .spool import (
     spool_records,
     trim,
 )
-from .subscriber import Subscriber, SubscribeRequest, checked
+from .subscriber import SubscribeRequest, SubscriberThread, checked
 
 WEEK = 7 * 24 * 3600
 SUBSCRIBE_ID = 1
@@ -113,7 +113,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         self.schema = schema
         self._given = given
-        self._subscriber: Subscriber | None = None
+        self._subscriber: SubscriberThread | None = None
         self._last: int | None = None
         """Where a query with the trigger availableNow ends."""
 
@@ -200,7 +200,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             )
         return int(offset["position"])
 
-    def _started(self) -> Subscriber:
+    def _started(self) -> SubscriberThread:
         if self._subscriber is None:
             options = self.options
             check(self.schema, MESSAGES)
@@ -209,7 +209,7 @@ class SubscribeReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 str(self.folder), window=_window(options), fsync=options.flag("fsync"),
                 segment=options.number("segment_bytes", SEGMENT, 1, 1 << 30), client_id=options.text("client_id"),
             )  # fmt: skip
-            self._subscriber = Subscriber(subscribe_request(options, spool.facts.client_id), spool)
+            self._subscriber = SubscriberThread(subscribe_request(options, spool.facts.client_id), spool)
             self._subscriber.start()
             self._subscriber.connected.wait()
         self._subscriber.check()

@@ -7,7 +7,7 @@ import pytest
 
 from mqttpub.live.net.target import Target
 from mqttpub.spark.formats.spool import MESSAGE, Spool, segment_ranges, spool_records
-from mqttpub.spark.formats.subscriber import Subscriber, SubscribeRequest
+from mqttpub.spark.formats.subscriber import SubscribeRequest, SubscriberThread
 from mqttpub.spec.packets import Connect, Subscribe, Subscription
 from tests.fakes import Peer, Script, scripted_many
 
@@ -38,7 +38,7 @@ def test_a_message_that_comes_again_with_connack_is_stored_once(qos: int, tmp_pa
     with scripted_many(scripts) as port:
         spool = Spool(str(tmp_path), window=10)
         target = Target("127.0.0.1", port, connect=Connect(client_id="me", clean_start=False))
-        subscriber = Subscriber(SubscribeRequest(target, SUBSCRIBE, timeout_s=5), spool)
+        subscriber = SubscriberThread(SubscribeRequest(target, SUBSCRIBE, timeout_s=5), spool)
         subscriber.start()
         until = time.monotonic() + 20
         while b"y" not in (stored := messages(tmp_path, spool.position)):

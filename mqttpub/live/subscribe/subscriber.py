@@ -1,0 +1,261 @@
+"""Receiving the messages of subscriptions, over one connection or as many as it takes.
+
+The subscriber owns the loop: it subscribes, hands messages on, has them acknowledged, and decides whether to connect
+again. The `Receiver` owns the exchanges, the `Session` the connection.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from threading import Event
+from typing import NamedTuple
+
+from ...spec.packets import Connack, Subscribe, Subscription, Unsubscribe
+from ...spec.properties import SESSION_EXPIRY_INTERVAL, value_of
+from ...spec.reason_codes import Codes
+from ...spec.versions import Version
+from ..failures import Failure, PeerFault, Refused
+from ..limits import ServerLimits
+from ..net.target import Target
+from ..publish.sender import Sender
+from ..receive import AT_ONCE, FAILED, Answering, MessageStore, ReceivedMessage, Receiver
+from ..reconnect import is_final, is_refused_for_good, pause_before
+from ..session import HOUSEKEEPING_S, LINGER_S, Session
+from ..tap import Observer, buffering
+
+GRANTS = Codes("SUBACK")
+UNSUBSCRIBED = Codes("UNSUBACK")
+PAUSE_TURN_S = 0.1
+"""How long a turn lasts while there is no connection."""
+SESSION_LOST = "the broker no longer has the session: messages it kept since the last connection are lost"
+
+
+class SubscriptionOutcome(NamedTuple):
+    """What SUBACK said of one Topic Filter."""
+
+    subscription: Subscription
+    code: int
+    """The granted QoS, or a Reason Code of 0x80 and above."""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the broker refused the Topic Filter."""
+        return self.code >= FAILED
+
+    def refusal(self, version: Version) -> str:
+        """Return one sentence about a refusal."""
+        name = f"0x{self.code:02x} {GRANTS.name(self.code, version)}"
+        return f"the broker refused the Topic Filter '{self.subscription.filter}': {name}"
+
+
+class SubscribeOptions(NamedTuple):
+    """How to receive."""
+
+    timeout_s: float = 30.0
+    """How many seconds may pass without progress while something is awaited."""
+    reconnects: int | None = 0
+    """Attempts to connect again after a loss, each loss anew; None for no end of them."""
+    patient: bool = True
+    """Whether the first connection may be attempted again as well."""
+    answering: Answering = AT_ONCE
+
+
+class Subscriber:
+    """Receives the messages of `subscribes`; packets need different Packet Identifiers.
+
+    After SUBSCRIBE it sends `unsubscribes`. With a `store`, messages go there instead of into the deque that `run`
+    yields. `subscribe` takes the place of subscribing where the caller does that itself, on every connection.
+    `sender` is for a caller that publishes on the same connection. `resumes` says that an earlier run left a session
+    with the broker. `remark` is called with sentences for people:
+    reconnects, lost sessions, refused Topic Filters, what exceeds our Receive Maximum.
+    """
+
+    def __init__(
+        self, target: Target, subscribes: Sequence[Subscribe] = (), options: SubscribeOptions | None = None, *,
+        unsubscribes: Sequence[Unsubscribe] = (), store: MessageStore | None = None,
+        subscribe: Callable[[Session], None] | None = None, sender: Sender | None = None, resumes: bool = False,
+        observer: Observer | None = None, remark: Callable[[str], None] = lambda text: None,
+    ) -> None:  # fmt: skip
+        self.target = target
+        self.options = options or SubscribeOptions()
+        self.sender = sender
+        self.lasting = _lasts(target)
+        """Whether the broker is asked to keep the session between connections."""
+        self.session: Session | None = None
+        """The connection, from CONNACK on."""
+        self.connack: Connack | None = None
+        """The last CONNACK."""
+        self.connections = 0
+        """Number of connections on which the subscriptions were made."""
+        self.outcomes: tuple[SubscriptionOutcome, ...] = ()
+        """What the last SUBACKs said, in the order of the Topic Filters."""
+        self.messages: deque[ReceivedMessage] = deque()
+        """What has arrived and was not taken by the caller."""
+        self.receiver = Receiver(
+            target.version, store, queue=None if store else self.messages, answering=self.options.answering
+        )
+        self._subscribes = tuple(subscribes)
+        self._unsubscribes = tuple(unsubscribes)
+        self._subscribe = subscribe or self._make_subscriptions
+        self._always_subscribes = subscribe is not None
+        self._resumes = resumes
+        self._observer = observer
+        self._remark = remark
+        self._attempts = 0
+        self._stopping = Event()
+        self._has_reported_excess = False
+
+    def stop(self) -> None:
+        """Take no more messages, and let `run` disconnect and end; another thread may call it."""
+        self._stopping.set()
+
+    @property
+    def refusals(self) -> list[str]:
+        """A sentence for each Topic Filter that the broker refused."""
+        return [each.refusal(self.target.version) for each in self.outcomes if each.refused]
+
+    def run(self) -> Generator[deque[ReceivedMessage], None, None]:
+        """Receive until stopped; raises a Failure.
+
+        Yields `messages` once for each turn of the loop, as the package describes. A turn lasts half a second at most
+        once there is a connection.
+        """
+        while not self._stopping.is_set():
+            try:
+                yield from self._connection()
+            except Failure as failure:
+                self.session = None
+                yield self.messages
+                if self._stopping.is_set() and not isinstance(failure, (PeerFault, Refused)):
+                    return
+                self._check_another_attempt(failure)
+                yield from self._pause(failure)
+
+    # one connection
+
+    def _connection(self) -> Iterator[deque[ReceivedMessage]]:
+        options = self.options
+        with Session(
+            self.target, self.sender, receiver=self.receiver, timeout_s=options.timeout_s, observer=self._observer
+        ) as session:
+            self._begin(session)
+            yield from self._turns(session)
+            self._complete(session)
+            session.close()
+        self.session = None
+
+    def _begin(self, session: Session) -> None:
+        """Wait for CONNACK, subscribe where the broker does not have the subscriptions yet, and resume publishing."""
+        self.connack = connack = session.open()
+        self.session = session
+        if self._resumes and self.lasting and not connack.session_present:
+            self._remark(SESSION_LOST)
+        if self._always_subscribes or not (self.connections and connack.session_present):
+            self._subscribe(session)
+        self.connections += 1
+        self._resumes = True
+        self._attempts = 0
+        if self.sender:
+            self.sender.window = ServerLimits.of(connack).receive_maximum
+            self.sender.resume(connack.session_present)
+            session.send_output()
+
+    def _make_subscriptions(self, session: Session) -> None:
+        """Subscribe and unsubscribe; raises Refused if the broker refuses all Topic Filters."""
+        outcomes: list[SubscriptionOutcome] = []
+        for packet in self._subscribes:
+            codes = session.subscribe(packet)
+            outcomes += map(SubscriptionOutcome, packet.subscriptions, codes)
+        self.outcomes = tuple(outcomes)
+        refusals = self.refusals
+        if refusals and len(refusals) == len(outcomes):
+            raise Refused("; ".join(refusals), next(each.code for each in outcomes if each.refused))
+        for sentence in refusals:
+            self._remark(sentence)
+        for each in self._unsubscribes:
+            self._report_unsubscribed(each, session.unsubscribe(each))
+
+    def _report_unsubscribed(self, packet: Unsubscribe, codes: tuple[int, ...]) -> None:
+        # Before 5.0 an UNSUBACK has no codes.
+        for filter, code in zip(packet.filters, codes, strict=False):
+            if code:
+                name = f"0x{code:02x} {UNSUBSCRIBED.name(code, self.target.version)}"
+                self._remark(f"the broker answered the UNSUBSCRIBE of '{filter}': {name}")
+
+    def _turns(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
+        """Hand on and wait in turn, until stopped."""
+        while True:
+            yield from self._hand_on(session)
+            if self._stopping.is_set():
+                return
+            due_s = self.receiver.due_in_s()
+            session.step(most_s=HOUSEKEEPING_S if due_s is None else due_s)
+            self._report_excess()
+            session.check_open("it was asked to")
+
+    def _hand_on(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
+        """Yield the messages, then acknowledge those that were taken."""
+        messages, receiver = self.messages, self.receiver
+        count = len(messages)
+        before = list(messages) if receiver.owes else []
+        receiver.owes = False
+        yield messages
+        taken, stale = count - len(messages), receiver.stale
+        receiver.stale = max(stale - taken, 0)
+        for message in before[stale:taken]:
+            if message.qos:
+                receiver.answer(message)
+        receiver.owes = receiver.owes or taken < len(before)
+        session.send_output()
+
+    def _complete(self, session: Session) -> None:
+        """Complete the exchanges of the messages that were taken, as far as the broker answers soon."""
+        receiver = self.receiver
+        receiver.stopped = True
+        until_s = time.monotonic() + min(LINGER_S, self.options.timeout_s)
+        while (left_s := until_s - time.monotonic()) > 0:
+            due_s = receiver.due_in_s()
+            if due_s is None and not receiver.unreleased:
+                return
+            session.step(most_s=left_s if due_s is None else min(due_s, left_s))
+            session.send_output()
+            session.check_open("PUBREL")
+
+    def _report_excess(self) -> None:
+        excess = self.receiver.excess
+        if excess and not self._has_reported_excess:
+            self._has_reported_excess = True
+            self._remark(f"{excess}; these messages are kept like any other")
+
+    # between connections
+
+    def _check_another_attempt(self, failure: Failure) -> None:
+        """Raise the failure where there is to be no other connection."""
+        limit = self.options.reconnects
+        too_many = limit is not None and self._attempts >= limit
+        hopeless = isinstance(failure, PeerFault) or is_refused_for_good(failure) or is_final(failure)
+        if hopeless or too_many or not (self.connections or self.options.patient):
+            raise failure
+
+    def _pause(self, failure: Failure) -> Iterator[deque[ReceivedMessage]]:
+        """Wait before the next attempt, in turns, so that the caller can stop."""
+        if self._stopping.is_set():
+            return
+        pause_s = pause_before(self._attempts)
+        self._attempts += 1
+        self._remark(f"{failure}; connecting again in {pause_s:g} s")
+        if shown_later := buffering(self._observer):
+            shown_later.flush()
+        until_s = time.monotonic() + pause_s
+        while not self._stopping.is_set() and (left_s := until_s - time.monotonic()) > 0:
+            time.sleep(min(left_s, PAUSE_TURN_S))
+            yield self.messages
+        if self.connections and self.target.version == Version.V5:
+            # Before 5.0 this would make a session that lasts.
+            self.target = self.target.changed(clean_start=False)
+
+
+def _lasts(target: Target) -> bool:
+    if target.version < Version.V5:
+        return not target.connect.clean_start
+    return bool(value_of(target.connect.properties, SESSION_EXPIRY_INTERVAL, 0))

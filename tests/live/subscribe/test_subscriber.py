@@ -1,0 +1,219 @@
+"""Receiving over one connection and over several, against scripted peers.
+
+In a conversation `<` is what the broker sends and `>` what the client has to send.
+"""
+
+import time
+from typing import Any
+
+import pytest
+
+from mqttpub.live.failures import ConnectionLost, PeerFault, Refused
+from mqttpub.live.net.target import Target
+from mqttpub.live.receive import Answering, ReceivedMessage
+from mqttpub.live.subscribe.subscriber import SESSION_LOST, SubscribeOptions, Subscriber
+from mqttpub.spec.declare import Property
+from mqttpub.spec.packets import Connect, Subscribe, Subscription, Unsubscribe
+from mqttpub.spec.properties import RECEIVE_MAXIMUM, SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS_MAXIMUM
+from tests.fakes import Peer, Script, scripted_many
+
+NEW, RESUMED = "< 20 03 00 00 00", "< 20 03 01 00 00"
+SUBSCRIBE, SUBACK = "> 82 07 00 01 00 00 01 61 02", "< 90 04 00 01 00 02"
+ONE, TWO, AGAIN = "34 07 00 01 61 00 07 00 78", "34 07 00 01 61 00 08 00 79", "3c 07 00 01 61 00 07 00 78"
+LEAVES = "> e0 00"
+MORE = Subscribe(
+    packet_id=1, subscriptions=(Subscription(filter="a"), Subscription(filter="b/#", qos=1, no_local=True))
+)
+BOTH = "> 82 0d 00 01 00 00 01 61 00 00 03 62 2f 23 05"
+
+
+def conversation(*lines: str) -> Script:
+    """Return a script that sends and expects these packets after the CONNECT."""
+
+    def script(peer: Peer) -> None:
+        peer.packet()
+        for line in lines:
+            if line.startswith("<"):
+                peer.send(line[1:])
+            else:
+                assert peer.packet().hex(" ") == line[2:]
+
+    return script
+
+
+def subscriber(port: int, said: list[str] | None = None, *, subscribe: Any = None, **given: Any) -> Subscriber:
+    """Return a subscriber to QoS 2 of the topic `a`; what it remarks is added to `said`."""
+    packet = subscribe or Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", qos=2),))
+    target = Target("127.0.0.1", port, connect=Connect(client_id="me", properties=given.pop("properties", ())))
+    remarks: list[str] = [] if said is None else said
+    names = {"unsubscribes", "resumes"} & set(given)
+    more = {name: given.pop(name) for name in names}
+    options = SubscribeOptions(**{"timeout_s": 5.0, **given})
+    return Subscriber(target, [packet], options, remark=remarks.append, **more)
+
+
+def receive(made: Subscriber, count: int, taken: list[ReceivedMessage] | None = None) -> list[ReceivedMessage]:
+    """Take some messages, and stop; they are added to `taken`, also if a failure ends the run."""
+    taken = [] if taken is None else taken
+    for messages in made.run():
+        while messages and len(taken) < count:
+            taken.append(messages.popleft())
+        if len(taken) == count:
+            made.stop()
+    return taken
+
+
+def test_each_message_is_handed_on_once_and_answered_in_order() -> None:
+    talk = conversation(
+        NEW, SUBSCRIBE, SUBACK, f"< 32 07 00 01 61 00 05 00 31 {ONE} {TWO} 30 05 00 01 61 00 7a",
+        "> 40 02 00 05", "> 50 02 00 07", "> 50 02 00 08", f"< {AGAIN}", "> 50 02 00 07",
+        "< 62 02 00 07", "> 70 02 00 07", "< 62 02 00 09", "> 70 03 00 09 92", "< 30 05 00 01 61 00 21",
+        "< 62 02 00 08", "> 70 02 00 08", LEAVES,
+    )  # fmt: skip
+    with scripted_many([talk]) as port:
+        taken = receive(made := subscriber(port), 5)
+    assert [(each.payload, each.qos, each.packet_id) for each in taken] == [
+        (b"1", 1, 5), (b"x", 2, 7), (b"y", 2, 8), (b"z", 0, None), (b"!", 0, None),
+    ]  # fmt: skip
+    assert made.receiver.most_unanswered == 3
+
+
+def test_what_the_caller_leaves_is_not_acknowledged() -> None:
+    talk = conversation(
+        NEW,
+        SUBSCRIBE,
+        SUBACK,
+        f"< 32 07 00 01 61 00 05 00 31 32 07 00 01 61 00 06 00 32 {ONE}",
+        "> 40 02 00 05",
+        LEAVES,
+    )
+    with scripted_many([talk]) as port:
+        made = subscriber(port)
+        assert [each.payload for each in receive(made, 1)] == [b"1"]
+    assert [each.payload for each in made.messages] == [b"2", b"x"]
+
+
+def test_the_exchange_of_the_last_message_is_completed_before_disconnect() -> None:
+    talk = conversation(
+        NEW, SUBSCRIBE, SUBACK, f"< {ONE}", "> 50 02 00 07", f"< {TWO} 62 02 00 07", "> 70 02 00 07", LEAVES
+    )
+    with scripted_many([talk]) as port:
+        assert len(receive(subscriber(port), 1)) == 1
+
+
+@pytest.mark.parametrize(
+    ("answering", "answers"),
+    [
+        (Answering(reason_code=0x83), ["> 40 03 00 05 83", "> 50 03 00 07 83"]),
+        (Answering(reason_code=0x10), ["> 40 03 00 05 10", "> 50 03 00 07 10", "< 62 02 00 07", "> 70 02 00 07"]),
+        (Answering(acknowledge=False), []),
+        (Answering(delay_s=0.2), ["> 40 02 00 05", "> 50 02 00 07", "< 62 02 00 07", "> 70 02 00 07"]),
+    ],
+)
+def test_messages_are_answered_otherwise_on_purpose(answering: Answering, answers: list[str]) -> None:
+    talk = conversation(NEW, SUBSCRIBE, SUBACK, f"< 32 07 00 01 61 00 05 00 31 {ONE}", *answers, LEAVES)
+    with scripted_many([talk]) as port:
+        began_s = time.monotonic()
+        assert len(receive(made := subscriber(port, answering=answering), 2)) == 2
+    assert (time.monotonic() - began_s > 0.2) == bool(answering.delay_s)
+    assert made.receiver.unanswered == (0 if answering.acknowledge else 2)
+
+
+def test_topic_aliases_are_resolved_on_each_connection_anew() -> None:
+    aliased = "< 30 08 00 01 61 03 23 00 01 78", "< 30 07 00 00 03 23 00 01 79"
+    known = Property(TOPIC_ALIAS_MAXIMUM.id, 2), Property(SESSION_EXPIRY_INTERVAL.id, 60)
+    scripts = [
+        conversation(NEW, SUBSCRIBE, SUBACK, *aliased), conversation(RESUMED, aliased[1], "> e0 01 82"),
+    ]  # fmt: skip
+    with scripted_many(scripts) as port:
+        made = subscriber(port, properties=known, reconnects=1)
+        taken: list[ReceivedMessage] = []
+        with pytest.raises(PeerFault, match="alias-unset"):
+            receive(made, 9, taken)
+    assert [(each.topic, each.payload) for each in taken] == [("a", b"x"), ("a", b"y")]
+
+
+def test_it_subscribes_again_only_where_the_session_is_gone_and_takes_no_message_twice() -> None:
+    last = "< 32 07 00 01 61 00 05 00 31"
+    scripts = [
+        conversation(NEW, SUBSCRIBE, SUBACK, f"< {ONE}", "> 50 02 00 07"),
+        conversation(RESUMED, f"< {AGAIN}", "> 50 02 00 07"),
+        conversation(NEW, SUBSCRIBE, SUBACK, last, "> 40 02 00 05", LEAVES),
+    ]
+    said: list[str] = []
+    with scripted_many(scripts) as port:
+        taken = receive(
+            subscriber(port, said, reconnects=None, properties=(Property(SESSION_EXPIRY_INTERVAL.id, 60),)), 2
+        )
+    assert [each.payload for each in taken] == [b"x", b"1"]
+    lost = "the broker closed the connection before it was asked to; connecting again in 0.1 s"
+    assert said == [lost, lost, SESSION_LOST]
+
+
+def test_without_reconnect_a_loss_ends_the_run_after_what_came_before_it() -> None:
+    with scripted_many([conversation(NEW, SUBSCRIBE, SUBACK, "< 30 05 00 01 61 00 7a")]) as port:
+        taken: list[ReceivedMessage] = []
+        with pytest.raises(ConnectionLost):
+            receive(subscriber(port), 9, taken)
+    assert len(taken) == 1
+
+
+def test_a_refused_filter_is_remarked_and_a_refusal_of_all_ends_the_run() -> None:
+    some, none = "< 90 05 00 01 00 87 01", "< 90 05 00 01 00 87 8f"
+    said: list[str] = []
+    with scripted_many([conversation(NEW, BOTH, some, "< 30 06 00 02 62 2f 00 7a", LEAVES)]) as port:
+        made = subscriber(port, said, subscribe=MORE)
+        receive(made, 1)
+    refusal = "the broker refused the Topic Filter 'a': 0x87 Not authorized"
+    assert said == [refusal] == made.refusals
+    assert [each.code for each in made.outcomes] == [0x87, 1]
+    with scripted_many([conversation(NEW, BOTH, none)]) as port, pytest.raises(Refused, match="'b/#': 0x8f") as caught:
+        receive(subscriber(port, subscribe=MORE), 1)
+    assert str(caught.value).startswith(refusal)
+
+
+def test_a_suback_with_another_number_of_codes_is_a_fault() -> None:
+    with scripted_many([conversation(NEW, BOTH, SUBACK)]) as port, pytest.raises(PeerFault, match="1 code for 2 Topic"):
+        receive(subscriber(port, subscribe=MORE), 1)
+
+
+def test_it_unsubscribes_and_remarks_what_did_not_exist() -> None:
+    gone = Unsubscribe(packet_id=2, filters=("x", "y"))
+    talk = conversation(
+        NEW, SUBSCRIBE, SUBACK, "> a2 09 00 02 00 00 01 78 00 01 79", "< b0 05 00 02 00 00 11",
+        "< 30 05 00 01 61 00 7a", LEAVES,
+    )  # fmt: skip
+    said: list[str] = []
+    with scripted_many([talk]) as port:
+        receive(subscriber(port, said, unsubscribes=[gone]), 1)
+    assert said == ["the broker answered the UNSUBSCRIBE of 'y': 0x11 No subscription existed"]
+
+
+def test_what_exceeds_our_receive_maximum_is_kept_and_remarked_once() -> None:
+    talk = conversation(
+        NEW, SUBSCRIBE, SUBACK, f"< {ONE} {TWO} 34 07 00 01 61 00 09 00 7a", "> 50 02 00 07", "> 50 02 00 08",
+        "> 50 02 00 09", "< 62 02 00 07 62 02 00 08 62 02 00 09", "> 70 02 00 07", "> 70 02 00 08", "> 70 02 00 09",
+        LEAVES,
+    )  # fmt: skip
+    said: list[str] = []
+    with scripted_many([talk]) as port:
+        made = subscriber(port, said, properties=(Property(RECEIVE_MAXIMUM.id, 1),))
+        assert len(receive(made, 3)) == 3
+    assert [each for each in said if "our Receive Maximum is 1" in each] == said[:1] == said
+    assert made.receiver.most_unanswered == 3
+
+
+def test_a_message_left_from_a_lost_connection_is_not_answered_on_the_next() -> None:
+    scripts = [
+        conversation(NEW, SUBSCRIBE, SUBACK, "< 32 07 00 01 61 00 05 00 31"),
+        conversation(NEW, SUBSCRIBE, SUBACK, "< 32 07 00 01 61 00 06 00 32", "> 40 02 00 06", LEAVES),
+    ]
+    taken: list[ReceivedMessage] = []
+    with scripted_many(scripts) as port:
+        made = subscriber(port, reconnects=1)
+        for messages in made.run():
+            if made.connections == 2 and len(messages) == 2:
+                taken += messages
+                messages.clear()
+                made.stop()
+    assert [each.payload for each in taken] == [b"1", b"2"]
