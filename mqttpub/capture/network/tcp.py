@@ -10,7 +10,7 @@ from ..types import CaptureRecord, Chunk, End, Piece
 from .connections import FlowTable
 from .ip import IpPayload, IpReassembler
 from .link import PPPOE, SNAP, NotTcp
-from .tcp_side import ACK, FARTHEST_BEHIND, MASK, NOT_IN_TURN, RST, SYN, Segment, TcpSide
+from .tcp_side import ACK, FARTHEST_BEHIND, FIN, MASK, NOT_IN_TURN, RST, SYN, Segment, TcpSide
 
 MAX_FLOWS = 8192
 """TCP connections that are remembered at once."""
@@ -19,6 +19,7 @@ MAX_HELD = 8 << 20
 MAX_HELD_TOGETHER = 32 << 20
 """The same of all sides."""
 
+_HALF = 1 << 31
 _HEADER = Struct(">4sIIH").unpack_from
 _TYPE_AT = {0: 0, 1: 12, 108: 0, 113: 14, 276: 0}
 """Offset of the protocol in records of a link type; tags may follow."""
@@ -121,11 +122,12 @@ class Reassembler:
                 length, peer, next = end - start, side.peer, side.next
                 if peer.waiting is not None:
                     break
-                if not length:
-                    peer.acked = ack
-                    return ()
-                if seq == next and length > 0 and end <= len(data):
-                    peer.acked = ack
+                if not length or (seq == next and 0 < length <= len(data) - start):
+                    # As `acknowledge` does, whose call would take longer (tests/benchmarks/decode.py).
+                    if (acked := peer.acked) is None or ack - acked & MASK < _HALF:
+                        peer.acked = ack
+                    if not length:
+                        return ()
                     side.next = seq + length & MASK
                     return (_new(Chunk, (side.flow, side.number, time_ns, number, data[start:end])),)
                 if 0 < length <= (next - seq & MASK) <= FARTHEST_BEHIND and next != NOT_IN_TURN:
@@ -169,10 +171,10 @@ class Reassembler:
         # As in `feed`, which reads the same headers in records.
         peer, behind = side.peer, side.next - segment.seq & MASK
         if not segment.length:
-            peer.acked = segment.ack
+            peer.acknowledge(segment.ack)
             return iter(())
         if segment.seq == side.next:
-            peer.acked = segment.ack
+            peer.acknowledge(segment.ack)
             side.next = segment.seq + segment.length & MASK
             return iter((Chunk(side.flow, side.number, segment.time_ns, segment.record, segment.data),))
         if segment.length <= behind <= FARTHEST_BEHIND and side.next != NOT_IN_TURN:
@@ -228,7 +230,7 @@ class Reassembler:
             if side.before is None:
                 side.begin(segment.seq)
             segment = segment._replace(seq=segment.seq + 1 & MASK)
-        if side.stray(segment):
+        if (segment.length or segment.flags & (FIN | SYN | RST)) and side.stray(segment):
             self.counts["stray"] += 1
             return
         peer = side.peer

@@ -1,5 +1,7 @@
 """Records in, the bytes of TCP connections out."""
 
+import pickle
+
 import pytest
 
 from mqttpub.capture.network.tcp import Reassembler
@@ -241,16 +243,32 @@ def test_bytes_are_missing_once_the_other_side_acknowledges_later_ones() -> None
         [Wire().packet(1, 0, b"x", ack=3)],
         [Wire().packet(1, 0, b"x"), Wire().packet(1, 1, ack=3), Wire().packet(1, 0, b"x")],
         [Wire().packet(1, 0, ack=3), Wire().packet(1, 1, b"y")],
+        [Wire().packet(1, 0, ack=3), Wire().packet(1, 0)],
+        [Wire().packet(1, 0, ack=3), Wire().packet(1, 0, b"y")],
+        [Wire().packet(1, 2**30 + 1, ack=3)],
     ],
-    ids=["alone", "with bytes", "and an older one again", "and an older one later"],
+    ids=[
+        "alone",
+        "with bytes",
+        "and an older one again",
+        "and an older one later",
+        "and an older one alone",
+        "and an older one with bytes",
+        "far away",
+    ],
 )
 def test_missing_when_it_was_acknowledged_before(before: list[bytes]) -> None:
     wire = Wire()
     *given, last = records([*wire.opening(), *before, wire.packet(0, 3, b"def")])
     reassembler = Reassembler()
+    forgetful = Reassembler()
     for record in given:
         reassembler.feed(record)
+        forgetful.feed(record)
+        # It forgets which shapes of records it has seen.
+        forgetful = pickle.loads(pickle.dumps(forgetful))
     assert [shown(piece) for piece in reassembler.feed(last)] == ["0 missing 3", "0 def"]
+    assert [shown(piece) for piece in forgetful.feed(last)] == ["0 missing 3", "0 def"]
 
 
 def test_one_byte_is_missing() -> None:

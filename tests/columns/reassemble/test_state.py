@@ -39,7 +39,8 @@ def again(kept: Kept) -> Kept:
 # the scalar stages, of which the state consists
 
 
-@settings(max_examples=10)
+@pytest.mark.slow
+@settings(max_examples=60)
 @given(troubled(), st.integers(1, 5))
 def test_the_state_can_be_pickled_between_any_two_records(data: bytes, often: int) -> None:
     assert _events(data, often) == _events(data, 0)
