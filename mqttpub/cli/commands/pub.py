@@ -10,7 +10,7 @@ from ..flags.base import FlagValues, flag, ready, together
 from ..flags.bulk import NEEDS_AN_ANSWER, BulkRequest, bulk_flags, bulk_request
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
-from ..flags.connection import connection_flags
+from ..flags.connection import connection_flags, output_flags
 from ..flags.payload import SOURCES, chosen_format, format_flags, formatted_payload, payload_options
 from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, need_version_5, property_flags
@@ -38,25 +38,6 @@ message_flags = together(
 )  # fmt: skip
 
 property_options = together(ready(property_flags("PUBLISH")), group="PUBLISH properties")
-
-output_flags = together(
-    flag(
-        "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True, common=True,
-        help="Show every byte sent and received.",
-    ),
-    flag(
-        "--lint", is_flag=True, common=True,
-        help="Check both ends against the specification.",
-    ),
-    flag(
-        "--json", "as_json", is_flag=True, common=True,
-        help="Print JSON Lines: outcomes; with --inspect, also packets.",
-    ),
-    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
-    flag("--full", is_flag=True, help="Show every byte of a long field."),
-    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
-    group="Output",
-)  # fmt: skip
 
 
 run_flags = together(

@@ -1,4 +1,4 @@
-"""The flags of a Network Connection that commands share: broker, version, Client Identifier, user."""
+"""The flags of a Network Connection that commands share: broker, version, Client Identifier, user, what is shown."""
 
 import os
 
@@ -64,4 +64,23 @@ connection_flags = together(
     ),
     flag("--nodelay", is_flag=True, hidden=True, expose_value=False, help="Ignored: TCP_NODELAY is always set."),
     group="Connection",
+)  # fmt: skip
+
+output_flags = together(
+    flag(
+        "-d", "--inspect", aliases=("--debug", "--verbose"), is_flag=True, common=True,
+        help="Show every byte sent and received.",
+    ),
+    flag(
+        "--lint", is_flag=True, common=True,
+        help="Check both ends against the specification.",
+    ),
+    flag(
+        "--json", "as_json", is_flag=True, common=True,
+        help="Print JSON Lines: outcomes; with --inspect, also packets.",
+    ),
+    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
+    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    group="Output",
 )  # fmt: skip

@@ -16,6 +16,7 @@ from ..flags.transport import check
 from ..notes import note
 from .feed import feed
 from .gate import judge
+from .observers import observers
 from .outcome import OutcomeReport, RunResult
 from .request import PublishRequest
 
@@ -31,8 +32,7 @@ def publish(request: PublishRequest) -> int:
         judge(packet, request.target.version, force=request.force)
     with ExitStack() as stack:
         target = _embedded(request.target, stack) if request.embedded else request.target
-        watch = _watch(request, stack)
-        inspector = _inspector(request, watch, stack)
+        inspector, watch = observers(request, stack)
         outcome = _run(request, target, inspector, watch, stack)
     return outcome._replace(broker_errors=watch.peer_errors if watch else 0).status
 
@@ -95,26 +95,3 @@ def _embedded(target: Target, stack: ExitStack) -> Target:
 
     port = stack.enter_context(Broker()).port
     return target._replace(host="127.0.0.1", port=port, transport=Transport())
-
-
-def _watch(request: PublishRequest, stack: ExitStack) -> "Watch | None":
-    if not request.lint:
-        return None
-    from ..inspect.findings import OutputOptions
-    from .watch import Watch
-
-    watch = Watch(request.target.version, OutputOptions(json=request.json, secrets=request.secrets, full=request.full))
-    stack.callback(watch.end)
-    return watch
-
-
-def _inspector(request: PublishRequest, watch: "Watch | None", stack: ExitStack) -> "Inspector | None":
-    if not request.inspect:
-        return None
-    from .inspect import Inspector
-
-    inspector = Inspector(
-        request.target.version, json=request.json, secrets=request.secrets, full=request.full, watch=watch
-    )
-    stack.callback(inspector.flush)
-    return inspector
