@@ -1,0 +1,119 @@
+"""`mqttpub conn`: its flags, and the request that they make."""
+
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..flags.base import FlagValues, flag, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connection_target, session_flags
+from ..flags.connection import connection_flags, output_flags
+from ..flags.payload import SizeType
+from ..flags.profile import profile_flag
+from ..flags.transport import transport_flags
+from ..flags.types import MOST, WORD, FiniteRange, NumberType
+from ..flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ..conn.request import ConnectionRequest
+
+FOREVER = "forever"
+LEAST_BYTES, MOST_BYTES = 128, 1 << 28
+
+
+class StayType(FiniteRange):
+    """A number of seconds, or the word for no end."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the seconds, which may be infinite."""
+        return inf if value == FOREVER else super().convert(value, param, ctx)
+
+
+work_flags = together(
+    flag(
+        "--stay", is_flag=False, flag_value=FOREVER, type=StayType(min=0, min_open=True), common=True,
+        metavar="[SECONDS]", help="Stay connected for this long. [default: disconnect at once; until Ctrl-C]",
+    ),
+    flag(
+        "--ping", type=NumberType(1, MOST), common=True, metavar="N",
+        help="Send N PINGREQ packets, and show how long each answer takes.",
+    ),
+    flag(
+        "--ping-interval", type=FiniteRange(min=0), default=1.0, show_default=True, metavar="SECONDS",
+        help="Wait this long between the pings.",
+    ),
+    flag(
+        "--probe", is_flag=True, common=True,
+        help="Try the limits of the broker over connections of their own: declared beside seen.",
+    ),
+    flag(
+        "--probe-topic", type=WORD, default="mqttpub/probe", show_default=True, metavar="TOPIC",
+        help="Topic below which --probe publishes.",
+    ),
+    flag(
+        "--probe-size", type=SizeType(), default="1M", show_default=True, metavar="SIZE",
+        help="Largest packet that --probe sends, such as 64K or 1.5M.",
+    ),
+    group="What to do",
+)  # fmt: skip
+
+
+@click.command(
+    name="conn",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub conn -h broker.example.org",
+        "mqttpub conn -h broker.example.org --ping 5 --stay",
+        "mqttpub conn -h broker.example.org --probe --json",
+    ),
+)
+@work_flags
+@connection_flags
+@transport_flags
+@session_flags
+@output_flags
+@flag("--force", is_flag=True, help="Send even what the specification forbids.")
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Connect, and show what the broker allows.
+
+    Exit status 1: with --probe, the broker allows less than it declares; see `mqttpub help exit-status`.
+    """
+    from ..conn.run import connect
+
+    return connect(connection_request(given))
+
+
+def connection_request(given: FlagValues) -> "ConnectionRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ..conn.request import ConnectionRequest
+    from ..pub.gate import judge_connection, judge_expiry
+
+    target = connection_target(given)
+    judge_connection(target, force=given["force"])
+    judge_expiry(target, force=given["force"])
+    return ConnectionRequest(
+        target=target, timeout_s=given["timeout"], pings=given["ping"] or 0, ping_interval_s=given["ping_interval"],
+        stay_s=given["stay"], probe=given["probe"], probe_topic=_probe_topic(given), probe_bytes=_probe_bytes(given),
+        inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
+        full=given["full"],
+    )  # fmt: skip
+
+
+def _probe_topic(given: FlagValues) -> str:
+    topic: str = given["probe_topic"]
+    if any(each in topic for each in "+#\0") or len(topic.encode("utf-8", "replace")) > 1000:
+        hint = "--probe-topic"
+        raise click.BadParameter("must be a Topic Name of at most 1000 bytes, without wildcards", param_hint=hint)
+    return topic
+
+
+def _probe_bytes(given: FlagValues) -> int:
+    from ...payload.formats import payload_size
+
+    size = payload_size(given["probe_size"])
+    if not LEAST_BYTES <= size <= MOST_BYTES:
+        raise click.BadParameter(f"is not in the range {LEAST_BYTES} to {MOST_BYTES} bytes", param_hint="--probe-size")
+    return size

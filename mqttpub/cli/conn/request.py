@@ -1,0 +1,31 @@
+"""What `conn` is asked to do, as one value that the command makes of its flags."""
+
+from typing import NamedTuple
+
+from ...live.net.target import Target
+
+
+class ConnectionRequest(NamedTuple):
+    """Where to connect, and what to do with the connection."""
+
+    target: Target
+    timeout_s: float
+    pings: int = 0
+    """Number of PINGREQ packets whose answers are timed."""
+    ping_interval_s: float = 1.0
+    stay_s: float | None = None
+    """How many seconds to stay connected, infinite for until a signal; None to disconnect at once."""
+    probe: bool = False
+    """Whether to try the limits of the broker."""
+    probe_topic: str = "mqttpub/probe"
+    """The topic below which a probe publishes."""
+    probe_bytes: int = 1 << 20
+    """Size of the largest packet that a probe sends."""
+    inspect: bool = False
+    lint: bool = False
+    """Whether to check everything that is sent and received."""
+    json: bool = False
+    secrets: bool = False
+    """Whether to show passwords and authentication data."""
+    full: bool = False
+    """Whether to show every byte of a long field."""

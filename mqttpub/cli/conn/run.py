@@ -1,0 +1,132 @@
+"""What `conn` does with its request: connect, show what the broker allows, ping, stay, probe."""
+
+import sys
+import time
+from contextlib import ExitStack
+from math import isinf
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...common.quantiles import Latencies
+from ...common.times import duration
+from ...live.failures import Exit, Failure, Interrupted
+from ...live.session import Session
+from ...live.tap import Observer
+from ...spec.packets import Connack
+from ...view.terminal.style import show
+from .. import signals
+from ..flags.transport import check
+from ..notes import note, print_json
+from ..pub.observers import observers
+from .allowed import connected_record, table_lines
+from .request import ConnectionRequest
+
+if TYPE_CHECKING:
+    from ..pub.inspect import Inspector
+
+AWAITED = "DISCONNECT was sent"
+"""What a connection that is kept has still to see."""
+PERCENTILES = (50, 95, 99)
+
+
+def connect(request: ConnectionRequest) -> int:
+    """Do what a request asks for and return the exit status; raises a Failure, and UsageError."""
+    check(request.target.transport)
+    with ExitStack() as stack:
+        inspector, watch = observers(request, stack)
+        run = _Run(request, inspector, inspector or watch)
+        try:
+            run.hold()
+            status = run.probe() if request.probe else Exit.DONE
+        except Failure as failure:
+            if request.json:
+                print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+            raise
+    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+
+
+class _Run:
+    def __init__(self, request: ConnectionRequest, inspector: "Inspector | None", observer: Observer | None) -> None:
+        self.request = request
+        self.inspector = inspector
+        self.observer = observer
+
+    def hold(self) -> None:
+        """Connect, show what the broker allows, do what is asked for on the connection, and disconnect."""
+        request, began_s = self.request, time.monotonic()
+        try:
+            with Session(request.target, timeout_s=request.timeout_s, observer=self.observer) as session:
+                connack = session.open()
+                self._connected(connack, time.monotonic() - began_s)
+                if request.pings:
+                    self._ping(session)
+                if request.stay_s is not None:
+                    self._stay(session, request.stay_s)
+                session.close()
+        except KeyboardInterrupt:
+            lasted = duration(int((time.monotonic() - began_s) * 1e9))
+            raise Interrupted(f"{signals.word()} after {lasted}", signals.status()) from None
+
+    def probe(self) -> Exit:
+        """Try the limits of the broker."""
+        from .probing import report_probe
+
+        try:
+            return report_probe(self.request, self.observer)
+        except KeyboardInterrupt:
+            raise Interrupted(f"{signals.word()}; what was found out is above", signals.status()) from None
+
+    def _connected(self, connack: Connack, seconds: float) -> None:
+        self._flush()
+        target = self.request.target
+        if self.request.json:
+            print_json(connected_record(connack, target, seconds))
+            return
+        took = duration(int(seconds * 1e9))
+        click.echo(f"connected to {target.place} with MQTT {target.version.label} in {took}")
+        show(table_lines(connack, target), sys.stdout)
+        sys.stdout.flush()
+
+    def _ping(self, session: Session) -> None:
+        latencies = Latencies()
+        request = self.request
+        for number in range(1, request.pings + 1):
+            if number > 1:
+                self._wait(session, request.ping_interval_s)
+            sent_ns = time.perf_counter_ns()
+            session.probe()
+            took_ns = time.perf_counter_ns() - sent_ns
+            latencies.add(took_ns)
+            self._say({"event": "ping", "number": number, "latency_us": took_ns // 1000},
+                      f"PINGRESP {number} after {duration(took_ns)}")  # fmt: skip
+        shares = {f"p{percent}": latencies.percentile(percent) for percent in PERCENTILES}
+        known = {"min": latencies.least, **shares, "max": latencies.most}
+        self._say(
+            {"event": "pings", "count": latencies.count, "latency_us": {key: ns // 1000 for key, ns in known.items()}},
+            f"{latencies.count} answered: " + ", ".join(f"{key} {duration(ns)}" for key, ns in known.items()),
+        )
+
+    def _stay(self, session: Session, stay_s: float) -> None:
+        if not self.request.json:
+            note("connected" + ("; press Ctrl-C to disconnect" if isinf(stay_s) else f" for {stay_s:g} s"))
+        self._wait(session, stay_s)
+
+    def _wait(self, session: Session, seconds: float) -> None:
+        """Keep the connection for some seconds; raises ConnectionLost, or Refused where the broker says why."""
+        until_s = time.monotonic() + seconds
+        while (left_s := until_s - time.monotonic()) > 0:
+            session.step("", most_s=left_s)
+            session.check_open(AWAITED)
+
+    def _say(self, record: dict[str, Any], text: str) -> None:
+        self._flush()
+        if self.request.json:
+            print_json(record)
+        else:
+            click.echo(text)
+        sys.stdout.flush()
+
+    def _flush(self) -> None:
+        if self.inspector:
+            self.inspector.flush()
