@@ -24,12 +24,13 @@ _mqttpub() {
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
         case "$try" in
-            'pub'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
+            'pub'|'conn'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
         esac
     done
     case "$command" in
-        '') options='--version --color --no-pager --help' words='pub encode decode lint explain pipeline bench walkthrough broker profile completion help' ;;
+        '') options='--version --color --no-pager --help' words='pub conn encode decode lint explain pipeline bench walkthrough broker profile completion help' ;;
         'pub') options='-t --topic -m --message --payload -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --color --no-pager --help-all --help' words='' ;;
+        'conn') options='--stay --ping --ping-interval --reauthenticate --probe --probe-topic --probe-size -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --force --profile --color --no-pager --help-all --help' words='' ;;
         'encode') options='--format -d --inspect --show-secrets --full --json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
         'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size --color --no-pager --help-all --help' words='' ;;
         'encode connack') options='--flags --reserved --session-present --no-session-present --unused --reason-code -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full -x -se --session-expiry-interval --assigned-client-identifier --server-keep-alive -am --authentication-method --authentication-data --response-information --server-reference --reason-string --receive-maximum --topic-alias-maximum --maximum-qos --retain-available -up --user-property --maximum-packet-size --wildcard-subscription-available --subscription-identifier-available --shared-subscription-available --color --no-pager --help-all --help' words='' ;;
@@ -57,7 +58,7 @@ _mqttpub() {
         'profile list') options='--help' words='' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
-        'help') options='--color --no-pager --help' words='publish bulk migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub explain bench walkthrough broker profile help' ;;
+        'help') options='--color --no-pager --help' words='publish bulk connect migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub conn explain bench walkthrough broker profile help' ;;
     esac
     case "$command $previous" in
         ' --color') values='auto always never' ;;
@@ -143,6 +144,67 @@ _mqttpub() {
         'pub -D'|'pub --property') values='' ;;
         'pub --profile') values='=listing' listing='profile list' ;;
         'pub --color') values='auto always never' ;;
+        'conn --stay') values='' ;;
+        'conn --ping') values='' ;;
+        'conn --ping-interval') values='' ;;
+        'conn --probe-topic') values='' ;;
+        'conn --probe-size') values='' ;;
+        'conn -L'|'conn --url') values='' ;;
+        'conn -h'|'conn --host') values='' ;;
+        'conn -p'|'conn --port') values='' ;;
+        'conn -V'|'conn --mqtt-version') values='3.1 3.1.1 5' ;;
+        'conn -i'|'conn --client-id') values='' ;;
+        'conn -I'|'conn --id-prefix') values='' ;;
+        'conn -u'|'conn --username') values='' ;;
+        'conn -P'|'conn --password') values='' ;;
+        'conn --password-file') values='=files' ;;
+        'conn -k'|'conn --keep-alive') values='' ;;
+        'conn --timeout') values='' ;;
+        'conn --protocol') values='mqtt mqtts ws wss' ;;
+        'conn --ws-path') values='' ;;
+        'conn --ws-header') values='' ;;
+        'conn --unix') values='=files' ;;
+        'conn --proxy') values='' ;;
+        'conn -A'|'conn --bind') values='' ;;
+        'conn --cafile') values='=files' ;;
+        'conn --capath') values='=files' ;;
+        'conn --cert') values='=files' ;;
+        'conn --key') values='=files' ;;
+        'conn --key-password') values='' ;;
+        'conn --key-password-file') values='=files' ;;
+        'conn --tls-version') values='1.2 1.3' ;;
+        'conn --tls-max-version') values='1.2 1.3' ;;
+        'conn --ciphers') values='' ;;
+        'conn --alpn') values='' ;;
+        'conn --sni') values='' ;;
+        'conn --key-log') values='=files' ;;
+        'conn -Wt'|'conn --will-topic') values='' ;;
+        'conn -Wm'|'conn --will-message') values='' ;;
+        'conn -Wq'|'conn --will-qos') values='' ;;
+        'conn -Wpf'|'conn --will-payload-format-indicator') values='0 1' ;;
+        'conn -We'|'conn --will-message-expiry-interval') values='' ;;
+        'conn -Wct'|'conn --will-content-type') values='' ;;
+        'conn -Wrt'|'conn --will-response-topic') values='' ;;
+        'conn -Wcd'|'conn --will-correlation-data') values='' ;;
+        'conn -Wd'|'conn --will-delay-interval') values='' ;;
+        'conn -Wup'|'conn --will-user-property') values='' ;;
+        'conn -x'|'conn -se'|'conn --session-expiry-interval') values='never' ;;
+        'conn -am'|'conn --authentication-method') values='' ;;
+        'conn --authentication-data') values='' ;;
+        'conn --request-problem-information') values='0 1' ;;
+        'conn --request-response-information') values='0 1' ;;
+        'conn --receive-maximum') values='' ;;
+        'conn --topic-alias-maximum') values='' ;;
+        'conn -Cup'|'conn --connect-user-property') values='' ;;
+        'conn --maximum-packet-size') values='' ;;
+        'conn --disconnect-reason-code') values='' ;;
+        'conn --disconnect-session-expiry-interval') values='never' ;;
+        'conn --disconnect-server-reference') values='' ;;
+        'conn --disconnect-reason-string') values='' ;;
+        'conn --disconnect-user-property') values='' ;;
+        'conn -D'|'conn --property') values='' ;;
+        'conn --profile') values='=listing' listing='profile list' ;;
+        'conn --color') values='auto always never' ;;
         'encode --format') values='hex raw base64 c' ;;
         'encode --json') values='' ;;
         'encode --color') values='auto always never' ;;

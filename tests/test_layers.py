@@ -41,7 +41,7 @@ NOT_ON = {"columns": {"lab"}, "spark": {"lab", "view"}}
 STANDARD_ONLY = {"common", "wire", "spec", "codec", "traffic", "lint", "capture", "reading"}
 """Layers that import nothing but the standard library."""
 ALLOWED = {
-    "live": {"paho"},
+    "live": {"paho", "scramp"},
     "view": {"rich"},
     "lab": {"paho"},
     "columns": {"numpy", "pyarrow"},

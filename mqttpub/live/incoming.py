@@ -3,13 +3,15 @@
 from typing import Any, Protocol
 
 from ..codec.connect_version import RETURN_CODES
+from ..codec.encode import encode
 from ..codec.fast_decode import Irregular, reader
 from ..lint.packet.fast import is_clean
-from ..spec.declare import Packet
+from ..spec.declare import Packet, Property
 from ..spec.packets import Auth, Connack, Disconnect, Pingresp, Puback, Pubcomp, Publish, Pubrec, Suback, Unsuback
-from ..spec.properties import REASON_STRING, SERVER_REFERENCE, value_of
+from ..spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, REASON_STRING, SERVER_REFERENCE, value_of
 from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
+from .authentication import CONTINUE, METHODS, NotAuthentic, ScramExchange
 from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
 from .limits import Guard
 from .net.target import Target
@@ -18,6 +20,7 @@ from .tap import Tap
 
 OTHER_VERSION = (1, 0x84)
 """Codes that mean that the broker does not support the version."""
+UNPROVED = "did not prove that it knows the password"
 ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
 LEGAL = {
     cls.code << 4: frozenset(Codes(cls.name).rows[Version.V5]) for cls in (Puback, Pubrec, Pubcomp)
@@ -55,11 +58,15 @@ class Incoming:
     Raises PeerFault where the broker breaks the protocol, ConnectionRefused and Refused where it refuses.
     """
 
-    def __init__(self, target: Target, sender: AckHandler | None, receiver: Receiver | None) -> None:
+    def __init__(
+        self, target: Target, sender: AckHandler | None, receiver: Receiver | None,
+        exchange: ScramExchange | None = None,
+    ) -> None:  # fmt: skip
         self.target = target
         self.sender = sender
         self.receiver = receiver
         self.guard = Guard(target.connect, target.version)
+        self._exchange = exchange
         self.connack: Connack | None = None
         self._asked: int | None = None
         """Packet Identifier of the last SUBSCRIBE or UNSUBSCRIBE."""
@@ -165,15 +172,40 @@ class Incoming:
             hint = f"; try another --mqtt-version than {asked.label}" if code in OTHER_VERSION else ""
             raise ConnectionRefused(f"the broker refused the connection: {text}{hint}", code)
         self.guard.connack(packet, data)
+        if self._exchange:
+            try:
+                self._exchange.finish(value_of(packet.properties, AUTHENTICATION_DATA))
+            except NotAuthentic as error:
+                raise NotConnected(f"{self.target.place} {UNPROVED}: {error}") from None
         self.connack = packet
         if self.receiver:
             self.receiver.connected(packet.session_present)
 
     def _take_auth(self, packet: Any, data: bytes, tap: Tap) -> None:
+        exchange = self._exchange
         self.guard.auth(packet, data)
-        if self.connack is not None:
+        if self.connack is not None and not (exchange and exchange.running):
             raise PeerFault("the broker sent an AUTH that the client did not ask for", data)
-        raise NotConnected("the broker asks for another authentication step (AUTH), which is not supported")
+        if exchange is None:
+            raise NotConnected(
+                "the broker asks for another authentication step (AUTH), which needs one of the methods "
+                f"{', '.join(METHODS)}, a User Name and a password"
+            )
+        given = value_of(packet.properties, AUTHENTICATION_DATA)
+        try:
+            if packet.reason_code != CONTINUE:
+                self._finish(exchange, given)
+                return
+            proof = exchange.answer(given)
+        except NotAuthentic as error:
+            raise PeerFault(f"the broker sent an AUTH that cannot be used: {error}", data) from None
+        tap.write(encode(auth(CONTINUE, exchange.method, proof), self.target.version))
+
+    def _finish(self, exchange: ScramExchange, signature: bytes | None) -> None:
+        """End a re-authentication, which no CONNACK ends."""
+        if self.connack is None:
+            raise NotAuthentic("its Reason Code is Success before CONNACK")
+        exchange.finish(signature)
 
     def _take_pingresp(self, packet: Any, data: bytes, tap: Tap) -> None:
         self.pinged = True
@@ -200,6 +232,14 @@ _OTHERS: dict[type[Packet], Any] = {
     Unsuback: Incoming._take_answer,
     Disconnect: Incoming._take_disconnect,
 }
+
+
+def auth(code: int, method: str, data: bytes) -> Auth:
+    """Return the AUTH of one step (5.0: 3.15)."""
+    return Auth(
+        reason_code=code,
+        properties=(Property(AUTHENTICATION_METHOD.id, method), Property(AUTHENTICATION_DATA.id, data)),
+    )
 
 
 # reading one packet

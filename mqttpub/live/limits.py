@@ -77,9 +77,11 @@ class Guard:
             raise PeerFault(f"the Authentication Method in CONNACK is not that in CONNECT ({statement})", data)
 
     def auth(self, packet: Auth, data: bytes) -> None:
-        """Check an AUTH before CONNACK; after CONNACK only a client may begin, and this one never does."""
+        """Check an AUTH: its method is that of CONNECT, and the Reason Code that begins is for clients only."""
         if self._method is None:
             raise PeerFault("the broker sent AUTH, but CONNECT has no Authentication Method (MQTT5-4.12.0-6)", data)
+        if value_of(packet.properties, AUTHENTICATION_METHOD) != self._method:
+            raise PeerFault("the Authentication Method in AUTH is not that in CONNECT (MQTT5-4.12.0-5)", data)
 
     def explanation(self, packet: Packet, data: bytes) -> None:
         """Check that a packet has a Reason String and User Properties only where they were asked for."""

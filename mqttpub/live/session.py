@@ -12,10 +12,13 @@ from typing import Any, Self
 
 from ..codec.encode import encode
 from ..common.words import counted
+from ..spec.declare import Property
 from ..spec.packets import Connack, Disconnect, Pingreq, Publish, Subscribe, Unsubscribe
+from ..spec.properties import AUTHENTICATION_DATA
 from ..spec.versions import Version
+from .authentication import REAUTHENTICATE, ScramExchange
 from .failures import MALFORMED, ConnectionLost, NoConnack, NotConnected, PeerFault, Unanswered
-from .incoming import AckHandler, Incoming
+from .incoming import AckHandler, Incoming, auth
 from .limits import packet_name
 from .net.connection import PahoConnection, half_close
 from .net.target import Target
@@ -51,8 +54,10 @@ class Session:
         self.unsent = bytearray()
         """The bytes that wait for the socket."""
         self._buffering = buffering(observer) if observer else None
-        self._incoming = Incoming(target, sender, receiver)
-        self._client = PahoConnection(target, observer, timeout_s, self._incoming.guard.packet_limit)
+        self._exchange = ScramExchange(target.authentication) if target.authentication else None
+        self._incoming = Incoming(target, sender, receiver, self._exchange)
+        opening = _authenticating(target, self._exchange) if self._exchange else target
+        self._client = PahoConnection(opening, observer, timeout_s, self._incoming.guard.packet_limit)
         self._tap: Tap
         self._descriptor: int
         self._selector = selectors.DefaultSelector()
@@ -164,6 +169,21 @@ class Session:
             self.step("PINGRESP")
             if not self._incoming.pinged:
                 self.check_open("PINGRESP")
+
+    def reauthenticate(self) -> None:
+        """Authenticate again while the connection is open (5.0: 4.12.1); the target must name who.
+
+        Raises Refused if the broker rejects it, PeerFault if the broker does not prove that it knows the password.
+        """
+        exchange = self._exchange
+        if exchange is None:
+            raise ValueError("the target has no authentication")
+        self.send(encode(auth(REAUTHENTICATE, exchange.method, exchange.begin()), self.target.version), "AUTH")
+        self.restart_clock()
+        while exchange.running:
+            self.step("AUTH")
+            if exchange.running:
+                self.check_open("AUTH")
 
     def close(self) -> None:
         """Send DISCONNECT, then read until the broker closes, so that a late objection is seen.
@@ -364,3 +384,9 @@ class Session:
         incoming.read_others(tap)
         while tap.for_paho and not tap.released:
             self._client.loop_read()
+
+
+def _authenticating(target: Target, exchange: ScramExchange) -> Target:
+    """Return the target with the first message of an exchange in its CONNECT."""
+    data = Property(AUTHENTICATION_DATA.id, exchange.begin())
+    return target.changed(properties=(*target.connect.properties, data))

@@ -11,6 +11,7 @@ from .shield import SHIELD
 
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
+AUTH = 15
 CHUNK = 65536
 MOST_CHUNKS = 4
 """Chunks that are read at once, so that a peer which never pauses leaves time for everything else."""
@@ -45,7 +46,7 @@ class Tap:
 
     paho calls `send`, `recv` and `close`; the session calls `write` and reads `inbox` and `others`.
     What comes in is cut into packets: those of the publish flows go to `inbox`, all others
-    are also left for paho. Everything that goes out passes one buffer, so packets never mix.
+    but AUTH are also left for paho. Everything that goes out passes one buffer, so packets never mix.
     """
 
     def __init__(
@@ -206,7 +207,9 @@ class Tap:
             self.inbox.append((now, frame))
         else:
             self.others.append((now, frame))
-            self.for_paho += frame.data
+            # paho knows no AUTH, and would close.
+            if frame.data[0] >> 4 != AUTH:
+                self.for_paho += frame.data
 
     @property
     def unfinished(self) -> bytes:

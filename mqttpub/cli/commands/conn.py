@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...live.authentication import METHODS
 from ..flags.base import FlagValues, flag, together
 from ..flags.client import ClientCommand
 from ..flags.connect import connection_target, session_flags
@@ -42,6 +43,10 @@ work_flags = together(
     flag(
         "--ping-interval", type=FiniteRange(min=0), default=1.0, show_default=True, metavar="SECONDS",
         help="Wait this long between the pings.",
+    ),
+    flag(
+        "--reauthenticate", is_flag=True,
+        help="Authenticate again once connected (MQTT 5, with a SCRAM method).",
     ),
     flag(
         "--probe", is_flag=True, common=True,
@@ -92,11 +97,15 @@ def connection_request(given: FlagValues) -> "ConnectionRequest":
     from ..pub.gate import judge_connection, judge_expiry
 
     target = connection_target(given)
+    if given["reauthenticate"] and not target.authentication:
+        methods = ", ".join(METHODS)
+        raise click.UsageError(f"--reauthenticate needs --authentication-method ({methods}), -u and a password")
     judge_connection(target, force=given["force"])
     judge_expiry(target, force=given["force"])
     return ConnectionRequest(
         target=target, timeout_s=given["timeout"], pings=given["ping"] or 0, ping_interval_s=given["ping_interval"],
-        stay_s=given["stay"], probe=given["probe"], probe_topic=_probe_topic(given), probe_bytes=_probe_bytes(given),
+        stay_s=given["stay"], reauthenticate=given["reauthenticate"], probe=given["probe"],
+        probe_topic=_probe_topic(given), probe_bytes=_probe_bytes(given),
         inspect=given["inspect"], lint=given["lint"], json=given["as_json"], secrets=given["show_secrets"],
         full=given["full"],
     )  # fmt: skip

@@ -12,6 +12,7 @@ from ..screen import paged, show_full_help
 TOPICS = {
     "publish": "payloads, properties, the will, users, TLS, URLs, profiles, a broker to try things",
     "bulk": "many messages, rate, reconnecting, the outbox, `bench`",
+    "connect": "what a broker allows, pings, probes of its limits, SCRAM",
     "migrate": "coming from mosquitto_pub and MQTTX",
     "exit-status": "what each exit status means",
     "decode": "hex, logs, captures, views, filters, colour and pager",

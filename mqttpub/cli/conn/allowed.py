@@ -11,6 +11,7 @@ from ...spec.properties import BY_KEY, PROPERTIES, USER_PROPERTY, PropertyRow
 from ...spec.versions import Version
 from ...view.terminal.cells import Line
 
+EXPIRY = "session_expiry_interval"
 OURS = "CONNECT"
 THEIRS = "CONNACK"
 SPECIFICATION = "default"
@@ -50,9 +51,10 @@ class Allowance(NamedTuple):
 
 
 def _number(value: int, row: PropertyRow | None) -> str:
-    if row and row.key == "session_expiry_interval" and row.names and value in row.names:
+    if row and row.key == EXPIRY and row.names and value in row.names:
         return row.names[value]
-    return f"{value:,} {row.unit}" if row and row.unit else f"{value:,}"
+    unit = row.unit if row else "s"
+    return f"{value:,} {unit}" if unit else f"{value:,}"
 
 
 def allowances(connack: Connack, target: Target) -> Iterator[Allowance]:
@@ -66,11 +68,10 @@ def allowances(connack: Connack, target: Target) -> Iterator[Allowance]:
     theirs: dict[str, Any] = {}
     for id, value in connack.properties:
         theirs.setdefault(PROPERTIES[id].key, value)
-    yield _of(
-        "client_id", "Client Identifier", theirs.pop("assigned_client_identifier", None), target.connect.client_id
-    )
-    yield _of("keep_alive", "Keep Alive", theirs.pop("server_keep_alive", None), target.connect.keep_alive)
-    asked = next((value for id, value in target.connect.properties if id == BY_KEY[EXPIRY].id), 0)
+    connect = target.connect
+    yield _of("client_id", "Client Identifier", theirs.pop("assigned_client_identifier", None), connect.client_id)
+    yield _of("keep_alive", "Keep Alive", theirs.pop("server_keep_alive", None), connect.keep_alive)
+    asked = next((value for id, value in connect.properties if id == BY_KEY[EXPIRY].id), 0)
     yield _of(EXPIRY, BY_KEY[EXPIRY].label, theirs.pop(EXPIRY, None), asked)
     for key, (default, source) in DEFAULTS.items():
         known = key in theirs
@@ -78,9 +79,6 @@ def allowances(connack: Connack, target: Target) -> Iterator[Allowance]:
     for key, value in theirs.items():
         if key not in UNSHOWN:
             yield Allowance(key, BY_KEY[key].label, value, THEIRS)
-
-
-EXPIRY = "session_expiry_interval"
 
 
 def _of(key: str, label: str, theirs: Any, ours: Any) -> Allowance:

@@ -14,7 +14,7 @@ from ...view.terminal.style import show
 from ..notes import print_json
 from .request import ConnectionRequest
 
-LABEL_CELLS, DECLARED_CELLS = 30, 14
+LABEL_CELLS, DECLARED_CELLS = 30, 15
 HEADING: Line = [("limit".ljust(LABEL_CELLS) + "declared".ljust(DECLARED_CELLS) + "seen", "dim")]
 NEVER = 0xFFFF_FFFF
 STYLES = {Agreement.ALLOWS_LESS: "error", Agreement.TOLERATES_MORE: "warning"}
@@ -54,7 +54,8 @@ def probe_line(result: ProbeResult) -> Line:
     if style := STYLES.get(result.agreement):
         line.append((f"  {result.agreement}", style))
     if result.said:
-        line.append((f"  ({escape(result.said)})", "dim"))
+        more = "more: " if _is_number(result.seen) else ""
+        line.append((f"  ({more}{escape(result.said)})", "dim"))
     return line
 
 

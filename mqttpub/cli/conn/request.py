@@ -15,6 +15,8 @@ class ConnectionRequest(NamedTuple):
     ping_interval_s: float = 1.0
     stay_s: float | None = None
     """How many seconds to stay connected, infinite for until a signal; None to disconnect at once."""
+    reauthenticate: bool = False
+    """Whether to authenticate again once connected."""
     probe: bool = False
     """Whether to try the limits of the broker."""
     probe_topic: str = "mqttpub/probe"

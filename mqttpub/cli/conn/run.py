@@ -2,18 +2,23 @@
 
 import sys
 import time
+from collections import deque
 from contextlib import ExitStack
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from ...codec.encode import encode
 from ...common.quantiles import Latencies
 from ...common.times import duration
+from ...common.words import counted
 from ...live.failures import Exit, Failure, Interrupted
+from ...live.incoming import read
+from ...live.receive import Answering, ReceivedMessage, Receiver
 from ...live.session import Session
 from ...live.tap import Observer
-from ...spec.packets import Connack
+from ...spec.packets import Connack, Pingreq
 from ...view.terminal.style import show
 from .. import signals
 from ..flags.transport import check
@@ -27,7 +32,8 @@ if TYPE_CHECKING:
 
 AWAITED = "DISCONNECT was sent"
 """What a connection that is kept has still to see."""
-PERCENTILES = (50, 95, 99)
+PINGRESP = b"\xd0\x00"
+PERCENTILES = (50, 95)
 
 
 def connect(request: ConnectionRequest) -> int:
@@ -35,7 +41,7 @@ def connect(request: ConnectionRequest) -> int:
     check(request.target.transport)
     with ExitStack() as stack:
         inspector, watch = observers(request, stack)
-        run = _Run(request, inspector, inspector or watch)
+        run = HeldConnection(request, inspector, inspector or watch)
         try:
             run.hold()
             status = run.probe() if request.probe else Exit.DONE
@@ -46,24 +52,36 @@ def connect(request: ConnectionRequest) -> int:
     return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
 
 
-class _Run:
+class HeldConnection:
+    """The connection of a request: what is done with it, and what is shown of it."""
+
     def __init__(self, request: ConnectionRequest, inspector: "Inspector | None", observer: Observer | None) -> None:
         self.request = request
         self.inspector = inspector
         self.observer = observer
+        self._messages = deque[ReceivedMessage]()
+        self._message_count = 0
+        # A message that nobody reads is left to the next client of the session.
+        unread = Answering(acknowledge=False)
+        self._receiver = Receiver(request.target.version, queue=self._messages, answering=unread)
 
     def hold(self) -> None:
         """Connect, show what the broker allows, do what is asked for on the connection, and disconnect."""
         request, began_s = self.request, time.monotonic()
         try:
-            with Session(request.target, timeout_s=request.timeout_s, observer=self.observer) as session:
+            with Session(
+                request.target, receiver=self._receiver, timeout_s=request.timeout_s, observer=self.observer
+            ) as session:
                 connack = session.open()
                 self._connected(connack, time.monotonic() - began_s)
+                if request.reauthenticate:
+                    self._reauthenticate(session)
                 if request.pings:
                     self._ping(session)
                 if request.stay_s is not None:
                     self._stay(session, request.stay_s)
                 session.close()
+            self._report_messages()
         except KeyboardInterrupt:
             lasted = duration(int((time.monotonic() - began_s) * 1e9))
             raise Interrupted(f"{signals.word()} after {lasted}", signals.status()) from None
@@ -88,9 +106,19 @@ class _Run:
         show(table_lines(connack, target), sys.stdout)
         sys.stdout.flush()
 
+    def _reauthenticate(self, session: Session) -> None:
+        began_ns = time.perf_counter_ns()
+        session.reauthenticate()
+        took_ns = time.perf_counter_ns() - began_ns
+        method = self.request.target.authentication.method if self.request.target.authentication else ""
+        self._say({"event": "authenticated", "method": method, "latency_us": took_ns // 1000},
+                  f"authenticated again with {method} in {duration(took_ns)}")  # fmt: skip
+
     def _ping(self, session: Session) -> None:
-        latencies = Latencies()
-        request = self.request
+        request, latencies, version = self.request, Latencies(), session.target.version
+        # What is imported and made ready for the first packet of a kind must not count as its way to the broker.
+        encode(Pingreq(), version)
+        read(PINGRESP, version)
         for number in range(1, request.pings + 1):
             if number > 1:
                 self._wait(session, request.ping_interval_s)
@@ -117,7 +145,13 @@ class _Run:
         until_s = time.monotonic() + seconds
         while (left_s := until_s - time.monotonic()) > 0:
             session.step("", most_s=left_s)
+            self._message_count += len(self._messages)
+            self._messages.clear()
             session.check_open(AWAITED)
+
+    def _report_messages(self) -> None:
+        if count := self._message_count + len(self._messages):
+            note(f"the broker sent {counted(count, 'message')}, which conn neither shows nor acknowledges; sub does")
 
     def _say(self, record: dict[str, Any], text: str) -> None:
         self._flush()

@@ -1,7 +1,12 @@
 """The flags of CONNECT and DISCONNECT, and the packets they make."""
 
+import click
+
+from ...live.authentication import METHODS, ScramExchange, ScramUser
+from ...live.failures import Unusable
 from ...live.net.target import Target
 from ...spec.packets import Connect, Disconnect
+from ...spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, value_of
 from ...spec.versions import Version
 from .base import Flag, FlagValues, ready, together
 from .connection import client_id
@@ -78,7 +83,31 @@ def connection_target(given: FlagValues) -> Target:
     """Return where to connect and with which CONNECT and DISCONNECT; raises UsageError."""
     version: Version = given["mqtt_version"]
     transport = transport_of(given)
+    connect = connect_packet(given, version)
+    user = _authenticating_user(connect)
     return Target(
-        host=given["host"], port=port_of(given, transport), version=version, connect=connect_packet(given, version),
-        disconnect=disconnect_packet(given, version), transport=transport,
+        host=given["host"], port=port_of(given, transport), version=version,
+        connect=connect.replace(password=None) if user else connect, disconnect=disconnect_packet(given, version),
+        transport=transport, authentication=user,
     )  # fmt: skip
+
+
+def _authenticating_user(connect: Connect) -> ScramUser | None:
+    """Return who is to authenticate in a SCRAM exchange, which proves the password instead of sending it.
+
+    There is none without a method that is supported, a User Name and a password, and none where the flags give
+    Authentication Data. Raises UsageError for a name or a password that SCRAM cannot use.
+    """
+    method = value_of(connect.properties, AUTHENTICATION_METHOD)
+    if method not in METHODS or value_of(connect.properties, AUTHENTICATION_DATA) is not None:
+        return None
+    if connect.username is None or connect.password is None:
+        return None
+    try:
+        user = ScramUser(method, connect.username, connect.password.decode())
+        ScramExchange(user)
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{method} needs a password of UTF-8 text") from None
+    except Unusable as error:
+        raise click.UsageError(str(error)) from None
+    return user

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from ...spec.packets import Connect, Disconnect
 from ...spec.versions import Version
+from ..authentication import ScramUser
 from .transport import Transport
 
 
@@ -20,6 +21,8 @@ class Target(NamedTuple):
 
     transport: Transport = Transport()
     """How to get there."""
+    authentication: ScramUser | None = None
+    """Who authenticates in a SCRAM exchange, with the method that CONNECT names; None without one."""
 
     @property
     def place(self) -> str:

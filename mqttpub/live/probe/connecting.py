@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from ...spec.declare import Property
-from ...spec.packets import Connack, Connect, Disconnect
+from ...spec.packets import Connack, Connect
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, SESSION_EXPIRY_INTERVAL, value_of
 from ...spec.versions import Version
 from .result import Agreement, ProbeResult
@@ -16,13 +16,12 @@ LONGEST_ID = {Version.V5: 65535, Version.V311: 65535, Version.V31: 1024}
 NEVER = 0xFFFF_FFFF
 CHARACTERS = {
     "letters and digits": "aZ09",
-    "- _ . :": "-_.:",
-    "/": "/",
+    "punctuation": "-_.:@",
+    "slash": "/",
     "space": " ",
-    "@": "@",
-    "$": "$",
-    "+": "+",
-    "#": "#",
+    "dollar": "$",
+    "plus": "+",
+    "hash": "#",
     "other scripts": "\u00e9\u65e5",
     "emoji": "\U0001f600",
 }
@@ -39,7 +38,9 @@ def versions(prober: Prober) -> Iterator[ProbeResult]:
         )  # fmt: skip
         same = version == prober.version
         trial = prober.attempt(
-            target=prober.target if same else prober.target._replace(version=version, connect=connect)
+            target=prober.target
+            if same
+            else prober.target._replace(version=version, connect=connect, authentication=None)
         )
         if trial.works:
             accepted.append(version.label)
@@ -62,7 +63,14 @@ def client_identifiers(prober: Prober) -> Iterator[ProbeResult]:
     seen = highest(1, top, takes)
     agreement = Agreement.AGREES if seen and seen >= MUST_ALLOW else Agreement.ALLOWS_LESS
     yield ProbeResult(
-        "client_id_bytes", "Client Identifier length", MUST_ALLOW, seen, seen == top, agreement, last.said, "bytes"
+        "client_id_bytes",
+        "Client Identifier length",
+        MUST_ALLOW,
+        seen,
+        seen == top < LONGEST_ID[Version.V5],
+        agreement,
+        last.said,
+        "bytes",
     )
     trials = {name: prober.connected(client_id=f"mqttpub{text}") for name, text in CHARACTERS.items()}
     said = next((f"{name}: {trial.said}" for name, trial in trials.items() if not trial.works), "")
@@ -96,7 +104,7 @@ def sessions(prober: Prober) -> Iterator[ProbeResult]:
         return
     again = prober.attempt(lambda session: session.connack, target=target.changed(**{**fresh, "clean_start": False}))
     removing = target.changed(clean_start=True)
-    prober.attempt(target=removing._replace(disconnect=Disconnect()))
+    prober.attempt(target=removing)
     kept = again.works and again.value.session_present
     said = again.said or "" if prober.version > Version.V31 else "CONNACK of 3.1 does not say"
     seen = None if prober.version == Version.V31 else kept
@@ -109,6 +117,6 @@ def _expiry(connack: Connack, *, kept: bool) -> ProbeResult:
     declared = value_of(connack.properties, SESSION_EXPIRY_INTERVAL, NEVER)
     agreement = Agreement.AGREES if kept or not declared else Agreement.ALLOWS_LESS
     return ProbeResult(
-        "session_expiry_interval", "Session Expiry Interval", declared, declared if kept else 0, True, agreement,
-        "asked for: never", "s",
+        "session_expiry_interval", "Session Expiry Interval", declared, declared if kept else 0, agreement=agreement,
+        unit="s",
     )  # fmt: skip

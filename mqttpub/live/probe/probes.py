@@ -20,11 +20,10 @@ def probe(prober: Prober) -> Iterator[ProbeResult]:
     connack = plain.value
     yield from connecting.client_identifiers(prober)
     yield from connecting.sessions(prober)
-    qos = 1
-    for result in publishing.qualities(prober, connack):
-        # Only an acknowledged message can be refused by name; without QoS 1, a PINGRESP shows that it was taken.
-        qos = min(1, result.seen or 0)
-        yield result
+    highest = publishing.maximum_qos(prober, connack)
+    yield highest
+    # Only an acknowledged message can be refused by name; without QoS 1, a PINGRESP shows that it was taken.
+    qos = min(1, highest.seen or 0)
     yield from publishing.retaining(prober, connack, qos)
     yield from publishing.topics(prober, connack, qos)
     yield from publishing.sizes(prober, connack, qos)
@@ -32,5 +31,5 @@ def probe(prober: Prober) -> Iterator[ProbeResult]:
     yield from subscribing.filters(prober, connack)
     if prober.version == Version.V5:
         yield from publishing.aliases(prober, connack)
-        if qos:
+        if highest.seen == 2:
             yield from publishing.in_flight(prober, connack)

@@ -28,7 +28,7 @@ RETAINED_S = 60
 """Message Expiry Interval of a retained message, should removing it fail."""
 
 
-class _Last:
+class _LastRefusal:
     """Remembers how the last trial that failed was refused."""
 
     def __init__(self, prober: Prober) -> None:
@@ -41,13 +41,13 @@ class _Last:
         return trial.works
 
 
-def qualities(prober: Prober, connack: Connack) -> Iterator[ProbeResult]:
-    """Yield the highest QoS of a message."""
-    last = _Last(prober)
+def maximum_qos(prober: Prober, connack: Connack) -> ProbeResult:
+    """Return the highest QoS of a message."""
+    last = _LastRefusal(prober)
     seen = highest(0, 2, lambda qos: last.works(lambda session: session.publish(prober.topic, b"probe", qos=qos)))
     declared = declared_of(connack, MAXIMUM_QOS, 2)
-    yield ProbeResult(
-        "maximum_qos", "Maximum QoS", declared, seen, seen == 2, compared(declared, seen), last.said
+    return ProbeResult(
+        "maximum_qos", "Maximum QoS", declared, seen, agreement=compared(declared, seen), said=last.said
     )  # fmt: skip
 
 
@@ -76,14 +76,16 @@ def retaining(prober: Prober, connack: Connack, qos: int) -> Iterator[ProbeResul
 
 def topics(prober: Prober, connack: Connack, qos: int) -> Iterator[ProbeResult]:
     """Yield the longest Topic Name, and how many levels it may have."""
-    last, start = _Last(prober), f"{prober.topic}/"
+    last, start = _LastRefusal(prober), f"{prober.topic}/"
     most_bytes = declared_of(connack, MAXIMUM_PACKET_SIZE, MAX_PACKET)
     top = min(LONGEST_TOPIC, most_bytes - len(start) - 16)
     seen = highest(
         len(start) + 1, top, lambda size: last.works(lambda session: session.publish(start.ljust(size, "x"), qos=qos))
     )
-    yield ProbeResult("topic_bytes", "Topic Name length", None, seen, seen == top, said=last.said, unit="bytes")
-    last, first = _Last(prober), start.count("/") + 1
+    yield ProbeResult(
+        "topic_bytes", "Topic Name length", None, seen, seen == top < LONGEST_TOPIC, said=last.said, unit="bytes"
+    )
+    last, first = _LastRefusal(prober), start.count("/") + 1
 
     def takes(levels: int) -> bool:
         topic = start + "/".join("x" * (levels - first + 1))
@@ -95,7 +97,7 @@ def topics(prober: Prober, connack: Connack, qos: int) -> Iterator[ProbeResult]:
 
 def sizes(prober: Prober, connack: Connack, qos: int) -> Iterator[ProbeResult]:
     """Yield the largest packet, up to the bound of the prober."""
-    last = _Last(prober)
+    last = _LastRefusal(prober)
     declared = declared_of(connack, MAXIMUM_PACKET_SIZE, None)
     least = _size(prober, 0, qos)
     top = prober.most_bytes if declared is None else min(prober.most_bytes, declared + 1)
@@ -131,7 +133,7 @@ def _fitting(prober: Prober, size: int, qos: int) -> int:
 
 def aliases(prober: Prober, connack: Connack) -> Iterator[ProbeResult]:
     """Yield whether the highest Topic Alias works, and the one above it does not."""
-    last, declared = _Last(prober), declared_of(connack, TOPIC_ALIAS_MAXIMUM, 0)
+    last, declared = _LastRefusal(prober), declared_of(connack, TOPIC_ALIAS_MAXIMUM, 0)
 
     def uses(alias: int) -> bool:
         def act(session: TrialSession) -> None:

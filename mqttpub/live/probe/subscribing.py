@@ -22,7 +22,7 @@ IDENTIFIER = 7
 def granted(prober: Prober) -> Iterator[ProbeResult]:
     """Yield the highest QoS that the broker grants a subscription."""
     trial = prober.attempt(lambda session: session.subscribe(prober.topic, qos=2))
-    yield ProbeResult("granted_qos", "QoS of a subscription", None, trial.value, trial.value == 2, said=trial.said)
+    yield ProbeResult("granted_qos", "QoS of a subscription", None, trial.value, said=trial.said)
 
 
 def filters(prober: Prober, connack: Connack) -> Iterator[ProbeResult]:

@@ -2,19 +2,30 @@
 
 import os
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from ...codec.encode import encode
 from ...spec.declare import Packet, Property
-from ...spec.packets import Connack, Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Subscribe, Subscription
+from ...spec.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Subscribe,
+    Subscription,
+)
 from ...spec.properties import AUTHENTICATION_DATA, AUTHENTICATION_METHOD, SUBSCRIPTION_IDENTIFIER, USER_PROPERTY
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
 from ..failures import Failure, NoConnack, NotConnected
-from ..incoming import read
 from ..net.target import Target
-from ..receive import Receiver
+from ..receive import ReceivedMessage, Receiver
 from ..session import Session
 from ..tap import Observer
 
@@ -62,34 +73,10 @@ class TrialAcks:
         return b""
 
 
-class Arrivals:
-    """Keeps the messages that come back on one connection."""
-
-    def __init__(self, version: Version) -> None:
-        self.messages: list[Publish] = []
-        self._version = version
-
-    def connected(self, session_present: bool) -> None:
-        """Begin: a trial has no messages of an earlier connection."""
-
-    def message(self, time_ns: int, data: bytes) -> None:
-        """Keep a PUBLISH."""
-        packet = read(data, self._version)
-        assert isinstance(packet, Publish)
-        self.messages.append(packet)
-
-    def release(self, time_ns: int, packet_id: int) -> bool:
-        """Accept any PUBREL."""
-        return True
-
-    def flush(self) -> None:
-        """Do nothing: what is kept lives no longer than the trial."""
-
-
 class TrialSession:
     """An open session with the steps that trials are made of; each raises a Failure, or NotAllowed."""
 
-    def __init__(self, session: Session, acks: TrialAcks, arrivals: Arrivals, connack: Connack) -> None:
+    def __init__(self, session: Session, acks: TrialAcks, arrivals: deque[ReceivedMessage], connack: Connack) -> None:
         self.session = session
         self.connack = connack
         self._version = session.target.version
@@ -121,13 +108,13 @@ class TrialSession:
             raise NotAllowed(f"SUBACK 0x{code:02x} {Codes('SUBACK').name(code, self._version)}")
         return code
 
-    def arrival(self) -> Publish | None:
+    def arrival(self) -> ReceivedMessage | None:
         """Wait for a message that the broker should send, and return it; None if none comes."""
         until_s = time.monotonic() + ARRIVAL_S
-        while not self._arrivals.messages and (left_s := until_s - time.monotonic()) > 0:
+        while not self._arrivals and (left_s := until_s - time.monotonic()) > 0:
             self.session.step("", most_s=left_s)
             self.session.check_open("a message")
-        return self._arrivals.messages.pop(0) if self._arrivals.messages else None
+        return self._arrivals.popleft() if self._arrivals else None
 
     def _next_id(self) -> int:
         self._last_id = self._last_id % 0xFFFF + 1
@@ -176,8 +163,8 @@ class Prober:
         """
         self.trials += 1
         target = target or self.target
-        acks, arrivals = TrialAcks(), Arrivals(target.version)
-        receiver = Receiver(target.version, arrivals)
+        acks, arrivals = TrialAcks(), deque[ReceivedMessage]()
+        receiver = Receiver(target.version, queue=arrivals)
         try:
             with Session(
                 target, acks, receiver=receiver, timeout_s=self._timeout_s, observer=self._observer
@@ -204,7 +191,7 @@ def _plain(target: Target) -> Target:
     bare: Connect = connect.replace(
         will=None, will_qos=0, will_retain=False, clean_start=True, properties=properties
     )  # fmt: skip
-    return Target(target.host, target.port, target.version, bare, transport=target.transport)
+    return target._replace(connect=bare, disconnect=Disconnect())
 
 
 def highest(low: int, high: int, works: Callable[[int], bool]) -> int | None:
