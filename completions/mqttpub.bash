@@ -24,12 +24,13 @@ _mqttpub() {
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
         case "$try" in
-            'pub'|'conn'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
+            'pub'|'sub'|'conn'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
         esac
     done
     case "$command" in
-        '') options='--version --color --no-pager --help' words='pub conn encode decode lint explain pipeline bench walkthrough broker profile completion help' ;;
+        '') options='--version --color --no-pager --help' words='pub sub conn encode decode lint explain pipeline bench walkthrough broker profile completion help' ;;
         'pub') options='-t --topic -m --message --payload -f --file -s --stdin -n --null-message -q --qos -r --retain --dup --packet-id --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --payload-size -pf --payload-format-indicator -e --message-expiry-interval -ct --content-type -rt --response-topic -cd --correlation-data -si --subscription-identifier -ta --topic-alias -up --user-property -l --stdin-line --jsonl -0 --null --delimiter --template --repeat --repeat-delay --rate -M --max-inflight --outbox --resend-doubtful --reconnect --require-subscribers -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --embedded --force --profile --color --no-pager --help-all --help' words='' ;;
+        'sub') options='-t --topic -q --qos -U --unsubscribe -nl --no-local -rap --retain-as-published -rh --retain-handling -C --count -W --duration -E --exit-after-suback --retained-only -R --no-retained --remove-retained -T --filter-out -v --verbose --json -F --output-format --raw -w --watch -f --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path --pretty --delimiter -N --no-newline --file-write --file-save -d --inspect --lint --show-secrets --full --quiet -si --subscription-identifier -up --user-property --no-ack --ack-delay --reason -M --max-inflight --reconnect -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property --force --profile --color --no-pager --help-all --help' words='' ;;
         'conn') options='--stay --ping --ping-interval --reauthenticate --probe --probe-topic --probe-size -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname -Wt --will-topic -Wm --will-message -Wq --will-qos -Wr --will-retain --no-will-retain -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --no-request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -Cup --connect-user-property --maximum-packet-size --disconnect-reason-code --disconnect-session-expiry-interval --disconnect-server-reference --disconnect-reason-string --disconnect-user-property -D --property -d --inspect --lint --json --show-secrets --full --quiet --force --profile --color --no-pager --help-all --help' words='' ;;
         'encode') options='--format -d --inspect --show-secrets --full --json --color --no-pager --help' words='connect connack publish puback pubrec pubrel pubcomp subscribe suback unsubscribe unsuback pingreq pingresp disconnect auth' ;;
         'encode connect') options='--flags --protocol-name --protocol-level --username-flag --password-flag -Wr --will-retain --no-will-retain -Wq --will-qos --will-flag --clean-start --no-clean-start --reserved --no-reserved -k --keep-alive -i --client-id -Wt --will-topic -Wm --will-message -Wpf --will-payload-format-indicator -We --will-message-expiry-interval -Wct --will-content-type -Wrt --will-response-topic -Wcd --will-correlation-data -Wd --will-delay-interval -Wup --will-user-property -u --username -P --password -V --mqtt-version --remaining-length --format -d --inspect --show-secrets --full -x -se --session-expiry-interval -am --authentication-method --authentication-data --request-problem-information --request-response-information --receive-maximum --topic-alias-maximum -up --user-property --maximum-packet-size --color --no-pager --help-all --help' words='' ;;
@@ -58,7 +59,7 @@ _mqttpub() {
         'profile list') options='--help' words='' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
-        'help') options='--color --no-pager --help' words='publish bulk connect migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub conn explain bench walkthrough broker profile help' ;;
+        'help') options='--color --no-pager --help' words='publish subscribe bulk connect migrate exit-status decode lint encode pipeline tables spark clusters flags completion pub sub conn explain bench walkthrough broker profile help' ;;
     esac
     case "$command $previous" in
         ' --color') values='auto always never' ;;
@@ -144,6 +145,85 @@ _mqttpub() {
         'pub -D'|'pub --property') values='' ;;
         'pub --profile') values='=listing' listing='profile list' ;;
         'pub --color') values='auto always never' ;;
+        'sub -t'|'sub --topic') values='' ;;
+        'sub -q'|'sub --qos') values='0 1 2' ;;
+        'sub -U'|'sub --unsubscribe') values='' ;;
+        'sub -nl'|'sub --no-local') values='[0 1]' ;;
+        'sub -rap'|'sub --retain-as-published') values='[0 1]' ;;
+        'sub -rh'|'sub --retain-handling') values='always new never' ;;
+        'sub -C'|'sub --count') values='' ;;
+        'sub -W'|'sub --duration') values='' ;;
+        'sub -T'|'sub --filter-out') values='' ;;
+        'sub -F'|'sub --output-format') values='' ;;
+        'sub -f'|'sub --format') values='text json hex base64 cbor msgpack sparkplug protobuf avro' ;;
+        'sub -Pp'|'sub --protobuf-path') values='=files' ;;
+        'sub -Pmn'|'sub --protobuf-message-name') values='' ;;
+        'sub -Ap'|'sub --avsc-path') values='=files' ;;
+        'sub --delimiter') values='' ;;
+        'sub --file-write') values='=files' ;;
+        'sub --file-save') values='=files' ;;
+        'sub -si'|'sub --subscription-identifier') values='' ;;
+        'sub -up'|'sub --user-property') values='' ;;
+        'sub --ack-delay') values='' ;;
+        'sub --reason') values='' ;;
+        'sub -M'|'sub --max-inflight') values='' ;;
+        'sub --reconnect') values='always' ;;
+        'sub -L'|'sub --url') values='' ;;
+        'sub -h'|'sub --host') values='' ;;
+        'sub -p'|'sub --port') values='' ;;
+        'sub -V'|'sub --mqtt-version') values='3.1 3.1.1 5' ;;
+        'sub -i'|'sub --client-id') values='' ;;
+        'sub -I'|'sub --id-prefix') values='' ;;
+        'sub -u'|'sub --username') values='' ;;
+        'sub -P'|'sub --password') values='' ;;
+        'sub --password-file') values='=files' ;;
+        'sub -k'|'sub --keep-alive') values='' ;;
+        'sub --timeout') values='' ;;
+        'sub --protocol') values='mqtt mqtts ws wss' ;;
+        'sub --ws-path') values='' ;;
+        'sub --ws-header') values='' ;;
+        'sub --unix') values='=files' ;;
+        'sub --proxy') values='' ;;
+        'sub -A'|'sub --bind') values='' ;;
+        'sub --cafile') values='=files' ;;
+        'sub --capath') values='=files' ;;
+        'sub --cert') values='=files' ;;
+        'sub --key') values='=files' ;;
+        'sub --key-password') values='' ;;
+        'sub --key-password-file') values='=files' ;;
+        'sub --tls-version') values='1.2 1.3' ;;
+        'sub --tls-max-version') values='1.2 1.3' ;;
+        'sub --ciphers') values='' ;;
+        'sub --alpn') values='' ;;
+        'sub --sni') values='' ;;
+        'sub --key-log') values='=files' ;;
+        'sub -Wt'|'sub --will-topic') values='' ;;
+        'sub -Wm'|'sub --will-message') values='' ;;
+        'sub -Wq'|'sub --will-qos') values='' ;;
+        'sub -Wpf'|'sub --will-payload-format-indicator') values='0 1' ;;
+        'sub -We'|'sub --will-message-expiry-interval') values='' ;;
+        'sub -Wct'|'sub --will-content-type') values='' ;;
+        'sub -Wrt'|'sub --will-response-topic') values='' ;;
+        'sub -Wcd'|'sub --will-correlation-data') values='' ;;
+        'sub -Wd'|'sub --will-delay-interval') values='' ;;
+        'sub -Wup'|'sub --will-user-property') values='' ;;
+        'sub -x'|'sub -se'|'sub --session-expiry-interval') values='never' ;;
+        'sub -am'|'sub --authentication-method') values='' ;;
+        'sub --authentication-data') values='' ;;
+        'sub --request-problem-information') values='0 1' ;;
+        'sub --request-response-information') values='0 1' ;;
+        'sub --receive-maximum') values='' ;;
+        'sub --topic-alias-maximum') values='' ;;
+        'sub -Cup'|'sub --connect-user-property') values='' ;;
+        'sub --maximum-packet-size') values='' ;;
+        'sub --disconnect-reason-code') values='' ;;
+        'sub --disconnect-session-expiry-interval') values='never' ;;
+        'sub --disconnect-server-reference') values='' ;;
+        'sub --disconnect-reason-string') values='' ;;
+        'sub --disconnect-user-property') values='' ;;
+        'sub -D'|'sub --property') values='' ;;
+        'sub --profile') values='=listing' listing='profile list' ;;
+        'sub --color') values='auto always never' ;;
         'conn --stay') values='' ;;
         'conn --ping') values='' ;;
         'conn --ping-interval') values='' ;;

@@ -27,6 +27,8 @@ Journeys, by the names to read in order:
 
     pub        cli.pub.run.publish, live.publish.publisher.Publisher, live.session.Session, live.incoming.Incoming,
                live.publish.sender.OutgoingMessage, cli.pub.outcome.OutcomeReport
+    sub        cli.sub.run.subscribe, live.subscribe.subscriber.Subscriber, live.session.Session,
+               live.incoming.Incoming, live.receive.Receiver, cli.sub.run.MessageOutput
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
                codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,

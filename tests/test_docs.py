@@ -96,9 +96,10 @@ def test_the_paths_in_contributing_exist() -> None:
 
 
 def lines_of_shell() -> list[str]:
-    """Return the lines in `sh` blocks that call mqttpub, joined where they continue."""
+    """Return the commands in `sh` blocks that call mqttpub, joined where they continue."""
     texts = (block.replace("\\\n", " ") for path in DOCUMENTS for block in blocks(path.read_text(), "sh"))
-    return [line for text in texts for line in text.splitlines() if re.search(r"(^| )mqttpub \w+ .*-", line)]
+    commands = (part for text in texts for line in text.splitlines() for part in line.split(" | "))
+    return [each for each in commands if re.search(r"(^| )mqttpub \w+ .*-", each)]
 
 
 @pytest.mark.parametrize("line", lines_of_shell())

@@ -6,6 +6,7 @@ import click
 
 COMMANDS = {
     "pub": "Publish a message and see that it arrived.",
+    "sub": "Subscribe and show the messages that arrive.",
     "conn": "Connect, and show what the broker allows.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",

@@ -12,11 +12,10 @@ MOST = 2
 """Maximum number of names suggested."""
 NEAR = 0.75
 """How similar a name must be to be suggested, from 0 to 1; below this, names that share only a few letters match."""
-_NO_SUBSCRIBER = "mqttpub cannot subscribe; use mosquitto_sub or `mqttx sub`"
 OTHER_COMMANDS = {
     **dict.fromkeys(("publish", "mosquitto_pub", "mqttx", "mqtt"), "`mqttpub pub` publishes"),
-    **dict.fromkeys(("sub", "subscribe", "mosquitto_sub"), _NO_SUBSCRIBER),
-    **dict.fromkeys(("rr", "request", "mosquitto_rr"), f"{_NO_SUBSCRIBER}; mosquitto_rr waits for a response"),
+    **dict.fromkeys(("subscribe", "mosquitto_sub"), "`mqttpub sub` subscribes"),
+    **dict.fromkeys(("rr", "request", "mosquitto_rr"), "mosquitto_rr waits for a response"),
     **dict.fromkeys(("conn", "connect"), "`mqttpub pub --inspect` shows the connection and the message"),
     "version": "`mqttpub --version` prints the version",
 }

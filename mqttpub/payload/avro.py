@@ -13,6 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from ..common.strict_json import parse_json
+from ..common.words import counted
 from .library import library
 
 _MAX_FLOAT = 3.4028235677973366e38
@@ -36,6 +37,7 @@ class Avro:
     def __init__(self, path: str) -> None:
         self._named: dict[str, Any] = {}
         self._writer: Any = library("avro", "fastavro").schemaless_writer
+        self._reader: Any = library("avro", "fastavro").schemaless_reader
         self._schema = _schema(path, self._named)
 
     def convert(self, data: bytes) -> bytes:
@@ -44,6 +46,14 @@ class Avro:
         body = BytesIO()
         self._writer(body, self._schema, value)
         return body.getvalue()
+
+    def read(self, data: bytes) -> Any:
+        """Return the value of an Avro body; raises an error of fastavro, or ValueError for bytes after the value."""
+        body = BytesIO(data)
+        value = self._reader(body, self._schema, None)
+        if rest := len(data) - body.tell():
+            raise ValueError(f"{counted(rest, 'byte follows', 'bytes follow')} the value")
+        return value
 
     def _shaped(self, value: Any, schema: Any, path: str) -> Any:
         """Return a JSON value as the Python value that fastavro writes; raises Misfit."""

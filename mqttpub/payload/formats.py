@@ -31,12 +31,12 @@ def converter(format: str, convert: Converter) -> Converter:
         except RecursionError:
             raise ValueError(f"{format}: the JSON is nested too deeply") from None
         except ValueError as error:
-            raise ValueError(f"{format}: {_placed(error, data)}") from None
+            raise ValueError(f"{format}: {placed(error, data)}") from None
 
     return named
 
 
-def _placed(error: ValueError, data: bytes) -> str:
+def placed(error: ValueError, data: bytes) -> str:
     """Return the words of an error; its place in a single line is a column, since callers name lines of their own."""
     column = getattr(error, "column", None)
     message = getattr(error, "message", "")

@@ -46,6 +46,14 @@ class Protobuf:
         except self._faults as error:
             raise ValueError(_sentence(str(error))) from None
 
+    def read(self, data: bytes) -> Any:
+        """Return the message of these bytes as a JSON value, fields by their names in the file; raises ValueError."""
+        try:
+            message = self.message_class.FromString(data)
+            return self._json.MessageToDict(message, preserving_proto_field_name=True)
+        except self._faults as error:
+            raise ValueError(str(error).rstrip(".")) from None
+
 
 def _google(module: str) -> Any:
     return library("protobuf", "protobuf", f"google.protobuf.{module}")

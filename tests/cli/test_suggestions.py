@@ -13,9 +13,7 @@ SAID = {
         "mqttpub: -h is the host of a command, as in `mqttpub pub -h HOST`; `mqttpub --help` shows the help",
     ),
     "publish -t x": "mqttpub: there is no command 'publish': `mqttpub pub` publishes",
-    "subscribe -t x": (
-        "mqttpub: there is no command 'subscribe': mqttpub cannot subscribe; use mosquitto_sub or `mqttx sub`"
-    ),
+    "subscribe -t x": ("mqttpub: there is no command 'subscribe': `mqttpub sub` subscribes"),
     "mqtt://me:secret@h/t -m x": "mqttpub: give a URL with -L: `mqttpub pub -L URL`",
     "lnit": "mqttpub: there is no command 'lnit'; did you mean lint?",
     "xyz": "mqttpub: there is no command 'xyz'; `mqttpub --help` lists them",

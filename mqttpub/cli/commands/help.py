@@ -11,6 +11,7 @@ from ..screen import paged, show_full_help
 
 TOPICS = {
     "publish": "payloads, properties, the will, users, TLS, URLs, profiles, a broker to try things",
+    "subscribe": "filters, what is written, format strings, copying, retained messages",
     "bulk": "many messages, rate, reconnecting, the outbox, `bench`",
     "connect": "what a broker allows, pings, probes of its limits, SCRAM",
     "migrate": "coming from mosquitto_pub and MQTTX",

@@ -39,12 +39,12 @@ def disconnect_options() -> list[Flag]:
     return [code, *property_flags("DISCONNECT")]
 
 
-session_flags = together(
+connect_flags = together(
     together(ready(will_options()), group="Will"),
     together(ready(connect_options()), group="CONNECT properties"),
     together(ready(disconnect_options()), group="DISCONNECT"),
-    together(ready([property_argument()]), group="Any property"),
 )
+session_flags = together(connect_flags, together(ready([property_argument()]), group="Any property"))
 
 
 def connect_packet(given: FlagValues, version: Version) -> Connect:

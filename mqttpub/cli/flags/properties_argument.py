@@ -85,11 +85,11 @@ def _count(row: PropertyRow) -> int:
     return 2 if row.type is PAIR else 1
 
 
-def property_argument() -> Flag:
-    """Return the flag that sets any property."""
+def property_argument(packets: Iterable[str] = PREFIXES) -> Flag:
+    """Return the flag that sets any property of these packets."""
     return Flag(
-        [*NAMES], type=SettingType(PREFIXES), multiple=True, metavar=f"{FORM} [VALUE]",
-        help=f"Any property of {', '.join(PREFIXES)}, such as CONNECT receive-maximum 20; "
+        [*NAMES], type=SettingType(packets), multiple=True, metavar=f"{FORM} [VALUE]",
+        help=f"Any property of {', '.join(packets)}, such as CONNECT receive-maximum 20; "
         "user-property has two values.",
     )  # fmt: skip
 

@@ -8,7 +8,8 @@ A payload that is not text is sent as JSON, except for an object with the single
 or json, which holds the payload in that form. Names may be written with hyphens, like flags.
 
 `properties` is an object, or the list that `encode --json` accepts. A property of a line replaces
-those with the same name on the command line; null removes it.
+those with the same name on the command line; null removes it. The member `received` of a record of `sub --json`, which
+is about its delivery, is ignored.
 """
 
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ from ...spec.properties import BY_KEY, TOPIC_ALIAS, PropertyRow
 from ...spec.versions import Version
 from ...wire.types import PAIR
 
+DELIVERY = "received"
+"""The member of a record that says how a message was delivered."""
 _TOPIC_ALIAS = TOPIC_ALIAS.id
 
 
@@ -62,6 +65,7 @@ def _message(line: dict[str, Any], defaults: Publish, version: Version) -> Publi
     from ...codec.from_json import BadMember, plain_keys
 
     given = plain_keys(line, Publish.fields, "$")
+    given.pop(DELIVERY, None)
     for key in given:
         if key not in Publish.fields:
             raise BadMember("$", f"a message has no member '{key}' ({', '.join(Publish.fields)})")

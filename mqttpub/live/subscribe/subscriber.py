@@ -79,6 +79,8 @@ class Subscriber:
         self.target = target
         self.options = options or SubscribeOptions()
         self.sender = sender
+        self.wake_s: float | None = None
+        """A moment of the monotonic clock at which the current turn is to end, so that the caller can do something."""
         self.lasting = _lasts(target)
         """Whether the broker is asked to keep the session between connections."""
         self.session: Session | None = None
@@ -188,10 +190,15 @@ class Subscriber:
             yield from self._hand_on(session)
             if self._stopping.is_set():
                 return
-            due_s = self.receiver.due_in_s()
-            session.step(most_s=HOUSEKEEPING_S if due_s is None else due_s)
+            session.step(most_s=self._longest_s())
             self._report_excess()
             session.check_open("it was asked to")
+
+    def _longest_s(self) -> float:
+        """Return how many seconds a turn may wait."""
+        due_s = self.receiver.due_in_s()
+        left_s = HOUSEKEEPING_S if self.wake_s is None else max(self.wake_s - time.monotonic(), 0.0)
+        return left_s if due_s is None else min(due_s, left_s)
 
     def _hand_on(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
         """Yield the messages, then acknowledge those that were taken."""
@@ -215,11 +222,11 @@ class Subscriber:
         until_s = time.monotonic() + min(LINGER_S, self.options.timeout_s)
         while (left_s := until_s - time.monotonic()) > 0:
             due_s = receiver.due_in_s()
-            if due_s is None and not receiver.unreleased:
+            if due_s is None and not receiver.unreleased and not (self.sender and self.sender.open):
                 return
             session.step(most_s=left_s if due_s is None else min(due_s, left_s))
             session.send_output()
-            session.check_open("PUBREL")
+            session.check_open("PUBREL" if receiver.unreleased else "")
 
     def _report_excess(self) -> None:
         excess = self.receiver.excess

@@ -1,0 +1,105 @@
+"""`mqttpub sub`: its flags, and the request that they make."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...spec.declare import Property
+from ...spec.properties import RECEIVE_MAXIMUM
+from ..flags.base import FlagValues, flag, ready, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connect_flags, connection_target
+from ..flags.connection import connection_flags
+from ..flags.profile import profile_flag
+from ..flags.properties import need_version_5
+from ..flags.properties_argument import property_argument
+from ..flags.transport import transport_flags
+from ..flags.unsupported import CONNECTION, refused_flags
+from ..sub.flags import answer_flags, output_form, selected, selection_flags, subscribe_options, writing_flags
+from ..sub.subscription import (
+    subscribe_packets,
+    subscribe_property_flags,
+    subscription_flags,
+    unsubscribe_packets,
+)
+
+if TYPE_CHECKING:
+    from ...live.net.target import Target
+    from ..sub.request import ReceiveRequest
+
+PACKETS = ("CONNECT", "WILL", "SUBSCRIBE", "UNSUBSCRIBE", "DISCONNECT")
+"""Packets that --property can set properties of."""
+
+inspect_flags = together(
+    flag(
+        "-d", "--inspect", aliases=("--debug",), is_flag=True, common=True,
+        help="Show every byte sent and received.",
+    ),
+    flag("--lint", is_flag=True, common=True, help="Check both ends against the specification."),
+    flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
+    flag("--full", is_flag=True, help="Show every byte of a long field."),
+    flag("--quiet", is_flag=True, help="Print nothing on standard error."),
+    group="Output",
+)  # fmt: skip
+
+
+@click.command(
+    name="sub",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub sub -t 'sensors/#' -v",
+        "mqttpub sub -h broker.example.org -t 'plant/+/state' -q 1 -C 1 --json",
+        "mqttpub sub -t 'a/#' --json | mqttpub pub -h other.example.org --jsonl",
+    ),
+)
+@subscription_flags
+@selection_flags
+@writing_flags
+@inspect_flags
+@subscribe_property_flags
+@answer_flags
+@connection_flags
+@transport_flags
+@connect_flags
+@together(ready([property_argument(PACKETS)]), group="Any property")
+@flag("--force", is_flag=True, help="Send even what the specification forbids.")
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Subscribe to Topic Filters and write the messages that arrive.
+
+    Exit status: 0 when it ended as asked, 5 if the broker refused a Topic Filter; see `mqttpub help exit-status`.
+    """
+    from ..sub.run import subscribe
+
+    return subscribe(receive_request(given))
+
+
+def receive_request(given: FlagValues) -> "ReceiveRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ..pub.gate import judge_connection
+    from ..sub.request import ReceiveRequest
+
+    target = _target(given)
+    judge_connection(target, force=given["force"])
+    subscribes = subscribe_packets(given, target.version)
+    unsubscribes = unsubscribe_packets(given, target.version, len(subscribes) + 1)
+    if not (subscribes or unsubscribes):
+        raise click.UsageError("no topic: give a Topic Filter with -t, or a URL with one")
+    return ReceiveRequest(
+        subscribes=subscribes, unsubscribes=unsubscribes, target=target, options=subscribe_options(given),
+        selected=selected(given), written=output_form(given), force=given["force"], inspect=given["inspect"],
+        lint=given["lint"], secrets=given["show_secrets"], full=given["full"],
+    )  # fmt: skip
+
+
+def _target(given: FlagValues) -> "Target":
+    """Return where to connect, with the Receive Maximum of --max-inflight."""
+    target = connection_target(given)
+    most = given["max_inflight"]
+    if most is None:
+        return target
+    if given["receive_maximum"] is not None:
+        raise click.UsageError("--max-inflight is the Receive Maximum, so only one of the two can be given")
+    need_version_5("--max-inflight", target.version)
+    return target.changed(properties=(Property(RECEIVE_MAXIMUM.id, most), *target.connect.properties))

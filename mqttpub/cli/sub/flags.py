@@ -1,0 +1,249 @@
+"""The flags that say which messages `sub` takes, how it answers them and how it writes them."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from ...payload.library import MissingLibrary
+from ..flags.base import FlagValues, flag, together
+from ..flags.bulk import DELIMITERS
+from ..flags.types import MOST, PATH, U16_NUMBER, WORD, FiniteRange, NumberType
+
+if TYPE_CHECKING:
+    from ...live.subscribe.subscriber import SubscribeOptions
+    from ...payload.readers import PayloadReader
+
+LINES, VERBOSE, FORMAT, JSON, RAW, WATCH = "lines", "verbose", "format", "json", "raw", "watch"
+"""What is written of each message."""
+
+
+class Selected(NamedTuple):
+    """Which messages count, and when there are enough."""
+
+    most: int | None = None
+    """End after so many messages."""
+    duration_s: float | None = None
+    """End after so many seconds, counted from the start of the program."""
+    only_subscribe: bool = False
+    """End as soon as the subscriptions are acknowledged."""
+    retained: bool | None = None
+    """True for only retained messages, until the first other one; False for only others; None for both."""
+    remove_retained: bool = False
+    filter_out: tuple[str, ...] = ()
+    """Topic Filters of messages that do not count."""
+
+
+class OutputForm(NamedTuple):
+    """How messages are written, and where."""
+
+    kind: str = LINES
+    delimiter: bytes = b"\n"
+    """What follows each message."""
+    format: str = ""
+    """The format string of FORMAT."""
+    pretty: bool = False
+    payload_format: str = ""
+    """The name of the format that payloads are read in; empty for payloads as they are."""
+    reader: "PayloadReader | None" = None
+    """Reads payloads of that format."""
+    raw: bool = False
+    """Whether what came from the peer is written without escapes."""
+    file: str | None = None
+    """The file that messages are appended to, in place of standard output."""
+    folder_file: str | None = None
+    """The file that the first message is saved as; others get a number."""
+
+
+FORMATS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug", "protobuf", "avro")
+SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
+ACK_REASON = NumberType(0, 0xFF)
+
+selection_flags = together(
+    flag(
+        "-C", "--count", common=True, type=NumberType(1, MOST), metavar="N", help="End after N messages."
+    ),
+    flag(
+        "-W", "--duration", common=True, type=FiniteRange(min=0, min_open=True), metavar="SECONDS",
+        help="End after this long; with -C, status 1 if fewer messages came.",
+    ),
+    flag("-E", "--exit-after-suback", is_flag=True, help="End as soon as the subscriptions are acknowledged."),
+    flag(
+        "--retained-only", is_flag=True,
+        help="Only retained messages; end at the first message that is not retained.",
+    ),
+    flag("-R", "--no-retained", is_flag=True, help="No retained messages."),
+    flag("--remove-retained", is_flag=True, help="Remove each retained message from the broker after showing it."),
+    flag(
+        "-T", "--filter-out", multiple=True, metavar="FILTER",
+        help="Leave out messages whose topic matches this Topic Filter; may be repeated.",
+    ),
+    group="Selection",
+)  # fmt: skip
+
+answer_flags = together(
+    flag("--no-ack", is_flag=True, help="Acknowledge no message, to see what the broker does."),
+    flag(
+        "--ack-delay", type=FiniteRange(min=0), default=0.0, metavar="SECONDS",
+        help="Hold each acknowledgement back this long.",
+    ),
+    flag(
+        "--reason", type=ACK_REASON, metavar="CODE",
+        help="Reason Code of PUBACK and PUBREC, such as 0x83, to refuse messages on purpose (since MQTT 5).",
+    ),
+    flag(
+        "-M", "--max-inflight", type=U16_NUMBER, metavar="N",
+        help="Receive Maximum: unacknowledged QoS 1 and 2 messages that the broker may send (since MQTT 5).",
+    ),
+    flag(
+        "--reconnect", "reconnects", aliases=("--maximum-reconnect-times",), is_flag=False, flag_value="always",
+        type=NumberType(0, MOST, {"always": -1}), metavar="[N]",
+        help="Reconnect after each loss of the connection, N times or until it succeeds. [default: never]",
+    ),
+    group="Acknowledgements",
+)  # fmt: skip
+
+writing_flags = together(
+    flag("-v", "--verbose", common=True, is_flag=True, help="Write the topic before each payload."),
+    flag("--json", "as_json", common=True, is_flag=True, help="Write JSON Lines, as `pub --jsonl` takes them."),
+    flag(
+        "-F", "--output-format", common=True, metavar="FORMAT",
+        help="Write each message by a format, such as '%I %t %p'.",
+    ),
+    flag("--raw", common=True, is_flag=True, help="Write exactly the bytes of the payloads."),
+    flag("-w", "--watch", common=True, is_flag=True, help="Show a table of topics with their rates and last values."),
+    flag(
+        "-f", "--format", type=click.Choice(FORMATS), metavar="FORMAT",
+        help="Read payloads as text, json, hex, base64, cbor, msgpack, sparkplug, protobuf or avro; structured "
+        "values are written as JSON. [default: printable text as it is, everything else escaped]",
+    ),
+    flag("-Pp", "--protobuf-path", type=PATH, metavar="PATH", help="Read payloads by this .proto file."),
+    flag(
+        "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
+        help="Message in the .proto file, such as package.Name. [default: the only one]",
+    ),
+    flag("-Ap", "--avsc-path", type=PATH, metavar="PATH", help="Read payloads as Avro by this .avsc file."),
+    flag("--pretty", is_flag=True, help="Spread the JSON of %j and %J over several lines."),
+    flag(
+        "--delimiter", metavar="TEXT",
+        help="What follows each message: text, or lf, crlf, nul, tab. [default: lf; nothing for --raw]",
+    ),
+    flag("-N", "--no-newline", is_flag=True, help="Write nothing after a message."),
+    flag("--file-write", type=PATH, metavar="PATH", help="Append messages to this file."),
+    flag(
+        "--file-save", type=PATH, metavar="PATH",
+        help="Save each payload as a file of its own: name.ext, name(1).ext, ...; no file is replaced.",
+    ),
+    group="Output",
+)  # fmt: skip
+
+
+def selected(given: FlagValues) -> Selected:
+    """Return which messages the flags select; raises UsageError."""
+    if given["retained_only"] and given["no_retained"]:
+        raise click.UsageError("--retained-only and --no-retained leave nothing")
+    if given["remove_retained"] and given["no_retained"]:
+        raise click.UsageError("--remove-retained does not go with --no-retained")
+    return Selected(
+        most=given["count"], duration_s=given["duration"], only_subscribe=given["exit_after_suback"],
+        retained=True if given["retained_only"] else False if given["no_retained"] else None,
+        remove_retained=given["remove_retained"], filter_out=given["filter_out"],
+    )  # fmt: skip
+
+
+def subscribe_options(given: FlagValues) -> "SubscribeOptions":
+    """Return how to receive; raises UsageError."""
+    from ...live.receive import Answering
+    from ...live.subscribe.subscriber import SubscribeOptions
+    from ..flags.properties import need_version_5
+
+    if given["reason"] is not None:
+        need_version_5("--reason", given["mqtt_version"])
+    if given["no_ack"] and (given["reason"] is not None or given["ack_delay"]):
+        raise click.UsageError("--no-ack does not go with --reason and --ack-delay")
+    reconnects = given["reconnects"]
+    timeout_s = given["timeout"] if given["duration"] is None else min(given["timeout"], given["duration"])
+    return SubscribeOptions(
+        timeout_s=timeout_s, reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
+        answering=Answering(not given["no_ack"], given["ack_delay"], given["reason"]),
+    )  # fmt: skip
+
+
+def output_form(given: FlagValues) -> OutputForm:
+    """Return how messages are written; raises UsageError."""
+    kind = _kind(given)
+    format, reader = _reader(given)
+    if kind == RAW and (format or (given["file_save"] is None and given["pretty"])):
+        raise click.UsageError("--raw does not go with --format")
+    if given["pretty"] and kind != FORMAT:
+        raise click.UsageError("--pretty needs -F")
+    if given["file_write"] and given["file_save"]:
+        raise click.UsageError("only one of --file-write and --file-save at a time")
+    if given["file_save"] is not None and kind == LINES and not format:
+        kind = RAW
+    return OutputForm(
+        kind=kind, delimiter=_delimiter(given, kind), format=given["output_format"] or "", pretty=given["pretty"],
+        payload_format=format, reader=reader, raw=given["raw"] or (kind == LINES and bool(given["file_write"])),
+        file=given["file_write"],
+        folder_file=given["file_save"],
+    )  # fmt: skip
+
+
+def _kind(given: FlagValues) -> str:
+    """Return what is written of each message; --raw goes with -F and -v too, where it leaves out the escapes."""
+    named = {VERBOSE: "verbose", FORMAT: "output_format", JSON: "as_json", WATCH: "watch"}
+    kinds = [kind for kind, key in named.items() if given[key] not in (None, False)]
+    if kinds[1:]:
+        raise click.UsageError("only one of -v, -F, --json and --watch at a time")
+    if kinds and kinds[0] in (JSON, WATCH) and given["raw"]:
+        raise click.UsageError(f"--raw does not go with --{kinds[0]}")
+    if kinds == [WATCH]:
+        _check_watch(given)
+    return kinds[0] if kinds else RAW if given["raw"] else LINES
+
+
+def _check_watch(given: FlagValues) -> None:
+    import sys
+
+    for key, name in (("file_write", "--file-write"), ("file_save", "--file-save"), ("inspect", "--inspect")):
+        if given[key]:
+            raise click.UsageError(f"{name} does not go with --watch")
+    if not sys.stdout.isatty():
+        raise click.UsageError("--watch draws a table, but standard output is not a terminal")
+
+
+def _delimiter(given: FlagValues, kind: str) -> bytes:
+    text: str | None = given["delimiter"]
+    if given["no_newline"]:
+        if text is not None:
+            raise click.UsageError("only one of --delimiter and --no-newline at a time")
+        return b""
+    if text is None:
+        return b"" if kind == RAW or given["file_save"] else b"\n"
+    if kind == JSON:
+        raise click.UsageError("--delimiter does not go with --json, whose records are lines")
+    return DELIMITERS.get(text.lower(), text.encode("utf-8", "surrogateescape"))
+
+
+def _reader(given: FlagValues) -> "tuple[str, PayloadReader | None]":
+    """Return the name of the payload format and its reader; raises UsageError."""
+    name: str | None = given["format"]
+    meant = [schema for schema, key in SCHEMAS.items() if given[key]]
+    if meant[1:]:
+        raise click.UsageError("only one of --protobuf-path and --avsc-path at a time")
+    if meant and name not in (None, *meant):
+        raise click.UsageError(f"--{SCHEMAS[meant[0]].replace('_', '-')} does not go with --format {name}")
+    name = meant[0] if meant else name
+    if given["protobuf_message_name"] and name != "protobuf":
+        raise click.UsageError("--protobuf-message-name needs --protobuf-path")
+    if name is None:
+        return "", None
+    if name in SCHEMAS and not given[SCHEMAS[name]]:
+        raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
+    from ...payload.readers import avro_reader, payload_reader, protobuf_reader
+
+    try:
+        if name == "protobuf":
+            return name, protobuf_reader(given["protobuf_path"], given["protobuf_message_name"])
+        return name, avro_reader(given["avsc_path"]) if name == "avro" else payload_reader(name)
+    except (MissingLibrary, ValueError) as error:
+        raise click.UsageError(str(error)) from None

@@ -1,0 +1,181 @@
+"""What `sub` does with its request: judge, connect, subscribe, write what arrives, report."""
+
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from typing import BinaryIO
+
+from ...codec.publish_writer import PublishWriter
+from ...common.words import counted
+from ...live.failures import Exit, Interrupted
+from ...live.publish.sender import Publication, Sender
+from ...live.receive import ReceivedMessage
+from ...live.subscribe.subscriber import Subscriber
+from ...spec.packets import Publish
+from .. import signals
+from ..flags.transport import check
+from ..notes import note
+from ..pub.gate import judge
+from ..pub.observers import observers
+from .board import TopicBoard
+from .files import NumberedFiles, appending
+from .flags import JSON, WATCH
+from .lines import writer
+from .request import ReceiveRequest
+from .wanted import Wanted
+
+MOST_NOTES = 10
+"""Payloads that are named one by one because they are not of the format; the others are counted."""
+
+
+def subscribe(request: ReceiveRequest) -> int:
+    """Receive the messages of a request and return the exit status; raises a Failure, and UsageError."""
+    check(request.target.transport)
+    for packet in (*request.subscribes, *request.unsubscribes):
+        judge(packet, request.target.version, force=request.force)
+    with ExitStack() as stack:
+        return Reception(request, stack).run()
+
+
+class Reception:
+    """A run of `sub`."""
+
+    def __init__(self, request: ReceiveRequest, stack: ExitStack) -> None:
+        self._request = request
+        self._until_s = _moment(request.selected.duration_s)
+        self._wanted = Wanted(request.selected)
+        self._output = MessageOutput(request, stack)
+        version = request.target.version
+        self._inspector, self._watch = observers(request, stack)
+        self._sender = Sender(version) if request.selected.remove_retained else None
+        self._removed: set[str] = set()
+        self._subscriber = Subscriber(
+            request.target, request.subscribes, request.options, unsubscribes=request.unsubscribes,
+            sender=self._sender, observer=self._inspector or self._watch,
+            remark=self._inspector.remark if self._inspector else note,
+        )  # fmt: skip
+
+    def run(self) -> int:
+        """Receive until enough has come; raises a Failure."""
+        subscriber, output = self._subscriber, self._output
+        target = self._request.target
+        if self._inspector:
+            said = f"connecting to {target.place} as {target.connect.client_id!r}, MQTT {target.version.label}"
+            self._inspector.remark(said)
+        try:
+            with closing(output), closing(subscriber.run()) as turns:
+                for messages in turns:
+                    picked = self._wanted.pick(messages)
+                    if picked:
+                        output.write(picked)
+                        if self._sender:
+                            self._remove(picked)
+                    output.turn()
+                    if self._ends():
+                        subscriber.stop()
+                    subscriber.wake_s = self._until_s
+        except KeyboardInterrupt:
+            count = counted(self._wanted.count, "message")
+            raise Interrupted(f"{signals.word()}; {count} received", signals.status()) from None
+        return self._status()
+
+    def _ends(self) -> bool:
+        selected = self._request.selected
+        if self._wanted.enough or (self._until_s is not None and time.monotonic() >= self._until_s):
+            return True
+        only_unsubscribes = not self._request.subscribes
+        return (selected.only_subscribe or only_unsubscribes) and self._subscriber.connections > 0
+
+    def _remove(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Publish an empty retained message to the topics of retained messages, each once."""
+        sender, session = self._sender, self._subscriber.session
+        assert sender
+        for message in messages:
+            if message.retain and message.payload and session:
+                packet = Publish(topic=message.topic, qos=1, retain=True)
+                sender.publish(Publication(PublishWriter(packet, self._request.target.version), b""), time.time())
+        if session:
+            session.send_output()
+
+    def _status(self) -> int:
+        selected, subscriber = self._request.selected, self._subscriber
+        refused_removals = self._report_removals()
+        if subscriber.refusals or refused_removals:
+            return Exit.REFUSED
+        if selected.most is not None and self._wanted.count < selected.most:
+            note(f"{self._wanted.count} of {counted(selected.most, 'message')} came within {selected.duration_s:g} s")
+            return Exit.FINDINGS
+        if self._output.unreadable:
+            return Exit.FINDINGS
+        return Exit.PEER_FAULT if self._watch and self._watch.peer_errors else Exit.DONE
+
+    def _report_removals(self) -> int:
+        refused = [each for each in self._sender.take_ended() if each.refused] if self._sender else []
+        for each in refused[:MOST_NOTES]:
+            topic = each.writer.packet.topic
+            note(f"the broker refused to remove the retained message of '{topic}': 0x{each.reason_code or 0:02x}")
+        return len(refused)
+
+
+def _moment(duration_s: float | None) -> float | None:
+    return None if duration_s is None else time.monotonic() + duration_s
+
+
+class MessageOutput:
+    """Writes messages where a request asks for; what was written before `turn` is not lost by a crash."""
+
+    def __init__(self, request: ReceiveRequest, stack: ExitStack) -> None:
+        written = request.written
+        self.unreadable = 0
+        """Number of payloads that are not of the format."""
+        self._format = written.payload_format
+        self._write = writer(written, self._complain)
+        self._files = NumberedFiles(written.folder_file, self._write) if written.folder_file else None
+        self._board = TopicBoard() if written.kind == WATCH else None
+        self._put: Callable[[bytes], object] | None = None
+        if self._files or self._board:
+            return
+        if written.file is not None:
+            self._put = _whole(stack.enter_context(appending(written.file)))
+        elif written.kind == JSON or not request.inspect:
+            self._put = sys.stdout.buffer.write
+
+    def write(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Write messages; raises OSError."""
+        if self._board:
+            self._board.take(messages)
+        elif self._files:
+            self._files.save(messages)
+        elif self._put:
+            self._put(self._write(messages))
+            if self._put == sys.stdout.buffer.write:
+                sys.stdout.buffer.flush()
+
+    def turn(self) -> None:
+        """Draw what is drawn from time to time."""
+        if self._board and self._board.due():
+            self._board.draw()
+
+    def close(self) -> None:
+        """Draw for the last time, and count the payloads that were not named."""
+        if self._board:
+            self._board.close()
+        if (more := self.unreadable - MOST_NOTES) > 0:
+            note(f"{counted(more, 'more payload')} like these")
+
+    def _complain(self, message: ReceivedMessage, text: str) -> None:
+        self.unreadable += 1
+        if self.unreadable <= MOST_NOTES:
+            note(f"the payload of a message to '{message.topic}' is written as it is: {text}")
+
+
+def _whole(file: BinaryIO) -> Callable[[bytes], object]:
+    """Return a function that writes all bytes to an unbuffered file."""
+
+    def write(data: bytes) -> None:
+        left = memoryview(data)
+        while left:
+            left = left[file.write(left) :]
+
+    return write
