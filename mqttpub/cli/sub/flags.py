@@ -64,7 +64,7 @@ selection_flags = together(
     ),
     flag(
         "-W", "--duration", common=True, type=FiniteRange(min=0, min_open=True), metavar="SECONDS",
-        help="End after this long; with -C, status 1 if fewer messages came.",
+        help="End after this long; status 1 if -C asks for more.",
     ),
     flag("-E", "--exit-after-suback", is_flag=True, help="End as soon as the subscriptions are acknowledged."),
     flag(

@@ -32,7 +32,7 @@ subscription_flags = together(
     flag("-t", "--topic", common=True, multiple=True, metavar="FILTER", help="Topic Filter; may be repeated."),
     flag(
         "-q", "--qos", common=True, type=QOS, multiple=True, metavar="0|1|2",
-        help="Highest QoS: once for all filters, or once for each -t in their order. [default: 0]",
+        help="QoS: once for all filters, or once per -t. [default: 0]",
     ),
     flag(
         "-U", "--unsubscribe", multiple=True, metavar="FILTER",
