@@ -16,12 +16,12 @@ FOLDERS = {
     "lint": ("packet", "connection"),
     "capture": ("containers", "network", "protocol", "text"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
-    "live": ("net", "publish", "subscribe", "probe"),
+    "live": ("net", "publish", "subscribe", "request", "probe"),
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),
-    "cli": ("flags", "inspect", "pub", "sub", "conn", "commands"),
+    "cli": ("flags", "inspect", "pub", "sub", "conn", "request", "respond", "commands"),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""
 

@@ -7,6 +7,8 @@ import click
 COMMANDS = {
     "pub": "Publish a message and see that it arrived.",
     "sub": "Subscribe and show the messages that arrive.",
+    "request": "Publish a request and wait for its answer.",
+    "respond": "Answer requests with the output of a command.",
     "conn": "Connect, and show what the broker allows.",
     "encode": "Build a control packet from flags or JSON.",
     "decode": "Read captured bytes, every field named.",

@@ -20,6 +20,11 @@ from .tap import Tap
 
 OTHER_VERSION = (1, 0x84)
 """Codes that mean that the broker does not support the version."""
+FAULTS_OF_PUBLISHERS = frozenset(("MQTT5-3.3.2-14",))
+"""Rules that a broker need not check and must not mend: it sends a Response Topic unaltered (5.0: 3.3.2-15).
+
+Otherwise any client that publishes a wildcard there would end the connections of all subscribers.
+"""
 UNPROVED = "did not prove that it knows the password"
 ACKS = frozenset((Puback.code, Pubrec.code, Pubcomp.code))
 LEGAL = {
@@ -288,7 +293,7 @@ def _judged(data: bytes, version: Version) -> Packet:
 
     decoded = decode(data, version, direction=Direction.SERVER)
     for finding in lint(decoded, Direction.SERVER):
-        if finding.severity == "error":
+        if finding.severity == "error" and finding.statement not in FAULTS_OF_PUBLISHERS:
             cited = f" ({finding.statement})" if finding.statement else ""
             where = f"{decoded.name} with an error at offset {finding.span.start}"
             said = f"the broker sent {where}: {finding.message}{cited}"

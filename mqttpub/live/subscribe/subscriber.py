@@ -81,6 +81,8 @@ class Subscriber:
         self.sender = sender
         self.wake_s: float | None = None
         """A moment of the monotonic clock at which the current turn is to end, so that the caller can do something."""
+        self.wakes: int | None = None
+        """A descriptor of the caller that ends a turn when it can be read."""
         self.lasting = _lasts(target)
         """Whether the broker is asked to keep the session between connections."""
         self.session: Session | None = None
@@ -190,7 +192,7 @@ class Subscriber:
             yield from self._hand_on(session)
             if self._stopping.is_set():
                 return
-            session.step(most_s=self._longest_s())
+            session.step(most_s=self._longest_s(), also=self.wakes)
             self._report_excess()
             session.check_open("it was asked to")
 

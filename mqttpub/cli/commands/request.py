@@ -1,0 +1,153 @@
+"""`mqttpub request`: its flags, and the request that they make."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ...spec.packets import Publish
+from ...spec.properties import REQUEST_RESPONSE_INFORMATION, value_of
+from ...spec.versions import Version
+from ..flags.base import Flag, FlagValues, flag, ready, together
+from ..flags.client import ClientCommand
+from ..flags.connect import connection_target, session_flags
+from ..flags.connection import connection_flags, output_flags
+from ..flags.payload import format_flags, formatted_payload, payload_options
+from ..flags.profile import profile_flag
+from ..flags.properties import chosen_properties, property_flags
+from ..flags.transport import transport_flags
+from ..flags.types import MOST, OCTETS, WORD, FiniteRange, NumberType
+from ..flags.unsupported import CONNECTION, refused_flags
+
+if TYPE_CHECKING:
+    from ..request.request import AskRequest
+
+OWN = ("response_topic", "correlation_data", "topic_alias", "subscription_identifier")
+"""Properties of a request that have flags of their own here, or that no request can have."""
+EXPIRY_LETTER = "-e"
+"""The letter of --message-expiry-interval elsewhere; here -e is the topic of the answers, as in mosquitto_rr."""
+QOS_NUMBER = NumberType(0, 2, wrong="is not a QoS: 0, 1 or 2")
+
+message_flags = together(
+    flag("-t", "--topic", common=True, metavar="TOPIC", help="Topic Name of the request."),
+    ready(payload_options()),
+    flag(
+        "-q", "--qos", common=True, type=QOS_NUMBER, default=1, show_default=True, metavar="0|1|2",
+        help="QoS of the request and, at most, of its answers.",
+    ),
+    flag("-r", "--retain", is_flag=True, help="Ask the broker to keep the request for new subscribers."),
+    group="Request",
+)  # fmt: skip
+answer_flags = together(
+    flag(
+        "-e", "--response-topic", aliases=("-rt", "--responseTopic"), common=True, type=WORD, metavar="TOPIC",
+        help="Topic of the answers; needed before MQTT 5. [default: one that nobody else uses]",
+    ),
+    flag(
+        "-cd", "--correlation-data", aliases=("--correlationData",), type=OCTETS, metavar="VALUE",
+        help="Correlation Data, which the answers repeat (0x09, since MQTT 5). [default: 16 random bytes]",
+    ),
+    flag("--any-answer", is_flag=True, help="Take answers whatever their Correlation Data."),
+    flag(
+        "-C", "--count", "answer_count", common=True, type=NumberType(1, MOST), default=1, show_default=True,
+        metavar="N", help="Wait for N answers.",
+    ),
+    flag(
+        "-W", "--wait", common=True, type=FiniteRange(min=0, min_open=True), metavar="SECONDS",
+        help="Wait this long for the answers. [default: as --timeout]",
+    ),
+    flag("--repeat", type=NumberType(1, MOST), default=1, metavar="N", help="Ask N times, with data of their own."),
+    flag(
+        "--parallel", type=NumberType(1, 1000), default=1, show_default=True, metavar="N",
+        help="Requests of --repeat that wait for answers at once.",
+    ),
+    flag("-v", "--show-topic", is_flag=True, help="Print the topic before each answer."),
+    flag("--raw", is_flag=True, help="Print the bytes of each answer unchanged."),
+    flag("-N", "--no-newline", is_flag=True, help="Print nothing after an answer."),
+    group="Answers",
+)  # fmt: skip
+
+
+def _property_flags() -> list[Flag]:
+    """Return the flags of the other properties of a request."""
+    flags = [each for each in property_flags("PUBLISH") if each.name not in OWN]
+    for each in flags:
+        each.opts = [name for name in each.opts if name != EXPIRY_LETTER]
+    return flags
+
+
+@click.command(
+    name="request",
+    cls=ClientCommand,
+    examples=(
+        "mqttpub request -t rooms/7/get -m temperature",
+        "mqttpub request -t rooms/all/get -m temperature -C 5 -W 2 -v",
+        "mqttpub request -t echo -m x --repeat 1000 --json | tail -1",
+    ),
+)
+@message_flags
+@answer_flags
+@together(format_flags, group="Request")
+@together(ready(_property_flags()), group="PUBLISH properties")
+@connection_flags
+@transport_flags
+@session_flags
+@output_flags
+@flag("--force", is_flag=True, help="Send even what the specification forbids.")
+@profile_flag
+@refused_flags(CONNECTION)
+def command(**given: Any) -> int:
+    """Publish a request and wait for its answer.
+
+    Exit status: 0 if the answers came, 1 if not in time; see `mqttpub help exit-status`.
+    """
+    from ..request.run import ask
+
+    return ask(ask_request(given))
+
+
+def ask_request(given: FlagValues) -> "AskRequest":
+    """Return the request that the flags make; raises UsageError."""
+    from ...live.request.requester import AskOptions
+    from ..pub.gate import judge_connection, judge_expiry
+    from ..request.request import AskRequest
+
+    target = connection_target(given)
+    judge_connection(target, force=given["force"])
+    judge_expiry(target, force=given["force"])
+    _check(given, target.version)
+    options = AskOptions(
+        timeout_s=given["timeout"], wait_s=given["wait"] or given["timeout"], answers=given["answer_count"],
+        rounds=given["repeat"], window=given["parallel"], response_topic=given["response_topic"] or "",
+        correlation=given["correlation_data"], answer_qos=given["qos"], matches=not given["any_answer"],
+        force=given["force"],
+    )  # fmt: skip
+    return AskRequest(
+        target=target, packet=_packet(given, target.version), options=options,
+        asks_response_information=bool(value_of(target.connect.properties, REQUEST_RESPONSE_INFORMATION, 0)),
+        verbose=given["show_topic"], raw=given["raw"], ending=b"" if given["no_newline"] else b"\n",
+        force=given["force"], inspect=given["inspect"], lint=given["lint"], json=given["as_json"],
+        secrets=given["show_secrets"], full=given["full"],
+    )  # fmt: skip
+
+
+def _check(given: FlagValues, version: Version) -> None:
+    """Raise UsageError for flags that contradict each other."""
+    if not given["topic"]:
+        raise click.UsageError("no topic: give -t, or a URL with one")
+    if version < Version.V5 and not given["response_topic"]:
+        raise click.UsageError(f"-e is needed: MQTT {version.label} cannot tell the other side where answers go")
+    if version < Version.V5 and given["correlation_data"] is not None:
+        raise click.UsageError(f"--correlation-data needs MQTT 5, but the version is {version.label}")
+    matches = version == Version.V5 and not given["any_answer"]
+    if given["parallel"] > 1 and not matches:
+        raise click.UsageError("--parallel needs Correlation Data, which shows which request is answered")
+    if given["repeat"] > 1 and given["correlation_data"] is not None:
+        raise click.UsageError("--repeat needs Correlation Data of its own for each request")
+
+
+def _packet(given: FlagValues, version: Version) -> Publish:
+    flags = {**given, **dict.fromkeys(OWN)}
+    return Publish(
+        topic=given["topic"], payload=formatted_payload(given), qos=given["qos"], retain=given["retain"],
+        properties=chosen_properties("PUBLISH", flags, version),
+    )  # fmt: skip

@@ -1,0 +1,146 @@
+"""What `request` does with its request: ask, print the answers, report the latency."""
+
+import sys
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any
+
+from ...common.quantiles import Latencies
+from ...common.times import duration
+from ...common.words import counted
+from ...live.failures import Exit, Failure, Interrupted
+from ...live.request.requester import Answer, Requester
+from ...spec.declare import Property
+from ...spec.packets import Subscribe, Subscription
+from ...spec.properties import RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
+from ...spec.versions import Version
+from .. import signals
+from ..flags.transport import check
+from ..notes import note, print_json
+from ..pub.gate import judge
+from ..pub.observers import observers
+from .request import AskRequest
+
+if TYPE_CHECKING:
+    from ..pub.inspect import Inspector
+
+PERCENTILES = (50, 95, 99)
+
+
+def ask(request: AskRequest) -> int:
+    """Ask, print the answers and return the exit status; raises a Failure, and UsageError."""
+    check(request.target.transport)
+    _judge(request)
+    with ExitStack() as stack:
+        inspector, watch = observers(request, stack)
+        asking = Asking(request, inspector, inspector or watch)
+        try:
+            status = asking.run()
+        except Failure as failure:
+            if request.json:
+                print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+            raise
+    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+
+
+def _judge(request: AskRequest) -> None:
+    """Judge the packets that the program makes; raises UsageError."""
+    topic, version = request.options.response_topic or "mqttpub/response", request.target.version
+    packet = request.packet
+    if version == Version.V5:
+        packet = packet.replace(properties=(*packet.properties, Property(RESPONSE_TOPIC.id, topic)))
+    judge(packet, version, force=request.force)
+    subscription = Subscription(filter=topic, qos=request.options.answer_qos)
+    judge(Subscribe(packet_id=1, subscriptions=(subscription,)), version, force=request.force)
+
+
+class Asking:
+    """A run of `request`."""
+
+    def __init__(self, request: AskRequest, inspector: "Inspector | None", observer: Any) -> None:
+        self.request = request
+        self.inspector = inspector
+        self.latencies = Latencies()
+        self._requester = Requester(
+            request.target, request.packet, request.options, observer=observer,
+            remark=inspector.remark if inspector else note,
+        )  # fmt: skip
+
+    def run(self) -> Exit:
+        """Ask and print; raises a Failure."""
+        try:
+            with closing(self._requester.run()) as answers:
+                for answer in answers:
+                    self.latencies.add(answer.latency_ns)
+                    self._print(answer)
+        except KeyboardInterrupt:
+            raise Interrupted(f"{signals.word()}; {self._summary()}", signals.status()) from None
+        self._flush()
+        self._report()
+        return Exit.FINDINGS if self._requester.unanswered else Exit.DONE
+
+    def _print(self, answer: Answer) -> None:
+        self._flush()
+        request, message = self.request, answer.message
+        if request.json:
+            self._print_record(answer)
+            return
+        from ...common.escape import escape
+
+        if request.raw:
+            shown = message.payload
+        else:
+            shown = escape(message.payload.decode("utf-8", "surrogateescape")).encode()
+        topic = f"{escape(message.topic)} ".encode() if request.verbose else b""
+        sys.stdout.buffer.write(topic + shown + request.ending)
+        sys.stdout.buffer.flush()
+
+    def _print_record(self, answer: Answer) -> None:
+        message = answer.message
+        try:
+            payload: Any = message.payload.decode()
+        except UnicodeDecodeError:
+            from base64 import b64encode
+
+            payload = {"base64": b64encode(message.payload).decode()}
+        from ...view.packet.record_json import dumps
+
+        record = {"event": "answer", "number": answer.round.number, "latency_us": answer.latency_ns // 1000,
+                  "topic": message.topic, "payload": payload, "qos": message.qos, "retain": message.retain}  # fmt: skip
+        sys.stdout.write(dumps(record) + "\n")
+        sys.stdout.flush()
+
+    def _report(self) -> None:
+        requester, request = self._requester, self.request
+        connack = requester.connack
+        if request.asks_response_information and connack and not value_of(connack.properties, RESPONSE_INFORMATION):
+            note("the broker gave no Response Information")
+        known = {f"p{percent}": self.latencies.percentile(percent) for percent in PERCENTILES}
+        known = {"min": self.latencies.least, **known, "max": self.latencies.most} if self.latencies.count else {}
+        if request.json:
+            print_json({
+                "event": "summary", "requests": requester.complete + len(requester.unanswered),
+                "complete": requester.complete, "answers": self.latencies.count, "strangers": requester.strangers,
+                "latency_us": {key: ns // 1000 for key, ns in known.items()},
+            })  # fmt: skip
+            return
+        note(self._summary())
+        if self.latencies.count > 1:
+            note("latency: " + ", ".join(f"{key} {duration(ns)}" for key, ns in known.items()))
+
+    def _summary(self) -> str:
+        requester, options = self._requester, self.request.options
+        strangers = f"; {counted(requester.strangers, 'message')} on the topic of the answers belonged to no request"
+        more = strangers if requester.strangers else ""
+        if options.rounds == 1 and self.latencies.count == options.answers == 1:
+            return f"answered after {duration(self.latencies.most)}{more}"
+        late = len(requester.unanswered)
+        unanswered = f", {late:,} not within {options.wait_s:g} s" if late else ""
+        if options.rounds == 1 and options.answers > 1:
+            return f"{self.latencies.count} of {counted(options.answers, 'answer')} came{more}"
+        if options.rounds == 1 and late:
+            return f"no answer within {options.wait_s:g} s{more}"
+        return f"{requester.complete:,} of {counted(options.rounds, 'request')} answered{unanswered}{more}"
+
+    def _flush(self) -> None:
+        if self.inspector:
+            self.inspector.flush()

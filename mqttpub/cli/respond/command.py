@@ -1,0 +1,150 @@
+"""Running a command for each request: several at once, each for a limited time and with limited output."""
+
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from .request import CommandLine
+
+CHUNK = 65536
+GRACE_S = 1.0
+"""How long a command may take to end after SIGTERM, before SIGKILL."""
+
+
+class CommandResult(NamedTuple):
+    """What became of a command."""
+
+    token: Any
+    """What `start` was given."""
+    output: bytes
+    status: int | None
+    """Its exit status, negative for a signal; None where it could not be started, or was ended by us."""
+    reason: str = ""
+    """Why its output is no answer; empty where it is one."""
+
+
+class CommandPool:
+    """Runs the same command for several requests at once, each in a thread that waits for its process.
+
+    `descriptor` can be read as soon as a result is there.
+    """
+
+    def __init__(self, command: CommandLine, most: int) -> None:
+        self._command = command
+        self._most = most
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._results: deque[CommandResult] = deque()
+        self._lock = threading.Lock()
+        self._stopped = False
+        self.active = 0
+        """Number of commands whose results were not taken."""
+        self.descriptor, self._signal = os.pipe()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another command may start."""
+        return self.active < self._most
+
+    def start(self, token: Any, payload: bytes, environment: dict[str, str]) -> None:
+        """Start the command with the payload on its standard input."""
+        self.active += 1
+        threading.Thread(target=self._run, args=(token, payload, environment), daemon=True).start()
+
+    def take(self) -> list[CommandResult]:
+        """Return the results that are there."""
+        taken: list[CommandResult] = []
+        while self._results:
+            os.read(self.descriptor, 1)
+            taken.append(self._results.popleft())
+        self.active -= len(taken)
+        return taken
+
+    def stop(self) -> None:
+        """End what still runs."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            _end(process)
+
+    def _run(self, token: Any, payload: bytes, environment: dict[str, str]) -> None:
+        try:
+            result = self._result(token, payload, environment)
+        except Exception as error:
+            # An error of whatever kind must not leave the request open forever.
+            result = CommandResult(token, b"", None, f"it cannot be run: {error}")
+        self._results.append(result)
+        os.write(self._signal, b".")
+
+    def _result(self, token: Any, payload: bytes, environment: dict[str, str]) -> CommandResult:
+        command = self._command
+        # A file instead of a pipe: a command need not read its input.
+        with tempfile.TemporaryFile() as given:
+            given.write(payload)
+            given.seek(0)
+            process = subprocess.Popen(
+                command.words[0] if command.shell else command.words, shell=command.shell, stdin=given,
+                stdout=subprocess.PIPE, env=environment, start_new_session=True,
+            )  # fmt: skip
+        with self._lock:
+            self._running.add(process)
+            stopped = self._stopped
+        try:
+            if stopped:
+                _end(process)
+            output, reason = _read(process, command)
+            if reason:
+                _end(process)
+                return CommandResult(token, output, None, reason)
+            status = process.wait()
+        finally:
+            if process.stdout:
+                process.stdout.close()
+            with self._lock:
+                self._running.discard(process)
+        reason = "" if status == 0 else f"it ended with status {status}" if status > 0 else f"signal {-status} ended it"
+        return CommandResult(token, output, status, reason)
+
+
+def _read(process: "subprocess.Popen[bytes]", command: CommandLine) -> tuple[bytes, str]:
+    """Return the output of a process and, where it is broken off, why."""
+    assert process.stdout
+    until_s = time.monotonic() + command.limit_s
+    output = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while True:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not selector.select(left_s):
+                return bytes(output), f"it ran for more than {command.limit_s:g} s"
+            chunk = os.read(process.stdout.fileno(), CHUNK)
+            if not chunk:
+                break
+            output += chunk
+            if len(output) > command.most_bytes:
+                return b"", f"it printed more than {command.most_bytes:,} bytes"
+    try:
+        process.wait(max(until_s - time.monotonic(), 0.0))
+    except subprocess.TimeoutExpired:
+        return bytes(output), f"it ran for more than {command.limit_s:g} s"
+    return bytes(output), ""
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    """End a process and what it has started, as far as that is still in its group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            # It may have ended by itself.
+            os.killpg(process.pid, number)
+        try:
+            process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            continue
+        return
