@@ -14,6 +14,7 @@ TOPICS = {
     "subscribe": "filters, what is written, format strings, copying, retained messages",
     "bulk": "many messages, rate, reconnecting, the outbox, `bench`",
     "connect": "what a broker allows, pings, probes of its limits, SCRAM",
+    "request": "asking and answering: Response Topic, Correlation Data, latency",
     "migrate": "coming from mosquitto_pub and MQTTX",
     "exit-status": "what each exit status means",
     "decode": "hex, logs, captures, views, filters, colour and pager",

@@ -17,6 +17,7 @@ from ..flags.properties import chosen_properties, property_flags
 from ..flags.transport import transport_flags
 from ..flags.types import MOST, OCTETS, WORD, FiniteRange, NumberType
 from ..flags.unsupported import CONNECTION, refused_flags
+from ..sub.flags import FORMAT, JSON, LINES, RAW, VERBOSE, OutputForm
 
 if TYPE_CHECKING:
     from ..request.request import AskRequest
@@ -25,6 +26,7 @@ OWN = ("response_topic", "correlation_data", "topic_alias", "subscription_identi
 """Properties of a request that have flags of their own here, or that no request can have."""
 EXPIRY_LETTER = "-e"
 """The letter of --message-expiry-interval elsewhere; here -e is the topic of the answers, as in mosquitto_rr."""
+READERS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug")
 QOS_NUMBER = NumberType(0, 2, wrong="is not a QoS: 0, 1 or 2")
 
 message_flags = together(
@@ -60,9 +62,17 @@ answer_flags = together(
         "--parallel", type=NumberType(1, 1000), default=1, show_default=True, metavar="N",
         help="Requests of --repeat that wait for answers at once.",
     ),
-    flag("-v", "--show-topic", is_flag=True, help="Print the topic before each answer."),
-    flag("--raw", is_flag=True, help="Print the bytes of each answer unchanged."),
-    flag("-N", "--no-newline", is_flag=True, help="Print nothing after an answer."),
+    flag("-v", "--show-topic", is_flag=True, help="Write the topic before each answer."),
+    flag(
+        "-F", "--output-format", metavar="FORMAT",
+        help="Write each answer by a format, such as '%I %t %p'; see `mqttpub help sub`.",
+    ),
+    flag("--raw", is_flag=True, help="Write exactly the bytes of the answers."),
+    flag(
+        "--answer-format", type=click.Choice(READERS), metavar="FORMAT",
+        help="Read answers as text, json, hex, base64, cbor, msgpack or sparkplug. [default: escaped text]",
+    ),
+    flag("-N", "--no-newline", is_flag=True, help="Write nothing after an answer."),
     group="Answers",
 )  # fmt: skip
 
@@ -124,9 +134,31 @@ def ask_request(given: FlagValues) -> "AskRequest":
     return AskRequest(
         target=target, packet=_packet(given, target.version), options=options,
         asks_response_information=bool(value_of(target.connect.properties, REQUEST_RESPONSE_INFORMATION, 0)),
-        verbose=given["show_topic"], raw=given["raw"], ending=b"" if given["no_newline"] else b"\n",
-        force=given["force"], inspect=given["inspect"], lint=given["lint"], json=given["as_json"],
+        written=_output_form(given), force=given["force"], inspect=given["inspect"], lint=given["lint"],
         secrets=given["show_secrets"], full=given["full"],
+    )  # fmt: skip
+
+
+def _output_form(given: FlagValues) -> OutputForm:
+    """Return how answers are written; raises UsageError."""
+    from ...payload.library import MissingLibrary
+    from ...payload.readers import payload_reader
+
+    named = {VERBOSE: "show_topic", FORMAT: "output_format", JSON: "as_json"}
+    kinds = [kind for kind, key in named.items() if given[key] not in (None, False)]
+    if kinds[1:] or (kinds == [JSON] and given["raw"]):
+        raise click.UsageError("only one of -v, -F, --json and --raw at a time")
+    kind = kinds[0] if kinds else RAW if given["raw"] else LINES
+    name: str = given["answer_format"] or ""
+    if name and kind == RAW:
+        raise click.UsageError("--raw does not go with --answer-format")
+    try:
+        reader = payload_reader(name) if name else None
+    except MissingLibrary as error:
+        raise click.UsageError(str(error)) from None
+    return OutputForm(
+        kind=kind, delimiter=b"" if given["no_newline"] or kind == RAW else b"\n", payload_format=name, reader=reader,
+        format=given["output_format"] or "", raw=given["raw"],
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from ...live.net.target import Target
 from ...live.request.requester import AskOptions
 from ...spec.packets import Publish
+from ..sub.flags import JSON, OutputForm
 
 
 class AskRequest(NamedTuple):
@@ -16,18 +17,20 @@ class AskRequest(NamedTuple):
     options: AskOptions
     asks_response_information: bool = False
     """Whether CONNECT asks for Response Information."""
-    verbose: bool = False
-    """Whether to print the topic before each answer."""
-    raw: bool = False
-    """Whether to print the bytes of an answer unchanged."""
-    ending: bytes = b"\n"
-    """What follows each answer."""
+    written: OutputForm = OutputForm()
+    """How answers are written, to standard output."""
+    reports: bool = True
+    """Whether to say on standard error what became of the requests, with the latency."""
     force: bool = False
     inspect: bool = False
     lint: bool = False
     """Whether to check everything that is sent and received."""
-    json: bool = False
     secrets: bool = False
     """Whether to show passwords and authentication data."""
     full: bool = False
     """Whether to show every byte of a long field."""
+
+    @property
+    def json(self) -> bool:
+        """Whether to print JSON Lines."""
+        return self.written.kind == JSON

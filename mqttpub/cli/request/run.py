@@ -8,16 +8,20 @@ from ...common.quantiles import Latencies
 from ...common.times import duration
 from ...common.words import counted
 from ...live.failures import Exit, Failure, Interrupted
+from ...live.receive import ReceivedMessage
 from ...live.request.requester import Answer, Requester
 from ...spec.declare import Property
 from ...spec.packets import Subscribe, Subscription
 from ...spec.properties import RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
 from ...spec.versions import Version
+from ...view.packet.record_json import dumps
 from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
 from ..pub.gate import judge
 from ..pub.observers import observers
+from ..sub.lines import writer
+from ..sub.records import record
 from .request import AskRequest
 
 if TYPE_CHECKING:
@@ -60,6 +64,9 @@ class Asking:
         self.request = request
         self.inspector = inspector
         self.latencies = Latencies()
+        self.unreadable = 0
+        """Number of answers whose payload is not of the format."""
+        self._write = writer(request.written, self._complain)
         self._requester = Requester(
             request.target, request.packet, request.options, observer=observer,
             remark=inspector.remark if inspector else note,
@@ -76,46 +83,34 @@ class Asking:
             raise Interrupted(f"{signals.word()}; {self._summary()}", signals.status()) from None
         self._flush()
         self._report()
-        return Exit.FINDINGS if self._requester.unanswered else Exit.DONE
+        return Exit.FINDINGS if self._requester.unanswered or self.unreadable else Exit.DONE
 
     def _print(self, answer: Answer) -> None:
         self._flush()
-        request, message = self.request, answer.message
-        if request.json:
-            self._print_record(answer)
+        if self.request.json:
+            made = record(answer.message)
+            made["received"] |= {"request": answer.round.number, "latency_us": answer.latency_ns // 1000}
+            sys.stdout.write(dumps(made) + "\n")
+            sys.stdout.flush()
             return
-        from ...common.escape import escape
-
-        if request.raw:
-            shown = message.payload
-        else:
-            shown = escape(message.payload.decode("utf-8", "surrogateescape")).encode()
-        topic = f"{escape(message.topic)} ".encode() if request.verbose else b""
-        sys.stdout.buffer.write(topic + shown + request.ending)
+        sys.stdout.buffer.write(self._write([answer.message]))
         sys.stdout.buffer.flush()
 
-    def _print_record(self, answer: Answer) -> None:
-        message = answer.message
-        try:
-            payload: Any = message.payload.decode()
-        except UnicodeDecodeError:
-            from base64 import b64encode
-
-            payload = {"base64": b64encode(message.payload).decode()}
-        from ...view.packet.record_json import dumps
-
-        record = {"event": "answer", "number": answer.round.number, "latency_us": answer.latency_ns // 1000,
-                  "topic": message.topic, "payload": payload, "qos": message.qos, "retain": message.retain}  # fmt: skip
-        sys.stdout.write(dumps(record) + "\n")
-        sys.stdout.flush()
+    def _complain(self, message: ReceivedMessage, text: str) -> None:
+        self.unreadable += 1
+        note(f"the payload of an answer is written as it is: {text}")
 
     def _report(self) -> None:
         requester, request = self._requester, self.request
         connack = requester.connack
         if request.asks_response_information and connack and not value_of(connack.properties, RESPONSE_INFORMATION):
             note("the broker gave no Response Information")
+        if not request.reports:
+            return
         known = {f"p{percent}": self.latencies.percentile(percent) for percent in PERCENTILES}
         known = {"min": self.latencies.least, **known, "max": self.latencies.most} if self.latencies.count else {}
+        if request.json and request.options.rounds == 1:
+            return
         if request.json:
             print_json({
                 "event": "summary", "requests": requester.complete + len(requester.unanswered),

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...common.errors import UserError
 from ...common.times import SECOND_NS
 from ...live.receive import ReceivedMessage
 from ...payload.readers import binary
@@ -48,7 +49,7 @@ MOST_WIDTH = 10_000
 """Largest width and precision, as in mosquitto_sub."""
 
 
-class FormatError(ValueError):
+class FormatError(UserError):
     """A format string that cannot be used; the message is that of mosquitto_sub."""
 
 
