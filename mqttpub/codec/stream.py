@@ -129,10 +129,20 @@ class ConnectionStreams:
         return self.streams[Direction.CLIENT].version
 
     def feed(self, direction: Direction, chunk: bytes) -> Iterator[Frame]:
-        """Add the next bytes of one direction and yield the packets that they complete; raises LostSync."""
-        for frame in self.streams[direction].feed(chunk):
-            for stream in self.streams.values():
-                stream.version = frame.version
+        """Add the next bytes of one direction and return an iterator over the packets that they complete.
+
+        The iterator raises LostSync.
+        """
+        stream = self.streams[direction]
+        # Once the version is settled, what a server sends changes nothing.
+        if direction is Direction.SERVER and stream.offset:
+            return stream.feed(chunk)
+        return self._feed(stream, direction, chunk)
+
+    def _feed(self, stream: Stream, direction: Direction, chunk: bytes) -> Iterator[Frame]:
+        for frame in stream.feed(chunk):
+            for each in self.streams.values():
+                each.version = frame.version
             if frame.offset == 0 and frame.version and direction is Direction.SERVER:
                 frame = frame._replace(version=answer_form(frame.data, frame.version))
             yield frame

@@ -13,9 +13,10 @@ from ..spec.reason_codes import Codes
 from ..spec.versions import Direction, Version
 from .authentication import CONTINUE, METHODS, NotAuthentic, ScramExchange
 from .failures import MALFORMED, ConnectionRefused, NotConnected, OutOfOrder, PeerFault, Refused
+from .known_heads import KnownHeads
 from .limits import Guard
 from .net.target import Target
-from .receive import Receiver
+from .receive import ReceivedMessage, Receiver
 from .tap import Tap
 
 OTHER_VERSION = (1, 0x84)
@@ -71,6 +72,7 @@ class Incoming:
         self.sender = sender
         self.receiver = receiver
         self.guard = Guard(target.connect, target.version)
+        self._heads = KnownHeads(target.version)
         self._exchange = exchange
         self.connack: Connack | None = None
         self._asked: int | None = None
@@ -147,7 +149,7 @@ class Incoming:
             if checks_explanations:
                 self.guard.explanation(read(data, version), data)
             if data[0] >> 4 not in ACKS:
-                self._receive(read(data, version), data, time_s)
+                self._receive(data, time_s)
                 continue
             if sender is None:
                 raise PeerFault(f"the broker sent {read(data, version).name}, though nothing was published", data)
@@ -157,16 +159,37 @@ class Incoming:
                 raise PeerFault(f"the broker sent {error}", data) from None
         return progress
 
-    def _receive(self, packet: Packet, data: bytes, time_s: float) -> None:
+    def _receive(self, data: bytes, time_s: float) -> None:
         """Hand a PUBLISH or a PUBREL to the receiver; after DISCONNECT, nothing is kept that cannot be acknowledged."""
+        receiver, time_ns = self.receiver, int(time_s * 1e9)
+        if found := self._heads.find(data):
+            if self.closing:
+                return
+            if receiver and receiver.queues:
+                (topic, properties), packet_id, payload = found
+                receiver.publish(
+                    ReceivedMessage(
+                        topic, payload, data[0] >> 1 & 3, bool(data[0] & 1), bool(data[0] & 8), packet_id, properties,
+                        time_ns,
+                    )
+                )  # fmt: skip
+                if packet_id is not None:
+                    self._check_receive_maximum(receiver, data)
+                return
+        packet = read(data, self.target.version)
         topic = ""
-        if isinstance(packet, Publish) and packet.properties:
-            topic = self.guard.topic_alias(packet, data)
+        if isinstance(packet, Publish):
+            self._heads.learn(packet, data)
+            if packet.properties:
+                topic = self.guard.topic_alias(packet, data)
         if not self.closing:
-            self.receiver = self.receiver or Receiver(self.target.version)
-            self.receiver.receive(packet, data, int(time_s * 1e9), topic)
-            if excess := self.guard.receive_maximum(self.receiver.unanswered, data):
-                self.receiver.exceed(excess)
+            receiver = self.receiver = receiver or Receiver(self.target.version)
+            receiver.receive(packet, data, time_ns, topic)
+            self._check_receive_maximum(receiver, data)
+
+    def _check_receive_maximum(self, receiver: Receiver, data: bytes) -> None:
+        if excess := self.guard.receive_maximum(receiver.unanswered, data):
+            receiver.exceed(excess)
 
     def _take_connack(self, packet: Any, data: bytes, tap: Tap) -> None:
         if self.connack is not None:

@@ -168,37 +168,52 @@ class Receiver:
         _FLOWS[type(packet)](self, packet, data, time_ns, topic)
 
     def _publish(self, packet: Any, data: bytes, time_ns: int, topic: str) -> None:
+        if self._queue is not None:
+            self.publish(
+                ReceivedMessage(
+                    topic or packet.topic, packet.payload, packet.qos, packet.retain, packet.dup, packet.packet_id,
+                    packet.properties, time_ns,
+                )
+            )  # fmt: skip
+            return
+        if packet.qos:
+            self._count(packet.packet_id)
+        self._has_unflushed = True
+        if self.store:
+            self.store.message(time_ns, data)
+        if packet.qos:
+            self._acknowledge(packet.qos, packet.packet_id)
+
+    @property
+    def queues(self) -> bool:
+        """Whether messages go to a queue."""
+        return self._queue is not None
+
+    def publish(self, message: ReceivedMessage) -> None:
+        """Append a message to the queue, unless it is a QoS 2 message that was there already."""
+        assert self._queue is not None
         if self.stopped:
             return
-        qos, packet_id = packet.qos, packet.packet_id
-        if qos:
-            self._in_flight.add(packet_id)
-            self.most_unanswered = max(self.most_unanswered, len(self._in_flight))
-        if self._queue is None:
-            self._has_unflushed = True
-            if self.store:
-                self.store.message(time_ns, data)
-            if qos:
-                self._acknowledge(qos, packet_id)
-            return
-        if qos:
-            if qos == 2 and packet_id in self._waiting:
+        if message.packet_id is not None:
+            self._count(message.packet_id)
+            if message.qos == 2 and self._is_known(message.packet_id):
                 return
-            if qos == 2 and packet_id in self._unreleased:
-                self._acknowledge(qos, packet_id)
-                return
-            if qos == 2:
-                self._waiting.add(packet_id)
             self.owes = True
-        self._queue.append(
-            _new(
-                ReceivedMessage,
-                (
-                    topic or packet.topic, packet.payload, qos, packet.retain, packet.dup, packet_id,
-                    packet.properties, time_ns,
-                ),
-            )
-        )  # fmt: skip
+        self._queue.append(message)
+
+    def _count(self, packet_id: int) -> None:
+        self._in_flight.add(packet_id)
+        self.most_unanswered = max(self.most_unanswered, len(self._in_flight))
+
+    def _is_known(self, packet_id: int) -> bool:
+        """Whether a QoS 2 message was handed on already, which is answered again, or is still in the queue."""
+        if packet_id in self._waiting:
+            return True
+        if packet_id in self._unreleased:
+            self._acknowledge(2, packet_id)
+            return True
+        self._waiting.add(packet_id)
+        return False
 
     def answer(self, message: ReceivedMessage) -> None:
         """Acknowledge a message that was taken from the queue."""
@@ -243,6 +258,4 @@ class Receiver:
             self._answered.append(ends)
 
 
-_new = tuple.__new__
-"""Builds a ReceivedMessage without its constructor, as one is built for each message (tests/benchmarks)."""
 _FLOWS = {Publish: Receiver._publish, Pubrel: Receiver._pubrel}

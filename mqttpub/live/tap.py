@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol, runtime_checkable
 
 from ..codec.stream import MAX_PACKET, ConnectionStreams, Frame, LostSync
@@ -12,6 +12,8 @@ from .shield import SHIELD
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
 AUTH = 15
+QOS_0 = (0x30, 0x31)
+"""First bytes of a PUBLISH of QoS 0."""
 CHUNK = 65536
 MOST_CHUNKS = 4
 """Chunks that are read at once, so that a peer which never pauses leaves time for everything else."""
@@ -189,7 +191,10 @@ class Tap:
     def _take(self, data: bytes) -> None:
         now = time.time()
         try:
-            for frame in self._cut.feed(Direction.SERVER, data):
+            frames = self._cut.feed(Direction.SERVER, data)
+            if self.observer is None:
+                frames = self._set_messages_aside(now, frames)
+            for frame in frames:
                 self._sort(now, frame)
                 if self.oversize:
                     return
@@ -197,6 +202,17 @@ class Tap:
             self.lost = lost
         if self._cut.streams[Direction.SERVER].announced > self._packet_limit:
             self.oversize = self.unfinished
+
+    def _set_messages_aside(self, now: float, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """Put what can only be a message of QoS 0 into `inbox`, and yield the other packets."""
+        # This loop bounds the messages per second of a subscriber (tests/benchmarks/subscribe.py).
+        append, limit = self.inbox.append, self._packet_limit
+        for frame in frames:
+            data = frame[0]
+            if data[0] in QOS_0 and len(data) <= limit:
+                append((now, frame))
+            else:
+                yield frame
 
     def _sort(self, now: float, frame: Frame) -> None:
         if self.observer:
