@@ -78,7 +78,7 @@ class TopicBoard:
 
     def due(self) -> bool:
         """Return whether the table is to be drawn again."""
-        return self._clock() - self._measured_s >= INTERVAL_S or self._live is None
+        return self._clock() - self._measured_s >= INTERVAL_S
 
     def rows(self, most: int) -> list[BoardRow]:
         """Return the busiest topics, at most so many, in the order of their names."""
@@ -101,13 +101,16 @@ class TopicBoard:
 
     def close(self) -> None:
         """Leave the last table on the terminal."""
+        self.draw()
         if self._live:
-            self.draw()
             self._live.stop()
 
     def _measure(self) -> None:
         now_s = self._clock()
-        passed_s = max(now_s - self._measured_s, 1e-3)
+        passed_s = now_s - self._measured_s
+        if passed_s < INTERVAL_S:
+            # Too short to measure anything; the rates of before stay.
+            return
         for row in self._rows.values():
             row.rate, row.before = (row.count - row.before) / passed_s, row.count
         self._rate, self._before = (self.messages - self._before) / passed_s, self.messages

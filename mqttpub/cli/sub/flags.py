@@ -176,6 +176,8 @@ def output_form(given: FlagValues) -> OutputForm:
         raise click.UsageError("--raw does not go with --format")
     if given["pretty"] and kind != FORMAT:
         raise click.UsageError("--pretty needs -F")
+    if kind == FORMAT:
+        _check_format(given["output_format"])
     if given["file_write"] and given["file_save"]:
         raise click.UsageError("only one of --file-write and --file-save at a time")
     if given["file_save"] is not None and kind == LINES and not format:
@@ -199,6 +201,15 @@ def _kind(given: FlagValues) -> str:
     if kinds == [WATCH]:
         _check_watch(given)
     return kinds[0] if kinds else RAW if given["raw"] else LINES
+
+
+def _check_format(text: str) -> None:
+    from .format_string import FormatError, FormatString
+
+    try:
+        FormatString(text)
+    except FormatError as error:
+        raise click.BadParameter(str(error), param_hint="--output-format") from None
 
 
 def _check_watch(given: FlagValues) -> None:

@@ -287,7 +287,8 @@ def mosquitto_record(message: ReceivedMessage, *, parses: bool = False) -> dict[
     seconds, nanoseconds = divmod(message.time_ns, SECOND_NS)
     local = time.localtime(seconds)
     record: dict[str, Any] = {
-        "tst": time.strftime(f"%Y-%m-%dT%H:%M:%S.{nanoseconds // 1000:06d}%z", local),
+        # The Z before the offset is mosquitto_sub's.
+        "tst": time.strftime(f"%Y-%m-%dT%H:%M:%S.{nanoseconds // 1000:06d}Z%z", local),
         "topic": message.topic, "qos": message.qos, "retain": int(message.retain),
         "payloadlen": len(message.payload),
     }  # fmt: skip
