@@ -661,7 +661,8 @@ _mqttpub() {
         'pipeline --topic') values='' ;;
         'pipeline --payload') values='keep hash drop' ;;
         'pipeline --port') values='' ;;
-        'pipeline --master'|'pipeline --remote') values='' ;;
+        'pipeline --master') values='' ;;
+        'pipeline --remote') values='' ;;
         'pipeline --conf') values='' ;;
         'pipeline --partitions') values='' ;;
         'pipeline --color') values='auto always never' ;;

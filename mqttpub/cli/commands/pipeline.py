@@ -36,10 +36,11 @@ MOST_NAMED = 20
 
 spark_flags = together(
     flag(
-        "--master", "--remote", "master", common=True, metavar="URL",
+        "--master", common=True, metavar="URL",
         help="Where Spark runs: local[N] on N cores of this machine, spark://HOST:PORT, yarn, k8s://..., sc://..., or "
         "none to do without. [default: none up to 1 GB of sources, else local[*]]",
     ),
+    flag("--remote", metavar="URL", help="Another name for --master; give only one of them."),
     flag("--conf", metavar="KEY=VALUE", multiple=True, help="A Spark setting, such as spark.driver.memory=2g."),
     flag(
         "--partitions", type=NumberType(1, 1024), metavar="N",
@@ -126,7 +127,7 @@ output_flags = together(
 @output_flags
 @choosing_flags
 @spark_flags
-def command(**given: Any) -> int:
+def command(master: str | None, remote: str | None, **given: Any) -> int:
     """Turn captures into tables, on all cores of this machine or on a cluster.
 
     Each SOURCE is a file, folder, glob or URL (s3, gs, abfs, hdfs): pcap and pcapng, plain or
@@ -138,7 +139,9 @@ def command(**given: Any) -> int:
     be made, 2 nothing was written, 74 the output cannot be written, 129 hung up, 130 interrupted,
     143 terminated.
     """
-    return run_pipeline(PipelineFlags(**given))
+    if master is not None and remote is not None:
+        raise click.UsageError("only one of --master and --remote at a time")
+    return run_pipeline(PipelineFlags(master=remote if master is None else master, **given))
 
 
 def run_pipeline(flags: PipelineFlags) -> int:

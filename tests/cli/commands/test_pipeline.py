@@ -58,6 +58,8 @@ CAPTURE = QOS2
             "'hdfs://x/y' is opened by Hadoop alone, and this run is wit",
         ),
         (["x", "-o", "OUT", "--master", "none", "--report", "r.html"], "--report needs Spark: leave out --master none"),
+        (["x", "-o", "OUT", "--master", "none", "--remote", "sc://far"], "only one of --master and --remote at a time"),
+        (["x", "-o", "OUT", "--remote", "local", "--master", ""], "only one of --master and --remote at a time"),
         (["x", "-o", "OUT", "--topic", "a/#/b"], "--topic: 'a/#/b' is not a Topic Filter: # is not its last level"),
     ],
 )
