@@ -1,26 +1,31 @@
-"""Conversion between Arrow schemas and Spark schemas."""
+"""Conversion between Arrow schemas and Spark schemas; imports pyspark when that is needed."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-from pyspark.sql.types import StructType
 
-from .errors import OptionError
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 
-def spark_schema(schema: pa.Schema) -> StructType:
+def spark_schema(schema: pa.Schema) -> "StructType":
     """Return the Spark schema for an Arrow schema."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
     return from_arrow_schema(schema)
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
+def arrow_schema(schema: "StructType") -> pa.Schema:
     """Return the Arrow schema that Spark accepts for a schema; its types must match exactly."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     return to_arrow_schema(schema, timezone="UTC")
 
 
-def check(asked: StructType, offered: pa.Schema) -> None:
+def check(asked: "StructType", offered: pa.Schema) -> None:
     """Raise OptionError for a column that does not exist, or that cannot be cast to its type."""
+    from .errors import OptionError
+
     wanted = arrow_schema(asked)
     for field in wanted:
         at = offered.get_field_index(field.name)
