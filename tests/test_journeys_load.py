@@ -26,7 +26,12 @@ JOURNEYS = {
     "decode {qos2} --parquet {out}": (
         134,
         ("numpy", "pyarrow"),
-        BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "paho"},
+        BROKER - {"ssl"} | {"mqttpub.spark", "pyspark", "pandas", "paho"},
+    ),
+    "pipeline {qos2} --master none --out {out} --summary": (
+        265,
+        ("numpy", "pyarrow", "duckdb"),
+        BROKER - {"ssl"} | {"pyspark", "pandas"},
     ),
     "explain PUBLISH": (58, (), HEAVY - {"rich"} | BROKER | CAPTURES | TABLES),
     "pub -h 127.0.0.1 -p 1 -t a -m b": (

@@ -152,6 +152,10 @@ def run_pipeline(flags: PipelineFlags) -> int:
         _warm()
         if not flags.source:
             return 0
+    if not spark:
+        from ...columns.without_pandas import hide_pandas
+
+        hide_pandas()
     from ...spark.pipeline.run import run
 
     logging.getLogger().addFilter(_is_not_interrupt)

@@ -13,6 +13,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from ....columns.without_pandas import hide_pandas
 from ...session.session import THREADS
 
 OnBytes = Callable[[int], None]
@@ -81,7 +82,7 @@ class Workers:
 
 def serve() -> None:
     """Do the tasks that come on standard input, until it ends."""
-    sys.meta_path.insert(0, _WithoutPandas())
+    hide_pandas()
     answers = os.fdopen(os.dup(1), "wb")
     # What a library prints must not come between the answers.
     os.dup2(2, 1)
@@ -96,15 +97,6 @@ def serve() -> None:
             error.add_note("".join(traceback.format_exception(error)))
             answer = False, error
         _send(answers, answer)
-
-
-class _WithoutPandas:
-    """Hides pandas, which pyarrow would import for its first array: that takes longer than all other imports."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name == "pandas":
-            raise ModuleNotFoundError("pandas is hidden from the processes of the pipeline")
 
 
 def _receive(tasks: "SimpleQueue[bytes]") -> None:
