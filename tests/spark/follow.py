@@ -2,7 +2,7 @@
 
     python -m tests.spark.follow PORT FOLDER QOS [end]
 
-With `end` it reads what is there and ends; otherwise it goes on until it is killed.
+With `end` it reads what is there and ends; otherwise it works until it is killed.
 """
 
 import os

@@ -28,7 +28,11 @@ from tests.spark.running import piped
 
 STEPS = (("overwrite", 2), ("resume", 4), ("append", 6))
 """Modes, and how many files of the ring a run is given."""
-OPTIONS = ("--lint", "--partition-by", "type", "--no-summary", "--conf", "spark.executor.memory=600m")
+OPTIONS = ("--lint", "--partition-by", "type", "--no-summary")
+WITHOUT = "none"
+"""The master of runs without Spark."""
+SIZES = {True: ("--partitions", "6"), False: ("--conf", "spark.executor.memory=600m")}
+"""More options, by whether the run is without Spark."""
 LONGEST = 600
 """Seconds that a run may take on a busy machine."""
 _LEFT = re.compile(r".*/(part|open)-[^/]*|_state/.*")
@@ -40,7 +44,6 @@ class Place(NamedTuple):
     """Where a run is done, and what of it is killed."""
 
     name: str
-    module: str
     master: str
     part: str
     """One of kills.parts, or "all" for each process of the program."""
@@ -144,7 +147,7 @@ class TableKills:
         (self._folder / "said").write_bytes(b"")
         how = ("--resume",) if mode == "resume" else ("--mode", mode)
         words = ["pipeline", *map(str, files), "--out", self.out, "--format", self._format, "--master", place.master]
-        return follow.launch(place.module, self._folder, *words, *how, *OPTIONS)
+        return follow.launch("mqttpub", self._folder, *words, *how, *OPTIONS, *SIZES[place.master == WITHOUT])
 
     def _said(self) -> str:
         return (self._folder / "said").read_text(errors="replace")

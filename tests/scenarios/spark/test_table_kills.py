@@ -11,16 +11,16 @@ from mqttpub.spark.pipeline.tables import SCHEMAS
 from mqttpub.spark.pipeline.writers import NOTHING
 from tests.build.fleet import capture, rotated
 from tests.build.object_store import ObjectStore
-from tests.scenarios.spark.table_kills import Place, Rows, TableKills
+from tests.scenarios.spark.table_kills import WITHOUT, Place, Rows, TableKills
 from tests.scenarios.spark.test_cluster import master as master
 from tests.spark.lake.reading import READERS
 from tests.spark.running import alone as alone
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(7200), pytest.mark.usefixtures("alone")]
-HERE = Place("a run without Spark", "tests.spark.without_jvm", "none", "all")
-DRIVER = Place("driver, JVM and workers", "mqttpub", "local[2]", "all")
-JVM = Place("JVM of the driver", "mqttpub", "local[2]", "driver")
-WORKER = Place("Python worker", "mqttpub", "local[2]", "worker")
+HERE = Place("a run without Spark", WITHOUT, "all")
+DRIVER = Place("driver, JVM and workers", "local[2]", "all")
+JVM = Place("JVM of the driver", "local[2]", "driver")
+WORKER = Place("Python worker", "local[2]", "worker")
 
 
 @pytest.fixture
@@ -37,8 +37,8 @@ def cluster(s3_server: ObjectStore, request: pytest.FixtureRequest, monkeypatch:
 
 
 def test_thirty_kills(s3: str, s3_server: ObjectStore, cluster: str, ring: list[Path], tmp_path: Path) -> None:
-    executor = Place("executor of a cluster", "mqttpub", cluster, "executor")
-    cluster_driver = Place("driver of a cluster", "mqttpub", cluster, "all")
+    executor = Place("executor of a cluster", cluster, "executor")
+    cluster_driver = Place("driver of a cluster", cluster, "all")
     plan = [HERE] * 20 + [DRIVER] * 3 + [JVM] * 2 + [WORKER] * 2 + [executor] * 2 + [cluster_driver]
     Random(1).shuffle(plan)
     kills = TableKills(s3_server, f"{s3}/out", ring, tmp_path, 1, print)
