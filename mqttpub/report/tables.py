@@ -1,7 +1,11 @@
-"""The tables of a folder as data frames with the types of the schema, from any of the formats."""
+"""The tables of a folder as data frames with the types of the schema, from any of the formats.
 
+Tables of an earlier version may have fewer columns; the cells of the others are null.
+"""
+
+import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,11 +60,12 @@ def has(folder: str | Path, table: str) -> bool:
 
 def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile], *, binary: bool = False) -> Any:
     shown = columns_of(name, binary=binary)
-    kinds: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    kinds: dict[tuple[str, tuple[str, ...], tuple[str, ...]], list[str]] = {}
     for part in parts:
         place, _, form = part.path.rpartition(".")
-        kinds.setdefault((form, tuple(_KEY.findall(place))), []).append(part.path)
-    found = [_kind(spark, folder, name, shown, form, divided, paths) for (form, divided), paths in kinds.items()]
+        header = _header(Path(folder, part.path)) if form == "csv" and not is_url(str(folder)) else ()
+        kinds.setdefault((form, tuple(_KEY.findall(place)), header), []).append(part.path)
+    found = [_kind(spark, folder, name, shown, *kind, paths) for kind, paths in kinds.items()]
     whole = found[0] if found else spark.createDataFrame([], spark_schema(pa.schema(shown)))
     for other in found[1:]:
         whole = whole.unionByName(other)
@@ -68,24 +73,30 @@ def _table(spark: Any, folder: str | Path, name: str, parts: list[TableFile], *,
 
 
 def _kind(
-    spark: Any, folder: str | Path, name: str, shown: list[Any], form: str, divided: Iterable[str], paths: list[str]
-) -> Any:
-    """Return the columns `shown` of files of one format and one partitioning."""
+    spark: Any, folder: str | Path, name: str, shown: list[Any], form: str, divided: tuple[str, ...],
+    header: tuple[str, ...], paths: list[str],
+) -> Any:  # fmt: skip
+    """Return the columns `shown` of files of one format, one partitioning, and for CSV one header."""
     from pyspark.sql import functions as F  # noqa: N812
 
     if is_url(str(folder)):
         return _at_url(spark, StorageFolder(folder), shown, form, paths)
     folder = Path(folder)
-    # CSV columns are identified by position, so those in the names of folders come last.
-    fields = sorted(SCHEMAS[name], key=lambda field: field.name in divided)
+    fields = list(SCHEMAS[name])
+    if form == "csv":
+        # Its columns are identified by position, and those in the names of folders come last.
+        known = {field.name: field for field in fields}
+        fields = [known.get(each, pa.field(each, pa.string())) for each in (*header, *divided)]
     schema = spark_schema(pa.schema([(field.name, _type(field.type, form)) for field in fields]))
     reader = (
         spark.read.format(form).schema(schema).options(**READ_WITH[form], basePath=f"file:{(folder / name).absolute()}")
     )
     frame = reader.load([_place(folder / path) for path in paths])
-    nested = spark_schema(SCHEMAS[name])
+    nested, present = spark_schema(SCHEMAS[name]), {field.name for field in fields}
 
     def column(field: Any) -> Any:
+        if field.name not in present:
+            return F.lit(None).cast(nested[field.name].dataType).alias(field.name)
         if form not in _TYPED and pa.types.is_binary(field.type):
             return F.unhex(field.name).alias(field.name)
         if form == "csv" and pa.types.is_list(field.type):
@@ -116,16 +127,20 @@ def _rows(folder: StorageFolder, path: str, schema: pa.Schema) -> Iterator[pa.Re
     with open_file(folder.place(path)) as source:
         inside = [field.name for field in schema if field.name not in place]
         for batch in _batches(source, path, inside):
-            columns = [
-                batch[field.name].cast(field.type)
-                if field.name in inside
-                else pa.array([place[field.name]] * len(batch), pa.string()).cast(field.type)
-                for field in schema
-            ]
-            yield pa.record_batch(columns, schema=schema)
+            yield pa.record_batch([_column(batch, field, place) for field in schema], schema=schema)
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field, place: Mapping[str, str | None]) -> pa.Array:
+    """Return a column from the rows of a file, from the names of its folders, or of nulls."""
+    if field.name in batch.schema.names:
+        return batch[field.name].cast(field.type)
+    if field.name in place:
+        return pa.array([place[field.name]] * len(batch), pa.string()).cast(field.type)
+    return pa.nulls(len(batch), field.type)
 
 
 def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a file with those of the columns that it has."""
     if path.endswith(".parquet"):
         from pyarrow.parquet import ParquetFile
 
@@ -134,8 +149,15 @@ def _batches(source: Any, path: str, columns: list[str]) -> Iterator[pa.RecordBa
     from pyarrow.orc import ORCFile
 
     file = ORCFile(source)
+    there = [name for name in columns if name in file.schema.names]
     for stripe in range(file.nstripes):
-        yield file.read_stripe(stripe, columns=columns)
+        yield file.read_stripe(stripe, columns=there)
+
+
+def _header(path: Path) -> tuple[str, ...]:
+    """Return the names in the first line of a CSV file."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(next(csv.reader(file), ()))
 
 
 def columns_of(name: str, *, binary: bool) -> list[Any]:

@@ -73,7 +73,8 @@ class Manifest:
         """Return the manifest in a JSON object; raises OutputRefused for another layout or another kind of object."""
         if values.get("layout") != LAYOUT:
             raise OutputRefused(
-                f"{os.path.dirname(place)} was written by another version of mqttpub; write to a new folder"
+                f"{os.path.dirname(place)} was written by another version of mqttpub: read the captures again, into a "
+                "new folder"
             )
         try:
             values = {**values, "runs": tuple(values["runs"]), "states": tuple(values["states"])}

@@ -199,7 +199,7 @@ PART = {"table": "packets", "path": "packets/a", "rows": 1, "bytes": 1}
         ("{", "cannot read .*_manifest.json: Expecting"),
         ("[]", "cannot read .*: it holds no JSON object"),
         ("\xff", "cannot read .*: 'utf-8' codec"),
-        ('{"layout": 0}', "was written by another version of mqttpub; write to a new folder"),
+        ('{"layout": 0}', "was written by another version of mqttpub: read the captures again, into a new folder"),
         ('{"layout": 2}', "cannot read .*: it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": ["x"]}), "it is not a manifest of mqttpub"),
         (json.dumps(WHOLE | {"parts": 3}), "it is not a manifest of mqttpub"),

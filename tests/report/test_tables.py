@@ -1,0 +1,110 @@
+"""The tables of a folder, in any format, as the queries of a report get them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow.orc
+import pyarrow.parquet
+import pytest
+
+from mqttpub.report import duck, tables
+from mqttpub.report.queries.report_answers import summary
+from mqttpub.report.tables import frames
+from mqttpub.spark.pipeline.manifest import Manifest
+from mqttpub.spark.storage.folder import StorageFolder
+from tests.paths import QOS2
+from tests.spark.running import piped
+
+LAST = "closed_time"
+"""The last column of connections, which tables did not have at first."""
+
+
+def without_last_column(out: Path | str) -> None:
+    """Rewrite the table connections of a folder as if that column did not exist."""
+    folder = StorageFolder(out)
+    for part in Manifest.in_folder(out).parts:
+        if part.table != "connections":
+            continue
+        path = f"{folder.at.path}/{part.path}"
+        with folder.at.system.open_input_file(path) as file:
+            data = file.read()
+        form = part.path.rpartition(".")[2]
+        with folder.at.system.open_output_stream(path) as file:
+            file.write(_FORMS[form](data))
+
+
+def _columns(module: Any) -> Any:
+    def rewritten(data: bytes) -> Any:
+        table = module.read_table(pyarrow.BufferReader(data))
+        made = pyarrow.BufferOutputStream()
+        module.write_table(table.drop_columns([LAST]), made)
+        return made.getvalue()
+
+    return rewritten
+
+
+def _csv(data: bytes) -> bytes:
+    # Its cells are times, so no comma and no quotation mark is in one.
+    assert data.partition(b"\n")[0].endswith(b',"' + LAST.encode() + b'"')
+    return re.sub(rb",[^,\n]*$", b"", data, flags=re.MULTILINE)
+
+
+def _json(data: bytes) -> bytes:
+    rows = [json.loads(line) for line in data.splitlines()]
+    times = [row.pop(LAST, None) for row in rows]
+    assert any(times)
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+_FORMS = {"parquet": _columns(pyarrow.parquet), "orc": _columns(pyarrow.orc), "csv": _csv, "json": _json}
+
+
+def rows_of(frame: Any) -> list[dict[str, Any]]:
+    """Return the rows of a frame in one order."""
+    return sorted((row.asDict(recursive=True) for row in frame.collect()), key=repr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("form", "stored"), [*((form, False) for form in _FORMS), *((form, True) for form in duck.FORMATS)]
+)
+def test_a_column_that_tables_lack_is_null(
+    form: str, stored: bool, spark: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    piped(QOS2, out=out, spark=False, file_format=form, partition_by=("version",))
+    if stored:
+        # Tasks open the files themselves, as they do for URLs.
+        monkeypatch.setattr(tables, "is_url", lambda given: True)
+    whole = rows_of(frames(spark, out)["connections"])
+    assert any(row[LAST] for row in whole)
+    without_last_column(out)
+    assert rows_of(frames(spark, out)["connections"]) == [{**row, LAST: None} for row in whole]
+
+
+@pytest.mark.slow
+def test_a_run_is_compared_with_tables_that_lack_a_column(spark: Any, tmp_path: Path) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    piped(QOS2, out=out, spark=False)
+    piped(QOS2, out=other, spark=False, file_format="csv")
+    without_last_column(other)
+    found = summary(spark, out, other)
+    assert found.comparison
+    old = found.comparison.summary
+    # How long connections lasted is counted to their last packets instead.
+    assert old._replace(made=found.made, churn=found.churn) == found._replace(comparison=None)
+
+
+@pytest.mark.parametrize("form", duck.FORMATS)
+def test_a_column_that_tables_lack_is_null_without_spark(form: str, tmp_path: Path) -> None:
+    piped(QOS2, out=tmp_path / "out", spark=False, file_format=form)
+    with duck.connected() as session:
+        found = summary(session, tmp_path / "out", thorough=False)
+    without_last_column(tmp_path / "out")
+    with duck.connected() as session:
+        assert summary(session, tmp_path / "out", thorough=False) == found
+        query = f"SELECT count(*) AS rows, count({LAST}) AS known FROM {{connections}}"
+        (row,) = session.sql(query, {}, connections=frames(session, tmp_path / "out")["connections"]).collect()
+    assert (row["rows"], row["known"]) == (6, 0)
