@@ -1,0 +1,62 @@
+"""Runs on Spark make the tables of runs without it, and each continues what the other began."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqttpub.spark.pipeline.engine.local import LocalEngine
+from mqttpub.spark.pipeline.engine.spark import SparkEngine
+from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
+from tests.build.fleet import capture, rotated
+from tests.spark.running import Rows, piped, tables
+
+FILES = 4
+
+
+@pytest.fixture(scope="module")
+def ring(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Write a rotated capture."""
+    return rotated(capture(11, clients=7), tmp_path_factory.mktemp("ring"), FILES)
+
+
+@pytest.fixture(scope="module")
+def expected(ring: list[Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
+    """Return the rows of one run without Spark."""
+    out = tmp_path_factory.mktemp("expected")
+    piped(*ring, out=out / "out", spark=False, lint=True)
+    return tables(out / "out")
+
+
+def noted(run: Callable[[Any], Any], used: list[Any]) -> Callable[[Any], Any]:
+    """Return a function that notes the class of the engine and then runs it."""
+
+    def noting(self: Any) -> Any:
+        used.append(type(self))
+        return run(self)
+
+    return noting
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "engines",
+    [[SparkEngine], [LocalEngine, SparkEngine], [SparkEngine, LocalEngine]],
+    ids=["fresh", "spark continues", "spark begins"],
+)
+def test_tables_do_not_depend_on_the_engine(
+    engines: list[Any], ring: list[Path], expected: dict[str, Rows], spark: Any, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    used: list[Any] = []
+    for each in (LocalEngine, SparkEngine):
+        monkeypatch.setattr(each, "run", noted(each.run, used))
+    for turn, engine in enumerate(engines, 1):
+        paths = ring[: turn * FILES // len(engines)]
+        done = piped(*paths, out=tmp_path, mode="resume", spark=engine is SparkEngine, lint=True)
+        assert (done.read, done.known, done.problems) == (FILES // len(engines), len(paths) - FILES // len(engines), [])
+    assert used == engines
+    assert tables(tmp_path) == expected
+    assert len(Manifest.load(tmp_path / MANIFEST).runs) == len(engines)
+    assert {name for name, rows in expected.items() if rows} == {"packets", "exchanges", "connections", "findings"}
