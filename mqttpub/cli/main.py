@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from ..common.errors import UserError
-from .registry import COMMANDS, add_screen_flags, load
+from .registry import COMMANDS, PERSONALITIES, add_screen_flags, load
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 """Error numbers of an output that is full or fails."""
@@ -24,7 +24,7 @@ class Program(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of that name."""
-        return load(cmd_name) if cmd_name in COMMANDS else None
+        return load(cmd_name) if cmd_name in COMMANDS or cmd_name in PERSONALITIES else None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the subcommand; raises UsageError for a UserError of the rooms below, which know nothing of click."""
@@ -44,6 +44,8 @@ class Program(click.Group):
         """Write the list of subcommands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Other clients, also by a link with their name"):
+            formatter.write_dl(list(PERSONALITIES.items()))
 
 
 @click.group(
@@ -57,7 +59,7 @@ def program() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Run the program and return its exit status; errors are one line on stderr."""
     try:
-        result = program.main(arguments, prog_name="mqttpub", standalone_mode=False)
+        result = program.main(_named(arguments), prog_name="mqttpub", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         return 2
@@ -78,6 +80,12 @@ def main(arguments: list[str] | None = None) -> int:
             raise
         return _complain(str(error), int(status))
     return result if isinstance(result, int) else 0
+
+
+def _named(arguments: list[str] | None) -> list[str] | None:
+    """Return the arguments after the name of a client under whose name the program was started."""
+    name = os.path.basename(sys.argv[0]) if arguments is None else ""
+    return [name, *sys.argv[1:]] if name in PERSONALITIES else arguments
 
 
 def _sentence(error: click.ClickException) -> str:

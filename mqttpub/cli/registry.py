@@ -24,12 +24,19 @@ COMMANDS = {
 }
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
 
+PERSONALITIES = {
+    "mosquitto_pub": "Publish as mosquitto_pub does, with its options and output.",
+}
+"""The same for other clients, whose lines are read as they read them: `compat/` has their commands."""
+
 
 def load(name: str) -> click.Command:
     """Import the module of a command in COMMANDS and return the command, with the flags of the screen.
 
     Only the command that is run is imported, so that the others cost no start-up time.
     """
+    if name in PERSONALITIES:
+        return import_module(".compat.personality", __package__).personality(name, PERSONALITIES[name])  # type: ignore[no-any-return]
     command: click.Command = import_module(f".commands.{name}", __package__).command
     add_screen_flags(command)
     return command

@@ -51,18 +51,23 @@ def _run(
         target, source, _options(request), observer=inspector or watch, journal=outbox,
         remark=inspector.remark if inspector else note,
     )  # fmt: skip
-    with closing(report):
-        report.begin(getattr(source, "size_bytes", None))
-        if watch:
-            watch.aside = report.hide
-        _publish(publisher, report)
-        outcome = report.end(publisher)
+    if watch:
+        watch.aside = report.hide
+    outcome = transfer(publisher, report)
     if inspector:
         inspector.flush()
     if outbox:
         # The very last step: a run that dies before it resumes at this place, one that dies after it starts anew.
         outbox.forget_place()
     return outcome
+
+
+def transfer(publisher: Publisher, report: OutcomeReport) -> RunResult:
+    """Publish everything, report each outcome and return what the run came to; raises a Failure."""
+    with closing(report):
+        report.begin(getattr(publisher.source, "size_bytes", None))
+        _publish(publisher, report)
+        return report.end(publisher)
 
 
 def _publish(publisher: Publisher, report: OutcomeReport) -> None:

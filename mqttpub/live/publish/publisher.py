@@ -14,7 +14,7 @@ from ...common.words import counted
 from ..failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, NotConnected, Refused
 from ..limits import AliasAssigner, ServerLimits
 from ..net.target import Target
-from ..reconnect import is_final, pause_before
+from ..reconnect import is_final, is_refused_for_good, pause_before
 from ..session import ALL_SENT, Session
 from ..tap import Observer, buffering
 from .sender import NAMES, NotSent, OutgoingMessage, Publication, Resumed, Sender
@@ -29,6 +29,7 @@ BATCH = 1000
 """Messages that are taken before they are sent."""
 IDLE_S = 60.0
 """How long to wait at most where nothing is due; a session wakes up more often by itself."""
+HIGHEST_ALIAS = 65535
 NOTHING_SENT = "no message was sent"
 MOST_STRAYS = 10
 """Stray acknowledgements that are named one by one."""
@@ -46,6 +47,12 @@ class PublishOptions(NamedTuple):
     """Attempts to connect again after a loss; None for as many as the timeout allows."""
     aliases: bool = False
     """Whether to use Topic Aliases as far as the broker allows them."""
+    any_alias: bool = False
+    """Whether to send a Topic Alias that the broker does not allow."""
+    probes: bool = True
+    """Whether to make sure of a last QoS 0 message before 5.0, which nothing acknowledges, with a PINGREQ."""
+    persists: bool = False
+    """Whether to connect again, with the CONNECT unchanged, however long it takes, once there was a connection."""
 
 
 DEFAULT = PublishOptions()
@@ -75,6 +82,8 @@ class Publisher:
         self._observer = observer
         self._remark = remark
         self._attempts = 0
+        self._was_open = False
+        """Whether the broker has accepted a connection."""
         self._hurried = False
         """Whether taking messages was broken off only so that outcomes can be yielded."""
 
@@ -127,7 +136,8 @@ class Publisher:
             finally:
                 self._report_strays()
             if self.sender.finish():
-                session.probe()
+                if self.options.probes:
+                    session.probe()
                 self.sender.confirm()
             session.close()
 
@@ -135,7 +145,10 @@ class Publisher:
         """Wait for CONNACK, keep to what it allows, and send again what an earlier connection left open."""
         options, sender = self.options, self.sender
         connack = session.open()
+        self._was_open = True
         self._limits = ServerLimits.of(connack)
+        if options.any_alias:
+            self._limits = self._limits._replace(topic_alias_maximum=HIGHEST_ALIAS)
         self._aliases = AliasAssigner(self._limits.topic_alias_maximum) if options.aliases else None
         sender.window = options.window if options.force else min(options.window, self._limits.receive_maximum)
         self._report_resumed(sender.resume(connack.session_present), connack.session_present)
@@ -245,19 +258,25 @@ class Publisher:
 
     def _pause_or_give_up(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> None:
         """Wait before the next attempt, or raise the failure when there is to be none."""
-        limit = self.options.reconnects
-        pauses_s = [pause_before(number) for number in range(self._attempts + 1)]
-        too_many = limit is not None and self._attempts >= limit
-        if is_final(failure) or too_many or sum(pauses_s) > self.options.timeout_s:
-            raise self._final(failure)
+        pause_s = pause_before(self._attempts)
+        persists = self.options.persists and self._was_open
+        if is_refused_for_good(failure) if persists else is_final(failure) or not self._may_try_again():
+            raise self._final(failure) from failure.__cause__
         self._attempts += 1
-        self._remark(f"{failure}; connecting again in {pauses_s[-1]:g} s")
+        self._remark(f"{failure}; connecting again in {pause_s:g} s")
         if shown_later := buffering(self._observer):
             shown_later.flush()
-        time.sleep(pauses_s[-1])
+        time.sleep(pause_s)
         # What a lost connection did not send is put into the output again by `resume`.
         self.sender.output.clear()
-        self.target = self.target.changed(clean_start=False)
+        if not persists:
+            self.target = self.target.changed(clean_start=False)
+
+    def _may_try_again(self) -> bool:
+        """Whether the number of attempts and the timeout allow one more."""
+        limit = self.options.reconnects
+        waited_s = sum(pause_before(number) for number in range(self._attempts + 1))
+        return (limit is None or self._attempts < limit) and waited_s <= self.options.timeout_s
 
     def _final(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> Failure:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""

@@ -1,0 +1,101 @@
+"""`-D COMMAND PROPERTY VALUE [VALUE]` of the mosquitto clients."""
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from ....spec.declare import Property
+from ....spec.properties import BY_KEY, PROPERTIES, WILL, PropertyRow
+from ....spec.versions import Version
+from ....wire.types import BINARY, BYTE, PAIR, STRING, U16, WireType
+from .numbers import leading_integer
+from .settings import GrammarError, MosquittoSettings
+
+SUPPORTED = ("CONNECT", "PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE", "DISCONNECT", WILL)
+"""Packets that the clients send and whose properties can be set."""
+KNOWN = (*SUPPORTED, "AUTH", "PUBACK", "PUBREC", "PUBREL", "PUBCOMP")
+"""Names that -D accepts; those of packets that are not sent with properties get another sentence."""
+TOPS: dict[WireType, int] = {BYTE: 0xFF, U16: 0xFFFF}
+U32_TOP = 0xFFFF_FFFF
+LONGEST = 0xFFFF
+TOO_FEW = "Error: --property argument given but not enough arguments specified."
+DUPLICATE = "Duplicate property in property list"
+PROTOCOL = "A network protocol error occurred when communicating with the broker."
+NOT_ZERO = ("topic_alias", "receive_maximum", "maximum_packet_size")
+ZERO_OR_ONE = ("request_problem_information", "request_response_information")
+
+
+def take(settings: MosquittoSettings, rest: deque[str]) -> None:
+    """Take the words of one -D; raises GrammarError."""
+    settings.version = Version.V5
+    # The last word of a line is never looked at before all three are known to be there.
+    if len(rest) < 3:
+        raise GrammarError(TOO_FEW, gap=1)
+    command, name = rest.popleft().upper(), rest.popleft()
+    row = _row(command, name)
+    value = _value(row, name, rest)
+    # A client must not send the identifier of a subscription, though the table of properties allows it in PUBLISH.
+    if command not in SUPPORTED or (command == "PUBLISH" and row.key == "subscription_identifier"):
+        raise GrammarError(f"Error: {name} property not supported for {command} in --property argument.", gap=1)
+    settings.properties.setdefault(command, []).append(Property(row.id, value))
+
+
+def _row(command: str, name: str) -> PropertyRow:
+    if command not in KNOWN:
+        raise GrammarError("Error: Invalid command given in --property argument.", gap=1)
+    row = BY_KEY.get(name.lower().replace("-", "_"))
+    if row is None:
+        raise GrammarError("Error: Invalid property name given in --property argument.", gap=1)
+    if command not in row.packets:
+        raise GrammarError(f"Error: {name} property not allowed for {command} in --property argument.", gap=1)
+    return row
+
+
+def _value(row: PropertyRow, name: str, rest: deque[str]) -> Any:
+    if row.type is PAIR:
+        if len(rest) < 2:
+            raise GrammarError(TOO_FEW, gap=1)
+        return _text(name, rest.popleft()), _text(name, rest.popleft())
+    word = rest.popleft()
+    if row.type is STRING:
+        return _text(name, word)
+    if row.type is BINARY:
+        return _short(name, word.encode("utf-8", "surrogateescape"))
+    number = leading_integer(word)
+    if not 0 <= number <= TOPS.get(row.type, U32_TOP):
+        raise GrammarError(f"Error: Property value ({number}) out of range for property {name}.", gap=1)
+    return number
+
+
+def _short(name: str, data: bytes) -> bytes:
+    if len(data) > LONGEST:
+        raise GrammarError(f"Error: Property value too long for property {name}.", gap=1)
+    return data
+
+
+def _text(name: str, word: str) -> str:
+    _short(name, word.encode("utf-8", "surrogateescape"))
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        raise GrammarError(f"Error adding property {name} {18}", gap=1) from None
+    return word
+
+
+def check(packet: str, properties: Iterable[Property]) -> None:
+    """Raise GrammarError for a list of properties that the client refuses to send."""
+    label = "Will" if packet == WILL else packet
+    seen: set[int] = set()
+    for id, value in properties:
+        row = PROPERTIES[id]
+        if (row.key in NOT_ZERO and not value) or (row.key in ZERO_OR_ONE and value > 1):
+            raise GrammarError(f"Error in {label} properties: {PROTOCOL}")
+        if id in seen and packet not in row.repeatable:
+            raise GrammarError(f"Error in {label} properties: {DUPLICATE}")
+        seen.add(id)
+
+
+def check_all(settings: MosquittoSettings) -> None:
+    """Raise GrammarError for properties that the client refuses to send."""
+    for packet in SUPPORTED:
+        check(packet, settings.properties.get(packet, ()))

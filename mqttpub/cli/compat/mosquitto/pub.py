@@ -1,0 +1,219 @@
+"""mosquitto_pub: its settings become the request of `pub`, its outcomes the words and statuses of mosquitto."""
+
+import sys
+from contextlib import ExitStack
+
+from ....codec.publish_writer import PublishWriter
+from ....live.failures import Failure, Interrupted
+from ....live.publish.publisher import Publisher, PublishOptions
+from ....live.publish.sender import OutgoingMessage, Publication
+from ....live.publish.sources import MessageSource
+from ....spec.packets import Publish
+from ....spec.properties import TOPIC_ALIAS, value_of
+from ....spec.reason_codes import Codes
+from ....spec.versions import Version
+from ...flags.bulk import BulkRequest
+from ...pub.feed import feed
+from ...pub.outcome import OutcomeReport, RunResult
+from ...pub.request import PublishRequest
+from ...pub.run import transfer
+from .client import connectable, deadline_s, debug_lines, said
+from .failures import SENTENCES, Outcome, Status, outcome
+from .settings import PUB, GrammarError, MosquittoSettings
+from .target import publish_properties, target_of
+
+MOST_BYTES = 268_435_455
+INVALID_TOPIC = "Error: Invalid input. Does your topic contain '+' or '#'?"
+QOS_TOO_HIGH = "Error: Message QoS not supported on broker, try a lower QoS."
+NO_MESSAGE = "Error: Both topic and message must be supplied."
+CODES = Codes("PUBREC")
+
+
+def run(words: list[str]) -> int:
+    """Publish as a line of mosquitto_pub says and return the exit status."""
+    return said(PUB, words, publish)
+
+
+def publish(settings: MosquittoSettings) -> None:
+    """Publish what the settings say; raises GrammarError and Outcome."""
+    request = _request(settings)
+    target = request.target
+    connectable(target)
+    with ExitStack() as stack:
+        report = MosquittoReport(request, settings)
+        found = feed(request, target, report, stack)
+        source = found.source
+        if _alias(settings):
+            source = TopicOnce(source)
+        publisher = Publisher(
+            target, source, _options(settings, request), observer=debug_lines(settings, target)
+        )  # fmt: skip
+        try:
+            transfer(publisher, report)
+        except Interrupted:
+            raise
+        except Failure as failure:
+            raise outcome(failure, target.version) from failure
+    if report.failed:
+        raise report.failed
+
+
+def _options(settings: MosquittoSettings, request: PublishRequest) -> PublishOptions:
+    # A repeat waits for the end of the message before it.
+    window = 1 if settings.repeat > 1 else settings.max_inflight
+    return PublishOptions(
+        timeout_s=request.timeout_s, window=window, any_alias=True, probes=False,
+        persists=settings.source == "lines",
+    )  # fmt: skip
+
+
+def _alias(settings: MosquittoSettings) -> bool:
+    return value_of(publish_properties(settings), TOPIC_ALIAS) is not None
+
+
+# the request
+
+
+def _request(settings: MosquittoSettings) -> PublishRequest:
+    payload = _payload(settings)
+    if settings.topic is None or not settings.source:
+        raise NothingToPublish
+    if not settings.topic:
+        raise Outcome(Status.INVALID, INVALID_TOPIC)
+    packet = Publish(
+        topic=settings.topic, payload=payload, qos=settings.qos, retain=settings.retain,
+        properties=publish_properties(settings),
+    )  # fmt: skip
+    lines = settings.source == "lines"
+    bulk = BulkRequest(
+        kind="lines" if lines else "", repeat=1 if lines else settings.repeat, delay_s=settings.repeat_delay_s
+    )
+    return PublishRequest(
+        packets=(packet,), target=target_of(settings), timeout_s=deadline_s(), bulk=bulk, force=True,
+        # Only messages that are written one by one can lose their topic.
+        inspect=_alias(settings),
+    )  # fmt: skip
+
+
+class NothingToPublish(GrammarError):
+    """A line without a topic or without a source of messages; the usage follows the sentence."""
+
+    def __init__(self) -> None:
+        super().__init__(NO_MESSAGE)
+
+
+def _payload(settings: MosquittoSettings) -> bytes:
+    if settings.source == "file":
+        return _file(settings.file)
+    if settings.source == "stdin":
+        return _standard_input()
+    return settings.payload
+
+
+def _file(path: str) -> bytes:
+    failed = f'Error loading input file "{path}".'
+    try:
+        with open(path, "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except IsADirectoryError:
+        data = bytes(MOST_BYTES + 1)
+    except OSError:
+        raise Outcome(Status.USAGE, f'Error: Unable to open file "{path}".', failed) from None
+    if len(data) > MOST_BYTES:
+        raise Outcome(Status.USAGE, f"Error: File must be less than {MOST_BYTES} bytes.", "", failed)
+    return data
+
+
+def _standard_input() -> bytes:
+    failed = "Error loading input from stdin."
+    data = sys.stdin.buffer.read(MOST_BYTES + 1) if sys.stdin else b""
+    if not data:
+        raise Outcome(Status.USAGE, "Error: Zero length input.", failed)
+    if len(data) > MOST_BYTES:
+        raise Outcome(Status.USAGE, f"Error: Message length must be less than {MOST_BYTES} bytes.", "", failed)
+    return data
+
+
+# what is sent, and what becomes of it
+
+
+class TopicOnce(MessageSource):
+    """Another source whose messages, all but the first, leave their topic to the Topic Alias that they carry."""
+
+    def __init__(self, source: MessageSource) -> None:
+        self._source = source
+        self._writer: PublishWriter | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the source ended."""
+        return self._source.ended
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of the source."""
+        return self._source.descriptor
+
+    def take(self, most: int, now_s: float) -> list[Publication]:
+        """Return what the source has; only the first message of all has its topic."""
+        return [self._without_topic(each) for each in self._source.take(most, now_s)]
+
+    def _without_topic(self, message: Publication) -> Publication:
+        if self._writer:
+            return message._replace(writer=self._writer)
+        self._writer = PublishWriter(message.writer.packet.replace(topic=""), message.writer.version)
+        return message
+
+    def read(self) -> None:
+        """Let the source read more."""
+        self._source.read()
+
+    def pause_s(self, now_s: float) -> float:
+        """Return the pause of the source."""
+        return self._source.pause_s(now_s)
+
+
+class MosquittoReport(OutcomeReport):
+    """Says of each message what mosquitto_pub says."""
+
+    def __init__(self, request: PublishRequest, settings: MosquittoSettings) -> None:
+        super().__init__(request)
+        self._settings = settings
+        self.failed: Outcome | None = None
+        """Why not every message was sent."""
+
+    def begin(self, size_bytes: int | None) -> None:
+        """Show no progress."""
+
+    def bad_line(self, text: str) -> None:
+        """Count a line that is no message."""
+        self.failed = Outcome(Status.TOO_LARGE, f"Error: {text}")
+
+    def warn(self, text: str) -> None:
+        """Say nothing that mosquitto_pub does not say."""
+
+    def _ended(self, outgoing: OutgoingMessage) -> None:
+        if outgoing.refused:
+            reason = CODES.name(outgoing.reason_code or 0, Version.V5)
+            self._say(f"Warning: Publish {outgoing.packet_id} failed: {reason}.")
+
+    def _not_sent(self, message: Publication, reason: str) -> None:
+        if message.writer.qos and reason.startswith("QoS"):
+            self.failed = Outcome(Status.QOS_NOT_SUPPORTED, QOS_TOO_HIGH)
+        else:
+            status = Status.NOT_SUPPORTED if reason.startswith("RETAIN") else Status.OVERSIZE
+            self.failed = Outcome(status, f"Error: {SENTENCES[status]}")
+
+    def failure(self, failure: Failure, publisher: Publisher) -> None:
+        """Take the outcomes before a failure."""
+        self.take(publisher)
+
+    def end(self, publisher: Publisher) -> RunResult:
+        """Take the last outcomes; messages in doubt count as lost."""
+        if publisher.unknown:
+            self.failed = self.failed or Outcome(Status.LOST, f"Error: {SENTENCES[Status.LOST]}")
+        return RunResult()
+
+    def _say(self, text: str) -> None:
+        if not self._settings.quiet:
+            sys.stderr.write(f"{text}\n")

@@ -1,0 +1,115 @@
+"""What a line of a mosquitto client says, and how it says that it is wrong."""
+
+from ....spec.declare import Property
+from ....spec.versions import Version
+
+PUB, SUB, RR = "pub", "sub", "rr"
+"""The three clients."""
+
+
+class GrammarError(Exception):
+    """A line that the client refuses, with its sentence; `gap` is the number of empty lines after it."""
+
+    def __init__(self, message: str, *, gap: int = 0) -> None:
+        super().__init__(message)
+        self.gap = gap
+
+
+class HelpAsked(Exception):
+    """The line contains --help."""
+
+
+class VersionAsked(Exception):
+    """The line contains --version."""
+
+
+class MosquittoSettings:
+    """The options of a line, filled word by word, so that a later one replaces an earlier one."""
+
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.host = "localhost"
+        self.port: int | None = None
+        self.unix: str | None = None
+        self.bind: str | None = None
+        self.proxy: str | None = None
+        self.websocket = False
+        self.version = Version.V5 if program == RR else Version.V311
+        self.client_id: str | None = None
+        self.id_prefix: str | None = None
+        self.username: str | None = None
+        self.password: bytes | None = None
+        self.keep_alive_s = 60
+        self.clean = True
+        self.session_expiry_s: int | None = None
+        self.max_inflight = 20
+        self.properties: dict[str, list[Property]] = {}
+        """Properties of -D, by the name of their packet."""
+
+        self.will_topic: str | None = None
+        self.will_payload: bytes | None = None
+        self.will_qos = 0
+        self.will_retain = False
+
+        self.ca_file: str | None = None
+        self.ca_path: str | None = None
+        self.cert: str | None = None
+        self.key: str | None = None
+        self.key_form: str | None = None
+        self.engine: str | None = None
+        self.engine_password_sha1: str | None = None
+        self.ciphers: str | None = None
+        self.tls_version: str | None = None
+        self.alpn: str | None = None
+        self.key_log: str | None = None
+        self.os_certs = False
+        self.no_tls = False
+        self.insecure = False
+        self.psk: str | None = None
+        self.psk_identity: str | None = None
+
+        self.topics: list[str] = []
+        """Topic filters of a subscriber."""
+        self.topic: str | None = None
+        """Topic of a publisher."""
+        self.qos = 0
+        self.retain = False
+        self.source = ""
+        """Where the payload comes from: message, file, stdin, lines or null; empty where nothing says so."""
+        self.payload = b""
+        self.file = ""
+        self.repeat = 1
+        self.repeat_delay_s = 0.0
+
+        self.response_topic: str | None = None
+        self.latency = False
+        self.unsubscribe: list[str] = []
+        self.filter_out: list[str] = []
+        self.count = 0
+        """Messages to receive; 0 for any number."""
+        self.wait_s = 0
+        """Seconds after which to stop; 0 for never."""
+        self.exit_after_suback = False
+        self.format: str | None = None
+        self.verbose = False
+        self.pretty = False
+        self.newline = True
+        self.no_retain = False
+        self.retained_only = False
+        self.remove_retained = False
+        self.retain_as_published = False
+        self.retain_handling: int | None = None
+        self.random_filter = 10_000
+        """Chance to show a message, in hundredths of a percent."""
+        self.watch = False
+        self.message_rate = False
+
+        self.nodelay = False
+        """Taken for the sake of the line: TCP_NODELAY is always set."""
+        self.debug = False
+        self.quiet = False
+
+    @property
+    def name(self) -> str:
+        """The name of the client."""
+        return f"mosquitto_{self.program}"
