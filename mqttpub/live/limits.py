@@ -5,10 +5,20 @@ from typing import Any, NamedTuple
 
 from ..codec.publish_writer import PublishWriter
 from ..codec.stream import MAX_PACKET
+from ..spec.constraints import SHARE
 from ..spec.declare import PACKETS, Packet
-from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish
-from ..spec.properties import AUTHENTICATION_METHOD, BY_KEY, REASON_STRING, TOPIC_ALIAS, USER_PROPERTY, value_of
+from ..spec.packets import Auth, Connack, Connect, Disconnect, Publish, Subscribe
+from ..spec.properties import (
+    AUTHENTICATION_METHOD,
+    BY_KEY,
+    REASON_STRING,
+    SUBSCRIPTION_IDENTIFIER,
+    TOPIC_ALIAS,
+    USER_PROPERTY,
+    value_of,
+)
 from ..spec.versions import Version
+from ..traffic.topics import has_wildcard
 from .failures import PROTOCOL_ERROR, PeerFault
 
 RECEIVE_MAXIMUM_EXCEEDED, TOPIC_ALIAS_INVALID, PACKET_TOO_LARGE = 0x93, 0x94, 0x95
@@ -136,6 +146,9 @@ class ServerLimits(NamedTuple):
     maximum_qos: int = 2
     retain_available: int = 1
     topic_alias_maximum: int = 0
+    wildcard_subscription_available: int = 1
+    subscription_identifier_available: int = 1
+    shared_subscription_available: int = 1
 
     @classmethod
     def of(cls, connack: Connack) -> "ServerLimits":
@@ -158,6 +171,22 @@ class ServerLimits(NamedTuple):
             statement = "MQTT5-3.2.2-17" if self.topic_alias_maximum else "MQTT5-3.2.2-18"
             return f"Topic Alias is {alias}, but the broker's maximum is {self.topic_alias_maximum} ({statement})"
         return ""
+
+    def subscription_violation(self, packet: Subscribe) -> str:
+        """Return a sentence about the limit that a SUBSCRIBE exceeds; empty for none."""
+        for each in packet.subscriptions:
+            if not self.wildcard_subscription_available and has_wildcard(each.filter):
+                return _unavailable(f"'{each.filter}' has a wildcard", "Wildcard Subscription", "11/wildcard")
+            if not self.shared_subscription_available and each.filter.startswith(SHARE):
+                return _unavailable(f"'{each.filter}' is shared", "Shared Subscription", "13/shared")
+        if not self.subscription_identifier_available and value_of(packet.properties, SUBSCRIPTION_IDENTIFIER):
+            said = "SUBSCRIBE has a Subscription Identifier"
+            return _unavailable(said, "Subscription Identifier", "12/identifier")
+        return ""
+
+
+def _unavailable(said: str, what: str, statement: str) -> str:
+    return f"{said}, but the broker's {what} Available is 0 (MQTT5-3.2.2.3.{statement})"
 
 
 class AliasAssigner:

@@ -164,7 +164,7 @@ def subscribe_options(given: FlagValues) -> "SubscribeOptions":
     timeout_s = given["timeout"] if given["duration"] is None else min(given["timeout"], given["duration"])
     return SubscribeOptions(
         timeout_s=timeout_s, reconnects=0 if reconnects is None else None if reconnects < 0 else reconnects,
-        answering=Answering(not given["no_ack"], given["ack_delay"], given["reason"]),
+        answering=Answering(not given["no_ack"], given["ack_delay"], given["reason"]), force=given["force"],
     )  # fmt: skip
 
 

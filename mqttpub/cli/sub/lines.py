@@ -4,7 +4,6 @@ What a peer sent is written unchanged where it is printable text; otherwise it i
 a terminal stays as it was. Nothing is escaped for --raw.
 """
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,9 +11,6 @@ from ...common.escape import escape
 from ...common.strict_json import check_json
 from ...live.receive import ReceivedMessage
 from .flags import FORMAT, JSON, RAW, VERBOSE, OutputForm
-from .format_string import FormatString
-from .records import DIGITS, member
-from .records import line as record_line
 
 Writer = Callable[[Sequence[ReceivedMessage]], bytes]
 """Returns the bytes for some messages."""
@@ -34,6 +30,8 @@ def writer(written: OutputForm, complain: Complain) -> Writer:
     if written.kind == RAW:
         return lambda messages: b"".join([message.payload + delimiter for message in messages])
     if written.kind == FORMAT:
+        from .format_string import FormatString
+
         form = FormatString(written.format, shown=_unchanged if written.raw else shown, pretty=written.pretty)
         return lambda messages: b"".join([form.write(message) + delimiter for message in messages])
     payload = _payload(written, complain)
@@ -75,7 +73,7 @@ def _payload(written: OutputForm, complain: Complain) -> Callable[[ReceivedMessa
     if read is None:
         return (lambda message: message.payload) if written.raw else (lambda message: shown(message.payload))
 
-    as_text = written.payload_format in ("text", *DIGITS)
+    as_text = written.payload_format in ("text", "hex", "base64")
     is_json = written.payload_format == "json"
 
     def text(message: ReceivedMessage) -> bytes:
@@ -93,12 +91,16 @@ def _payload(written: OutputForm, complain: Complain) -> Callable[[ReceivedMessa
 
 def _line_of(value: Any) -> bytes:
     """Return a value as JSON on one line."""
+    import json
+
     text = json.dumps(value, ensure_ascii=False)
     return (text if text.isprintable() else json.dumps(value)).encode()
 
 
 def _json_line(data: bytes) -> bytes:
     """Return JSON on one line, with its digits unchanged where it is on one already; raises ValueError."""
+    import json
+
     try:
         check_json(data)
     except ValueError as error:
@@ -108,6 +110,9 @@ def _json_line(data: bytes) -> bytes:
 
 
 def _records(written: OutputForm, complain: Complain) -> Writer:
+    from .records import line as record_line
+    from .records import member
+
     read = written.reader
 
     def record(message: ReceivedMessage) -> bytes:

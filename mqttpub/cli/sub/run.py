@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from ...codec.publish_writer import PublishWriter
 from ...common.words import counted
@@ -18,12 +18,14 @@ from ..flags.transport import check
 from ..notes import note
 from ..pub.gate import judge
 from ..pub.observers import observers
-from .board import TopicBoard
-from .files import NumberedFiles, appending
 from .flags import JSON, WATCH
-from .lines import writer
+from .lines import Writer, writer
 from .request import ReceiveRequest
 from .wanted import Wanted
+
+if TYPE_CHECKING:
+    from .board import TopicBoard
+    from .files import NumberedFiles
 
 MOST_NOTES = 10
 """Payloads that are named one by one because they are not of the format; the others are counted."""
@@ -131,12 +133,14 @@ class MessageOutput:
         """Number of payloads that are not of the format."""
         self._format = written.payload_format
         self._write = writer(written, self._complain)
-        self._files = NumberedFiles(written.folder_file, self._write) if written.folder_file else None
-        self._board = TopicBoard() if written.kind == WATCH else None
+        self._files = _files(written.folder_file, self._write) if written.folder_file else None
+        self._board = _board() if written.kind == WATCH else None
         self._put: Callable[[bytes], object] | None = None
         if self._files or self._board:
             return
         if written.file is not None:
+            from .files import appending
+
             self._put = _whole(stack.enter_context(appending(written.file)))
         elif written.kind == JSON or not request.inspect:
             self._put = sys.stdout.buffer.write
@@ -168,6 +172,21 @@ class MessageOutput:
         self.unreadable += 1
         if self.unreadable <= MOST_NOTES:
             note(f"the payload of a message to '{message.topic}' is written as it is: {text}")
+
+
+# what few runs need
+
+
+def _files(path: str, write: Writer) -> "NumberedFiles":
+    from .files import NumberedFiles
+
+    return NumberedFiles(path, write)
+
+
+def _board() -> "TopicBoard":
+    from .board import TopicBoard
+
+    return TopicBoard()
 
 
 def _whole(file: BinaryIO) -> Callable[[bytes], object]:

@@ -6,9 +6,22 @@ Imports no more than the tables of `spec`, because every publish needs it.
 from collections.abc import Callable
 from typing import Any
 
-from ...spec.constraints import Constraint, InTable
-from ...spec.declare import Field, Packet, Property
-from ...spec.packets import Connack, Connect, Disconnect, Puback, Pubcomp, Publish, Pubrec, Pubrel, Suback
+from ...spec.constraints import SHARE, Constraint, InTable
+from ...spec.declare import Field, Group, Packet, Property
+from ...spec.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+)
 from ...spec.properties import (
     AUTHENTICATION_DATA,
     PAYLOAD_FORMAT_INDICATOR,
@@ -32,17 +45,23 @@ def is_clean(packet: Packet, version: Version, direction: Direction | None = Non
     return all(_field(packet, each, version) for each in packet.layout) and check(packet, direction)
 
 
-def _field(packet: Packet, field: Field, version: Version) -> bool:
+def _field(packet: Group, field: Field, version: Version) -> bool:
     value = getattr(packet, field.key)
     if value is None or not field.exists_in(version):
         return True
     if field.shape == "properties":
-        return _properties(packet.name, value)
+        return isinstance(packet, Packet) and _properties(packet.name, value)
     if field.shape == "group":
         return False
     if field.shape == "list":
-        return all(_is_valid(field, field.each, each, version) for each in value) and bool(value)
+        return all(_item(field, each, version) for each in value) and bool(value)
     return _is_valid(field, field.limits, value, version)
+
+
+def _item(field: Field, item: Any, version: Version) -> bool:
+    if isinstance(item, Group):
+        return all(_field(item, each, version) for each in item.layout)
+    return _is_valid(field, field.each, item, version)
 
 
 def _is_valid(field: Field | None, limits: tuple[Constraint, ...], value: Any, version: Version) -> bool:
@@ -106,6 +125,10 @@ def _connect(packet: Any, direction: Direction | None) -> bool:
     return not (packet.will_qos or packet.will_retain or (packet.username is None and packet.password is not None))
 
 
+def _subscribe(packet: Any, direction: Direction | None) -> bool:
+    return not any(each.no_local and each.filter.startswith(SHARE) for each in packet.subscriptions)
+
+
 def _connack(packet: Any, direction: Direction | None) -> bool:
     alone = any(id in (_AUTHENTICATION_DATA, _REFERENCE) for id, _ in packet.properties)
     return not (packet.session_present and packet.reason_code) and not alone
@@ -129,5 +152,6 @@ _CHECKS: dict[type[Packet], Callable[[Any, Direction | None], bool]] = {
     Connack: _connack,
     Disconnect: _disconnect,
     **dict.fromkeys((Puback, Pubrec), _message_ack),
-    **dict.fromkeys((Pubrel, Pubcomp, Suback), _ack),
+    Subscribe: _subscribe,
+    **dict.fromkeys((Pubrel, Pubcomp, Suback, Unsubscribe, Unsuback), _ack),
 }

@@ -58,6 +58,8 @@ class SubscribeOptions(NamedTuple):
     patient: bool = True
     """Whether the first connection may be attempted again as well."""
     answering: Answering = AT_ONCE
+    force: bool = False
+    """Whether to subscribe even to what the broker's CONNACK forbids."""
 
 
 class Subscriber:
@@ -165,14 +167,22 @@ class Subscriber:
             session.send_output()
 
     def _make_subscriptions(self, session: Session) -> None:
-        """Subscribe and unsubscribe; raises Refused if the broker refuses all Topic Filters."""
+        """Subscribe and unsubscribe; raises Refused if CONNACK forbids it or the broker refuses all Topic Filters."""
         outcomes: list[SubscriptionOutcome] = []
+        if self.connack and not self.options.force:
+            limits = ServerLimits.of(self.connack)
+            for packet in self._subscribes:
+                if reason := limits.subscription_violation(packet):
+                    session.close()
+                    raise Refused(f"not subscribed: {reason}")
         for packet in self._subscribes:
             codes = session.subscribe(packet)
             outcomes += map(SubscriptionOutcome, packet.subscriptions, codes)
         self.outcomes = tuple(outcomes)
         refusals = self.refusals
         if refusals and len(refusals) == len(outcomes):
+            # Without DISCONNECT the broker would publish the will.
+            session.close()
             raise Refused("; ".join(refusals), next(each.code for each in outcomes if each.refused))
         for sentence in refusals:
             self._remark(sentence)

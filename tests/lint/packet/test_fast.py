@@ -9,7 +9,19 @@ from mqttpub.codec.encode import encode
 from mqttpub.lint.packet.check import lint
 from mqttpub.lint.packet.fast import is_clean
 from mqttpub.spec.declare import Packet, Property
-from mqttpub.spec.packets import Connack, Connect, Disconnect, Puback, Publish, Suback, Will
+from mqttpub.spec.packets import (
+    Connack,
+    Connect,
+    Disconnect,
+    Puback,
+    Publish,
+    Suback,
+    Subscribe,
+    Subscription,
+    Unsuback,
+    Unsubscribe,
+    Will,
+)
 from mqttpub.spec.versions import Direction, Version
 from tests.strategies import packets
 
@@ -41,6 +53,9 @@ SOUND = [
     Suback(packet_id=1, reason_codes=(0, 0x87)),
     Connect(client_id="a", username="me", password=b"\0", keep_alive=0, clean_start=False),
     Disconnect(),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="$share/g/a/#", qos=2), Subscription(filter="+"))),
+    Unsubscribe(packet_id=1, filters=("a/#",)),
+    Unsuback(packet_id=1, reason_codes=(0, 0x11)),
 ]
 
 
@@ -50,6 +65,16 @@ def test_the_common_packets_need_no_full_look(packet: Packet) -> None:
 
 
 UNSOUND = [
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="a"), Subscription(filter="a/#/b"))),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter=""),)),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="$share/g/a", no_local=True),)),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", qos=3),)),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", retain_handling=3),)),
+    Subscribe(packet_id=1, subscriptions=(Subscription(filter="a", reserved=1),)),
+    Subscribe(packet_id=1, subscriptions=()),
+    Subscribe(packet_id=1, properties=(Property(0x0B, 0),), subscriptions=(Subscription(filter="a"),)),
+    Unsubscribe(packet_id=1, filters=("a#",)),
+    Unsuback(packet_id=1, reason_codes=(1,)),
     Publish(topic="a/+"),
     Publish(topic=""),
     Publish(topic="a\n"),

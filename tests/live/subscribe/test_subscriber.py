@@ -3,6 +3,7 @@
 In a conversation `<` is what the broker sends and `>` what the client has to send.
 """
 
+import re
 import time
 from typing import Any
 
@@ -14,7 +15,12 @@ from mqttpub.live.receive import Answering, ReceivedMessage
 from mqttpub.live.subscribe.subscriber import SESSION_LOST, SubscribeOptions, Subscriber
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connect, Subscribe, Subscription, Unsubscribe
-from mqttpub.spec.properties import RECEIVE_MAXIMUM, SESSION_EXPIRY_INTERVAL, TOPIC_ALIAS_MAXIMUM
+from mqttpub.spec.properties import (
+    RECEIVE_MAXIMUM,
+    SESSION_EXPIRY_INTERVAL,
+    SUBSCRIPTION_IDENTIFIER,
+    TOPIC_ALIAS_MAXIMUM,
+)
 from tests.fakes import Peer, Script, scripted_many
 
 NEW, RESUMED = "< 20 03 00 00 00", "< 20 03 01 00 00"
@@ -167,7 +173,7 @@ def test_a_refused_filter_is_remarked_and_a_refusal_of_all_ends_the_run() -> Non
     refusal = "the broker refused the Topic Filter 'a': 0x87 Not authorized"
     assert said == [refusal] == made.refusals
     assert [each.code for each in made.outcomes] == [0x87, 1]
-    with scripted_many([conversation(NEW, BOTH, none)]) as port, pytest.raises(Refused, match="'b/#': 0x8f") as caught:
+    with scripted_many([conversation(NEW, BOTH, none, LEAVES)]) as port, pytest.raises(Refused, match="'b/#': 0x8f") as caught:
         receive(subscriber(port, subscribe=MORE), 1)
     assert str(caught.value).startswith(refusal)
 
@@ -217,3 +223,23 @@ def test_a_message_left_from_a_lost_connection_is_not_answered_on_the_next() -> 
                 messages.clear()
                 made.stop()
     assert [each.payload for each in taken] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        ("28 00", "'b/#' has a wildcard, but the broker's Wildcard Subscription Available is 0"),
+        ("2a 00", "'$share/g/c' is shared, but the broker's Shared Subscription Available is 0"),
+        ("29 00", "SUBSCRIBE has a Subscription Identifier, but the broker's Subscription Identifier Available is 0"),
+    ],
+)
+def test_what_connack_forbids_is_not_sent(limit: str, message: str) -> None:
+    filters = tuple(Subscription(filter=each) for each in ("b/#", "$share/g/c"))
+    packet = Subscribe(packet_id=1, properties=(Property(SUBSCRIPTION_IDENTIFIER.id, 5),), subscriptions=filters)
+    with scripted_many([conversation(f"< 20 05 00 00 02 {limit}", LEAVES)]) as port:
+        with pytest.raises(Refused, match=re.escape(f"not subscribed: {message}")):
+            receive(subscriber(port, subscribe=packet), 1)
+    forced = "> 82 18 00 01 02 0b 05 00 03 62 2f 23 00 00 0a 24 73 68 61 72 65 2f 67 2f 63 00"
+    granted = "< 90 05 00 01 00 00 00"
+    with scripted_many([conversation(f"< 20 05 00 00 02 {limit}", forced, granted, "< 30 05 00 01 61 00 7a")]) as port:
+        assert len(receive(subscriber(port, subscribe=packet, force=True), 1)) == 1
