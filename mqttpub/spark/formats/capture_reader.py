@@ -21,11 +21,19 @@ from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode
+from ...columns.read import finish
+from ...columns.reassemble.assembly import Batch
 from ...columns.reassemble.balance import WINDOW, shares
+from ...columns.reassemble.reassemble import reassemble
+from ...columns.reassemble.state import SOURCE_BITS, State
+from ...columns.scan.records import reader as record_reader
+from ...columns.scan.records import records
 from ...columns.schema import PACKETS
-from ..pipeline.reading import SourceFrames, SourceReader
+from ..pipeline.record_numbers import localized
+from ..pipeline.shuffle import hash_slot
 from ..pipeline.sources import Source, expand, opens, unseen
 from ..pipeline.state_classes import keeps
+from ..pipeline.texts import text_frames
 from ..storage.files import BadLocation, as_path, open_file, reason
 from .errors import CaptureError, OptionError, short_errors
 from .options import Options
@@ -56,14 +64,21 @@ class CaptureShare(InputPartition):
         """Which hash slot of connections is in which bucket."""
 
 
-@keeps("spark/capture", "_memory _reader _skip_broken")
+@keeps("spark/capture", "_before _bucket _memory _names _skip_broken _state _total")
 class CaptureDecoder:
     """Decodes captures one after the other; a checkpoint can hold it between two."""
 
     def __init__(
         self, bucket: int, buckets: int, ports: tuple[int, ...], skip_broken: bool, table: bytes = b""
     ) -> None:
-        self._reader = SourceReader(bucket, buckets, ports, table)
+        self._bucket = bucket, buckets
+        self._state = State(ports=ports, bucket=self._bucket, shares=table)
+        self._names: list[str] = []
+        """The sources so far; record numbers have the index in their upper bits."""
+        self._before: dict[int, int] = {}
+        """Records of all captures before each capture, by its index."""
+        self._total = 0
+        """Records of all captures so far."""
         self._memory = Memory()
         self._skip_broken = skip_broken
 
@@ -72,13 +87,12 @@ class CaptureDecoder:
         try:
             if source.problem:
                 raise CaptureError(f"cannot read '{source.name}': {source.problem}")
-            self._reader.begin(source)
-            if not self._reader.reads(source):
+            self._names.append(source.name)
+            if not self._reads(source):
                 return
             with _opened(source) as file:
-                for batch in self._reader.batches(source, file):
-                    yield self._decoded(batch)
-            if left_out := self._reader.left_out():
+                yield from map(self._decoded, self._capture(file) if source.capture else self._text(source, file))
+            if left_out := self._state.left_out():
                 log.warning("'%s': %s", source.name, left_out)
         except (BadCapture, BadText, OSError, CaptureError) as error:
             sentence = str(error) if isinstance(error, CaptureError) else f"'{source.name}': {_words(error)}"
@@ -89,10 +103,30 @@ class CaptureDecoder:
 
     def rest(self) -> Iterator[pa.RecordBatch]:
         """Yield the packets that only the end of the last capture releases."""
-        yield from map(self._decoded, self._reader.finish())
+        yield self._decoded(finish(self._state))
 
-    def _decoded(self, frames: SourceFrames) -> pa.RecordBatch:
-        return decode(frames.frames, capture=frames.capture, keys=frames.keys, memory=self._memory)
+    def _reads(self, source: Source) -> bool:
+        """Return whether this bucket reads a source: all buckets read every capture, one reads each text."""
+        bucket, count = self._bucket
+        return source.capture or hash_slot(source.digest.encode(), count) == bucket
+
+    def _capture(self, file: BinaryIO) -> Iterator[Batch]:
+        index = len(self._names) - 1
+        self._before[index] = self._total
+        self._state.reassembler.before = self._before
+        self._state.records = index << SOURCE_BITS
+        try:
+            for found in records(record_reader(file), self._state.secrets):
+                yield reassemble(found, self._state)
+        finally:
+            self._total += self._state.records - (index << SOURCE_BITS)
+
+    def _text(self, source: Source, file: BinaryIO) -> Iterator[Batch]:
+        return text_frames(source, file, len(self._names) - 1)
+
+    def _decoded(self, frames: Batch) -> pa.RecordBatch:
+        rows = decode(frames, keys=frames.keys, memory=self._memory)
+        return localized(rows, ("frame",), self._names)
 
 
 def _opened(source: Source) -> BinaryIO:

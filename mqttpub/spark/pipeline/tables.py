@@ -5,7 +5,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from ...columns.arrow import coded, numbers, values
 from ...columns.connections import Connections
 from ...columns.decode.context import Memory
 from ...columns.decode.decode import decode_coded
@@ -13,12 +12,12 @@ from ...columns.exchanges.apart import ApartPairing
 from ...columns.exchanges.pair import closes
 from ...columns.findings import Judging
 from ...columns.reassemble.assembly import Batch
-from ...columns.reassemble.state import SOURCE_BITS
 from ...columns.schema import CODED_PACKETS, CONNECTIONS, EXCHANGES, FINDINGS, PACKETS
 from ...traffic.closings import Closings
 from ...traffic.events import Endpoints
 from ..storage.folder import StorageFolder
 from .job import Job, TableFile
+from .record_numbers import localized
 from .row_filter import RowSelector
 from .shuffle import Ints, Outgoing
 from .state_classes import keeps
@@ -32,7 +31,6 @@ RECORDS = {
 """Columns that hold record numbers, first the one that the column `capture` refers to."""
 NOTHING = pa.RecordBatch.from_pylist([], CODED_PACKETS)
 """No packets."""
-_WITHIN = (1 << SOURCE_BITS) - 1
 
 
 class TableFiles:
@@ -59,20 +57,7 @@ class TableFiles:
                 partition_by=self._job.partition_by, tag=f"{'part' if final else 'open'}-{self._job.run}-{self._tag}",
                 open_rows=not final,
             )  # fmt: skip
-        self._writers[table, final].write(self._selector.rows(table, self._localized(table, rows)))
-
-    def _localized(self, table: str, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Return rows whose record numbers count from the beginning of their source, which `capture` names."""
-        for index, name in enumerate(RECORDS[table]):
-            column = rows[name]
-            counted = values(column.fill_null(0)) if column.null_count else values(column)
-            if not index:
-                source = counted >> SOURCE_BITS
-                low = int(source.min())
-                rows = _replaced(rows, "capture", coded(self._names[low : int(source.max()) + 1], source - low))
-            valid = values(column.is_valid().cast(pa.uint8())) > 0 if column.null_count else None
-            rows = _replaced(rows, name, numbers(counted & _WITHIN, valid))
-        return rows
+        self._writers[table, final].write(self._selector.rows(table, localized(rows, RECORDS[table], self._names)))
 
     def close(self) -> Iterator[TableFile]:
         """Finish all files and yield them."""
@@ -121,9 +106,3 @@ class TableBuilder:
         """Write the connections and exchanges that are still open after the last source."""
         self._files.put("exchanges", self._pairing.finish(), final=False)
         self._files.put("connections", self._connections.finish(), final=False)
-
-
-def _replaced(rows: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    index = rows.schema.get_field_index(name)
-    field = rows.schema.field(index)
-    return rows.set_column(index, field, column if column.type == field.type else column.cast(field.type))

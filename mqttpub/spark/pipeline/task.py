@@ -8,7 +8,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import Any
 
@@ -16,13 +16,9 @@ from ...capture.text.parse import BadText
 from ...capture.types import BadCapture
 from ...columns.exchanges.pair import Pairing
 from ...columns.read import finish
-from ...columns.reassemble.assembly import Batch
-from ...columns.reassemble.frames import of_events
 from ...columns.reassemble.reassemble import reassemble
 from ...columns.reassemble.state import SOURCE_BITS, UNUSED_KEYS, State
 from ...columns.reassemble.stretches import joined
-from ...reading.input import LOOK
-from ...reading.text import check_is_text, file_events
 from ..storage.files import reason
 from ..storage.folder import StorageFolder
 from . import checkpoint
@@ -30,9 +26,9 @@ from .job import BUCKETS, BlobRow, Job, SourceResult, TaskResult
 from .manifest import SHARED, OutputRefused
 from .route import COUNTS, STATE, SourceCounts, opened
 from .shuffle import LAST, Outgoing, received
-from .sources import Source
 from .states import StateFile
 from .tables import TableBuilder, TableFiles
+from .texts import text_frames
 
 UNWRITTEN = 74
 """Exit status when the output cannot be written: EX_IOERR of sysexits.h."""
@@ -40,8 +36,6 @@ RESULT = -1
 """The slot of rows that hold the results of tasks."""
 JOINED = 8 << 20
 """Bytes of blobs that are read together."""
-EVENTS = 20_000
-"""Events of a text that are put into columns together."""
 
 
 def read_buckets(job: Job, rows: Iterable[BlobRow]) -> Iterator[BlobRow]:
@@ -198,9 +192,10 @@ class _Bucket:
         packets, problem, unread = 0, "", False
         source = self.task.job.sources[number - len(self.task.job.before)]
         try:
-            for frames in _text_frames(source, number):
-                self.tables.add(frames)
-                packets += len(frames)
+            with opened(source) as file:
+                for frames in text_frames(source, file, number):
+                    self.tables.add(frames)
+                    packets += len(frames)
         except BadCapture as error:
             problem = f"offset {error.offset}: {error.message}"
         except BadText as error:
@@ -218,34 +213,6 @@ class _Bucket:
         self.tables.add(finish(self.state), last=True)
         self.tables.finish()
         return saved
-
-
-def _text_frames(source: Source, number: int) -> Iterator[Batch]:
-    with opened(source) as file:
-        first = file.read(LOOK)
-        file.seek(0)
-        check_is_text(first)
-        found = file_events(file, first)
-        while some := list(islice(found, EVENTS)):
-            names = {
-                _of_text(number, event.ends.number): (
-                    f"{event.ends.client}-{event.ends.server}#{event.ends.number}@{source.digest[:8]}"
-                )
-                for event in some
-            }
-            some = [
-                event._replace(
-                    record=number << SOURCE_BITS | min(event.record, (1 << SOURCE_BITS) - 1),
-                    ends=event.ends._replace(number=_of_text(number, event.ends.number)),
-                )
-                for event in some
-            ]
-            yield Batch(**vars(of_events(some)), names=names)
-
-
-def _of_text(source: int, connection: int) -> int:
-    """Return a number for a connection of a text that no connection of a capture has."""
-    return -(source << SOURCE_BITS | connection) - 1
 
 
 class _PairTask(_Task):

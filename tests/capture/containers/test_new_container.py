@@ -14,7 +14,7 @@ from mqttpub.capture import containers
 from mqttpub.capture.containers import registry
 from mqttpub.cli.main import main
 from mqttpub.columns.read import read
-from mqttpub.spark.pipeline.reading import SourceReader
+from mqttpub.spark.formats.capture_reader import CaptureDecoder
 from mqttpub.spark.pipeline.sources import expand
 from tests.paths import QOS2
 
@@ -98,14 +98,11 @@ def test_small_blocks_of_a_new_container_give_the_same_packets(toy: Path) -> Non
     assert sum(map(len, read([toy], block=512))) == sum(map(len, read([QOS2]))) == 54
 
 
-def test_the_pipeline_reads_a_new_container(toy: Path) -> None:
+def test_spark_reads_a_new_container(toy: Path) -> None:
     (source,) = expand([str(toy)])
     assert (source.capture, source.problem) == (True, "")
-    reader = SourceReader(0, 1)
-    reader.begin(source)
-    with toy.open("rb") as file:
-        pieces = [*reader.batches(source, file), *reader.finish()]
-    assert sum(len(piece.frames) for piece in pieces) == 54
+    decoder = CaptureDecoder(0, 1, (), skip_broken=False)
+    assert sum(batch.num_rows for batch in (*decoder.rows(source), *decoder.rest())) == 54
 
 
 def test_damage_in_a_new_container_is_reported_after_the_packets_before_it(
