@@ -16,7 +16,7 @@ FOLDERS = {
     "lint": ("packet", "connection"),
     "capture": ("containers", "network", "protocol", "text"),
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
-    "live": ("net", "publish", "subscribe", "request", "probe"),
+    "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
     "lab": ("broker",),
     "columns": ("scan", "reassemble", "decode", "exchanges"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),

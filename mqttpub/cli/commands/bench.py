@@ -17,7 +17,7 @@ from ..flags.unsupported import BENCHING, CONNECTION, refused_flags
 
 if TYPE_CHECKING:
     from ...common.quantiles import Latencies
-    from ...live.publish.benchmark import Benchmark, BenchRequest
+    from ...live.bench.publishing import Benchmark, BenchRequest
 
 PERCENTILES = (50, 90, 95, 99, 99.9)
 BARS = 40
@@ -115,7 +115,7 @@ def command(**given: Any) -> int:
 
     The latency is the time from sending a message to its last acknowledgement, so QoS 0 has none.
     """
-    from ...live.publish.benchmark import Benchmark
+    from ...live.bench.publishing import Benchmark
 
     benchmark = Benchmark(bench_request(given))
     interrupted = _run(benchmark)
@@ -130,7 +130,7 @@ def command(**given: Any) -> int:
 
 def bench_request(given: FlagValues) -> "BenchRequest":
     """Return the request that the flags make; raises UsageError."""
-    from ...live.publish.benchmark import BenchRequest
+    from ...live.bench.publishing import BenchRequest
     from ...spec.packets import Publish
     from ..flags.connect import connection_target
     from ..flags.transport import check

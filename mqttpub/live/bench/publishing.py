@@ -1,16 +1,14 @@
 """Many publishers at once, one thread and one connection each, and what they measured."""
 
-import threading
-import time
 from dataclasses import dataclass
 
 from ...codec.publish_writer import PublishWriter
-from ...common.quantiles import Latencies
 from ...spec.packets import Publish
 from ..net.target import Target
-from .publisher import Publisher, PublishOptions
-from .sender import NotSent, OutgoingMessage, Publication
-from .sources import Generated
+from ..publish.publisher import Publisher, PublishOptions
+from ..publish.sender import NotSent, OutgoingMessage, Publication
+from ..publish.sources import Generated
+from .workers import BenchWorker, WorkerGroup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,30 +28,24 @@ class BenchRequest:
     timeout_s: float = 30.0
 
 
-class Worker(threading.Thread):
-    """One connection that publishes and measures."""
+class Worker(BenchWorker):
+    """One connection that publishes and measures the time to the last acknowledgement of each message."""
 
     def __init__(self, target: Target, source: Generated, options: PublishOptions) -> None:
-        super().__init__(daemon=True)
+        super().__init__()
         self.source = source
         self.publisher = Publisher(target, source, options)
-        self.latencies = Latencies()
-        """Nanoseconds from sending a message to its last acknowledgement."""
         self.done = self.refused = 0
-        self.failure: Exception | None = None
-        self.over = threading.Event()
 
-    def run(self) -> None:
+    def work(self) -> None:
         """Publish until the source ends."""
-        try:
-            for outcomes in self.publisher.run():
-                while outcomes:
-                    self._count(outcomes.popleft())
-        except Exception as error:
-            # Whatever it is, it ends the program in the main thread: a broken benchmark must not look like a result.
-            self.failure = error
-        finally:
-            self.over.set()
+        for outcomes in self.publisher.run():
+            while outcomes:
+                self._count(outcomes.popleft())
+
+    def stop(self) -> None:
+        """Publish nothing more."""
+        self.source.stop()
 
     def _count(self, outcome: OutgoingMessage | NotSent) -> None:
         if isinstance(outcome, OutgoingMessage):
@@ -63,37 +55,12 @@ class Worker(threading.Thread):
                 self.latencies.add(round(outcome.latency_s * 1e9))
 
 
-class Benchmark:
+class Benchmark(WorkerGroup):
     """The workers of a request; what they measured can be read at any time after the start."""
 
     def __init__(self, request: BenchRequest) -> None:
         self.workers = [_worker(request, number) for number in range(len(request.packets))]
-        self._began_s = self._ended_s = 0.0
-
-    def start(self) -> None:
-        """Let all workers publish."""
-        self._began_s = time.monotonic()
-        for worker in self.workers:
-            worker.start()
-
-    def wait(self, longest_s: float = float("inf")) -> None:
-        """Wait until all workers have ended, or for some seconds."""
-        # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
-        until_s = time.monotonic() + longest_s
-        for worker in self.workers:
-            worker.over.wait(max(min(until_s - time.monotonic(), threading.TIMEOUT_MAX), 0))
-        self._ended_s = time.monotonic()
-
-    def stop(self, longest_s: float) -> None:
-        """Publish nothing more, and give the connections some seconds to end in order."""
-        for worker in self.workers:
-            worker.source.stop()
-        self.wait(longest_s)
-
-    @property
-    def seconds(self) -> float:
-        """Seconds from the start to the end of the last wait."""
-        return self._ended_s - self._began_s
+        super().__init__(self.workers)
 
     @property
     def done(self) -> int:
@@ -104,19 +71,6 @@ class Benchmark:
     def refused(self) -> int:
         """Number of messages that the broker refused; they count as done as well."""
         return sum(worker.refused for worker in self.workers)
-
-    @property
-    def failures(self) -> list[Exception]:
-        """What ended connections before their time, one for each connection that failed."""
-        return [worker.failure for worker in self.workers if worker.failure]
-
-    @property
-    def latencies(self) -> Latencies:
-        """The latencies of all connections, in nanoseconds."""
-        merged = Latencies()
-        for worker in self.workers:
-            merged.merge(worker.latencies)
-        return merged
 
 
 def _worker(request: BenchRequest, number: int) -> Worker:

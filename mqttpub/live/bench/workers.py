@@ -1,0 +1,82 @@
+"""Threads that measure, and a group of them."""
+
+import threading
+import time
+from collections.abc import Sequence
+
+from ...common.quantiles import Latencies
+
+
+class BenchWorker(threading.Thread):
+    """One connection that measures; a subclass does its work in `work`."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.latencies = Latencies()
+        """Nanoseconds of what it measures."""
+        self.failure: Exception | None = None
+        self.over = threading.Event()
+
+    def work(self) -> None:
+        """Do what is measured, until it is done or `stop` is called."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Let `work` end soon; another thread calls it."""
+        raise NotImplementedError
+
+    def run(self) -> None:
+        """Work, and keep the error that ends it."""
+        try:
+            self.work()
+        except Exception as error:
+            # Whatever it is, it ends the program in the main thread: a broken benchmark must not look like a result.
+            self.failure = error
+        finally:
+            self.over.set()
+
+
+class WorkerGroup:
+    """Workers that start and end together."""
+
+    def __init__(self, workers: Sequence[BenchWorker]) -> None:
+        self._all = workers
+        self._began_s = self._ended_s = 0.0
+
+    def start(self) -> None:
+        """Let all workers begin."""
+        self._began_s = time.monotonic()
+        for worker in self._all:
+            worker.start()
+
+    def wait(self, longest_s: float = float("inf")) -> None:
+        """Wait until all workers have ended, or for some seconds."""
+        # Python takes a thread for ended when a signal breaks off `join`, so an event is waited for.
+        until_s = time.monotonic() + longest_s
+        for worker in self._all:
+            worker.over.wait(max(min(until_s - time.monotonic(), threading.TIMEOUT_MAX), 0))
+        self._ended_s = time.monotonic()
+
+    def stop(self, longest_s: float) -> None:
+        """Measure nothing more, and give the connections some seconds to end in order."""
+        for worker in self._all:
+            worker.stop()
+        self.wait(longest_s)
+
+    @property
+    def seconds(self) -> float:
+        """Seconds from the start to the end of the last wait."""
+        return self._ended_s - self._began_s
+
+    @property
+    def failures(self) -> list[Exception]:
+        """What ended connections before their time, one for each connection that failed."""
+        return [worker.failure for worker in self._all if worker.failure]
+
+    @property
+    def latencies(self) -> Latencies:
+        """The latencies of all connections."""
+        merged = Latencies()
+        for worker in self._all:
+            merged.merge(worker.latencies)
+        return merged
