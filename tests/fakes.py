@@ -82,6 +82,33 @@ def answering(
 
 
 @contextmanager
+def scripted_at_once(scripts: list[Script]) -> Iterator[int]:
+    """Run a script for each connection to a free port of loopback, all at once, and yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(10)
+        failures: list[BaseException] = []
+
+        def serve(script: Script) -> None:
+            try:
+                sock, _ = server.accept()
+                with sock:
+                    script(Peer(sock))
+            except (ConnectionError, TimeoutError):
+                return
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=serve, args=(script,), daemon=True) for script in scripts]
+        for thread in threads:
+            thread.start()
+        yield server.getsockname()[1]
+        for thread in threads:
+            thread.join(12)
+        if failures:
+            raise failures[0]
+
+
+@contextmanager
 def scripted_many(scripts: list[Script]) -> Iterator[int]:
     """Run a script for each connection to a free port of loopback, in order, and yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as server:

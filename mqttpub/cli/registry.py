@@ -15,7 +15,7 @@ COMMANDS = {
     "lint": "Check captured packets against the MQTT specification.",
     "explain": "Explain a packet type, property, Reason Code or statement.",
     "pipeline": "Turn captures into tables, on all cores or on a cluster.",
-    "bench": "Publish from several connections and measure.",
+    "bench": "Measure publishing, receiving or connecting.",
     "walkthrough": "Watch the three QoS exchanges, byte by byte.",
     "broker": "Run a small local broker for experiments.",
     "profile": "Show the named sets of flags in the configuration file.",

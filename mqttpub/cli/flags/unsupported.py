@@ -37,7 +37,8 @@ PUBLISHING = {
 BENCHING = {
     "-d": "DUP cannot be set on new messages; --inspect is a flag of pub",
     **dict.fromkeys(("-im", "--message-interval"), "use --rate, the messages per second of each connection"),
-    "--interval": "all connections open at once; --rate limits the messages per second of each",
+    "--interval": "bench conn has --connect-interval; otherwise all connections open at once, and --rate limits the "
+    "messages per second of each",
     "--limit": "use --messages, the number for each connection",
 }
 """Flags of `bench`."""

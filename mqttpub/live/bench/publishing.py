@@ -8,6 +8,7 @@ from ..net.target import Target
 from ..publish.publisher import Publisher, PublishOptions
 from ..publish.sender import NotSent, OutgoingMessage, Publication
 from ..publish.sources import Generated
+from .connections import numbered
 from .workers import BenchWorker, WorkerGroup
 
 
@@ -74,9 +75,8 @@ class Benchmark(WorkerGroup):
 
 
 def _worker(request: BenchRequest, number: int) -> Worker:
-    target, packet = request.target, request.packets[number]
-    if len(request.packets) > 1:
-        target = target.changed(client_id=f"{target.connect.client_id}-{number + 1}")
+    packet = request.packets[number]
+    target = numbered(request.target, number, len(request.packets))
     message = Publication(PublishWriter(packet, target.version), request.payload)
     source = Generated(message, request.messages, request.duration_s, request.rate)
     return Worker(target, source, PublishOptions(timeout_s=request.timeout_s, window=request.window))

@@ -11,7 +11,7 @@ from mqttpub.cli.commands.bench import histogram
 from mqttpub.cli.main import main
 from mqttpub.common.quantiles import Latencies
 from mqttpub.live.publish.publisher import Publisher
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, scripted, scripted_at_once
 from tests.program import PROGRAM
 
 BENCH = [*PROGRAM, "bench"]
@@ -155,3 +155,101 @@ def test_a_signal_ends_the_broker() -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 143
         assert process.stderr.read().strip() == "mqttpub: terminated"
+
+
+# sub and conn
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+@pytest.mark.parametrize("qos", ["0", "1", "2"])
+def test_each_subscriber_receives_what_all_publish(qos: str, mosquitto: int) -> None:
+    flags = ["--connections", "2", "--publishers", "3", "-n", "50", "-q", qos, "-S", "100", "--rate", "200"]
+    record = json.loads(bench(mosquitto, "sub", *flags, "--json", "-t", f"bench/sub/{qos}/%c"))
+    assert (record["subscribers"], record["publishers"], record["payload_bytes"]) == (2, 3, 100)
+    assert (record["published"], record["received"], record["lost"], record["disordered"]) == (150, 300, 0, 0)
+    latency = record["latency_us"]
+    assert 0 < latency["min"] <= latency["p50"] <= latency["p99"] <= latency["max"]
+
+
+@pytest.mark.slow
+@pytest.mark.broker
+def test_the_messages_of_others_are_counted(mosquitto: int) -> None:
+    words = [*BENCH, "sub", "-h", "127.0.0.1", "-p", str(mosquitto), "--publishers", "0", "-n", "100", "--json"]
+    with subprocess.Popen([*words, "-t", "bench/others"], stdout=subprocess.PIPE, text=True) as process:
+        pub = ["mosquitto_pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "bench/others", "-m", "x"]
+        # Until it subscribes, messages go to nobody; enough of them come afterwards.
+        while process.poll() is None:
+            subprocess.run([*pub, "--repeat", "50"], check=True, timeout=20)
+        assert process.stdout
+        record = json.loads(process.stdout.read())
+    assert record["received"] >= 100
+    assert (record["published"], record["lost"], "latency_us" in record) == (0, 0, False)
+
+
+def test_messages_that_do_not_arrive_are_lost() -> None:
+    def script(peer: Peer) -> None:
+        # Which of the two connects first is open.
+        peer.accept()
+        first = peer.packet()
+        if first[0] >> 4 == 8:
+            peer.send("90 04 00 01 00 01")
+        else:
+            peer.send(f"40 02 {first[2 + 2 + first[3] :][:2].hex()}")
+            peer.packet()
+        peer.wait()
+
+    with scripted_at_once([script, script]) as port:
+        words = [*BENCH, "sub", "-h", "127.0.0.1", "-p", str(port), "-q", "1", "-n", "1", "--json", "-t", "a"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    record = json.loads(done.stdout)
+    assert (record["published"], record["received"], record["lost"], done.returncode) == (1, 0, 1, 1)
+
+
+@pytest.mark.broker
+def test_connections_are_opened_and_held(mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "conn", "--connections", "30", "--duration", "0.3", "--json"))
+    assert (record["connections"], record["connected"], record["failed_connections"]) == (30, 30, 0)
+    assert record["latency_us"]["min"] > 0
+
+
+@pytest.mark.broker
+def test_connections_begin_one_after_the_other(mosquitto: int) -> None:
+    record = json.loads(bench(mosquitto, "conn", "--connections", "4", "--connect-interval", "100", "--json"))
+    assert 0.3 <= record["seconds"] < 5
+
+
+def test_one_refused_connection_does_not_keep_the_others() -> None:
+    def accepted(peer: Peer) -> None:
+        peer.accept()
+        peer.wait()
+
+    def refused(peer: Peer) -> None:
+        peer.accept("20 03 00 87 00")
+        peer.wait()
+
+    with scripted_at_once([accepted, refused, accepted]) as port:
+        words = [*BENCH, "conn", "-h", "127.0.0.1", "-p", str(port), "--connections", "3", "--json"]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    record = json.loads(done.stdout)
+    assert (record["connected"], record["failed_connections"], done.returncode) == (2, 1, 4)
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (["--publishers", "2"], "--publishers does not go with bench pub"),
+        (["sub", "-m", "x"], "-m does not go with bench sub"),
+        (["sub", "-S", "5"], "--payload-size: must be at least 22 bytes"),
+        (["sub", "--connect-interval", "5"], "--connect-interval does not go with bench sub"),
+        (["conn", "-q", "1"], "--qos does not go with bench conn"),
+        (["conn", "-n", "5"], "--messages does not go with bench conn"),
+        (["sub", "conn"], "1 argument too many"),
+        (["-c", "10"], "-c keeps the session; MQTTX's -c is --connections here"),
+    ],
+)
+def test_flags_of_another_benchmark_are_refused(
+    flags: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "-p", "1", *flags]) == 2
+    assert said in capsys.readouterr().err
