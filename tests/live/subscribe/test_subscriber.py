@@ -173,7 +173,8 @@ def test_a_refused_filter_is_remarked_and_a_refusal_of_all_ends_the_run() -> Non
     refusal = "the broker refused the Topic Filter 'a': 0x87 Not authorized"
     assert said == [refusal] == made.refusals
     assert [each.code for each in made.outcomes] == [0x87, 1]
-    with scripted_many([conversation(NEW, BOTH, none, LEAVES)]) as port, pytest.raises(Refused, match="'b/#': 0x8f") as caught:
+    refusing = conversation(NEW, BOTH, none, LEAVES)
+    with scripted_many([refusing]) as port, pytest.raises(Refused, match="'b/#': 0x8f") as caught:
         receive(subscriber(port, subscribe=MORE), 1)
     assert str(caught.value).startswith(refusal)
 
@@ -236,9 +237,10 @@ def test_a_message_left_from_a_lost_connection_is_not_answered_on_the_next() -> 
 def test_what_connack_forbids_is_not_sent(limit: str, message: str) -> None:
     filters = tuple(Subscription(filter=each) for each in ("b/#", "$share/g/c"))
     packet = Subscribe(packet_id=1, properties=(Property(SUBSCRIPTION_IDENTIFIER.id, 5),), subscriptions=filters)
-    with scripted_many([conversation(f"< 20 05 00 00 02 {limit}", LEAVES)]) as port:
-        with pytest.raises(Refused, match=re.escape(f"not subscribed: {message}")):
-            receive(subscriber(port, subscribe=packet), 1)
+    refusing = conversation(f"< 20 05 00 00 02 {limit}", LEAVES)
+    sentence = re.escape(f"not subscribed: {message}")
+    with scripted_many([refusing]) as port, pytest.raises(Refused, match=sentence):
+        receive(subscriber(port, subscribe=packet), 1)
     forced = "> 82 18 00 01 02 0b 05 00 03 62 2f 23 00 00 0a 24 73 68 61 72 65 2f 67 2f 63 00"
     granted = "< 90 05 00 01 00 00 00"
     with scripted_many([conversation(f"< 20 05 00 00 02 {limit}", forced, granted, "< 30 05 00 01 61 00 7a")]) as port:
