@@ -17,23 +17,30 @@ class ReadEvents(NamedTuple):
 
     packets: list[PacketSeen]
     others: list[Event]
+    all: list[Event]
+    """Both in order."""
     broken: str = ""
 
 
 def all_events(batches: Iterable[Batch]) -> ReadEvents:
     """Return what batches hold, and check that they fit together."""
-    found, others, broken = list[PacketSeen](), list[Event](), ""
+    found, others, all_, broken = list[PacketSeen](), list[Event](), list[Event](), ""
     try:
         for batch in batches:
-            found += packets_of(batch)
+            packets = list(packets_of(batch))
+            found += packets
             others += batch.others
+            assert batch.places == sorted(batch.places)
+            for begin, end, other in zip([0, *batch.places], batch.places, batch.others, strict=False):
+                all_ += [*packets[begin:end], other]
+            all_ += packets[batch.places[-1] if batch.places else 0 :]
             assert {each.number for each in batch.connections} <= batch.names.keys()
             assert len(batch.keys) == len(set(batch.connections)) == len(batch.connections)
             assert all(each.ends.number in batch.names for each in batch.others)
             assert sorted(set(batch.connection.tolist())) == list(range(len(batch.connections)))
     except BadCapture as error:
         broken = error.message
-    return ReadEvents(found, others, broken)
+    return ReadEvents(found, others, all_, broken)
 
 
 def scalar(*files: bytes, **settings: object) -> ReadEvents:
@@ -47,6 +54,7 @@ def scalar(*files: bytes, **settings: object) -> ReadEvents:
     return ReadEvents(
         [each for each in found if isinstance(each, PacketSeen)],
         [each for each in found if not isinstance(each, PacketSeen)],
+        found,
         broken,
     )
 

@@ -262,8 +262,8 @@ def test_a_broken_source_is_reported_after_its_packets(tmp_path: Path) -> None:
 
 
 def test_nothing_at_all() -> None:
-    assert all_events(read([])) == ReadEvents([], [])
-    assert of(pcap([]), block=1) == ReadEvents([], [])
+    assert all_events(read([])) == ReadEvents([], [], [])
+    assert of(pcap([]), block=1) == ReadEvents([], [], [])
     wire = Wire()
     assert of(pcap(records(wire.opening())), block=1) == scalar(pcap(records(wire.opening())))
 

@@ -8,21 +8,22 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from mqttpub.capture.containers.registry import records
 from mqttpub.capture.types import BadCapture
 from mqttpub.columns.connections import Connections
 from mqttpub.columns.decode.context import Memory
 from mqttpub.columns.decode.decode import decode_coded
 from mqttpub.columns.exchanges.pair import Pairing, closes
 from mqttpub.columns.findings import Judging
-from mqttpub.columns.read import finish, read
 from mqttpub.columns.reassemble.assembly import Batch
+from mqttpub.columns.reassemble.frames import of_events
 from mqttpub.columns.reassemble.state import State
 from mqttpub.spark.pipeline import run as pipeline
 from mqttpub.spark.pipeline.manifest import MANIFEST, Manifest
 from mqttpub.spark.pipeline.run import PipelineRequest, PipelineResult, run
 from mqttpub.spark.pipeline.tables import NOTHING, RECORDS
 from mqttpub.traffic.closings import Closings
-from mqttpub.traffic.events import Endpoints
+from mqttpub.traffic.events import Endpoints, Event
 from mqttpub.view.terminal.progress import StageLines
 
 Rows = list[dict[str, Any]]
@@ -54,18 +55,19 @@ def tables(out: Path) -> dict[str, Rows]:
 
 
 def in_one_process(paths: Iterable[Path]) -> dict[str, Rows]:
-    """Return the rows of all tables of captures, made in columns without the dataflow, in the order of `tables`."""
+    """Return the rows of all tables of captures, whose records are read one by one, in the order of `tables`."""
     state, before, found = State(), list[tuple[str, int]](), dict[str, Rows]()
-
-    def batches() -> Iterator[Batch]:
-        for path in paths:
-            before.append((str(path), state.records))
-            # A file that is broken is read as far as that is possible.
-            with suppress(BadCapture):
-                yield from read([path], state=state)
-        yield finish(state)
-
-    for table, rows in _columns(batches()):
+    events, number = list[Event](), 0
+    for path in paths:
+        before.append((str(path), number))
+        # A file that is broken is read as far as that is possible.
+        with open(path, "rb") as file, suppress(BadCapture):
+            for record in records(file):
+                number += 1
+                events += state.feed(record._replace(number=number))
+    events += state.finish()
+    batch = Batch(**vars(of_events(events)), names=state.reassembler.names)
+    for table, rows in _columns([batch]):
         found.setdefault(table, []).extend(rows.to_pylist())
     for table, listed in found.items():
         for row in listed:

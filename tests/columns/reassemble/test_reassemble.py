@@ -229,7 +229,7 @@ def _few(file: bytes, most: int) -> ReadEvents:
     found += [event for piece in reassembler.finish() for event in streams.feed(piece)]
     found += streams.finish()
     seen = [each for each in found if isinstance(each, PacketSeen)]
-    return ReadEvents(seen, [each for each in found if not isinstance(each, PacketSeen)])
+    return ReadEvents(seen, [each for each in found if not isinstance(each, PacketSeen)], found)
 
 
 def test_a_scan_of_ports_does_not_stop_others() -> None:

@@ -1,16 +1,21 @@
-"""Whatever the parts, buckets, tasks and runs, the tables are those that one process makes in columns."""
+"""Whatever the parts, buckets, tasks and runs, the tables are those of records that are read one by one."""
 
+import tempfile
 from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from mqttpub.spark.pipeline import route
+from mqttpub.spark.pipeline import route, task
+from mqttpub.spark.pipeline.task import JOINED
 from tests.build.containers import damaged
 from tests.build.fleet import capture, rotated
 from tests.build.known_captures import truth
+from tests.build.troubled_captures import troubled
 from tests.paths import CAPTURES, MORNING
 from tests.spark.running import alone, in_one_process, piped, tables
 
@@ -78,6 +83,21 @@ def test_tables_of_broken_captures(seed: int, tmp_path: Path) -> None:
         assert {name: rows for name, rows in found.items() if rows} == whole
     # Where and how a file is broken does not depend on tasks either.
     assert len(problems) == 1
+
+
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(troubled(), st.sampled_from((1, 16)), st.sampled_from((1, JOINED)))
+def test_tables_of_connections_in_trouble(data: bytes, tasks: int, joined: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        (path,) = written([data], Path(folder, "in"))
+        # Buckets are read a blob at a time, or as a whole.
+        patch.setattr(task, "JOINED", joined)
+        patch.setattr(route, "SMALLEST", 200)
+        patch.setattr(route, "BLOCK", 700)
+        piped(path, out=Path(folder, "out"), partitions=tasks, lint=True)
+        found = tables(Path(folder, "out"))
+        assert {name: rows for name, rows in found.items() if rows} == in_one_process([path])
 
 
 @pytest.mark.slow
