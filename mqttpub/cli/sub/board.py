@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...common.lru import WeightedLru
 from ...common.words import counted, size
 from ...live.receive import ReceivedMessage
-from ...view.terminal.cells import clip
+from ...view.terminal.cells import cells, clip
 from ...view.terminal.style import terminal_console
 from .lines import shown
 
@@ -22,6 +22,8 @@ MOST_BYTES = 8 << 20
 MOST_VALUE_BYTES = 256
 """How much of a value is remembered, more than fits on a line."""
 OVERHEAD_BYTES = 200
+GAP = 2
+"""Cells between two columns."""
 OTHER_LINES = 5
 """Lines of the screen that are not rows: heading, rule, summary, cursor."""
 
@@ -107,8 +109,8 @@ class TopicBoard:
 
     def _measure(self) -> None:
         now_s = self._clock()
-        passed_s = now_s - self._measured_s
-        if passed_s < INTERVAL_S:
+        passed_s = max(now_s - self._measured_s, 1e-3)
+        if passed_s < INTERVAL_S and self._live:
             # Too short to measure anything; the rates of before stay.
             return
         for row in self._rows.values():
@@ -122,15 +124,21 @@ class TopicBoard:
         from rich.text import Text
 
         rows = self.rows(max(height - OTHER_LINES, 1))
-        table = Table(box=None, pad_edge=False, expand=False, show_edge=False)
-        for heading, justify in (("topic", "left"), ("messages", "right"), ("per second", "right"), ("ago", "right"),
-                                 ("size", "right"), ("last value", "left")):  # fmt: skip
-            table.add_column(heading, justify=justify, no_wrap=True, overflow="ellipsis")  # type: ignore[arg-type]
-        for row in rows:
-            table.add_row(
-                Text(clip(row.topic, max(width // 3, 10))), f"{row.messages:,}", f"{row.rate:,.1f}",
-                f"{row.age_s:,.0f} s", size(row.size_bytes), Text(row.value),
-            )  # fmt: skip
+        table = Table(box=None, pad_edge=False, show_edge=False)
+        table.add_column("topic", no_wrap=True)
+        for heading in ("messages", "per second", "ago", "size"):
+            table.add_column(heading, no_wrap=True, justify="right", min_width=len(heading))
+        table.add_column("last value", no_wrap=True)
+        topics = [clip(row.topic, max(width // 3, 10)) for row in rows]
+        numbers = [
+            (f"{row.messages:,}", f"{row.rate:,.1f}", f"{row.age_s:,.0f} s", size(row.size_bytes)) for row in rows
+        ]
+        taken = max(map(cells, topics), default=0) + sum(
+            max(len(heading), *(len(each[at]) for each in numbers), 0) + GAP
+            for at, heading in enumerate(("messages", "per second", "ago", "size"))
+        )
+        for row, topic, cell in zip(rows, topics, numbers, strict=True):
+            table.add_row(Text(topic), *cell, Text(clip(row.value, max(width - taken - GAP, 10))))
         known = len(self._rows)
         more = f", {known - len(rows):,} of them not shown" if known > len(rows) else ""
         forgotten = f"; {self._rows.dropped:,} forgotten" if self._rows.dropped else ""
