@@ -20,6 +20,9 @@ class ScramUser(NamedTuple):
     name: str
     password: str
 
+    def __repr__(self) -> str:
+        return f"ScramUser({self.method!r}, {self.name!r}, {'*' * len(self.password)!r})"
+
 
 class NotAuthentic(ValueError):
     """What the server sent is not the next step of the exchange, or does not prove that it knows the password."""

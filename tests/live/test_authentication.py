@@ -163,6 +163,11 @@ def test_client_and_server_prove_the_password_without_sending_it(
     assert shown.count("Authentication Data") == 8
 
 
+def test_a_connection_lasts_after_its_authentication() -> None:
+    with scripted(Authenticator(ScramServer("SCRAM-SHA-256", "pencil"), Peer.wait)) as port:
+        assert conn(port, "SCRAM-SHA-256", "--stay", "0.8") == 0
+
+
 def test_a_wrong_password_is_refused_by_the_server(capsys: pytest.CaptureFixture[str]) -> None:
     with scripted(Authenticator(ScramServer("SCRAM-SHA-256", "pencil"), Peer.wait)) as port:
         assert conn(port, "SCRAM-SHA-256", password="pen") == 4

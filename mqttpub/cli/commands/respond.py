@@ -32,7 +32,7 @@ QOS_NUMBER = NumberType(0, 2, wrong="is not a QoS: 0, 1 or 2")
 
 request_flags = together(
     flag(
-        "-t", "--topic", common=True, multiple=True, required=True, type=WORD, metavar="FILTER",
+        "-t", "--topic", common=True, multiple=True, type=WORD, metavar="FILTER",
         help="Topic Filter of the requests; may be repeated.",
     ),
     flag(
@@ -130,6 +130,8 @@ def respond_request(given: FlagValues) -> "RespondRequest":
     from ..pub.gate import judge_connection, judge_expiry
     from ..respond.request import RespondRequest
 
+    if not given["topic"]:
+        raise click.UsageError("no topic: give a Topic Filter with -t, or a URL with one")
     target = _bounded(connection_target(given))
     judge_connection(target, force=given["force"])
     judge_expiry(target, force=given["force"])

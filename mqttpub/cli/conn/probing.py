@@ -8,7 +8,7 @@ from ...live.failures import Exit
 from ...live.probe.probes import probe
 from ...live.probe.result import Agreement, ProbeResult
 from ...live.probe.trial import Prober
-from ...live.tap import Observer
+from ...live.tap import Observer, buffering
 from ...view.terminal.cells import Line
 from ...view.terminal.style import show
 from ..notes import print_json
@@ -35,6 +35,8 @@ def report_probe(request: ConnectionRequest, observer: Observer | None) -> Exit:
     for result in probe(prober):
         if result.agreement is Agreement.ALLOWS_LESS:
             worst = Exit.FINDINGS
+        if gathering := buffering(observer):
+            gathering.flush()
         if request.json:
             print_json(probe_record(result))
         else:

@@ -15,7 +15,7 @@ from ...common.times import duration
 from ...common.words import counted
 from ...live.failures import Exit, Failure, Interrupted
 from ...live.incoming import read
-from ...live.receive import Answering, ReceivedMessage, Receiver
+from ...live.receive import ReceivedMessage, Receiver
 from ...live.session import Session
 from ...live.tap import Observer
 from ...spec.packets import Connack, Pingreq
@@ -61,9 +61,8 @@ class HeldConnection:
         self.observer = observer
         self._messages = deque[ReceivedMessage]()
         self._message_count = 0
-        # A message that nobody reads is left to the next client of the session.
-        unread = Answering(acknowledge=False)
-        self._receiver = Receiver(request.target.version, queue=self._messages, answering=unread)
+        # Nothing here answers a message, so it is left to the next client of the session.
+        self._receiver = Receiver(request.target.version, queue=self._messages)
 
     def hold(self) -> None:
         """Connect, show what the broker allows, do what is asked for on the connection, and disconnect."""

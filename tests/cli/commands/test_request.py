@@ -323,6 +323,7 @@ WRONG = [
     (["request", "-t", "a", "-m", "x", "-F", "%z"], "Invalid format specifier 'z'."),
     (["request", "-t", "a", "-m", "x", "-v", "--json"], "only one of -v, -F, --json and --raw"),
     (["respond", "-t", "a"], "Missing argument"),
+    (["respond", "--", "cat"], "no topic: give a Topic Filter with -t"),
     (["respond", "-t", "a", "--", "no-such-program"], "there is no program 'no-such-program'"),
     (["respond", "-t", "a/#", "--answer-topic", "a/b", "--", "cat"], "each answer would be another request"),
     (["respond", "-t", "a", "--answer-topic", "b/#", "--", "cat"], "must not hold wildcards"),
