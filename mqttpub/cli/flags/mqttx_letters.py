@@ -41,6 +41,8 @@ def too_many(ctx: click.Context, rest: Sequence[str]) -> str:
     several = next((letter for key, letter in PAIRS.items() if ctx.params.get(key)), None)
     if several and all(": " in each or "=" in each for each in rest):
         return f"{many} too many; repeat {several} for each pair: {several} 'a: b' {several} 'c: d'"
+    if ctx.command.name == "sub" and ctx.params.get("topic"):
+        return f"{many} too many; repeat -t for each Topic Filter: -t a -t b"
     if rest[0].isdigit() and not ctx.params.get("clean", True) and ctx.command.name == "bench":
         return "-c keeps the session; MQTTX's -c is --connections here"
     return f"{many} too many; quote values that contain blanks"

@@ -142,13 +142,14 @@ class _Plain:
         self.stream.close()
 
 
-def test_help_and_a_plain_pub_leave_heavy_modules_alone(mosquitto: int) -> None:
+def test_help_a_plain_pub_and_a_plain_sub_leave_heavy_modules_alone(mosquitto: int) -> None:
     code = (
         "import sys; from mqttpub.cli.main import main; status = main(sys.argv[1:]);"
         "heavy = {'rich', 'numpy', 'pyarrow', 'pyspark', 'mqttpub.view', 'mqttpub.codec.decode', 'mqttpub.lab'};"
         "print(status, sorted(heavy & set(sys.modules)))"
     )
-    for arguments in (["--help"], ["pub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1", "-m", "x"]):
+    here = ["-h", "127.0.0.1", "-p", str(mosquitto), "-t", "a", "-q", "1"]
+    for arguments in (["--help"], ["pub", *here, "-m", "x"], ["sub", *here, "-E"]):
         done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "0 []", done.stdout
 

@@ -19,7 +19,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.properties import BY_KEY
 from mqttpub.spec.versions import Version
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, scripted, scripted_many
 from tests.program import PROGRAM, run
 
 V5_CONNACK, SUBACK = "20 03 00 00 00", "90 04 00 01 00 00"
@@ -257,6 +257,7 @@ def test_what_was_not_written_is_not_acknowledged() -> None:
         (("-t", "a", "-F", "%z"), "Invalid format specifier 'z'."),
         (("-t", "a", "-V", "3.1.1", "--no-local"), "--no-local needs MQTT 5"),
         (("-t", "a", "--watch"), "standard output is not a terminal"),
+        (("-t", "a", "b"), "1 argument too many; repeat -t for each Topic Filter: -t a -t b"),
         (("-t", "a", "--format", "avro"), "--format avro needs --avsc-path"),
         (("-t", "$share/g/a", "-nl"), "No Local"),
         (("-t", "a", "--file-save", "/nowhere/x"), "there is no folder '/nowhere'"),
@@ -289,6 +290,53 @@ def test_an_interrupt_ends_with_disconnect_and_a_count() -> None:
             assert process.stderr.read() == b"mqttpub: interrupted; 1 message received\n"
             assert process.wait(20) == 130
     assert seen == ["e0 00"]
+
+
+@pytest.mark.broker
+@pytest.mark.slow
+def test_a_payload_of_64_mb_arrives(mosquitto: int, tmp_path: Path) -> None:
+    big, out = tmp_path / "big", tmp_path / "out"
+    big.write_bytes(os.urandom(64 << 20))
+    command = [*PROGRAM, "sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "big", "-C", "1", "--raw"]
+    retained = ["mosquitto_pub", "-p", str(mosquitto), "-t", "big", "-r"]
+    subprocess.run([*retained, "-f", str(big)], check=True, timeout=60)
+    with open(out, "wb") as file:
+        assert subprocess.run(command, stdout=file, timeout=60, check=False).returncode == 0
+    subprocess.run([*retained, "-n"], check=True, timeout=60)
+    assert out.read_bytes() == big.read_bytes()
+
+
+@pytest.mark.broker
+def test_the_pipe_may_close_early(mosquitto: int) -> None:
+    packets = [Publish(topic=f"early/{number}", payload=b"x" * 1000) for number in range(200)]
+    with kept(mosquitto, *packets):
+        command = [*PROGRAM, "sub", "-h", "127.0.0.1", "-p", str(mosquitto), "-t", "early/#"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout
+            assert process.stderr
+            assert process.stdout.readline() == b"x" * 1000 + b"\n"
+            process.stdout.close()
+            publish(mosquitto, packets[0])
+            publish(mosquitto, packets[0])
+            assert process.wait(20) == 141
+            assert process.stderr.read() == b""
+
+
+def test_reconnect_subscribes_again() -> None:
+    def script(payload: str) -> Any:
+        def play(peer: Peer) -> None:
+            peer.accept(V5_CONNACK)
+            assert peer.packet()[0] == 0x82
+            peer.send(f"{SUBACK} 30 05 00 01 61 00 {payload}")
+            if payload == "32":
+                peer.wait()
+
+        return play
+
+    with scripted_many([script("31"), script("32")]) as port:
+        done = sub(port, "-t", "a", "-C", 2, "--reconnect")
+    assert (done.stdout, done.returncode) == (b"1\n2\n", 0)
+    assert done.stderr.decode().count("connecting again in") == 1
 
 
 def test_the_table_shows_topics_with_their_last_values() -> None:
