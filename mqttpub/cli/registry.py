@@ -25,7 +25,8 @@ COMMANDS = {
 """One line of help for each command; the command `name` is `commands/name.py`'s `command`."""
 
 PERSONALITIES = {
-    "mosquitto_pub": "Publish as mosquitto_pub does, with its options and output.",
+    "mosquitto_pub": "Publish as mosquitto_pub does.",
+    "mosquitto_sub": "Subscribe as mosquitto_sub does.",
 }
 """The same for other clients, whose lines are read as they read them: `compat/` has their commands."""
 

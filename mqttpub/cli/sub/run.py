@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from ...codec.publish_writer import PublishWriter
 from ...common.words import counted
@@ -12,6 +12,7 @@ from ...live.failures import Exit, Interrupted
 from ...live.publish.sender import Publication, Sender
 from ...live.receive import ReceivedMessage
 from ...live.subscribe.subscriber import Subscriber
+from ...live.tap import Observer
 from ...spec.packets import Publish
 from .. import signals
 from ..flags.transport import check
@@ -41,21 +42,24 @@ def subscribe(request: ReceiveRequest) -> int:
 
 
 class Reception:
-    """A run of `sub`."""
+    """A run of `sub`; `observer`, `remark` and `output` take the place of what the request asks for."""
 
-    def __init__(self, request: ReceiveRequest, stack: ExitStack) -> None:
+    def __init__(
+        self, request: ReceiveRequest, stack: ExitStack, *, observer: Observer | None = None,
+        remark: Callable[[str], None] | None = None, output: "Output | None" = None,
+    ) -> None:  # fmt: skip
         self._request = request
         self._until_s = _moment(request.selected.duration_s)
         self._wanted = Wanted(request.selected)
-        self._output = MessageOutput(request, stack)
+        self._output = output or MessageOutput(request, stack)
         version = request.target.version
         self._inspector, self._watch = observers(request, stack)
         self._sender = Sender(version) if request.selected.remove_retained else None
         self._removed: set[str] = set()
         self._subscriber = Subscriber(
             request.target, request.subscribes, request.options, unsubscribes=request.unsubscribes,
-            sender=self._sender, observer=self._inspector or self._watch,
-            remark=self._inspector.remark if self._inspector else note,
+            sender=self._sender, observer=observer or self._inspector or self._watch,
+            remark=remark or (self._inspector.remark if self._inspector else note),
         )  # fmt: skip
 
     def run(self) -> int:
@@ -122,6 +126,22 @@ class Reception:
 
 def _moment(duration_s: float | None) -> float | None:
     return None if duration_s is None else time.monotonic() + duration_s
+
+
+class Output(Protocol):
+    """Takes the messages of a run."""
+
+    unreadable: int
+    """Number of payloads that are not of the format."""
+
+    def write(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Write messages; raises OSError."""
+
+    def turn(self) -> None:
+        """Do what is to be done from time to time."""
+
+    def close(self) -> None:
+        """Write what is left to write."""
 
 
 class MessageOutput:

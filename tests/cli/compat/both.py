@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.spec.declare import Packet
-from mqttpub.spec.packets import Connack, Puback, Pubcomp, Pubrec, Suback
+from mqttpub.spec.packets import Connack, Puback, Pubcomp, Pubrec, Pubrel, Suback
 from mqttpub.spec.versions import Direction, Version
 from tests.fakes import Peer, Script, scripted
 
@@ -73,6 +73,7 @@ def _to_publish(packet: Any) -> Packet | None:
 
 _ANSWERS: dict[str, Callable[[Any], Packet | None]] = {
     "PUBLISH": _to_publish,
+    "PUBREC": lambda packet: Pubrel(packet_id=packet.packet_id),
     "PUBREL": lambda packet: Pubcomp(packet_id=packet.packet_id),
     "SUBSCRIBE": lambda packet: Suback(
         packet_id=packet.packet_id, reason_codes=tuple(each.qos for each in packet.subscriptions)

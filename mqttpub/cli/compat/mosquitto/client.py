@@ -9,7 +9,7 @@ from ....live.failures import Unusable
 from ....live.net.target import Target
 from .failures import SENTENCES, Outcome, Status
 from .grammar import read
-from .settings import GrammarError, HelpAsked, MosquittoSettings, VersionAsked
+from .settings import SUB, GrammarError, HelpAsked, MosquittoSettings, VersionAsked
 from .target import BAD_TLS, Unconnectable
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def debug_lines(settings: MosquittoSettings, target: Target) -> "DebugLines | No
         return None
     from .debug import DebugLines
 
-    return DebugLines(target.connect.client_id, target.version)
+    return DebugLines(target.connect.client_id, target.version, subscribes=settings.program == SUB)
 
 
 def connectable(target: Target) -> None:

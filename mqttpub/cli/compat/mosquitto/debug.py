@@ -13,8 +13,9 @@ from ....spec.versions import Direction, Version
 class DebugLines:
     """Observes a tap and prints a line on standard output for each packet."""
 
-    def __init__(self, client_id: str, version: Version) -> None:
+    def __init__(self, client_id: str, version: Version, *, subscribes: bool = False) -> None:
         self._client = escape(client_id) or "(null)"
+        self._subscribes = subscribes
         self._version = version
         self._published = 0
         """The number of the last PUBLISH that was sent without a Packet Identifier."""
@@ -64,6 +65,9 @@ class DebugLines:
     def _received(self, name: str, packet: Any) -> list[str]:
         if name == "DISCONNECT":
             return [f"Received DISCONNECT ({packet.reason_code or 0})"]
+        if name == "SUBACK" and self._subscribes:
+            granted = ", ".join(map(str, packet.reason_codes))
+            return [f"Client {self._client} received SUBACK", f"Subscribed (mid: {packet.packet_id}): {granted}"]
         words = {
             "CONNACK": lambda: f" ({packet.reason_code})",
             "PUBACK": lambda: f" (Mid: {packet.packet_id}, RC:{packet.reason_code or 0})",

@@ -283,6 +283,12 @@ def _retain_handling(settings: MosquittoSettings, text: str) -> None:
 
 
 def _format(settings: MosquittoSettings, text: str) -> None:
+    from ...sub.format_string import FormatError, FormatString
+
+    try:
+        FormatString(text)
+    except FormatError as error:
+        raise GrammarError(f"Error: {error}") from None
     settings.format = text
 
 

@@ -15,6 +15,8 @@ from .settings import MosquittoSettings
 TLS_VERSIONS = {"tlsv1.3": "1.3", "tlsv1.2": "1.2", "tlsv1.1": None}
 """Lowest TLS version of each name; versions below 1.2 are never used."""
 RANDOM_CHARACTERS = 18
+MOST_UNANSWERED = 20
+"""Receive Maximum of the clients."""
 BAD_USER = "Error: Problem setting username and/or password."
 BAD_TLS = "Error: Problem setting TLS options, check the options are valid."
 BAD_ENGINE = "Error: Problem setting TLS engine, is {} a valid engine?"
@@ -83,7 +85,7 @@ def _connect_properties(settings: MosquittoSettings) -> tuple[Property, ...]:
         return ()
     given = list(_properties(settings, "CONNECT"))
     if not any(id == RECEIVE_MAXIMUM.id for id, _ in given):
-        given.append(Property(RECEIVE_MAXIMUM.id, 20))
+        given.append(Property(RECEIVE_MAXIMUM.id, min(settings.count or MOST_UNANSWERED, MOST_UNANSWERED)))
     return tuple(given)
 
 

@@ -1,0 +1,202 @@
+"""mosquitto_sub: its settings become the request of `sub`, its messages the lines of mosquitto."""
+
+import random
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from ....live.failures import Exit, Failure, Interrupted, NotConnected, Refused, Unanswered
+from ....live.net.target import Target
+from ....live.receive import ReceivedMessage
+from ....live.subscribe.subscriber import SubscribeOptions
+from ....spec.packets import Subscribe, Subscription, Unsubscribe
+from ....spec.versions import Version
+from ...sub.flags import Selected
+from ...sub.format_string import FormatString
+from ...sub.lines import shown
+from ...sub.request import ReceiveRequest
+from ...sub.run import Reception
+from .client import connectable, deadline_s, debug_lines, said
+from .failures import SENTENCES, Outcome, Status, outcome
+from .settings import SUB, MosquittoSettings
+from .target import target_of
+
+BEFORE_CONNACK = 255
+"""Exit status where -W ends the run before there is a connection; nothing is said about it."""
+DENIED = "All subscription requests were denied."
+WITH_WILL = 0x04
+"""Reason Code of the DISCONNECT of a client that is stopped."""
+ALL = 10_000
+SENSELESS = "\nError: Combining '-R' and '--retained-only' makes no sense."
+WATCH = "Error: {} cannot be used: it draws on a terminal what mosquitto draws; mqttpub sub --watch shows such a table."
+
+
+def run(words: list[str]) -> int:
+    """Receive as a line of mosquitto_sub says and return the exit status."""
+    return said(SUB, words, subscribe)
+
+
+def subscribe(settings: MosquittoSettings) -> None:
+    """Receive what the settings say; raises GrammarError and Outcome."""
+    if settings.no_retain and settings.retained_only:
+        raise Outcome(Status.USAGE, SENSELESS)
+    for given, option in ((settings.watch, "--watch"), (settings.message_rate, "--message-rate")):
+        if given:
+            raise Outcome(Status.USAGE, WATCH.format(option))
+    target = target_of(settings)
+    connectable(target)
+    request = receive_request(settings, target)
+    with ExitStack() as stack:
+        reception = MosquittoReception(settings, request, stack)
+        try:
+            reception.run()
+        except Interrupted as interrupted:
+            if interrupted.status == Exit.HUNG_UP:
+                raise
+        except Failure as failure:
+            raise _outcome(failure, reception, settings, target.version) from failure
+        if reception.timed_out and not reception.was_connected:
+            raise Outcome(BEFORE_CONNACK)
+        if reception.timed_out:
+            raise Outcome(Status.TIMEOUT, SENTENCES[Status.TIMEOUT])
+
+
+def _outcome(
+    failure: Failure, reception: "MosquittoReception", settings: MosquittoSettings, version: Version
+) -> Outcome:
+    if isinstance(failure, Refused) and reception.is_denied:
+        return Outcome(Status.DONE, DENIED)
+    if settings.wait_s and isinstance(failure, (NotConnected, Unanswered)) and not reception.was_connected:
+        cause = failure if isinstance(failure, Unanswered) else failure.__cause__
+        if isinstance(cause, (Unanswered, TimeoutError)):
+            return Outcome(BEFORE_CONNACK)
+    found = outcome(failure, version)
+    # mosquitto_sub says of a refused connection only why.
+    refused = len(found.lines) > 1
+    return Outcome(found.status, found.lines[0]) if refused else found
+
+
+def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveRequest:
+    """Return the request of `sub` that the settings make."""
+    subscribes = (Subscribe(
+        packet_id=1, subscriptions=tuple(_subscription(settings, each) for each in settings.topics),
+        properties=_properties(settings, "SUBSCRIBE"),
+    ),) if settings.topics else ()  # fmt: skip
+    unsubscribes = tuple(
+        Unsubscribe(packet_id=number, filters=(each,), properties=_properties(settings, "UNSUBSCRIBE"))
+        for number, each in enumerate(settings.unsubscribe, len(subscribes) + 1)
+    )
+    timeout_s = min(deadline_s(), settings.wait_s) if settings.wait_s else deadline_s()
+    retained = True if settings.retained_only else False if settings.no_retain else None
+    return ReceiveRequest(
+        subscribes=subscribes, unsubscribes=unsubscribes, target=_leaving(target, WITH_WILL),
+        options=SubscribeOptions(timeout_s=timeout_s, reconnects=None, patient=False),
+        selected=Selected(
+            most=settings.count or None, duration_s=settings.wait_s or None,
+            only_subscribe=settings.exit_after_suback, retained=retained,
+            remove_retained=settings.remove_retained, filter_out=tuple(settings.filter_out),
+        ),
+        force=True,
+    )  # fmt: skip
+
+
+def _subscription(settings: MosquittoSettings, filter: str) -> Subscription:
+    if settings.version < Version.V5:
+        return Subscription(filter=filter, qos=settings.qos)
+    return Subscription(
+        filter=filter, qos=settings.qos, retain_as_published=settings.retain_as_published,
+        retain_handling=settings.retain_handling or 0,
+    )  # fmt: skip
+
+
+def _properties(settings: MosquittoSettings, packet: str) -> tuple[Any, ...]:
+    return tuple(settings.properties.get(packet, ())) if settings.version == Version.V5 else ()
+
+
+def _leaving(target: Target, code: int | None) -> Target:
+    """Return the target with a Reason Code in its DISCONNECT, where it can have one."""
+    if target.version < Version.V5:
+        return target
+    given = target.disconnect.properties
+    return target._replace(disconnect=target.disconnect.replace(reason_code=0 if given and code is None else code))
+
+
+class MosquittoReception(Reception):
+    """A run of mosquitto_sub."""
+
+    def __init__(self, settings: MosquittoSettings, request: ReceiveRequest, stack: ExitStack) -> None:
+        observer = debug_lines(settings, request.target)
+        super().__init__(request, stack, observer=observer, remark=lambda text: None, output=MosquittoOutput(settings))
+        self.timed_out = False
+        """Whether -W ended the run."""
+
+    @property
+    def was_connected(self) -> bool:
+        """Whether the broker accepted a connection."""
+        return self._subscriber.connack is not None
+
+    @property
+    def is_denied(self) -> bool:
+        """Whether the broker refused each Topic Filter."""
+        outcomes = self._subscriber.outcomes
+        return bool(outcomes) and all(each.refused for each in outcomes)
+
+    def _ends(self) -> bool:
+        ends = super()._ends()
+        session = self._subscriber.session
+        asked = self._wanted.enough or self._request.selected.only_subscribe or not self._request.subscribes
+        self.timed_out = ends and not asked
+        if ends and asked and session:
+            session.target = _leaving(session.target, None)
+        return ends
+
+    def _status(self) -> int:
+        return Status.DONE
+
+
+class MosquittoOutput:
+    """Writes messages as mosquitto_sub does; on a terminal, what is not printable is escaped."""
+
+    def __init__(self, settings: MosquittoSettings) -> None:
+        self.unreadable = 0
+        self._out = sys.stdout.buffer
+        self._chance = settings.random_filter
+        self._write = message_writer(settings)
+
+    def write(self, messages: Sequence[ReceivedMessage]) -> None:
+        """Write messages, or a random part of them."""
+        if self._chance < ALL:
+            messages = [each for each in messages if random.randrange(ALL) < self._chance]
+        self._out.write(b"".join(map(self._write, messages)))
+        self._out.flush()
+
+    def turn(self) -> None:
+        """Do nothing between messages."""
+
+    def close(self) -> None:
+        """Write nothing more."""
+
+
+def message_writer(settings: MosquittoSettings) -> Callable[[ReceivedMessage], bytes]:
+    """Return the function that makes the bytes of a message."""
+    plain = shown if sys.stdout.isatty() else _unchanged
+    end = b"\n" if settings.newline else b""
+    if settings.format is not None:
+        form = FormatString(settings.format, shown=plain, pretty=settings.pretty)
+        return lambda message: form.write(message) + end
+    if settings.verbose:
+        # Without the end of a line, nothing is written of an empty payload.
+        nothing = b"(null)\n" if end else None
+        return lambda message: _with_topic(plain(message.topic.encode()), plain(message.payload), end, nothing)
+    return lambda message: plain(message.payload) + end if message.payload else b""
+
+
+def _with_topic(topic: bytes, payload: bytes, end: bytes, nothing: bytes | None) -> bytes:
+    if payload:
+        return b"%b %b%b" % (topic, payload, end)
+    return b"" if nothing is None else b"%b %b" % (topic, nothing)
+
+
+def _unchanged(data: bytes) -> bytes:
+    return data
