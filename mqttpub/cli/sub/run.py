@@ -46,7 +46,7 @@ class Reception:
 
     def __init__(
         self, request: ReceiveRequest, stack: ExitStack, *, observer: Observer | None = None,
-        remark: Callable[[str], None] | None = None, output: "Output | None" = None,
+        remark: Callable[[str], None] | None = None, output: "MessageSink | None" = None,
     ) -> None:  # fmt: skip
         self._request = request
         self._until_s = _moment(request.selected.duration_s)
@@ -128,7 +128,7 @@ def _moment(duration_s: float | None) -> float | None:
     return None if duration_s is None else time.monotonic() + duration_s
 
 
-class Output(Protocol):
+class MessageSink(Protocol):
     """Takes the messages of a run."""
 
     unreadable: int
