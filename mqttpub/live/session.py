@@ -6,9 +6,9 @@ messages to the receiver, who own the exchanges; what these put out is sent as s
 
 import selectors
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from contextlib import suppress
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from ..codec.encode import encode
 from ..common.words import counted
@@ -35,6 +35,8 @@ HOUSEKEEPING_S = 0.5
 """The interval between checks of the keep alive."""
 SUBACK_CODES = {Version.V5: "MQTT5-3.8.4-6", Version.V311: "MQTT311-3.8.4-5", Version.V31: "MQTT31-3.9/count"}
 """The statement that a SUBACK has as many codes as the SUBSCRIBE has Topic Filters."""
+
+T = TypeVar("T")
 
 
 class Session:
@@ -132,7 +134,11 @@ class Session:
 
         Raises PeerFault for another number of codes (5.0: 3.8.4).
         """
-        answer, data = self._ask(packet, packet.packet_id, "SUBACK")
+        return _result(self.subscribing(packet))
+
+    def subscribing(self, packet: Subscribe) -> Generator[None, None, tuple[int, ...]]:
+        """Do what `subscribe` does, and yield whenever something may have come that is not the SUBACK."""
+        answer, data = yield from self._asking(packet, packet.packet_id, "SUBACK")
         codes: tuple[int, ...] = answer.reason_codes
         if len(codes) != (asked := len(packet.subscriptions)):
             said = f"the broker sent SUBACK with {counted(len(codes), 'code')} for {counted(asked, 'Topic Filter')}"
@@ -141,11 +147,17 @@ class Session:
 
     def unsubscribe(self, packet: Unsubscribe) -> tuple[int, ...]:
         """Send an UNSUBSCRIBE, wait for its UNSUBACK and return the codes: none before 5.0."""
-        answer, _ = self._ask(packet, packet.packet_id, "UNSUBACK")
+        return _result(self.unsubscribing(packet))
+
+    def unsubscribing(self, packet: Unsubscribe) -> Generator[None, None, tuple[int, ...]]:
+        """Do what `unsubscribe` does, and yield whenever something may have come that is not the UNSUBACK."""
+        answer, _ = yield from self._asking(packet, packet.packet_id, "UNSUBACK")
         codes: tuple[int, ...] = answer.reason_codes
         return codes
 
-    def _ask(self, packet: Subscribe | Unsubscribe, packet_id: int, awaited: str) -> tuple[Any, bytes]:
+    def _asking(
+        self, packet: Subscribe | Unsubscribe, packet_id: int, awaited: str
+    ) -> Generator[None, None, tuple[Any, bytes]]:
         """Send a packet and return the answer with the same Packet Identifier, and its bytes."""
         incoming = self._incoming
         incoming.ask(packet_id)
@@ -155,6 +167,7 @@ class Session:
             self.step(awaited)
             if not incoming.answered():
                 self.check_open(awaited)
+            yield
         return answer
 
     def probe(self) -> None:
@@ -390,3 +403,13 @@ def _authenticating(target: Target, exchange: ScramExchange) -> Target:
     """Return the target with the first message of an exchange in its CONNECT."""
     data = Property(AUTHENTICATION_DATA.id, exchange.begin())
     return target.changed(properties=(*target.connect.properties, data))
+
+
+def _result(steps: Generator[None, None, T]) -> T:
+    """Take all steps and return what the last one returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            result: T = done.value
+            return result

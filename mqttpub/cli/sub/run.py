@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, BinaryIO, Protocol
@@ -55,7 +56,8 @@ class Reception:
         version = request.target.version
         self._inspector, self._watch = observers(request, stack)
         self._sender = Sender(version) if request.selected.remove_retained else None
-        self._removed: set[str] = set()
+        self._to_remove: deque[str] = deque()
+        """Topics of retained messages that were written and are not removed yet."""
         self._subscriber = Subscriber(
             request.target, request.subscribes, request.options, unsubscribes=request.unsubscribes,
             sender=self._sender, observer=observer or self._inspector or self._watch,
@@ -76,9 +78,11 @@ class Reception:
                     if picked:
                         output.write(picked)
                         if self._sender:
-                            self._remove(picked)
+                            self._to_remove += [each.topic for each in picked if each.retain and each.payload]
                     output.turn()
-                    if self._ends():
+                    if self._sender:
+                        self._remove(self._sender)
+                    if self._ends() and not self._to_remove:
                         subscriber.stop()
                     subscriber.wake_s = self._until_s
         except KeyboardInterrupt:
@@ -93,14 +97,12 @@ class Reception:
         only_unsubscribes = not self._request.subscribes
         return (selected.only_subscribe or only_unsubscribes) and self._subscriber.connections > 0
 
-    def _remove(self, messages: Sequence[ReceivedMessage]) -> None:
-        """Publish an empty retained message to the topics of retained messages, each once."""
-        sender, session = self._sender, self._subscriber.session
-        assert sender
-        for message in messages:
-            if message.retain and message.payload and session:
-                packet = Publish(topic=message.topic, qos=1, retain=True)
-                sender.publish(Publication(PublishWriter(packet, self._request.target.version), b""), time.time())
+    def _remove(self, sender: Sender) -> None:
+        """Publish an empty retained message to the topics of retained messages."""
+        session, version = self._subscriber.session, self._request.target.version
+        while session and self._to_remove and len(sender.open) < sender.window:
+            packet = Publish(topic=self._to_remove.popleft(), qos=1, retain=True)
+            sender.publish(Publication(PublishWriter(packet, version), b""), time.time())
         if session:
             session.send_output()
 

@@ -15,9 +15,10 @@ Messages, one by one:
         if not wanted:
             subscriber.stop()
 
-`run` yields a deque once for each turn of the loop, also where it is empty, first after the SUBACKs. What the caller
-has taken from it by the next turn is acknowledged; what it left there stays. After `stop` it disconnects and ends.
-A caller that leaves the loop otherwise leaves the messages of the last turn unacknowledged.
+`run` yields a deque once for each turn of the loop, also where it is empty. What the caller has taken from it by the
+next turn is acknowledged; what it left there stays. Messages may come before the SUBACKs; `session` is the connection
+from the SUBACKs on, and None while there is none. After `stop` it disconnects and ends. A caller that leaves the loop
+otherwise leaves the messages of the last turn unacknowledged.
 
 A caller that publishes on the same connection gives a Sender, and reaches the connection as `subscriber.session`:
 

@@ -88,7 +88,7 @@ class Subscriber:
         self.lasting = _lasts(target)
         """Whether the broker is asked to keep the session between connections."""
         self.session: Session | None = None
-        """The connection, from CONNACK on."""
+        """The connection, from the SUBACKs on."""
         self.connack: Connack | None = None
         """The last CONNACK."""
         self.connections = 0
@@ -102,8 +102,7 @@ class Subscriber:
         )
         self._subscribes = tuple(subscribes)
         self._unsubscribes = tuple(unsubscribes)
-        self._subscribe = subscribe or self._make_subscriptions
-        self._always_subscribes = subscribe is not None
+        self._subscribe = subscribe
         self._resumes = resumes
         self._observer = observer
         self._remark = remark
@@ -144,20 +143,22 @@ class Subscriber:
         with Session(
             self.target, self.sender, receiver=self.receiver, timeout_s=options.timeout_s, observer=self._observer
         ) as session:
-            self._begin(session)
+            yield from self._begin(session)
             yield from self._turns(session)
             self._complete(session)
             session.close()
         self.session = None
 
-    def _begin(self, session: Session) -> None:
+    def _begin(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
         """Wait for CONNACK, subscribe where the broker does not have the subscriptions yet, and resume publishing."""
         self.connack = connack = session.open()
-        self.session = session
         if self._resumes and self.lasting and not connack.session_present:
             self._remark(SESSION_LOST)
-        if self._always_subscribes or not (self.connections and connack.session_present):
+        if self._subscribe:
             self._subscribe(session)
+        elif not (self.connections and connack.session_present):
+            yield from self._make_subscriptions(session)
+        self.session = session
         self.connections += 1
         self._resumes = True
         self._attempts = 0
@@ -166,8 +167,11 @@ class Subscriber:
             self.sender.resume(connack.session_present)
             session.send_output()
 
-    def _make_subscriptions(self, session: Session) -> None:
-        """Subscribe and unsubscribe; raises Refused if CONNACK forbids it or the broker refuses all Topic Filters."""
+    def _make_subscriptions(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
+        """Subscribe and unsubscribe; raises Refused if CONNACK forbids it or the broker refuses all Topic Filters.
+
+        Retained messages, of which there can be millions, may come before SUBACK, so they are handed on meanwhile.
+        """
         outcomes: list[SubscriptionOutcome] = []
         if self.connack and not self.options.force:
             limits = ServerLimits.of(self.connack)
@@ -176,7 +180,7 @@ class Subscriber:
                     session.close()
                     raise Refused(f"not subscribed: {reason}")
         for packet in self._subscribes:
-            codes = session.subscribe(packet)
+            codes = yield from self._await(session, session.subscribing(packet))
             outcomes += map(SubscriptionOutcome, packet.subscriptions, codes)
         self.outcomes = tuple(outcomes)
         refusals = self.refusals
@@ -187,7 +191,19 @@ class Subscriber:
         for sentence in refusals:
             self._remark(sentence)
         for each in self._unsubscribes:
-            self._report_unsubscribed(each, session.unsubscribe(each))
+            self._report_unsubscribed(each, (yield from self._await(session, session.unsubscribing(each))))
+
+    def _await(
+        self, session: Session, steps: Generator[None, None, tuple[int, ...]]
+    ) -> Generator[deque[ReceivedMessage], None, tuple[int, ...]]:
+        """Take steps, hand on what comes with each, and return what the last one returns."""
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                codes: tuple[int, ...] = done.value
+                return codes
+            yield from self._hand_on(session)
 
     def _report_unsubscribed(self, packet: Unsubscribe, codes: tuple[int, ...]) -> None:
         # Before 5.0 an UNSUBACK has no codes.

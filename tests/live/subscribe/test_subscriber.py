@@ -99,6 +99,18 @@ def test_what_the_caller_leaves_is_not_acknowledged() -> None:
     assert [each.payload for each in made.messages] == [b"2", b"x"]
 
 
+def test_messages_that_come_before_suback_are_handed_on_before_it() -> None:
+    talk = conversation(NEW, SUBSCRIBE, "< 33 07 00 01 61 00 05 00 31", "> 40 02 00 05", SUBACK, LEAVES)
+    with scripted_many([talk]) as port:
+        made, before = subscriber(port), []
+        for messages in made.run():
+            before += [each.payload for each in messages if made.session is None]
+            messages.clear()
+            if made.session:
+                made.stop()
+    assert before == [b"1"]
+
+
 def test_the_exchange_of_the_last_message_is_completed_before_disconnect() -> None:
     talk = conversation(
         NEW, SUBSCRIBE, SUBACK, f"< {ONE}", "> 50 02 00 07", f"< {TWO} 62 02 00 07", "> 70 02 00 07", LEAVES
