@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...common.escape import remark
 from ...common.lru import WeightedLru
 from ...common.words import counted, size
 from ...live.receive import ReceivedMessage
@@ -24,8 +25,8 @@ MOST_VALUE_BYTES = 256
 OVERHEAD_BYTES = 200
 GAP = 2
 """Cells between two columns."""
-OTHER_LINES = 5
-"""Lines of the screen that are not rows: heading, rule, summary, cursor."""
+OTHER_LINES = 6
+"""Lines of the screen that are not rows: heading, summary, remark, cursor."""
 
 
 class _TopicRow:
@@ -63,6 +64,11 @@ class TopicBoard:
         self._rate = 0.0
         self._before = 0
         self._live: Live | None = None
+        self._remark = ""
+
+    def remark(self, text: str) -> None:
+        """Show a sentence below the table, in place of the one before."""
+        self._remark = text
 
     def take(self, messages: Sequence[ReceivedMessage]) -> None:
         """Count messages."""
@@ -144,7 +150,7 @@ class TopicBoard:
         forgotten = f"; {self._rows.dropped:,} forgotten" if self._rows.dropped else ""
         said = f"{counted(self.messages, 'message')} of {counted(known, 'topic')}{more}{forgotten}"
         said += f", {self._rate:,.0f} per second"
-        return Group(table, Text(said))
+        return Group(table, Text(said), *([Text(remark(self._remark))] if self._remark else []))
 
 
 def _live() -> "Live":

@@ -215,7 +215,8 @@ def _check_format(text: str) -> None:
 def _check_watch(given: FlagValues) -> None:
     import sys
 
-    for key, name in (("file_write", "--file-write"), ("file_save", "--file-save"), ("inspect", "--inspect")):
+    for key, name in (("file_write", "--file-write"), ("file_save", "--file-save"), ("inspect", "--inspect"),
+                      ("lint", "--lint")):  # fmt: skip
         if given[key]:
             raise click.UsageError(f"{name} does not go with --watch")
     if not sys.stdout.isatty():

@@ -108,6 +108,8 @@ class Reception:
 
     def _status(self) -> int:
         selected, subscriber = self._request.selected, self._subscriber
+        if self._inspector and (most := subscriber.receiver.most_unanswered):
+            self._inspector.remark(f"at most {counted(most, 'message')} waited for our acknowledgement at once")
         refused_removals = self._report_removals()
         if subscriber.refusals or refused_removals:
             return Exit.REFUSED
@@ -177,6 +179,10 @@ class MessageOutput:
             self._put(self._write(messages))
             if self._put == sys.stdout.buffer.write:
                 sys.stdout.buffer.flush()
+
+    def remark(self, text: str) -> None:
+        """Say one sentence where it does not disturb the messages."""
+        (self._board.remark if self._board else note)(text)
 
     def turn(self) -> None:
         """Draw what is drawn from time to time."""

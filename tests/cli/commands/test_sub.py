@@ -339,6 +339,34 @@ def test_reconnect_subscribes_again() -> None:
     assert done.stderr.decode().count("connecting again in") == 1
 
 
+@pytest.mark.parametrize(
+    ("words", "answers"),
+    [
+        (("--no-ack",), []),
+        (("--reason", "0x97"), ["> PUBACK  id 5  0x97 Quota exceeded", "> PUBREC  id 7  0x97 Quota exceeded"]),
+        (("--ack-delay", "0.1"), ["> PUBACK  id 5", "> PUBREC  id 7"]),
+    ],
+)
+def test_messages_are_answered_on_purpose_and_the_most_in_flight_is_shown(
+    words: tuple[str, ...], answers: list[str]
+) -> None:
+    def script(peer: Peer) -> None:
+        peer.accept(V5_CONNACK)
+        peer.packet()
+        peer.send("90 04 00 01 00 02 32 07 00 01 61 00 05 00 31 34 07 00 01 61 00 07 00 32")
+        while packet := peer.packet():
+            if packet[:1] == b"\x50" and len(packet) == 4:
+                peer.send("62 02 00 07")
+
+    with scripted(script) as port:
+        done = sub(port, "-t", "a", "-q", 2, "-C", 2, "--inspect", *words)
+    lines = done.stdout.decode().splitlines()
+    sent = [line.rpartition("  ")[0].rpartition("  ")[0] for line in lines if line.startswith(("> PUBA", "> PUBR"))]
+    assert sent == answers
+    assert lines[-1] == "* at most 2 messages waited for our acknowledgement at once"
+    assert done.returncode == 0
+
+
 def test_the_table_shows_topics_with_their_last_values() -> None:
     with scripted(received(b"20", b"\x1b[31m", b"21")) as port:
         ours, its = pty.openpty()
