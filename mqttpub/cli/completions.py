@@ -71,7 +71,7 @@ def _choices(param: click.Parameter) -> list[str]:
     if isinstance(param.type, click.Choice):
         return [str(choice) for choice in param.type.choices]
     # A metavar such as 0|1|2 lists the values that the help recommends.
-    shown = (param.metavar or param.type.name).split("|")
+    shown = (param.metavar or param.type.name).strip("[]").split("|")
     return shown if shown[1:] else list(getattr(param.type, "suggestions", ()))
 
 

@@ -349,7 +349,7 @@ def delivery_summary(benchmark: "DeliveryBenchmark") -> dict[str, Any]:
         "event": "bench", "kind": SUB, "subscribers": len(benchmark.listeners), "publishers": len(benchmark.talkers),
         "qos": request.qos, "payload_bytes": request.size_bytes if benchmark.talkers else None,
         "published": benchmark.published, "refused": benchmark.refused, "received": received, "lost": benchmark.lost,
-        "disordered": benchmark.disordered, "seconds": round(seconds, 3),
+        "disordered": benchmark.disordered, "foreign": benchmark.foreign, "seconds": round(seconds, 3),
         "messages_per_second": round(received / seconds, 1) if seconds else None,
         "failed_connections": len(benchmark.failures), **_latency_record(benchmark.latencies),
     }  # fmt: skip

@@ -218,6 +218,11 @@ class DeliveryBenchmark(WorkerGroup):
         return sum(listener.disordered for listener in self.listeners)
 
     @property
+    def foreign(self) -> int:
+        """Number of messages on the topics of this run that belong to something else."""
+        return sum(listener.foreign for listener in self.listeners)
+
+    @property
     def lost(self) -> int:
         """Number of messages that were published and did not arrive at a subscriber."""
         if not self.talkers:

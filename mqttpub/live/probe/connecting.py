@@ -102,9 +102,12 @@ def sessions(prober: Prober) -> Iterator[ProbeResult]:
     if not first.works:
         yield ProbeResult("session_kept", "Session after the connection", None, False, said=first.said)
         return
-    again = prober.attempt(lambda session: session.connack, target=target.changed(**{**fresh, "clean_start": False}))
-    removing = target.changed(clean_start=True)
-    prober.attempt(target=removing)
+    try:
+        again = prober.attempt(
+            lambda session: session.connack, target=target.changed(**{**fresh, "clean_start": False})
+        )
+    finally:
+        prober.attempt(target=target.changed(clean_start=True))
     kept = again.works and again.value.session_present
     said = again.said or "" if prober.version > Version.V31 else "CONNACK of 3.1 does not say"
     seen = None if prober.version == Version.V31 else kept

@@ -62,10 +62,13 @@ def retaining(prober: Prober, connack: Connack, qos: int) -> Iterator[ProbeResul
     def fetched(session: TrialSession) -> bool:
         session.subscribe(topic)
         came = session.arrival()
-        session.publish(topic, qos=qos, retain=True)
         return came is not None and came.retain
 
-    trial = prober.attempt(fetched) if kept.works else kept
+    try:
+        trial = prober.attempt(fetched) if kept.works else kept
+    finally:
+        if kept.works:
+            prober.attempt(lambda session: session.publish(topic, qos=qos, retain=True))
     seen = trial.works and bool(trial.value)
     declared = bool(declared_of(connack, RETAIN_AVAILABLE, 1))
     said = trial.said or ("" if seen else "accepted, but not sent to a later subscriber")
