@@ -18,7 +18,7 @@ from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Publish, Suback
 from mqttpub.spec.properties import CORRELATION_DATA, RESPONSE_INFORMATION, RESPONSE_TOPIC, value_of
 from mqttpub.spec.versions import Direction, Version
-from tests.fakes import Peer, scripted
+from tests.fakes import Peer, scripted, scripted_many
 from tests.program import PROGRAM
 
 pytestmark = pytest.mark.broker
@@ -312,6 +312,60 @@ def test_a_refused_request(capsys: pytest.CaptureFixture[str]) -> None:
     with scripted(script) as port:
         assert main(["request", *place(port), "-t", "a", "-m", "x"]) == 5
     assert "the broker refused the request: 0x87 Not authorized" in capsys.readouterr().err
+
+
+def subscribed(peer: Peer, connack: str = "20 03 00 00 00") -> None:
+    """Accept the client and its subscription."""
+    peer.accept(connack)
+    assert packets_of(peer).name == "SUBSCRIBE"
+    peer.send("90 04 00 01 00 01")
+
+
+def asked(text: str, qos: int = 0) -> Publish:
+    """Return a request whose answer goes to `b`."""
+    properties = Property(RESPONSE_TOPIC.id, "b"), Property(CORRELATION_DATA.id, b"1")
+    return Publish(
+        topic="a", payload=text.encode(), qos=qos, packet_id=7 if qos else None, properties=properties
+    )  # fmt: skip
+
+
+def test_a_responder_connects_again() -> None:
+    answers: list[Any] = []
+
+    def second(peer: Peer) -> None:
+        subscribed(peer)
+        send(peer, asked("x", qos=1))
+        puback, answer = sorted((packets_of(peer), packets_of(peer)), key=lambda packet: packet.name)
+        answers.extend((puback.packet_id, answer.topic, answer.payload, value_of(answer.properties, CORRELATION_DATA)))
+        peer.send(f"40 02 {answer.packet_id:04x}")
+        peer.wait()
+
+    with scripted_many([subscribed, second]) as port:
+        assert main(["respond", *place(port), "-t", "a", "--reconnect", "-C", "1", "--", "cat"]) == 0
+    assert answers == [7, "b", b"x", b"1"]
+
+
+def test_of_too_many_requests_the_oldest_are_dropped(capsys: pytest.CaptureFixture[str], tmp_path: Any) -> None:
+    go = tmp_path / "go"
+    os.mkfifo(go)
+
+    def flood(peer: Peer) -> None:
+        subscribed(peer)
+        peer.sock.sendall(b"".join(encode(asked(str(number)), Version.V5) for number in range(1200)))
+        # PINGREQ comes once the flood was read.
+        while peer.packet()[0] != 0xC0:
+            continue
+        peer.send("d0 00")
+        go.write_text("go\n")
+        peer.wait()
+
+    with scripted(flood) as port:
+        line = ["respond", *place(port), "-t", "a", "-k", "1", "-C", "1", "--json", "--shell", f"read x < {go}; cat"]
+        assert main(line) == 0
+    shown = [json.loads(text) for text in capsys.readouterr().out.splitlines()]
+    dropped = [each for each in shown if each["event"] == "unanswered"]
+    assert 100 <= len(dropped) <= 200
+    assert all(each["reason"].endswith(" requests already wait") for each in dropped)
 
 
 WRONG = [
