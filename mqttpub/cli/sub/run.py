@@ -14,7 +14,8 @@ from ...live.publish.sender import Publication, Sender
 from ...live.receive import ReceivedMessage
 from ...live.subscribe.subscriber import Subscriber
 from ...live.tap import Observer
-from ...spec.packets import Publish
+from ...spec.declare import Packet
+from ...spec.packets import Puback, Publish, Pubrec
 from .. import signals
 from ..flags.transport import check
 from ..notes import note
@@ -36,10 +37,16 @@ MOST_NOTES = 10
 def subscribe(request: ReceiveRequest) -> int:
     """Receive the messages of a request and return the exit status; raises a Failure, and UsageError."""
     check(request.target.transport)
-    for packet in (*request.subscribes, *request.unsubscribes):
+    for packet in (*request.subscribes, *request.unsubscribes, *_answers(request)):
         judge(packet, request.target.version, force=request.force)
     with ExitStack() as stack:
         return Reception(request, stack).run()
+
+
+def _answers(request: ReceiveRequest) -> tuple[Packet, ...]:
+    """Return acknowledgements with the Reason Code of a request, if it has one."""
+    code = request.options.answering.reason_code
+    return () if code is None else (Puback(packet_id=1, reason_code=code), Pubrec(packet_id=1, reason_code=code))
 
 
 class Reception:

@@ -258,6 +258,7 @@ def test_what_was_not_written_is_not_acknowledged() -> None:
         (("-t", "a", "-V", "3.1.1", "--no-local"), "--no-local needs MQTT 5"),
         (("-t", "a", "--watch"), "standard output is not a terminal"),
         (("-t", "a", "b"), "1 argument too many; repeat -t for each Topic Filter: -t a -t b"),
+        (("-t", "a", "--reason", "5"), "Reason Code is 0x05, but PUBACK has no such code"),
         (("-t", "a", "--format", "avro"), "--format avro needs --avsc-path"),
         (("-t", "$share/g/a", "-nl"), "No Local"),
         (("-t", "a", "--file-save", "/nowhere/x"), "there is no folder '/nowhere'"),
