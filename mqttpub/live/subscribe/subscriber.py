@@ -47,6 +47,11 @@ class SubscriptionOutcome(NamedTuple):
         name = f"0x{self.code:02x} {GRANTS.name(self.code, version)}"
         return f"the broker refused the Topic Filter '{self.subscription.filter}': {name}"
 
+    def lowering(self) -> str:
+        """Return one sentence about a QoS lower than the one that was asked for."""
+        filter, qos = self.subscription.filter, self.subscription.qos
+        return f"the broker grants QoS {self.code} for the Topic Filter '{filter}', not {qos}"
+
 
 class SubscribeOptions(NamedTuple):
     """How to receive."""
@@ -188,10 +193,13 @@ class Subscriber:
             # Without DISCONNECT the broker would publish the will.
             session.close()
             raise Refused("; ".join(refusals), next(each.code for each in outcomes if each.refused))
-        for sentence in refusals:
-            self._remark(sentence)
-        for each in self._unsubscribes:
-            self._report_unsubscribed(each, (yield from self._await(session, session.unsubscribing(each))))
+        for each in outcomes:
+            if each.refused or each.code < each.subscription.qos:
+                self._remark(each.refusal(self.target.version) if each.refused else each.lowering())
+        for unsubscribe in self._unsubscribes:
+            self._report_unsubscribed(
+                unsubscribe, (yield from self._await(session, session.unsubscribing(unsubscribe)))
+            )
 
     def _await(
         self, session: Session, steps: Generator[None, None, tuple[int, ...]]
@@ -247,7 +255,7 @@ class Subscriber:
         """Complete the exchanges of the messages that were taken, as far as the broker answers soon."""
         receiver = self.receiver
         receiver.stopped = True
-        until_s = time.monotonic() + min(LINGER_S, self.options.timeout_s)
+        until_s = time.monotonic() + min(LINGER_S, self.options.timeout_s) + self.options.answering.delay_s
         while (left_s := until_s - time.monotonic()) > 0:
             due_s = receiver.due_in_s()
             if due_s is None and not receiver.unreleased and not (self.sender and self.sender.open):

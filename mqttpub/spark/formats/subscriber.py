@@ -58,11 +58,10 @@ def subscribe(session: Session, packet: Subscribe, spool: Spool) -> None:
 
 def _check_granted(packet: Subscribe, codes: tuple[int, ...], version: Version) -> None:
     for each in map(SubscriptionOutcome, packet.subscriptions, codes):
-        filter, qos = each.subscription.filter, each.subscription.qos
         if each.refused:
             raise Refused(each.refusal(version), each.code)
-        if each.code < qos:
-            log.warning("the broker grants QoS %d for the Topic Filter %r, not %d", each.code, filter, qos)
+        if each.code < each.subscription.qos:
+            log.warning(each.lowering())
 
 
 class SubscriberThread(threading.Thread):
