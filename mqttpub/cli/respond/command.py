@@ -71,8 +71,7 @@ class CommandPool:
         with self._lock:
             self._stopped = True
             running = list(self._running)
-        for process in running:
-            _end(process)
+        _end(*running)
 
     def _run(self, token: Any, payload: bytes, environment: dict[str, str]) -> None:
         try:
@@ -137,14 +136,16 @@ def _read(process: "subprocess.Popen[bytes]", command: CommandLine) -> tuple[byt
     return bytes(output), ""
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and what it has started, as far as that is still in its group."""
+def _end(*processes: "subprocess.Popen[bytes]") -> None:
+    """End processes and what they have started, as far as that is still in their groups."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError):
-            # It may have ended by itself.
-            os.killpg(process.pid, number)
-        try:
-            process.wait(GRACE_S)
-        except subprocess.TimeoutExpired:
-            continue
-        return
+        for process in processes:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    # It may have ended by itself.
+                    os.killpg(process.pid, number)
+        until_s = time.monotonic() + GRACE_S
+        for process in processes:
+            with suppress(subprocess.TimeoutExpired):
+                # The next signal is for those that do not end.
+                process.wait(max(until_s - time.monotonic(), 0.0))

@@ -4,7 +4,8 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
+from contextlib import closing
+from typing import NamedTuple, NoReturn
 
 from ...codec.publish_writer import PublishWriter
 from ...spec.declare import Property
@@ -114,17 +115,18 @@ class Requester:
 
         Raises Refused where the broker refuses the subscription or a request, and any Failure of the connection.
         """
-        for messages in self._subscriber.run():
-            if self._subscriber.session is None:
-                continue
-            while messages:
-                yield from self._take(messages.popleft())
-            self._check_acknowledgements()
-            self._give_up_late()
-            self._fill()
-            if not self.open and self._sent >= self.options.rounds:
-                self._subscriber.stop()
-            self._subscriber.wake_s = self._wake_s()
+        with closing(self._subscriber.run()) as turns:
+            for messages in turns:
+                if self._subscriber.session is None:
+                    continue
+                while messages:
+                    yield from self._take(messages.popleft())
+                self._check_acknowledgements()
+                self._give_up_late()
+                self._fill()
+                if not self.open and self._sent >= self.options.rounds:
+                    self._subscriber.stop()
+                self._subscriber.wake_s = self._wake_s()
 
     @property
     def connack(self) -> Connack | None:
@@ -143,7 +145,7 @@ class Requester:
         (code,) = session.subscribe(Subscribe(packet_id=1, subscriptions=(subscription,)))
         if code >= FAILED:
             name = f"0x{code:02x} {GRANTS.name(code, session.target.version)}"
-            raise Refused(f"the broker refused the Topic Filter '{self.response_topic}': {name}", code)
+            _leave(session, f"the broker refused the Topic Filter '{self.response_topic}': {name}", code)
 
     def _fill(self) -> None:
         """Send requests until as many are open as may be."""
@@ -165,7 +167,7 @@ class Requester:
         if connack and not self.options.force and (
             reason := ServerLimits.of(connack).violation(writer, self._packet.payload)
         ):  # fmt: skip
-            raise Refused(f"not sent: {reason}")
+            _leave(self._subscriber.session, f"not sent: {reason}")
         self._sent += 1
         now_ns = time.time_ns()
         self.open[correlation if self._matches else b""] = Round(self._sent, correlation, now_ns)
@@ -178,7 +180,7 @@ class Requester:
                 code = ended.reason_code or 0
                 name = Codes(NAMES[FIRST_ANSWER[ended.qos]]).name(code, ended.writer.version)
                 text = f": {ended.reason_string}" if ended.reason_string else ""
-                raise Refused(f"the broker refused the request: 0x{code:02x} {name}{text}", code)
+                _leave(self._subscriber.session, f"the broker refused the request: 0x{code:02x} {name}{text}", code)
             if ended.reason_code == NO_SUBSCRIBERS and not self._has_warned:
                 self._has_warned = True
                 self._remark(f"nobody subscribes to '{self._packet.topic}' (0x10)")
@@ -216,3 +218,10 @@ class Requester:
         if oldest is None:
             return None
         return time.monotonic() + max(oldest.sent_ns / 1e9 + self.options.wait_s - time.time(), 0)
+
+
+def _leave(session: Session | None, refusal: str, code: int = 0) -> NoReturn:
+    """Disconnect, because the broker would publish the will otherwise, and raise Refused."""
+    if session:
+        session.close()
+    raise Refused(refusal, code)

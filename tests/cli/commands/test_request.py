@@ -293,6 +293,8 @@ def test_a_refused_subscription(suback: str, status: int, said: str, capsys: pyt
         peer.accept()
         peer.packet()
         peer.send(suback)
+        if status == 5:
+            assert peer.packet() == bytes.fromhex("e000")
         peer.wait()
 
     with scripted(script) as port:
@@ -307,6 +309,7 @@ def test_a_refused_request(capsys: pytest.CaptureFixture[str]) -> None:
         peer.send("90 04 00 01 00 01")
         packet_id = packets_of(peer).packet_id
         peer.send(f"40 03 {packet_id:04x} 87")
+        assert peer.packet() == bytes.fromhex("e000")
         peer.wait()
 
     with scripted(script) as port:
