@@ -39,7 +39,7 @@ class KnownHeads:
             return None
         head = self._heads.get(key)
         # A Packet Identifier of 0 is for the decoder to judge.
-        if head is None or packet_id == 0 or at > len(data):
+        if head is None or packet_id == 0:
             return None
         return head, packet_id, data[at:]
 

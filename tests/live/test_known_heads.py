@@ -71,7 +71,9 @@ def test_only_heads_with_rules_of_their_own_are_remembered(packet: Publish, reme
     assert (known.find(data) is not None) == remembered
 
 
-@pytest.mark.parametrize("bad", ["36 06 0001 61 0001 00", "38 04 0001 61 00", "32 06 0001 61 0000 00"])
+@pytest.mark.parametrize(
+    "bad", ["36 06 0001 61 0001 00", "38 04 0001 61 00", "32 06 0001 61 0000 00", "30 84 00 0001 61 00"]
+)
 def test_a_known_head_does_not_hide_a_broken_packet(bad: str) -> None:
     known, data = KnownHeads(V5), bytes.fromhex(bad)
     known.learn(Publish(topic="a"), encode(Publish(topic="a"), V5))

@@ -227,7 +227,6 @@ class Subscriber:
             if self._stopping.is_set():
                 return
             session.step(most_s=self._longest_s(), also=self.wakes)
-            self._report_excess()
             session.check_open("it was asked to")
 
     def _longest_s(self) -> float:
@@ -239,6 +238,7 @@ class Subscriber:
     def _hand_on(self, session: Session) -> Iterator[deque[ReceivedMessage]]:
         """Yield the messages, then acknowledge those that were taken."""
         messages, receiver = self.messages, self.receiver
+        self._report_excess()
         count = len(messages)
         before = list(messages) if receiver.owes else []
         receiver.owes = False
