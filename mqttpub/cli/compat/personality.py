@@ -24,7 +24,7 @@ class Personality(click.Command):
         return self._run(ctx.args)
 
 
-MODULES = {"mosquitto_pub": "mosquitto.pub", "mosquitto_sub": "mosquitto.sub"}
+MODULES = {"mosquitto_pub": "mosquitto.pub", "mosquitto_sub": "mosquitto.sub", "mqttx": "mqttx.run"}
 """The module of each client, whose `run` takes the words of the line."""
 
 

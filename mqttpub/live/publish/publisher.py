@@ -52,7 +52,8 @@ class PublishOptions(NamedTuple):
     probes: bool = True
     """Whether to make sure of a last QoS 0 message before 5.0, which nothing acknowledges, with a PINGREQ."""
     persists: bool = False
-    """Whether to connect again, with the CONNECT unchanged, however long it takes, once there was a connection."""
+    """Whether to connect again with the CONNECT unchanged, but only once there was a connection, and without an end of
+    the timeout."""
 
 
 DEFAULT = PublishOptions()
@@ -260,7 +261,7 @@ class Publisher:
         """Wait before the next attempt, or raise the failure when there is to be none."""
         pause_s = pause_before(self._attempts)
         persists = self.options.persists and self._was_open
-        if is_refused_for_good(failure) if persists else is_final(failure) or not self._may_try_again():
+        if self._is_hopeless(failure, persists=persists):
             raise self._final(failure) from failure.__cause__
         self._attempts += 1
         self._remark(f"{failure}; connecting again in {pause_s:g} s")
@@ -272,11 +273,15 @@ class Publisher:
         if not persists:
             self.target = self.target.changed(clean_start=False)
 
-    def _may_try_again(self) -> bool:
-        """Whether the number of attempts and the timeout allow one more."""
+    def _is_hopeless(self, failure: Failure, *, persists: bool) -> bool:
+        """Whether there is to be no other attempt: by the failure, the number of attempts or the timeout."""
         limit = self.options.reconnects
+        if limit is not None and self._attempts >= limit:
+            return True
+        if persists or self.options.persists:
+            return not persists or is_refused_for_good(failure)
         waited_s = sum(pause_before(number) for number in range(self._attempts + 1))
-        return (limit is None or self._attempts < limit) and waited_s <= self.options.timeout_s
+        return is_final(failure) or waited_s > self.options.timeout_s
 
     def _final(self, failure: ConnectionLost | NotConnected | ConnectionRefused | Refused) -> Failure:
         """Return the failure that ends the run: without a new connection, what was sent before is in doubt."""

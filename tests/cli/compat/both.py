@@ -24,6 +24,11 @@ class Run(NamedTuple):
     sent: bytes = b""
     """The bytes on the wire."""
 
+    def checked(self) -> "Run":
+        """Return the run, which ended well."""
+        assert self.status == 0, self
+        return self
+
 
 def theirs(program: str) -> list[str]:
     """Return the command of the real client."""
@@ -85,7 +90,7 @@ def talk(command: list[str], words: list[str], script: Script, data: bytes = b""
     """Run a line with a scripted peer as its broker; PORT in it stands for the port of the peer."""
     with scripted(script) as port:
         if "PORT" not in " ".join(words):
-            words = ["-p", "PORT", *words]
+            words = [*words, "-p", "PORT"]
         made = run(command, [word.replace("PORT", str(port)) for word in words], data)
     return made._replace(sent=getattr(script, "sent", b""))
 

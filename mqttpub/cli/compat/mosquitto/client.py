@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .debug import DebugLines
 
 NO_FILE = "Error: Problem setting TLS options: File not found."
-DEADLINE_S = 30.0
-"""How long a broker may owe an answer, where MQTTPUB_TIMEOUT says nothing: the clients themselves wait for ever."""
 
 
 def said(program: str, words: list[str], work: Callable[[MosquittoSettings], None]) -> int:
@@ -60,15 +58,6 @@ def _about(name: str, *, full: bool) -> None:
 
     text = about(name) if full else version_line(name)
     sys.stdout.write(f"{text}\n")
-
-
-def deadline_s() -> float:
-    """Return how long the broker may owe an answer, in seconds."""
-    try:
-        given = float(os.environ.get("MQTTPUB_TIMEOUT", ""))
-    except ValueError:
-        return DEADLINE_S
-    return given if 0 < given < float("inf") else DEADLINE_S
 
 
 def debug_lines(settings: MosquittoSettings, target: Target) -> "DebugLines | None":

@@ -17,7 +17,8 @@ from ...pub.feed import feed
 from ...pub.outcome import OutcomeReport, RunResult
 from ...pub.request import PublishRequest
 from ...pub.run import transfer
-from .client import connectable, deadline_s, debug_lines, said
+from ..deadline import timeout_s
+from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import PUB, GrammarError, MosquittoSettings
 from .target import publish_properties, target_of
@@ -60,10 +61,11 @@ def publish(settings: MosquittoSettings) -> None:
 
 def _options(settings: MosquittoSettings, request: PublishRequest) -> PublishOptions:
     # A repeat waits for the end of the message before it.
+    lines = settings.source == "lines"
     window = 1 if settings.repeat > 1 else settings.max_inflight
     return PublishOptions(
-        timeout_s=request.timeout_s, window=window, any_alias=True, probes=False,
-        persists=settings.source == "lines",
+        timeout_s=request.timeout_s, window=window, any_alias=True, probes=False, persists=lines,
+        reconnects=None if lines else 0,
     )  # fmt: skip
 
 
@@ -89,7 +91,7 @@ def _request(settings: MosquittoSettings) -> PublishRequest:
         kind="lines" if lines else "", repeat=1 if lines else settings.repeat, delay_s=settings.repeat_delay_s
     )
     return PublishRequest(
-        packets=(packet,), target=target_of(settings), timeout_s=deadline_s(), bulk=bulk, force=True,
+        packets=(packet,), target=target_of(settings), timeout_s=timeout_s(), bulk=bulk, force=True,
         # Only messages that are written one by one can lose their topic.
         inspect=_alias(settings),
     )  # fmt: skip

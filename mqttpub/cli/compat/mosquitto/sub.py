@@ -17,7 +17,8 @@ from ...sub.format_string import FormatString
 from ...sub.lines import shown
 from ...sub.request import ReceiveRequest
 from ...sub.run import Reception
-from .client import connectable, deadline_s, debug_lines, said
+from ..deadline import timeout_s
+from .client import connectable, debug_lines, said
 from .failures import SENTENCES, Outcome, Status, outcome
 from .settings import SUB, MosquittoSettings
 from .target import target_of
@@ -87,11 +88,11 @@ def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveReque
         Unsubscribe(packet_id=number, filters=(each,), properties=_properties(settings, "UNSUBSCRIBE"))
         for number, each in enumerate(settings.unsubscribe, len(subscribes) + 1)
     )
-    timeout_s = min(deadline_s(), settings.wait_s) if settings.wait_s else deadline_s()
+    patience_s = min(timeout_s(), settings.wait_s or timeout_s())
     retained = True if settings.retained_only else False if settings.no_retain else None
     return ReceiveRequest(
         subscribes=subscribes, unsubscribes=unsubscribes, target=_leaving(target, WITH_WILL),
-        options=SubscribeOptions(timeout_s=timeout_s, reconnects=None, patient=False),
+        options=SubscribeOptions(timeout_s=patience_s, reconnects=None, patient=False),
         selected=Selected(
             most=settings.count or None, duration_s=settings.wait_s or None,
             only_subscribe=settings.exit_after_suback, retained=retained,

@@ -1,0 +1,14 @@
+"""How long the broker may owe an answer: the clients themselves would wait for ever."""
+
+import os
+
+DEFAULT_S = 30.0
+
+
+def timeout_s() -> float:
+    """Return what MQTTPUB_TIMEOUT says, in seconds, otherwise the default."""
+    try:
+        given = float(os.environ.get("MQTTPUB_TIMEOUT", ""))
+    except ValueError:
+        return DEFAULT_S
+    return given if 0 < given < float("inf") else DEFAULT_S

@@ -1,0 +1,254 @@
+"""mqttx pub: its values become the request of `pub`, its outcomes the words of MQTTX."""
+
+import json
+import sys
+from contextlib import ExitStack
+from typing import Any
+
+from ....common.standard_input import standard_input
+from ....lint.gate import check_packet
+from ....live.failures import Failure, Interrupted
+from ....live.net.target import Target
+from ....live.publish.publisher import Publisher, PublishOptions
+from ....live.publish.sender import OutgoingMessage, Publication
+from ....live.publish.sources import MessageSource
+from ....payload.bytes_argument import plain, read_value
+from ....payload.formats import FORMATS, Converter, avro, protobuf, random_payload
+from ....spec.packets import Publish
+from ....spec.reason_codes import Codes
+from ....spec.versions import Version
+from ...flags.bulk import BulkRequest
+from ...pub.feed import feed
+from ...pub.observers import observers
+from ...pub.outcome import OutcomeReport, RunResult
+from ...pub.request import PublishRequest
+from ...pub.run import transfer
+from ..deadline import timeout_s
+from . import words
+from .connection import PUBLISH_KEYS, properties, target_of
+from .grammar import LineError, Values
+from .options import MESSAGE
+
+NO_TOPIC = "error: required option '-t, --topic <TOPIC>' not specified"
+CODES = Codes("PUBREC")
+
+
+def run(values: Values, name: str) -> None:
+    """Publish what the values say; raises LineError, UserError and Ended."""
+    publish(_request(values))
+
+
+def publish(request: PublishRequest) -> None:
+    """Publish the messages of a request; raises UserError and Ended."""
+    target = request.target
+    check_sent(target, *request.packets)
+    with ExitStack() as stack:
+        inspector, _ = observers(request, stack)
+        report = MqttxReport(request)
+        source = feed(request, target, report, stack).source
+        if request.bulk.kind:
+            source = WithoutEmpty(source)
+        options = PublishOptions(
+            timeout_s=request.timeout_s, reconnects=request.bulk.reconnects, any_alias=False, probes=False,
+            persists=bool(request.bulk.reconnects),
+        )  # fmt: skip
+        words.waiting("Connecting...")
+        publisher = Publisher(target, source, options, observer=inspector)
+        try:
+            transfer(publisher, report)
+        except Interrupted:
+            raise
+        except Failure as failure:
+            raise words.ended(failure, target.version, target.place) from failure
+    if report.failed:
+        raise words.Ended(report.failed)
+
+
+def check_sent(target: Target, *packets: Any) -> None:
+    """Raise UserError for values that no packet can carry, and for files of TLS that cannot be used."""
+    for packet in (target.connect, *packets):
+        check_packet(packet, target.version, forced=True)
+    if target.transport.tls:
+        from ....live.net.tls import check
+
+        check(target.transport.tls)
+
+
+def message_packet(values: Values, payload: bytes) -> Publish:
+    """Return the PUBLISH that the values describe."""
+    return Publish(
+        topic=values["topic"], payload=payload, qos=values["qos"], retain=bool(values["retain"]),
+        dup=bool(values["dup"]), properties=properties(values, PUBLISH_KEYS),
+    )  # fmt: skip
+
+
+def _request(values: Values) -> PublishRequest:
+    if not values["topic"]:
+        sys.stdout.write(f"{NO_TOPIC}\n")
+        raise words.Ended("")
+    lines = bool(values["lineMode"] or (values["stdin"] and values["multiline"] and not values["fileRead"]))
+    convert = converter(values)
+    payload = b"" if lines else _converted(_payload(values), convert)
+    bulk = BulkRequest(
+        kind="lines" if lines else "", reconnects=values["maximumReconnectTimes"] if values["reconnectPeriod"] else 0
+    )
+    return PublishRequest(
+        packets=(message_packet(values, payload),), target=target_of(values), timeout_s=timeout_s(),
+        bulk=bulk, convert=_of_line(convert) if lines else None, force=True, inspect=bool(values["debug"]),
+    )  # fmt: skip
+
+
+def _of_line(convert: Converter | None) -> Converter:
+    return (lambda data: convert(data.strip())) if convert else (lambda data: data.removesuffix(b"\r"))
+
+
+def _payload(values: Values) -> bytes:
+    try:
+        if values["fileRead"]:
+            with open(values["fileRead"], "rb") as file:
+                return read_value(file, f"'{values['fileRead']}'")
+        if values["stdin"]:
+            return read_value(standard_input(), "standard input")
+        if values["payloadSize"] and values["message"] == MESSAGE:
+            return random_payload(values["payloadSize"])
+    except OSError as error:
+        raise words.Ended(f"Failed to read file: {error}") from None
+    except ValueError as error:
+        raise words.Ended(f"Failed to generate payload: {error}") from None
+    return plain(str(values["message"]))
+
+
+def _converted(data: bytes, convert: Converter | None) -> bytes:
+    try:
+        return convert(data) if convert else data
+    except ValueError as error:
+        raise words.Ended(f"Error: {error}") from None
+
+
+# formats
+
+
+def converter(values: Values) -> Converter | None:
+    """Return the function that makes a payload of what is given; raises LineError for an unusable schema."""
+    steps: list[Converter] = []
+    try:
+        if values["format"]:
+            steps.append(_json if values["format"] == "json" else FORMATS[values["format"]])
+        if values["protobufPath"]:
+            steps.append(protobuf(values["protobufPath"], values["protobufMessageName"]))
+        elif values["avscPath"]:
+            steps.append(avro(values["avscPath"]))
+    except ValueError as error:
+        raise LineError(f"Error: {error}") from None
+    if not steps:
+        return None
+    first, *more = steps
+    return _chain(first, more)
+
+
+def _chain(first: Converter, more: list[Converter]) -> Converter:
+    def convert(data: bytes) -> bytes:
+        for step in (first, *more):
+            data = step(data)
+        return data
+
+    return convert
+
+
+def _json(data: bytes) -> bytes:
+    """Return JSON without its blanks, as MQTTX writes it anew; raises ValueError."""
+    FORMATS["json"](data)
+    return json.dumps(_plain(json.loads(data)), separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Return a value of JSON with its whole numbers as JavaScript writes them."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    return {key: _plain(each) for key, each in value.items()} if isinstance(value, dict) else value
+
+
+# what is sent, and what becomes of it
+
+
+class WithoutEmpty(MessageSource):
+    """Another source without its empty messages."""
+
+    def __init__(self, source: MessageSource) -> None:
+        self._source = source
+
+    @property
+    def ended(self) -> bool:
+        """Whether the source ended."""
+        return self._source.ended
+
+    @property
+    def descriptor(self) -> int | None:
+        """The descriptor of the source."""
+        return self._source.descriptor
+
+    def take(self, most: int, now_s: float) -> list[Publication]:
+        """Return what the source has, but for empty messages."""
+        return [each for each in self._source.take(most, now_s) if each.payload]
+
+    def read(self) -> None:
+        """Let the source read more."""
+        self._source.read()
+
+    def pause_s(self, now_s: float) -> float:
+        """Return the pause of the source."""
+        return self._source.pause_s(now_s)
+
+
+class MqttxReport(OutcomeReport):
+    """Says of the messages what MQTTX says."""
+
+    def __init__(self, request: PublishRequest) -> None:
+        super().__init__(request)
+        self.failed = ""
+        """The sentence about the last message that was not accepted; empty for none."""
+        self._published = 0
+        self._connected = False
+
+    def begin(self, size_bytes: int | None) -> None:
+        """Show no progress."""
+
+    def take(self, publisher: Publisher) -> None:
+        """Take the outcomes that there are; the first turn comes after CONNACK."""
+        if not self._connected:
+            self._connected = True
+            words.done("Connected")
+            words.waiting("Message publishing...")
+        super().take(publisher)
+
+    def bad_line(self, text: str) -> None:
+        """Say that a line is no message."""
+        self.failed = f"Error: {text}"
+        words.failed(self.failed)
+
+    def warn(self, text: str) -> None:
+        """Say nothing that MQTTX does not say."""
+
+    def _ended(self, outgoing: OutgoingMessage) -> None:
+        if outgoing.refused:
+            self.failed = f"Error: Publish error: {CODES.name(outgoing.reason_code or 0, Version.V5)}"
+        else:
+            self._published += 1
+
+    def _not_sent(self, message: Publication, reason: str) -> None:
+        self.failed = f"Error: {reason}"
+
+    def failure(self, failure: Failure, publisher: Publisher) -> None:
+        """Take the outcomes before a failure."""
+
+    def end(self, publisher: Publisher) -> RunResult:
+        """Take the last outcomes, and say how many messages arrived."""
+        if publisher.unknown:
+            self.failed = self.failed or f"Error: {words.CLOSED}"
+        if self.request.bulk.kind:
+            words.done(f"Successfully published {self._published} messages")
+        elif not self.failed:
+            words.done("Message published")
+        return RunResult()

@@ -1,0 +1,81 @@
+"""The commands of MQTTX: which one a line names, its values, and how its end is said."""
+
+import sys
+from collections.abc import Callable
+from importlib import import_module
+
+from .... import __version__
+from ....common.errors import UserError
+from ....live.failures import Failure, Interrupted
+from . import saved, words
+from .grammar import LineError, Values, read
+from .options import OPTIONS
+
+MODULES = {
+    "pub": "pub", "sub": "sub", "conn": "conn", "bench pub": "bench", "bench sub": "bench", "bench conn": "bench",
+}  # fmt: skip
+OTHERS = ("check", "init", "simulate", "ls")
+"""Commands of MQTTX that are not here."""
+VERSION = "1.13.0"
+"""The version of MQTTX whose lines are read."""
+USAGE = "Usage: mqttx pub|sub|conn|bench pub|bench sub|bench conn [options]\n"
+
+
+def run(given: list[str]) -> int:
+    """Run a line of MQTTX and return the exit status."""
+    try:
+        if given[:1] in (["-v"], ["--version"]):
+            sys.stdout.write(f"{VERSION} (mqttpub {__version__})\n")
+            return words.DONE
+        name, rest = _command(given)
+        if not name:
+            sys.stdout.write(USAGE)
+            return words.DONE if given else words.FAILED
+        values = read(rest, OPTIONS[name])
+        if values["help"]:
+            sys.stdout.write(_usage(name))
+            return words.DONE
+        saved.configure(values)
+        saved.load(name, values)
+        saved.save(name, values)
+        work: Callable[[Values, str], None] = import_module(f".{MODULES[name]}", __package__).run
+        work(values, name)
+    except LineError as error:
+        return _complain(str(error))
+    except UserError as error:
+        words.failed(f"Error: {error}")
+        return words.FAILED
+    except words.Ended as ended:
+        if str(ended):
+            words.failed(str(ended))
+        return ended.status
+    except Interrupted:
+        return words.DONE
+    except Failure as failure:
+        words.failed(f"Error: {failure}")
+        return words.FAILED
+    return words.DONE
+
+
+def _command(given: list[str]) -> tuple[str, list[str]]:
+    """Return the command that a line begins with, and the words after it; raises LineError."""
+    first, second = (*given, "", "")[:2]
+    if first in ("", "--help", "-h", "help"):
+        return "", []
+    name = f"{first} {second}" if first == "bench" else first
+    if name in OPTIONS:
+        return name, given[len(name.split()) :]
+    if first in OTHERS:
+        raise LineError(f"error: mqttpub has no '{first}' of MQTTX")
+    raise LineError(f"error: unknown command '{name.strip()}'")
+
+
+def _complain(text: str) -> int:
+    sys.stdout.flush()
+    sys.stderr.write(f"{text}\n")
+    return words.FAILED
+
+
+def _usage(name: str) -> str:
+    rows = sorted(f"  {option.shown}" for option in OPTIONS[name])
+    return "\n".join([f"Usage: mqttx {name} [options]", "", "Options:", *rows, ""])
