@@ -205,7 +205,7 @@ def test_what_came_together_with_the_end_of_the_connection_is_handed_on() -> Non
         begun.set()
         assert ended.wait(10)
         with pytest.raises(ConnectionLost):
-            taken += [each.payload for messages in turns for each in messages]
+            taken.extend(each.payload for messages in turns for each in messages)
     assert taken == [b"z"]
 
 
