@@ -14,7 +14,7 @@ from ...view.terminal.style import show
 from ..notes import print_json
 from .request import ConnectionRequest
 
-LABEL_CELLS, DECLARED_CELLS = 30, 15
+LABEL_CELLS, DECLARED_CELLS = 30, 19
 HEADING: Line = [("limit".ljust(LABEL_CELLS) + "declared".ljust(DECLARED_CELLS) + "seen", "dim")]
 NEVER = 0xFFFF_FFFF
 STYLES = {Agreement.ALLOWS_LESS: "error", Agreement.TOLERATES_MORE: "warning"}
