@@ -173,8 +173,11 @@ class Publisher:
         source = self.source
         wants_more = has_more and self._room(session) > 0
         pause_s = source.pause_s(time.monotonic()) if wants_more else 0.0
-        most_s = 0.0 if self._hurried else pause_s or IDLE_S
-        if session.step(most_s=most_s, also=source.descriptor if wants_more and not pause_s else None):
+        waits_for = source.descriptor if wants_more and not pause_s else None
+        # A message may have become due since the source was asked for it.
+        is_due = wants_more and not pause_s and waits_for is None
+        most_s = 0.0 if self._hurried or is_due else pause_s or IDLE_S
+        if session.step(most_s=most_s, also=waits_for):
             source.read()
         if (has_more and not source.ended) or self.sender.open or session.unsent:
             session.check_open()

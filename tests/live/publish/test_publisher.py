@@ -10,6 +10,7 @@ from mqttpub.live.net.target import Target
 from mqttpub.live.publish.publisher import Publisher, PublishOptions
 from mqttpub.live.publish.sender import NotSent, Publication
 from mqttpub.live.publish.sources import Listed
+from mqttpub.live.session import Session
 from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Connack, Connect, Publish
 from mqttpub.spec.versions import Version
@@ -219,3 +220,31 @@ def test_stray_acknowledgements_are_reported_also_when_the_right_one_never_comes
         with pytest.raises(Unanswered, match="no PUBACK for Packet Identifier 1"):
             made.run_all()
     assert said == STRAY
+
+
+def test_a_message_that_becomes_due_is_not_left_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    class JustDue(Listed):
+        """A source whose message becomes due right after it was asked for it."""
+
+        asked = 0
+
+        def take(self, most: int, now_s: float) -> list[Publication]:
+            self.asked += 1
+            return [] if self.asked == 1 else super().take(most, now_s)
+
+    waits: list[float] = []
+    step = Session.step
+
+    def recorded(self: Session, awaited: str | None = None, *, most_s: float = 1.0, also: int | None = None) -> bool:
+        waits.append(most_s)
+        return step(self, awaited, most_s=most_s, also=also)
+
+    seen: list[bytes] = []
+    with scripted_many([serve(seen)]) as port:
+        made = publisher(port, numbered(0))
+        made.source = JustDue(Publication.of(packet, V5) for packet in numbered(0))
+        monkeypatch.setattr(Session, "step", recorded)
+        made.run_all()
+    assert [packet[0] for packet in seen] == [0x10, 0x30, 0xE0]
+    # The first wait is for CONNACK, the second is the one that must not last.
+    assert waits[1] == 0.0
