@@ -15,7 +15,7 @@ from .flags import FORMAT, JSON, RAW, VERBOSE, OutputForm
 Writer = Callable[[Sequence[ReceivedMessage]], bytes]
 """Returns the bytes for some messages."""
 Complain = Callable[[ReceivedMessage, str], None]
-"""Is told of a message whose payload is not of the format, and why."""
+"""Called with a message whose payload is not of the format, and the reason."""
 
 
 def shown(data: bytes) -> bytes:

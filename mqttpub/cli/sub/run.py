@@ -59,7 +59,11 @@ class Reception:
         self._request = request
         self._until_s = _moment(request.selected.duration_s)
         self._wanted = Wanted(request.selected)
-        self._output = output or MessageOutput(request, stack)
+        say: Callable[[str], None] = note
+        if output is None:
+            output = MessageOutput(request, stack)
+            say = output.remark
+        self._output: MessageSink = output
         version = request.target.version
         self._inspector, self._watch = observers(request, stack)
         self._sender = Sender(version) if request.selected.remove_retained else None
@@ -68,7 +72,7 @@ class Reception:
         self._subscriber = Subscriber(
             request.target, request.subscribes, request.options, unsubscribes=request.unsubscribes,
             sender=self._sender, observer=observer or self._inspector or self._watch,
-            remark=remark or (self._inspector.remark if self._inspector else note),
+            remark=remark or (self._inspector.remark if self._inspector else say),
         )  # fmt: skip
 
     def run(self) -> int:
@@ -120,8 +124,10 @@ class Reception:
         refused_removals = self._report_removals()
         if subscriber.refusals or refused_removals:
             return Exit.REFUSED
-        if selected.most is not None and self._wanted.count < selected.most:
-            note(f"{self._wanted.count} of {counted(selected.most, 'message')} came within {selected.duration_s:g} s")
+        if selected.most is not None and self._wanted.count < selected.most and not selected.only_subscribe:
+            is_over = self._until_s is not None and time.monotonic() >= self._until_s
+            within = f" within {selected.duration_s:g} s" if is_over else ""
+            note(f"{self._wanted.count} of {counted(selected.most, 'message')} came{within}")
             return Exit.FINDINGS
         if self._output.unreadable:
             return Exit.FINDINGS
