@@ -24,7 +24,10 @@ class Personality(click.Command):
         return self._run(ctx.args)
 
 
-MODULES = {"mosquitto_pub": "mosquitto.pub", "mosquitto_sub": "mosquitto.sub", "mqttx": "mqttx.run"}
+MODULES = {
+    "mosquitto_pub": "mosquitto.pub", "mosquitto_sub": "mosquitto.sub", "mosquitto_rr": "mosquitto.rr",
+    "mqttx": "mqttx.run",
+}  # fmt: skip
 """The module of each client, whose `run` takes the words of the line."""
 
 

@@ -76,6 +76,8 @@ class AskOptions(NamedTuple):
     """Whether an answer must carry the Correlation Data; never before 5.0."""
     force: bool = False
     """Whether to send even what the broker does not allow."""
+    bare: bool = False
+    """Whether to send neither Correlation Data nor Retain Handling, as mosquitto_rr does."""
 
 
 class Requester:
@@ -140,7 +142,7 @@ class Requester:
         if not self.response_topic:
             basis = value_of(connack.properties, RESPONSE_INFORMATION) if connack else None
             self.response_topic = f"{(basis or 'mqttpub/response').rstrip('/')}/{os.urandom(4).hex()}"
-        handling = NO_RETAINED if session.target.version == Version.V5 else 0
+        handling = NO_RETAINED if session.target.version == Version.V5 and not options.bare else 0
         subscription = Subscription(filter=self.response_topic, qos=options.answer_qos, retain_handling=handling)
         (code,) = session.subscribe(Subscribe(packet_id=1, subscriptions=(subscription,)))
         if code >= FAILED:
@@ -160,8 +162,9 @@ class Requester:
         if self._subscriber.target.version == Version.V5:
             chosen = self.options.correlation
             correlation = os.urandom(CORRELATION_BYTES) if chosen is None else chosen
-            own = Property(RESPONSE_TOPIC.id, self.response_topic), Property(CORRELATION_DATA.id, correlation)
-            properties = (*properties, *own)
+            properties = (*properties, Property(RESPONSE_TOPIC.id, self.response_topic))
+            if not self.options.bare:
+                properties = (*properties, Property(CORRELATION_DATA.id, correlation))
         writer = PublishWriter(self._packet.replace(properties=properties), self._subscriber.target.version)
         connack = self._subscriber.connack
         if connack and not self.options.force and (

@@ -74,7 +74,8 @@ def test_bytes_on_the_wire(line: str) -> None:
     [
         ("-s", b"one\ntwo\n", [b"one\ntwo\n"]), ("-s -M", b"one\n\ntwo", [b"one", b"two"]),
         ("-M -s", b"one\r\ntwo\r\n", [b"one", b"two"]), ("-sM", b"one\n", [b"one"]), ("-lm", b"one\n", [b"one"]),
-        ("-s -M -f hex", b"6869\n", [b"hi"]), ("-f hex -s", b"6869", [b"hi"]), ("-s -M -q 2", b"one\ntwo\n", [b"one", b"two"]),
+        ("-s -M -f hex", b"6869\n", [b"hi"]), ("-f hex -s", b"6869", [b"hi"]),
+        ("-s -M -q 2", b"one\ntwo\n", [b"one", b"two"]),
     ],
 )  # fmt: skip
 def test_standard_input(line: str, data: bytes, payloads: list[bytes]) -> None:

@@ -26,7 +26,7 @@ def said(program: str, words: list[str], work: Callable[[MosquittoSettings], Non
         settings = read(program, words)
         work(settings)
     except GrammarError as error:
-        return _wrong(name, error, with_usage=settings is not None)
+        return _wrong(name, error, with_usage=error.with_usage)
     except (HelpAsked, VersionAsked) as asked:
         _about(name, full=isinstance(asked, HelpAsked))
         return Status.USAGE

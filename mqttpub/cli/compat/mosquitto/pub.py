@@ -77,9 +77,9 @@ def _alias(settings: MosquittoSettings) -> bool:
 
 
 def _request(settings: MosquittoSettings) -> PublishRequest:
-    payload = _payload(settings)
+    payload = payload_of(settings)
     if settings.topic is None or not settings.source:
-        raise NothingToPublish
+        raise GrammarError(NO_MESSAGE, with_usage=True)
     if not settings.topic:
         raise Outcome(Status.INVALID, INVALID_TOPIC)
     packet = Publish(
@@ -97,14 +97,8 @@ def _request(settings: MosquittoSettings) -> PublishRequest:
     )  # fmt: skip
 
 
-class NothingToPublish(GrammarError):
-    """A line without a topic or without a source of messages; the usage follows the sentence."""
-
-    def __init__(self) -> None:
-        super().__init__(NO_MESSAGE)
-
-
-def _payload(settings: MosquittoSettings) -> bytes:
+def payload_of(settings: MosquittoSettings) -> bytes:
+    """Return the payload that the settings name; raises Outcome for one that cannot be read."""
     if settings.source == "file":
         return _file(settings.file)
     if settings.source == "stdin":

@@ -8,11 +8,15 @@ PUB, SUB, RR = "pub", "sub", "rr"
 
 
 class GrammarError(Exception):
-    """A line that the client refuses, with its sentence; `gap` is the number of empty lines after it."""
+    """A line that the client refuses, with its sentence.
 
-    def __init__(self, message: str, *, gap: int = 0) -> None:
+    `gap` is the number of empty lines after it, `with_usage` whether the whole usage follows.
+    """
+
+    def __init__(self, message: str, *, gap: int = 0, with_usage: bool = False) -> None:
         super().__init__(message)
         self.gap = gap
+        self.with_usage = with_usage
 
 
 class HelpAsked(Exception):
@@ -85,7 +89,7 @@ class MosquittoSettings:
         self.latency = False
         self.unsubscribe: list[str] = []
         self.filter_out: list[str] = []
-        self.count = 0
+        self.count = 1 if program == RR else 0
         """Messages to receive; 0 for any number."""
         self.wait_s = 0
         """Seconds after which to stop; 0 for never."""

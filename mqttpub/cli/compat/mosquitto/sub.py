@@ -72,10 +72,12 @@ def _outcome(
         cause = failure if isinstance(failure, Unanswered) else failure.__cause__
         if isinstance(cause, (Unanswered, TimeoutError)):
             return Outcome(BEFORE_CONNACK)
-    found = outcome(failure, version)
-    # mosquitto_sub says of a refused connection only why.
-    refused = len(found.lines) > 1
-    return Outcome(found.status, found.lines[0]) if refused else found
+    return short(outcome(failure, version))
+
+
+def short(found: Outcome) -> Outcome:
+    """Return an outcome with its first line only: of a refused connection, a receiver says only why."""
+    return Outcome(found.status, *found.lines[:1])
 
 
 def receive_request(settings: MosquittoSettings, target: Target) -> ReceiveRequest:

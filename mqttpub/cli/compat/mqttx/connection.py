@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ....lint.gate import check_packet
 from ....live.net.target import Target
 from ....live.net.transport import Tls, Transport
 from ....live.net.urls import check_header
@@ -130,3 +131,13 @@ def _transport(values: Values) -> Transport:
     except ValueError as error:
         raise LineError(str(error)) from None
     return Transport(kind="websocket", path=values["path"], headers=named, tls=tls)
+
+
+def check_sent(target: Target, *packets: Any) -> None:
+    """Raise UserError for values that no packet can carry, and for files of TLS that cannot be used."""
+    for packet in (target.connect, *packets):
+        check_packet(packet, target.version, forced=True)
+    if target.transport.tls:
+        from ....live.net.tls import check
+
+        check(target.transport.tls)

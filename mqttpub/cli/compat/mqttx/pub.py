@@ -6,9 +6,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from ....common.standard_input import standard_input
-from ....lint.gate import check_packet
 from ....live.failures import Failure, Interrupted
-from ....live.net.target import Target
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
 from ....live.publish.sources import MessageSource
@@ -25,7 +23,7 @@ from ...pub.request import PublishRequest
 from ...pub.run import transfer
 from ..deadline import timeout_s
 from . import words
-from .connection import PUBLISH_KEYS, properties, target_of
+from .connection import PUBLISH_KEYS, check_sent, properties, target_of
 from .grammar import LineError, Values
 from .options import MESSAGE
 
@@ -64,16 +62,6 @@ def publish(request: PublishRequest) -> None:
         raise words.Ended(report.failed)
 
 
-def check_sent(target: Target, *packets: Any) -> None:
-    """Raise UserError for values that no packet can carry, and for files of TLS that cannot be used."""
-    for packet in (target.connect, *packets):
-        check_packet(packet, target.version, forced=True)
-    if target.transport.tls:
-        from ....live.net.tls import check
-
-        check(target.transport.tls)
-
-
 def message_packet(values: Values, payload: bytes) -> Publish:
     """Return the PUBLISH that the values describe."""
     return Publish(
@@ -88,7 +76,7 @@ def _request(values: Values) -> PublishRequest:
         raise words.Ended("")
     lines = bool(values["lineMode"] or (values["stdin"] and values["multiline"] and not values["fileRead"]))
     convert = converter(values)
-    payload = b"" if lines else _converted(_payload(values), convert)
+    payload = b"" if lines else _converted(payload_of(values), convert)
     bulk = BulkRequest(
         kind="lines" if lines else "", reconnects=values["maximumReconnectTimes"] if values["reconnectPeriod"] else 0
     )
@@ -102,7 +90,8 @@ def _of_line(convert: Converter | None) -> Converter:
     return (lambda data: convert(data.strip())) if convert else (lambda data: data.removesuffix(b"\r"))
 
 
-def _payload(values: Values) -> bytes:
+def payload_of(values: Values) -> bytes:
+    """Return the payload that the values name, as it is given; raises Ended."""
     try:
         if values["fileRead"]:
             with open(values["fileRead"], "rb") as file:

@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+import click
+
 from .... import __version__
 from ....common.errors import UserError
 from ....live.failures import Failure, Interrupted
@@ -44,6 +46,9 @@ def run(given: list[str]) -> int:
         return _complain(str(error))
     except UserError as error:
         words.failed(f"Error: {error}")
+        return words.FAILED
+    except click.ClickException as error:
+        words.failed(f"Error: {error.message}")
         return words.FAILED
     except words.Ended as ended:
         if str(ended):

@@ -1,0 +1,68 @@
+"""mosquitto_rr by its own name: the same lines, run by the real client and by ours."""
+
+import re
+import shlex
+
+import pytest
+
+from mqttpub.spec.declare import Packet
+from mqttpub.spec.packets import Publish
+from tests.cli.compat.both import Recorder, ours, run, talk, theirs
+from tests.fakes import Peer, answering
+
+RR = "mosquitto_rr"
+ANSWER = Publish(topic="r", payload=b"ok!")
+
+
+class Answering(Recorder):
+    """Answers the request of the client with messages."""
+
+    def __init__(self, *messages: Packet) -> None:
+        super().__init__()
+        self._messages = messages
+
+    def _answers(self, data: bytes) -> list[bytes]:
+        from mqttpub.codec.encode import encode
+
+        sent = [encode(each, self._version) for each in self._messages] if data[0] >> 4 == 3 else []
+        return super()._answers(data) + sent
+
+
+LINES: dict[str, tuple[str, tuple[Packet, ...]]] = {
+    "plain": ("", (ANSWER,)), "-v": ("-v", (ANSWER,)), "-F": ("-F '%t %p' -N", (ANSWER,)),
+    "empty": ("-v", (ANSWER.replace(payload=b""),)), "3.1.1": ("-V 311", (ANSWER,)),
+    "properties": ("-D PUBLISH correlation-data cd -D PUBLISH user-property a b", (ANSWER,)),
+    "-W": ("-W 1", ()), "another topic": ("", (ANSWER.replace(topic="q"), ANSWER)),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", LINES)
+def test_requests(case: str) -> None:
+    """What is sent, written and returned is the same; the client does not always send a DISCONNECT."""
+    line, messages = LINES[case]
+    words = shlex.split(f"-t a -e r -m hi -i x {line}")
+    real, mine = (talk(make(RR), words, Answering(*messages)) for make in (theirs, ours))
+    ends = re.compile(rb"\xe0(\x00|\x01[\x00\x04])\Z")
+    # Another topic than that of the answers is no answer: the client would take it for one.
+    assert mine[:3] == real[:3] or case == "another topic"
+    assert ends.sub(b"", mine.sent) == ends.sub(b"", real.sent)
+
+
+@pytest.mark.parametrize("line", ["-t a -e b", "-t a -m x", "-e a -m x", "-t a -e b/# -m x", "-e", "-C 1", "-l", "-r"])
+def test_wrong_lines(line: str) -> None:
+    """The sentence and the exit status are those of the client."""
+    assert run(ours(RR), shlex.split(line)) == run(theirs(RR), shlex.split(line))
+
+
+def test_refused() -> None:
+    """The exit status is the code of CONNACK."""
+    script = answering(connack="20 03 00 87 00", last=Peer.wait)
+    real, mine = (talk(make(RR), shlex.split("-t a -e r -m hi"), script) for make in (theirs, ours))
+    assert mine == real
+
+
+def test_latency() -> None:
+    """--latency, as in 2.1, adds the time to the answer."""
+    made = talk(ours(RR), shlex.split("-t a -e r -m hi --latency"), Answering(ANSWER))
+    assert re.fullmatch(rb"ok!\nLatency: [0-9.]+ms\n", made.stdout)

@@ -1,0 +1,138 @@
+"""mqttx sub, conn and bench by their own grammar."""
+
+import json
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mqttpub.cli.compat.mqttx.grammar import read
+from mqttpub.cli.compat.mqttx.options import OPTIONS
+from mqttpub.cli.compat.mqttx.sub import message_writer, subscribe_packets
+from mqttpub.live.receive import ReceivedMessage
+from tests.cli.compat.both import ours, run
+from tests.fakes import Peer, scripted
+from tests.lab.peer import props
+
+MQTTX = ours("mqttx")
+
+
+def written(*words: str, **packet: object) -> str:
+    """Return what is written of a message."""
+    values = read(["-t", "a", *words], OPTIONS["sub"])
+    made = ReceivedMessage("a", b"hi", qos=0, retain=False, dup=False, packet_id=None, properties=(), time_ns=0)
+    message = made._replace(**packet)  # type: ignore[arg-type]
+    return message_writer(values)(message).decode()
+
+
+class TestSubscriptions:
+    """Values for each topic."""
+
+    def test_values_for_each_topic(self) -> None:
+        words = "-t a b c -q 0 1 -nl true false -rap -rh 2 -up k:_ -si 7".replace("k:_", "k: v").split(" ")
+        words[words.index("k:") : words.index("k:") + 2] = ["k: v"]
+        (packet,) = subscribe_packets(read(words, OPTIONS["sub"]))
+        rows = [(each.filter, each.qos, each.no_local, each.retain_as_published, each.retain_handling)
+                for each in packet.subscriptions]  # fmt: skip
+        assert rows == [("a", 0, True, True, 2), ("b", 1, False, True, 2), ("c", 1, False, True, 2)]
+        assert [value for _, value in packet.properties] == [("k", "v"), 7]
+
+
+class TestOutput:
+    """Messages as MQTTX writes them."""
+
+    def test_default(self) -> None:
+        assert written() == "received_at: 1970-01-01T00:00:00.000Z, topic: a, qos: 0, size: 2B\nhi\n\n"
+
+    def test_retained_with_properties(self) -> None:
+        head = written(retain=True, properties=props(user_property=("k", "v"))).split("\n")[0]
+        assert head.endswith('size: 2B, retain: true, userProperties: [["k", "v"]]')
+
+    def test_hex(self) -> None:
+        assert written("-f", "hex", payload=b"\1\2\3").split("\n")[1] == "0102 03 "
+
+    def test_base64(self) -> None:
+        assert written("-f", "base64").split("\n")[1] == "aGk="
+
+    def test_escapes(self) -> None:
+        """What a peer sent cannot change a terminal."""
+        assert "\x1b" not in written(topic="\x1b[31m", payload=b"\x1b[31m")
+
+    def test_clean(self) -> None:
+        made = json.loads(written("--output-mode", "clean"))
+        assert made["payload"] == "hi"
+        assert made["packet"]["payload"] == {"type": "Buffer", "data": [104, 105]}
+
+
+def test_sub(mosquitto: int, tmp_path: Path) -> None:
+    """Messages arrive until Ctrl-C, which ends the run with 0."""
+    path = tmp_path / "messages"
+    words = ["-p", str(mosquitto), "-t", "compat/mqttx", "--file-write", str(path), "--delimiter"]
+    with subprocess.Popen([*MQTTX, "sub", *words], stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        while "Subscribed" not in process.stderr.readline().decode():
+            assert process.poll() is None
+        for text in ("one", "two"):
+            assert run(MQTTX, ["pub", "-p", str(mosquitto), "-t", "compat/mqttx", "-m", text, "-q", "1"]).status == 0
+        while not (path.exists() and path.read_bytes().count(b"\n") == 2):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        process.wait(20)
+    assert (process.returncode, path.read_bytes()) == (0, b"one\ntwo\n")
+
+
+def test_negated() -> None:
+    """A refused subscription ends with 1."""
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        peer.packet()
+        peer.send("90 04 00 01 00 87")
+        peer.wait()
+
+    with scripted(script) as port:
+        made = run(MQTTX, ["sub", "-p", str(port), "-t", "a"])
+    assert made.status == 1
+    assert 'Subscription negated to "a" with code 135' in made.stderr.decode()
+
+
+def test_conn() -> None:
+    """It stays connected until Ctrl-C."""
+    sent: list[bytes] = []
+
+    def script(peer: Peer) -> None:
+        sent.append(peer.accept("20 02 00 00"))
+        assert process.stderr
+        while "Connected" not in process.stderr.readline().decode():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        sent.append(peer.packet())
+
+    with scripted(script) as port:
+        words = ["conn", "-p", str(port), "-V", "3.1.1", "-i", "x", "-k", "9"]
+        process = subprocess.Popen([*MQTTX, *words], stderr=subprocess.PIPE)
+        process.wait(20)
+    process.communicate()
+    assert process.returncode == 0
+    assert [each.hex(" ") for each in sent] == ["10 0d 00 04 4d 51 54 54 04 02 00 09 00 01 78", "e0 00"]
+
+
+@pytest.mark.slow
+def test_bench_pub(mosquitto: int) -> None:
+    """-L ends a run after so many messages."""
+    words = ["-p", str(mosquitto), "-t", "compat/%i", "-c", "2", "-L", "6", "-im", "1", "-q", "1"]
+    made = run(MQTTX, ["bench", "pub", *words])
+    assert made.status == 0, made
+    assert "All 6 messages have been sent" in made.stderr.decode()
+
+
+@pytest.mark.parametrize("words", [[], ["simulate"], ["bench", "all"], ["sub"], ["bench", "pub"], ["nope"]])
+def test_wrong_lines(words: list[str]) -> None:
+    assert run(MQTTX, words).status == 1
+
+
+@pytest.mark.parametrize("words", [["--help"], ["pub", "--help"], ["bench", "conn", "--help"], ["--version"]])
+def test_help(words: list[str]) -> None:
+    """Help and version end with 0, as MQTTX's do."""
+    assert run(MQTTX, words).status == 0
