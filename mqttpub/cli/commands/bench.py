@@ -166,7 +166,7 @@ def _kind(ctx: click.Context, words: tuple[str, ...]) -> str:
 
 
 class Measure(NamedTuple):
-    """A benchmark with what its command says of it at the end."""
+    """A benchmark with its summary and its exit status."""
 
     group: "WorkerGroup"
     summary: Callable[[], dict[str, Any]]

@@ -53,7 +53,7 @@ def connect(request: ConnectionRequest) -> int:
 
 
 class HeldConnection:
-    """The connection of a request: what is done with it, and what is shown of it."""
+    """The connection of a request, and the output about it."""
 
     def __init__(self, request: ConnectionRequest, inspector: "Inspector | None", observer: Observer | None) -> None:
         self.request = request
@@ -92,7 +92,7 @@ class HeldConnection:
         try:
             return report_probe(self.request, self.observer)
         except KeyboardInterrupt:
-            raise Interrupted(f"{signals.word()}; what was found out is above", signals.status()) from None
+            raise Interrupted(f"{signals.word()}; the results so far are above", signals.status()) from None
 
     def _connected(self, connack: Connack, seconds: float) -> None:
         self._flush()

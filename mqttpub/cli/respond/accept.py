@@ -10,7 +10,7 @@ from .request import RespondRequest
 
 PREFIX = "MQTT_"
 OWN_PREFIX = "MQTTPUB_"
-"""Variables that set flags of ours, among them passwords: no command gets them."""
+"""Prefix of the variables that set our flags, passwords among them: no command gets these."""
 
 
 class Accepted(NamedTuple):

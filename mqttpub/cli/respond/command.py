@@ -27,7 +27,7 @@ class CommandResult(NamedTuple):
     status: int | None
     """Its exit status, negative for a signal; None where it could not be started, or was ended by us."""
     reason: str = ""
-    """Why its output is no answer; empty where it is one."""
+    """Why its output is not an answer; empty if it is."""
 
 
 class CommandPool:

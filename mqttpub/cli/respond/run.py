@@ -162,7 +162,7 @@ class Service:
                     f"the broker refused the answer to '{ended.writer.packet.topic}': 0x{ended.reason_code or 0:02x}"
                 )
 
-    # what is said of it
+    # messages and records
 
     def _show(self, accepted: Accepted, result: CommandResult, now_s: float) -> None:
         message = accepted.message

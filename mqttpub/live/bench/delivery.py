@@ -28,7 +28,7 @@ STAMP = struct.Struct(">8sHIQ")
 """Mark of the run, publisher, number of the message, nanoseconds since the epoch."""
 MARK_BYTES = 8
 SILENCE_S = 2.0
-"""How long nothing may arrive, once all is published, before what is missing counts as lost."""
+"""Silence, once everything is published, after which missing messages count as lost."""
 
 
 class DeliveryRequest(NamedTuple):
@@ -95,7 +95,7 @@ class Listener(BenchWorker):
         self._subscriber.stop()
 
     def work(self) -> None:
-        """Receive until all has come, or what is missing is lost; raises a Failure."""
+        """Receive until all messages have come, or the missing ones count as lost; raises a Failure."""
         request = self._request
         for messages in self._subscriber.run():
             if self._subscriber.session and not self.ready.is_set():

@@ -8,7 +8,7 @@ from ...spec.properties import PropertyRow, value_of
 
 
 class Agreement(StrEnum):
-    """How what was seen stands to what CONNACK declares, or the specification demands."""
+    """How the value that was seen compares with that of CONNACK, or of the specification."""
 
     NOT_DECLARED = "not declared"
     AGREES = "agrees"
@@ -32,7 +32,7 @@ class ProbeResult(NamedTuple):
     """Whether nothing above `seen` was tried."""
     agreement: Agreement = Agreement.NOT_DECLARED
     said: str = ""
-    """How the broker refused what is beyond."""
+    """How the broker refused a higher value."""
     unit: str = ""
 
 
@@ -42,7 +42,7 @@ def declared_of(connack: Connack, row: PropertyRow, default: Any) -> Any:
 
 
 def compared(declared: int, seen: int | None) -> Agreement:
-    """Return how a number that was seen stands to the declared one."""
+    """Return how a number that was seen compares with the declared one."""
     if seen is None or seen < declared:
         return Agreement.ALLOWS_LESS
     return Agreement.TOLERATES_MORE if seen > declared else Agreement.AGREES

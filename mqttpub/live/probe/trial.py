@@ -185,7 +185,7 @@ class Prober:
 
 
 def _plain(target: Target) -> Target:
-    """Return a target without a will, an old session and limits of ours."""
+    """Return the target without its will, its old session and its limits."""
     connect = target.connect
     properties = tuple(each for each in connect.properties if each[0] in KEPT) if target.version == Version.V5 else ()
     bare: Connect = connect.replace(
