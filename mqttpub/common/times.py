@@ -4,6 +4,8 @@ A cut time equals the one in the tables, whose microseconds are cut too, and no 
 Times are nanoseconds since 1970 in UTC, durations are nanoseconds.
 """
 
+from functools import lru_cache
+
 SECOND_NS = 1_000_000_000
 """Nanoseconds of a second."""
 RELATIVE = 11
@@ -65,8 +67,10 @@ def iso_of(time_s: float) -> str:
     return iso(round(time_s * 1_000_000) * 1000, digits=6)
 
 
+@lru_cache(256)
 def whole_second(second: int) -> str:
     """Return date and time of a second since 1970; a second outside the calendar stays a number."""
+    # Many messages come in one second, and this takes as long as the rest of their record.
     from datetime import UTC, datetime  # loaded on use: most commands show no date
 
     try:
