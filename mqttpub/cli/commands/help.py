@@ -16,6 +16,7 @@ TOPICS = {
     "connect": "what a broker allows, pings, probes of its limits, SCRAM",
     "request": "asking and answering: Response Topic, Correlation Data, latency",
     "migrate": "coming from mosquitto_pub and MQTTX",
+    "compat": "running lines of mosquitto and MQTTX as they are",
     "exit-status": "what each exit status means",
     "decode": "hex, logs, captures, views, filters, colour and pager",
     "lint": "checking captures against the specification; `explain`",
