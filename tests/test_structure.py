@@ -21,7 +21,7 @@ FOLDERS = {
     "columns": ("scan", "reassemble", "decode", "exchanges"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),
-    "cli": ("flags", "inspect", "pub", "sub", "conn", "request", "respond", "commands", "compat"),
+    "cli": ("flags", "inspect", "pub", "sub", "conn", "request", "respond", "compat", "commands"),
 }
 """The folders of a layer from the bottom up: one imports only from those before it, and from modules beside them."""
 

@@ -217,3 +217,33 @@ def _mask(param: Flag) -> Callable[[Any], Any] | None:
         HeaderType: masked_header, SettingType: masked_setting, PathType: shown_path,
     }  # fmt: skip
     return masks.get(type(param.type))
+
+
+# profiles that are added
+
+
+def add(name: str, table: dict[str, Any]) -> str:
+    """Add a profile to the configuration file, and return the path of the file; raises UsageError if it exists.
+
+    A new file can be read by its owner only, because a profile may hold a password.
+    """
+    path = config_path()
+    if os.path.isfile(path) and name in profiles(path):
+        raise click.UsageError(f"{path}: there is a profile '{name}' already")
+    rows = [f"{key} = {_toml(value)}" for key, value in table.items()]
+    head = f"[profile.{_toml(name)}]"
+    try:
+        os.makedirs(os.path.dirname(path), 0o700, exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "a", encoding="utf-8") as file:
+            file.write("\n".join([*([""] if file.tell() else []), head, *rows, ""]))
+    except (OSError, UnicodeEncodeError) as error:
+        reason = getattr(error, "strerror", None) or "a value is not UTF-8"
+        raise click.UsageError(f"cannot write '{path}': {reason}") from None
+    return path
+
+
+def _toml(value: Any) -> str:
+    import json
+
+    # A string of JSON is one of TOML, but for DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

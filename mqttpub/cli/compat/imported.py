@@ -1,0 +1,120 @@
+"""Options files of other clients as the flags of a profile."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from ...common.errors import UserError
+from .mosquitto.files import default_paths, file_lines
+from .mqttx.saved import CONFIGURED, NAMES
+
+MOSQUITTO = {
+    "-A": "bind", "-h": "host", "--host": "host", "-i": "client-id", "--id": "client-id", "-I": "id-prefix",
+    "--id-prefix": "id-prefix", "-k": "keep-alive", "--keepalive": "keep-alive", "-M": "max-inflight", "-p": "port",
+    "--port": "port", "-P": "password", "--pw": "password", "-q": "qos", "--qos": "qos", "-t": "topic",
+    "--topic": "topic", "-u": "username", "--username": "username", "-V": "mqtt-version",
+    "--protocol-version": "mqtt-version", "-x": "session-expiry-interval", "-L": "url", "--url": "url",
+    "-m": "message", "--message": "message", "-f": "file", "--file": "file",
+    **{f"--{key}": key for key in (
+        "cafile", "capath", "cert", "key", "ciphers", "tls-version", "proxy", "unix", "will-topic", "will-payload",
+        "will-qos", "repeat", "repeat-delay",
+    )},
+    "--tls-alpn": "alpn", "--tls-keylog": "key-log",
+}  # fmt: skip
+"""Options of the mosquitto clients with a value, and our flags."""
+SWITCHES: dict[str, tuple[str, bool]] = {
+    "-c": ("clean", False), "--disable-clean-session": ("clean", False), "-r": ("retain", True),
+    "--retain": ("retain", True), "-d": ("inspect", True), "--debug": ("inspect", True), "--quiet": ("quiet", True),
+    "--will-retain": ("will-retain", True), "--insecure": ("no-verify-hostname", True), "--ws": ("ws", True),
+    "--tls-use-os-certs": ("tls", True), "--no-tls": ("tls", False), "-l": ("stdin-line", True),
+    "-s": ("stdin", True), "-n": ("null-message", True),
+}  # fmt: skip
+"""Their options without a value, and our flags."""
+MQTTX = {
+    "hostname": "host", "port": "port", "protocol": "protocol", "username": "username", "password": "password",
+    "clientId": "client-id", "keepalive": "keep-alive", "clean": "clean", "path": "ws-path", "key": "key",
+    "cert": "cert", "ca": "cafile", "insecure": "insecure", "alpn": "alpn", "topic": "topic", "qos": "qos",
+    "retain": "retain", "message": "message", "sessionExpiryInterval": "session-expiry-interval",
+    "willTopic": "will-topic", "willMessage": "will-payload", "willQos": "will-qos", "willRetain": "will-retain",
+    "responseTopic": "response-topic", "contentType": "content-type", "format": "format",
+}  # fmt: skip
+"""Options of MQTTX, and our flags."""
+LEVELS = {3: "3.1", 4: "3.1.1", 5: "5"}
+
+
+def imported(client: str, path: str | None) -> tuple[dict[str, Any], list[str]]:
+    """Return the flags that a file of a client sets, and the names of its options that no flag corresponds to.
+
+    Without a path it is the client's own file. Raises UserError for one that cannot be read.
+    """
+    if client != "mqttx":
+        chosen = path or next(iter(default_paths(client)), "")
+        _check(chosen)
+        return _sorted(_of_mosquitto(chosen))
+    chosen = path or os.path.join(os.path.expanduser("~"), ".mqttx-cli", "config")
+    _check(chosen)
+    return _sorted(_of_json(chosen) if chosen.endswith(".json") else _of_config(chosen))
+
+
+def _check(path: str) -> None:
+    try:
+        with open(path, "rb"):
+            return
+    except OSError as error:
+        raise UserError(f"cannot read '{path}': {error.strerror}") from None
+
+
+def _sorted(pairs: Iterator[tuple[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """Return flags and values, and the options without a flag, which come with None."""
+    found: dict[str, Any] = {}
+    unknown: list[str] = []
+    for key, value in pairs:
+        if value is None:
+            unknown.append(key)
+        else:
+            found[key] = value
+    return found, unknown
+
+
+def _of_mosquitto(path: str) -> Iterator[tuple[str, Any]]:
+    for option, *value in file_lines(path):
+        if value and option in MOSQUITTO:
+            yield MOSQUITTO[option], value[0]
+        elif not value and option in SWITCHES:
+            yield SWITCHES[option]
+        else:
+            yield option, None
+
+
+def _of_config(path: str) -> Iterator[tuple[str, Any]]:
+    from configparser import ConfigParser, Error
+
+    config = ConfigParser(interpolation=None)
+    try:
+        config.read(path, encoding="utf-8")
+    except (Error, ValueError) as error:
+        raise UserError(f"{path}: {' '.join(str(error).split())}") from None
+    for key, value in config["mqtt"].items() if config.has_section("mqtt") else ():
+        name = MQTTX.get(CONFIGURED.get(key, ""))
+        if value:
+            yield (name, value) if name else (key, None)
+
+
+def _of_json(path: str) -> Iterator[tuple[str, Any]]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            known = json.load(file)
+    except ValueError as error:
+        raise UserError(f"{path}: {error}") from None
+    names = ("pub", "sub", "conn", *NAMES.values())
+    table: dict[str, Any] = next(
+        (known[name] for name in names if isinstance(known, dict) and isinstance(known.get(name), dict)), {}
+    )
+    for key, value in table.items():
+        if key == "mqttVersion" and value in LEVELS:
+            yield "mqtt-version", LEVELS[value]
+        elif key in MQTTX and isinstance(value, (str, int, bool)):
+            yield MQTTX[key], value
+        elif value not in (None, False, []):
+            yield key, None

@@ -1,0 +1,81 @@
+"""Options files of other clients, and lines of flags, become profiles."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mqttpub.cli.main import main
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a home for the configuration."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return tmp_path
+
+
+def profile(home: Path, name: str) -> Any:
+    """Return a profile of the configuration file."""
+    return tomllib.loads((home / "mqttpub" / "config.toml").read_text())["profile"][name]
+
+
+def test_mosquitto(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (home / "mosquitto_pub").write_text(
+        '-h broker\n-p 8883\n# x\n--cafile /a b/ca.pem\n-P se"cret\n-c\n--tls-engine e\n'
+    )
+    assert main(["profile", "import", "prod", "mosquitto_pub"]) == 0
+    assert profile(home, "prod") == {
+        "host": "broker", "port": "8883", "cafile": "/a b/ca.pem", "password": 'se"cret', "clean": False,
+    }  # fmt: skip
+    assert "--tls-engine" in capsys.readouterr().err
+    assert (home / "mqttpub" / "config.toml").stat().st_mode & 0o077 == 0
+    assert main(["profile", "import", "prod", "mosquitto_pub"]) == 2
+    assert main(["profile", "show", "prod"]) == 0
+    assert "cret" not in capsys.readouterr().out
+
+
+def test_mqttx(home: Path) -> None:
+    path = home / "options.json"
+    path.write_text(json.dumps({"pub": {"mqttVersion": 4, "hostname": "h", "clean": False, "qos": 1, "topic": "a"}}))
+    assert main(["profile", "import", "saved", "mqttx", str(path)]) == 0
+    assert profile(home, "saved") == {"mqtt-version": "3.1.1", "host": "h", "clean": False, "qos": 1, "topic": "a"}
+    (home / ".mqttx-cli").mkdir()
+    (home / ".mqttx-cli" / "config").write_text("[default]\noutput = text\n[mqtt]\nhost = x\nusername = me\n")
+    assert main(["profile", "import", "plain", "mqttx"]) == 0
+    assert profile(home, "plain") == {"host": "x", "username": "me"}
+
+
+def test_save(home: Path, capsys: pytest.CaptureFixture[str], mosquitto: int) -> None:
+    """Flags of pub that were saved are those of a run with the profile."""
+    words = [
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(mosquitto),
+        "-t",
+        "a",
+        "--no-clean",
+        "-up",
+        "a: b",
+        "-D",
+        "WILL",
+        "content-type",
+        "x",
+    ]
+    assert main(["profile", "save", "here", *words]) == 0
+    assert profile(home, "here") == {
+        "host": "127.0.0.1", "port": str(mosquitto), "topic": ["a"], "clean": False, "user-property": ["a: b"],
+        "property": [["WILL", "content-type", "x"]],
+    }  # fmt: skip
+    capsys.readouterr()
+    words = ["--profile", "here", "-m", "x", "-q", "1", "--will-topic", "w", "-i", "compat-profile"]
+    assert main(["pub", *words]) == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["import", "x", "mosquitto_pub"], ["import", "x", "mqttx"], ["save", "x", "--nope"]])
+def test_wrong(words: list[str]) -> None:
+    assert main(["profile", *words]) == 2
