@@ -24,7 +24,7 @@ _mqttpub() {
         word=${COMP_WORDS[index]}
         try=${command:+$command }$word
         case "$try" in
-            'pub'|'sub'|'request'|'respond'|'conn'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile list'|'profile show'|'completion'|'help') command=$try ;;
+            'pub'|'sub'|'request'|'respond'|'conn'|'encode'|'encode connect'|'encode connack'|'encode publish'|'encode puback'|'encode pubrec'|'encode pubrel'|'encode pubcomp'|'encode subscribe'|'encode suback'|'encode unsubscribe'|'encode unsuback'|'encode pingreq'|'encode pingresp'|'encode disconnect'|'encode auth'|'decode'|'lint'|'explain'|'pipeline'|'bench'|'walkthrough'|'broker'|'profile'|'profile import'|'profile list'|'profile save'|'profile show'|'completion'|'help') command=$try ;;
         esac
     done
     case "$command" in
@@ -57,8 +57,10 @@ _mqttpub() {
         'bench') options='-t --topic --connections -n --messages --duration --rate --publishers --connect-interval -q --qos -r --retain -m --message --payload -f --file -s --stdin --null-message --format -Pp --protobuf-path -Pmn --protobuf-message-name -Ap --avsc-path -S --payload-size -M --max-inflight --histogram --json -L --url -h --host -p --port -V --mqtt-version -i --client-id -I --id-prefix -u --username -P --password --password-file --ask-password -k --keep-alive --clean --no-clean -c --timeout --protocol --ws --ws-path --ws-header --unix --proxy -A --bind --tls --no-tls --cafile --capath --cert --key --key-password --key-password-file --tls-version --tls-max-version --ciphers --alpn --sni --key-log --insecure --no-verify-hostname --profile --color --no-pager --help-all --help' words='pub sub conn' ;;
         'walkthrough') options='--pause --no-pause --color --no-pager --help' words='' ;;
         'broker') options='-p --port -A --bind -q --quiet --color --no-pager --help' words='' ;;
-        'profile') options='--color --no-pager --help' words='list show' ;;
+        'profile') options='--color --no-pager --help' words='import list save show' ;;
+        'profile import') options='--help' words='mosquitto_pub mosquitto_sub mosquitto_rr mqttx' listing='profile list' ;;
         'profile list') options='--help' words='' ;;
+        'profile save') options='--help' words='' listing='profile list' ;;
         'profile show') options='--help' words='' listing='profile list' ;;
         'completion') options='--color --no-pager --help' words='bash zsh fish' ;;
         'help') options='--color --no-pager --help' words='publish subscribe bulk connect request migrate compat exit-status decode lint encode pipeline tables spark clusters flags completion pub sub respond conn explain bench walkthrough broker profile help' ;;

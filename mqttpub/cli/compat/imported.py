@@ -108,9 +108,8 @@ def _of_json(path: str) -> Iterator[tuple[str, Any]]:
     except ValueError as error:
         raise UserError(f"{path}: {error}") from None
     names = ("pub", "sub", "conn", *NAMES.values())
-    table: dict[str, Any] = next(
-        (known[name] for name in names if isinstance(known, dict) and isinstance(known.get(name), dict)), {}
-    )
+    tables = known if isinstance(known, dict) else {}
+    table: dict[str, Any] = next((tables[name] for name in names if isinstance(tables.get(name), dict)), {})
     for key, value in table.items():
         if key == "mqttVersion" and value in LEVELS:
             yield "mqtt-version", LEVELS[value]

@@ -24,9 +24,8 @@ def profile(home: Path, name: str) -> Any:
 
 
 def test_mosquitto(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (home / "mosquitto_pub").write_text(
-        '-h broker\n-p 8883\n# x\n--cafile /a b/ca.pem\n-P se"cret\n-c\n--tls-engine e\n'
-    )
+    lines = ["-h broker", "-p 8883", "# x", "--cafile /a b/ca.pem", '-P se"cret', "-c", "--tls-engine e"]
+    (home / "mosquitto_pub").write_text("\n".join(lines))
     assert main(["profile", "import", "prod", "mosquitto_pub"]) == 0
     assert profile(home, "prod") == {
         "host": "broker", "port": "8883", "cafile": "/a b/ca.pem", "password": 'se"cret', "clean": False,
