@@ -268,12 +268,11 @@ class Rate:
         return 0.0 if self.ready(now_s) else (1.0 - self._tokens) / self.per_second
 
 
-class Limited(MessageSource):
-    """Another source, limited to a rate."""
+class ChangedSource(MessageSource):
+    """Another source, changed: this base passes everything on as it is."""
 
-    def __init__(self, source: MessageSource, rate: Rate) -> None:
+    def __init__(self, source: MessageSource) -> None:
         self._source = source
-        self._rate = rate
 
     @property
     def ended(self) -> bool:
@@ -286,15 +285,31 @@ class Limited(MessageSource):
         return self._source.descriptor
 
     def take(self, most: int, now_s: float) -> list[Publication]:
+        """Return what the source has."""
+        return self._source.take(most, now_s)
+
+    def read(self) -> None:
+        """Let the source read more."""
+        self._source.read()
+
+    def pause_s(self, now_s: float) -> float:
+        """Return the pause of the source."""
+        return self._source.pause_s(now_s)
+
+
+class Limited(ChangedSource):
+    """Another source, limited to a rate."""
+
+    def __init__(self, source: MessageSource, rate: Rate) -> None:
+        super().__init__(source)
+        self._rate = rate
+
+    def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has, within the rate."""
         allowed = min(most, self._rate.ready(now_s))
         taken = self._source.take(allowed, now_s) if allowed > 0 else []
         self._rate.spend(len(taken))
         return taken
-
-    def read(self) -> None:
-        """Let the source read more."""
-        self._source.read()
 
     def pause_s(self, now_s: float) -> float:
         """Return the longer pause of the source's and the rate's."""

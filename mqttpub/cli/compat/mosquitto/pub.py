@@ -7,7 +7,7 @@ from ....codec.publish_writer import PublishWriter
 from ....live.failures import Failure, Interrupted
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
-from ....live.publish.sources import MessageSource
+from ....live.publish.sources import ChangedSource, MessageSource
 from ....spec.packets import Publish
 from ....spec.properties import TOPIC_ALIAS, value_of
 from ....spec.reason_codes import Codes
@@ -133,22 +133,12 @@ def _standard_input() -> bytes:
 # what is sent, and what becomes of it
 
 
-class TopicOnce(MessageSource):
+class TopicOnce(ChangedSource):
     """Another source whose messages, all but the first, leave their topic to the Topic Alias that they carry."""
 
     def __init__(self, source: MessageSource) -> None:
-        self._source = source
+        super().__init__(source)
         self._writer: PublishWriter | None = None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the source ended."""
-        return self._source.ended
-
-    @property
-    def descriptor(self) -> int | None:
-        """The descriptor of the source."""
-        return self._source.descriptor
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has; only the first message of all has its topic."""
@@ -159,14 +149,6 @@ class TopicOnce(MessageSource):
             return message._replace(writer=self._writer)
         self._writer = PublishWriter(message.writer.packet.replace(topic=""), message.writer.version)
         return message
-
-    def read(self) -> None:
-        """Let the source read more."""
-        self._source.read()
-
-    def pause_s(self, now_s: float) -> float:
-        """Return the pause of the source."""
-        return self._source.pause_s(now_s)
 
 
 class MosquittoReport(OutcomeReport):

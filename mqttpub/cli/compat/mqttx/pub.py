@@ -9,7 +9,7 @@ from ....common.standard_input import standard_input
 from ....live.failures import Failure, Interrupted
 from ....live.publish.publisher import Publisher, PublishOptions
 from ....live.publish.sender import OutgoingMessage, Publication
-from ....live.publish.sources import MessageSource
+from ....live.publish.sources import ChangedSource
 from ....payload.bytes_argument import plain, read_value
 from ....payload.formats import FORMATS, Converter, avro, protobuf, random_payload
 from ....spec.packets import Publish
@@ -162,33 +162,12 @@ def _plain(value: Any) -> Any:
 # what is sent, and what becomes of it
 
 
-class WithoutEmpty(MessageSource):
+class WithoutEmpty(ChangedSource):
     """Another source without its empty messages."""
-
-    def __init__(self, source: MessageSource) -> None:
-        self._source = source
-
-    @property
-    def ended(self) -> bool:
-        """Whether the source ended."""
-        return self._source.ended
-
-    @property
-    def descriptor(self) -> int | None:
-        """The descriptor of the source."""
-        return self._source.descriptor
 
     def take(self, most: int, now_s: float) -> list[Publication]:
         """Return what the source has, but for empty messages."""
         return [each for each in self._source.take(most, now_s) if each.payload]
-
-    def read(self) -> None:
-        """Let the source read more."""
-        self._source.read()
-
-    def pause_s(self, now_s: float) -> float:
-        """Return the pause of the source."""
-        return self._source.pause_s(now_s)
 
 
 class MqttxReport(OutcomeReport):
