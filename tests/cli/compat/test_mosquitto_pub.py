@@ -378,7 +378,10 @@ class TestFiles:
         """~/.config/mosquitto_pub is read line by line, before the arguments."""
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
         (tmp_path / PUB).write_text(text)
-        real, mine = compared(PUB, "-d -i me")
+        real, mine = run(theirs(PUB), ["-p", "1"]), run(ours(PUB), ["-p", "1"])
+        if b"refused" in real.stderr:
+            # The line is right, and there is something to send.
+            real, mine = compared(PUB, "-d -i me")
         assert mine == real
 
     def test_home(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
