@@ -115,14 +115,14 @@ def family_time_s(root: int) -> float:
 
 
 def memory(root: int) -> int:
-    """Return the bytes that a process and its descendants have for themselves (PSS)."""
+    """Return the bytes that a process and its descendants have for themselves, without pages of files."""
     total = 0
     for process in family(root):
         try:
             lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
         except OSError:
             continue
-        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss:"))
+        total += sum(int(line.split()[1]) << 10 for line in lines if line.startswith("Pss_Anon:"))
     return total
 
 
