@@ -18,7 +18,7 @@ from ..flags.profile import profile_flag
 from ..flags.properties import chosen_properties, property_flags
 from ..flags.properties_argument import JOINT
 from ..flags.transport import transport_flags
-from ..flags.types import MOST, WORD, FiniteRange, NumberType
+from ..flags.types import MOST, TOPIC_FILTER, WORD, FiniteRange, NumberType
 from ..flags.unsupported import CONNECTION, refused_flags
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ answer_flags = together(
         help="Where answers to requests without a Response Topic go, such as all before MQTT 5.",
     ),
     flag(
-        "--allow", multiple=True, type=WORD, metavar="FILTER",
+        "--allow", multiple=True, type=TOPIC_FILTER, metavar="FILTER",
         help="Answer only to Response Topics that match this filter. [default: all that do not begin with $]",
     ),
     flag("--answer-failures", is_flag=True, help="Publish what a command printed even if it failed."),

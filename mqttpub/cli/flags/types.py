@@ -101,6 +101,19 @@ class WordType(click.ParamType[str]):
         return str(value)
 
 
+class TopicFilterType(WordType):
+    """A Topic Filter that follows the rules of wildcards (5.0: 4.7.1)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the Topic Filter."""
+        from ...traffic.topics import filter_problem
+
+        text = super().convert(value, param, ctx)
+        if problem := filter_problem(text):
+            self.fail(f"'{text}' is not a Topic Filter: {problem}", param, ctx)
+        return text
+
+
 class PathWord(click.Path):
     """The path of a file; not empty."""
 
@@ -242,6 +255,7 @@ VERSION = VersionType()
 HOST = HostType()
 ADDRESS = AddressType()
 WORD = WordType()
+TOPIC_FILTER = TopicFilterType()
 PATH = PathWord(dir_okay=False)
 OCTETS = OctetsType()
 TEXT = TextType()

@@ -7,7 +7,7 @@ import click
 from ...payload.library import MissingLibrary
 from ..flags.base import FlagValues, flag, together
 from ..flags.bulk import DELIMITERS
-from ..flags.types import MOST, PATH, U16_NUMBER, WORD, FiniteRange, NumberType
+from ..flags.types import MOST, PATH, TOPIC_FILTER, U16_NUMBER, WORD, FiniteRange, NumberType
 
 if TYPE_CHECKING:
     from ...live.subscribe.subscriber import SubscribeOptions
@@ -74,7 +74,7 @@ selection_flags = together(
     flag("-R", "--no-retained", is_flag=True, help="No retained messages."),
     flag("--remove-retained", is_flag=True, help="Remove each retained message from the broker after showing it."),
     flag(
-        "-T", "--filter-out", multiple=True, metavar="FILTER",
+        "-T", "--filter-out", multiple=True, type=TOPIC_FILTER, metavar="FILTER",
         help="Leave out messages whose topic matches this Topic Filter; may be repeated.",
     ),
     group="Selection",

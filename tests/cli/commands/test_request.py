@@ -384,6 +384,7 @@ WRONG = [
     (["respond", "-t", "a", "--", "no-such-program"], "there is no program 'no-such-program'"),
     (["respond", "-t", "a/#", "--answer-topic", "a/b", "--", "cat"], "each answer would be another request"),
     (["respond", "-t", "a", "--answer-topic", "b/#", "--", "cat"], "must not hold wildcards"),
+    (["respond", "-t", "a", "--allow", "a/#/b", "--", "cat"], "--allow: 'a/#/b' is not a Topic Filter"),
     (["respond", "-t", "a", "--shell", "cat", "-n"], "--shell takes one line"),
 ]
 

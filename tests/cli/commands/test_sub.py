@@ -257,6 +257,7 @@ def test_what_was_not_written_is_not_acknowledged() -> None:
     [
         ((), "no topic: give a Topic Filter with -t, or a URL with one"),
         (("-t", "a/#/b"), "Topic Filter"),
+        (("-t", "a", "-T", "a/#/b"), "--filter-out: 'a/#/b' is not a Topic Filter: # is not its last level"),
         (("-t", "a", "-q", "1", "-q", "1"), "--qos is given 2 times for 1 Topic Filters"),
         (("-t", "a", "-v", "--json"), "only one of -v, -F, --json and --watch at a time"),
         (("-t", "a", "-F", "%z"), "Invalid format specifier 'z'."),
