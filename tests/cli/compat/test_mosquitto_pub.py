@@ -331,6 +331,26 @@ class TestDepartures:
             script = answering(connack=connack, last=Peer.wait)
             assert talk(ours(PUB), shlex.split(f"{line} -V 5"), script).status == status
 
+    @pytest.mark.parametrize(
+        ("connack", "line"),
+        [
+            ("20 02 00 06", B), ("20 03 00 f0 00", f"{B} -V 5"), ("20 02 01 00", B), ("20 03 01 00 00", f"{B} -V 5"),
+            ("20 03 00 00 00", f"{B} -D CONNECT authentication-method m"),
+        ],
+    )  # fmt: skip
+    def test_connack(self, connack: str, line: str) -> None:
+        """A CONNACK that the specification forbids is a protocol error."""
+        made = talk(ours(PUB), shlex.split(line), answering(connack=connack))
+        assert made.status == 2
+        assert b"A network protocol error occurred" in made.stderr
+
+    @pytest.mark.parametrize("line", ["--capath /nonexistent", "--cafile /dev/null --ciphers NOPE"])
+    def test_unusable_tls(self, line: str) -> None:
+        """What makes TLS impossible is named before there is a connection."""
+        made = run(ours(PUB), [*shlex.split(line), "-t", "a", "-m", "x", "-p", "1"])
+        assert made.status == 1
+        assert line.split()[-1] in made.stderr.decode()
+
     def test_silence(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A peer that never answers ends the run with the status of a timeout."""
         monkeypatch.setenv("MQTTPUB_TIMEOUT", "0.3")

@@ -223,6 +223,23 @@ def test_removing_retained_messages(mosquitto: int) -> None:
     assert run(theirs(SUB), words).stdout == b""
 
 
+@pytest.mark.parametrize("kept", [1, 3])
+def test_removing_as_many_retained_messages_as_are_counted(mosquitto: int, kept: int) -> None:
+    """With -C it ends, without -W as well, once the broker has removed what was shown; the others stay."""
+    broker = ["-p", str(mosquitto)]
+    topics = [f"compat/removed/{number}" for number in range(kept)]
+    for topic in topics:
+        run(theirs("mosquitto_pub"), [*broker, "-t", topic, "-m", "x", "-r"]).checked()
+    made = run(ours(SUB), [*broker, "-t", "compat/removed/#", "--remove-retained", "-C", "1", "-v"])
+    assert (made.status, made.stderr) == (0, b"")
+    gone = made.stdout.decode().split()[0]
+    left = run(theirs(SUB), [*broker, "-t", "compat/removed/#", "-W", "1", "-F", "%t"]).stdout.decode().split()
+    assert {gone, *left} == set(topics)
+    assert gone not in left
+    for topic in left:
+        run(theirs("mosquitto_pub"), [*broker, "-t", topic, "-n", "-r"]).checked()
+
+
 def test_unsubscribing(mosquitto: int) -> None:
     """-U ends a subscription of the session."""
     session = ["-p", str(mosquitto), "-i", "compat-unsubscribes", "-c", "-q", "1"]
