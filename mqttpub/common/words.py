@@ -29,6 +29,8 @@ def share(part: int, whole: int) -> str:
 
 def size(size_bytes: float) -> str:
     """Return a number of bytes with a decimal unit and three significant digits: `512 bytes`, `1.5 kB`, `64 MB`."""
+    if size_bytes == 1:
+        return "1 byte"
     value = size_bytes
     for unit in ("bytes", "kB", "MB", "GB"):
         if value < 1000:

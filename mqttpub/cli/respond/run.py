@@ -175,7 +175,7 @@ class Service:
             })  # fmt: skip
         elif self.request.verbose:
             where = f"{escape(message.topic)} -> {escape(accepted.topic)}"
-            click.echo(f"{where}  {len(message.payload)} -> {len(result.output)} bytes  {duration(took_ns)}")
+            click.echo(f"{where}  {len(message.payload)} -> {counted(len(result.output), 'byte')}  {duration(took_ns)}")
         sys.stdout.flush()
 
     def _leave(self, message: ReceivedMessage, reason: str) -> None:

@@ -85,7 +85,7 @@ class Reception:
         try:
             with closing(output), closing(subscriber.run()) as turns:
                 for messages in turns:
-                    picked = self._wanted.pick(messages)
+                    picked = [] if self._request.selected.only_subscribe else self._wanted.pick(messages)
                     if picked:
                         output.write(picked)
                         if self._sender:
@@ -93,6 +93,10 @@ class Reception:
                     output.turn()
                     if self._sender:
                         self._remove(self._sender)
+                    if self._request.selected.only_subscribe:
+                        # What has an acknowledgement stays with the broker.
+                        while messages and not messages[0].qos:
+                            messages.popleft()
                     if self._ends() and not self._to_remove:
                         subscriber.stop()
                     subscriber.wake_s = self._until_s
