@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from ..flags.base import Command, flag, together
-from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, reading_flags
+from ..flags.base import Command, FlagValues, flag, together
+from ..flags.reading import (
+    InputRequest,
+    filter_flag,
+    filter_of,
+    input_request,
+    payload_format,
+    payload_format_flags,
+    reading_flags,
+)
 from ..inspect.views import VIEWS, EventView, TableView, View, ViewOptions, chosen_view, dump
 from ..notes import note
 
@@ -19,6 +27,7 @@ if TYPE_CHECKING:
     from ...spec.versions import Version
     from ...traffic.events import PacketSeen
     from ...traffic.query import PacketFilter
+    from ...view.packet.formatted import PayloadFormat
 
 view_flags = together(
     *(
@@ -45,6 +54,10 @@ output_flags = together(
     flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record per packet, line or exchange."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
+    payload_format_flags(
+        "--format",
+        help="the values are shown with the bytes. [default: JSON and other text are recognised]",
+    ),
     group="Output",
 )
 
@@ -64,6 +77,8 @@ class DecodeRequest(NamedTuple):
     secrets: bool
     full: bool
     absolute: bool
+    payloads: "PayloadFormat | None"
+    """The format that payloads are read in."""
 
     @property
     def needs_events(self) -> bool:
@@ -99,8 +114,21 @@ def command(**given: Any) -> int:
         input=input_request(given), view=view, path=given[view.name] if view and view.path else "",
         filter=filter_of(given["filter"], given["follow"]), follow=given["follow"], json=given["as_json"],
         secrets=given["show_secrets"], full=given["full"], absolute=given["absolute_time"],
+        payloads=_payloads(given, view),
     )  # fmt: skip
     return decode(request)
+
+
+def _payloads(given: FlagValues, view: View | None) -> "PayloadFormat | None":
+    """Return the format that payloads are read in; raises UsageError."""
+    name, read = payload_format(given)
+    if read is None:
+        return None
+    if view:
+        raise click.UsageError(f"{view.flag} does not read payloads; --format goes with the dump and its --json")
+    from ...view.packet.formatted import PayloadFormat
+
+    return PayloadFormat(name, read)
 
 
 def decode(request: DecodeRequest) -> int:
@@ -140,7 +168,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     options = ViewOptions(
         json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute,
         width=screen_width(), title=", ".join(os.path.basename(each.name) for each in inputs), path=request.path,
-        zero=traffic.zero,
+        zero=traffic.zero, payloads=request.payloads,
         file_of=(lambda connection: names[events.name_of(connection)]) if names else None,
     )  # fmt: skip
     draw = request.view.draw if isinstance(request.view, EventView) else dump
@@ -181,7 +209,7 @@ class TextDump:
         from ...view.packet.show import Show
 
         self.request = request
-        self.show = Show(secrets=request.secrets, full=request.full)
+        self.show = Show(secrets=request.secrets, full=request.full, payloads=request.payloads)
         self.errors = False
         self.both = False
         """Whether a packet was shown in two versions."""
@@ -269,7 +297,7 @@ class TextDump:
         from ...view.packet.record_json import dumps, record
 
         for reading in readings:
-            entry = record(reading, secrets=self.request.secrets)
+            entry = record(reading, secrets=self.request.secrets, payloads=self.request.payloads)
             if not known:
                 entry["version_known"] = False
             click.echo(dumps(entry))

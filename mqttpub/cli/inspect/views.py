@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ...traffic.context import PacketInContext, TrafficItem
     from ...traffic.events import PacketSeen
     from ...traffic.exchanges import Exchange
+    from ...view.packet.formatted import PayloadFormat
 
     TableFile = Callable[[BinaryIO], AbstractContextManager[Callable[[Any], Any]]]
     """Opens a table in a binary file; gives the function that adds an Arrow batch of rows."""
@@ -55,6 +56,8 @@ class ViewOptions(NamedTuple):
     """File to write, for a view that writes one."""
     file_of: Callable[[int], str] | None = None
     """Name of the input that a connection is from, if there are several inputs."""
+    payloads: "PayloadFormat | None" = None
+    """The format that the dump and its records read payloads in."""
 
 
 class View:
@@ -137,7 +140,7 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     from ...view.packet.show import Show
     from ...view.traffic.summary import event_words
 
-    screen = Show(secrets=options.secrets, full=options.full)
+    screen = Show(secrets=options.secrets, full=options.full, payloads=options.payloads)
     clock, connection = Clock(absolute=options.absolute, zero=options.zero), 0
     for known in events:
         event = known.event if isinstance(known, PacketInContext) else known
@@ -186,7 +189,7 @@ def _records(events: "Iterable[TrafficItem]", options: ViewOptions) -> Iterator[
             continue
         event = known.event
         time_s = None if event.time is None else event.time / 1e9
-        entry = record(_decoded(known), time=time_s, secrets=options.secrets)
+        entry = record(_decoded(known), time=time_s, secrets=options.secrets, payloads=options.payloads)
         yield dumps({**entry, **_context(known)})
 
 

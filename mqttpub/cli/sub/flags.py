@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
-from ...payload.library import MissingLibrary
 from ..flags.base import FlagValues, flag, together
 from ..flags.bulk import DELIMITERS
-from ..flags.types import MOST, PATH, TOPIC_FILTER, U16_NUMBER, WORD, FiniteRange, NumberType
+from ..flags.reading import payload_format, payload_format_flags
+from ..flags.types import MOST, PATH, TOPIC_FILTER, U16_NUMBER, FiniteRange, NumberType
 
 if TYPE_CHECKING:
     from ...live.subscribe.subscriber import SubscribeOptions
@@ -54,8 +54,6 @@ class OutputForm(NamedTuple):
     """The file that the first message is saved as; others get a number."""
 
 
-FORMATS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug", "protobuf", "avro")
-SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 ACK_REASON = NumberType(0, 0xFF)
 
 selection_flags = together(
@@ -111,17 +109,10 @@ writing_flags = together(
     ),
     flag("--raw", common=True, is_flag=True, help="Write exactly the bytes of the payloads."),
     flag("-w", "--watch", common=True, is_flag=True, help="Show a table of topics with their rates and last values."),
-    flag(
-        "-f", "--format", type=click.Choice(FORMATS), metavar="FORMAT",
-        help="Read payloads as text, json, hex, base64, cbor, msgpack, sparkplug, protobuf or avro; structured "
-        "values are written as JSON. [default: printable text as it is, everything else escaped]",
+    payload_format_flags(
+        "-f", "--format",
+        help="structured values are written as JSON. [default: printable text as it is, everything else escaped]",
     ),
-    flag("-Pp", "--protobuf-path", type=PATH, metavar="PATH", help="Read payloads by this .proto file."),
-    flag(
-        "-Pmn", "--protobuf-message-name", type=WORD, metavar="NAME",
-        help="Message in the .proto file, such as package.Name. [default: the only one]",
-    ),
-    flag("-Ap", "--avsc-path", type=PATH, metavar="PATH", help="Read payloads as Avro by this .avsc file."),
     flag("--pretty", is_flag=True, help="Spread the JSON of %j and %J over several lines."),
     flag(
         "--delimiter", metavar="TEXT",
@@ -171,7 +162,7 @@ def subscribe_options(given: FlagValues) -> "SubscribeOptions":
 def output_form(given: FlagValues) -> OutputForm:
     """Return how messages are written; raises UsageError."""
     kind = _kind(given)
-    format, reader = _reader(given)
+    format, reader = payload_format(given)
     if kind == RAW and (format or (given["file_save"] is None and given["pretty"])):
         raise click.UsageError("--raw does not go with --format")
     if given["pretty"] and kind != FORMAT:
@@ -234,28 +225,3 @@ def _delimiter(given: FlagValues, kind: str) -> bytes:
     if kind == JSON:
         raise click.UsageError("--delimiter does not go with --json, whose records are lines")
     return DELIMITERS.get(text.lower(), text.encode("utf-8", "surrogateescape"))
-
-
-def _reader(given: FlagValues) -> "tuple[str, PayloadReader | None]":
-    """Return the name of the payload format and its reader; raises UsageError."""
-    name: str | None = given["format"]
-    meant = [schema for schema, key in SCHEMAS.items() if given[key]]
-    if meant[1:]:
-        raise click.UsageError("only one of --protobuf-path and --avsc-path at a time")
-    if meant and name not in (None, *meant):
-        raise click.UsageError(f"--{SCHEMAS[meant[0]].replace('_', '-')} does not go with --format {name}")
-    name = meant[0] if meant else name
-    if given["protobuf_message_name"] and name != "protobuf":
-        raise click.UsageError("--protobuf-message-name needs --protobuf-path")
-    if name is None:
-        return "", None
-    if name in SCHEMAS and not given[SCHEMAS[name]]:
-        raise click.UsageError(f"--format {name} needs --{SCHEMAS[name].replace('_', '-')}")
-    from ...payload.readers import avro_reader, payload_reader, protobuf_reader
-
-    try:
-        if name == "protobuf":
-            return name, protobuf_reader(given["protobuf_path"], given["protobuf_message_name"])
-        return name, avro_reader(given["avsc_path"]) if name == "avro" else payload_reader(name)
-    except (MissingLibrary, ValueError) as error:
-        raise click.UsageError(str(error)) from None

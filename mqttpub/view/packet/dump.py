@@ -1,6 +1,7 @@
 """The annotated dump: every byte of a packet with its field, its value and its findings."""
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 from ...codec.tree import Decoded, Finding
 from ...common.words import plural
@@ -10,17 +11,24 @@ from .marks import Marks, Row, sentence, under_bits, under_bytes
 from .outline import Outline, OutlineEntry
 from .values import describe
 
+if TYPE_CHECKING:
+    from .formatted import PayloadFormat
+
 _FACTS = ("qos", "packet_id", "reason_code")
 
 
-def annotate(decoded: Decoded, *, width: int = 80, limit: int | None = 256, secrets: bool = False) -> Iterator[Line]:
+def annotate(
+    decoded: Decoded, *, width: int = 80, limit: int | None = 256, secrets: bool = False,
+    payloads: "PayloadFormat | None" = None,
+) -> Iterator[Line]:  # fmt: skip
     """Yield the lines of the dump of one packet, none wider than `width` (60 or more).
 
     At most `limit` bytes of each value are shown, with the number of the rest; secrets are masked unless `secrets`.
-    Each finding appears once, below the first byte that it is about.
+    Payloads are read in the format `payloads`, if there is one. Each finding appears once, below the first byte that it
+    is about.
     """
     columns = Columns.fitting(width, len(decoded.data))
-    outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4)
+    outline = Outline(decoded, limit=limit, secrets=secrets, room=columns.detail - 4, payloads=payloads)
     entries = list(outline.entries())
     sheet = Sheet(decoded, columns.labelled(entries), limit)
     for entry in entries:

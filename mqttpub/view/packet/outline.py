@@ -1,13 +1,16 @@
 """The tree of a packet as a list of entries, one per field, in wire order."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...codec.tree import Decoded, Node
 from ...wire.cursor import Span
 from ...wire.types import REST
 from .masking import clipped, hidden
 from .values import MISSING, NOTHING, About, describe, pair
+
+if TYPE_CHECKING:
+    from .formatted import PayloadFormat
 
 
 class ByteRun(NamedTuple):
@@ -53,11 +56,14 @@ class OutlineEntry(NamedTuple):
 class Outline:
     """Walks the tree of one packet and makes its entries."""
 
-    def __init__(self, decoded: Decoded, *, limit: int | None, secrets: bool, room: int) -> None:
+    def __init__(
+        self, decoded: Decoded, *, limit: int | None, secrets: bool, room: int, payloads: "PayloadFormat | None" = None
+    ) -> None:
         self.decoded = decoded
         self.limit = limit
         self.secrets = secrets
         self.room = room
+        self.payloads = payloads
         self.hidden = () if secrets else hidden(decoded)
 
     def entries(self) -> Iterator[OutlineEntry]:
@@ -130,7 +136,11 @@ class Outline:
                 yield OutlineEntry(field.label_in(self.decoded.version), "label", 0, About(empty, empty, ()))
 
     def about(self, node: Node) -> About:
-        return describe(node, self.decoded, limit=self.limit, secrets=self.secrets, room=self.room)
+        about = describe(node, self.decoded, limit=self.limit, secrets=self.secrets, room=self.room)
+        if self.payloads and node.kind == "payload":
+            content = self.decoded.data[node.span.start + node.prefix : node.span.stop]
+            return self.payloads.about(content, about, limit=self.limit, room=self.room)
+        return about
 
     # bytes
 

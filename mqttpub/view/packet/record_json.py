@@ -1,7 +1,7 @@
 """One packet as a JSON record, and back."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Node
@@ -14,16 +14,22 @@ from .payload import classify
 from .values import describe
 from .verdict import finding_record
 
+if TYPE_CHECKING:
+    from .formatted import PayloadFormat
+
 __all__ = ["dumps", "packet_of", "record"]
 
 
-def record(decoded: Decoded, *, time: float | None = None, secrets: bool = False) -> dict[str, Any]:
+def record(
+    decoded: Decoded, *, time: float | None = None, secrets: bool = False, payloads: "PayloadFormat | None" = None
+) -> dict[str, Any]:
     """Return one packet as a JSON object; `time` is in seconds since 1970.
 
     Secrets are asterisks of the same length unless `secrets`. Offsets count from the first byte of the packet, except
-    that of the packet itself, which counts from the start of its stream.
+    that of the packet itself, which counts from the start of its stream. Payloads have their value in the format
+    `payloads` beside their bytes.
     """
-    return _Recorder(decoded, secrets).record(time)
+    return _Recorder(decoded, secrets, payloads).record(time)
 
 
 def dumps(record: Any) -> str:
@@ -39,9 +45,10 @@ def _place(span: Span, mask: int = 0) -> dict[str, Any]:
 
 
 class _Recorder:
-    def __init__(self, decoded: Decoded, secrets: bool) -> None:
+    def __init__(self, decoded: Decoded, secrets: bool, payloads: "PayloadFormat | None") -> None:
         self.decoded = decoded
         self.secrets = secrets
+        self.payloads = payloads
         self.hidden = () if secrets else hidden(decoded)
 
     def record(self, time: float | None) -> dict[str, Any]:
@@ -87,9 +94,16 @@ class _Recorder:
             if child.kind == "properties":
                 yield f"{group}properties", list(self.properties(child))
             elif child.kind == "payload":
-                yield f"{group}payload", _payload(child.value)
+                yield f"{group}payload", self.payload(child.value)
             elif child.kind == "group":
                 yield from self.extras(child, f"{child.name}_")
+
+    def payload(self, data: bytes) -> dict[str, Any]:
+        """Return a payload as what it appears to be, or its bytes and its value in the format that was asked for."""
+        if self.payloads is None:
+            return _payload(data)
+        kind, text = classify(data)
+        return {**({"base64": _base64(data)} if kind == "binary" else {"text": text}), **self.payloads.members(data)}
 
     def properties(self, node: Node) -> Iterator[dict[str, Any]]:
         for each in node.children:

@@ -1,15 +1,18 @@
 """Packets on the screen: the annotated dump, in colour on a terminal."""
 
 import sys
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from ...codec.tree import Decoded
 from ...lint.packet.check import lint
-from ..terminal.cells import wrap
+from ..terminal.cells import Line, wrap
 from ..terminal.style import show
 from ..terminal.width import screen_width
 from .dump import annotate, headline
+
+if TYPE_CHECKING:
+    from .formatted import PayloadFormat
 
 LIMIT = 256
 """Bytes of one field that are shown unless all are asked for."""
@@ -18,8 +21,10 @@ LIMIT = 256
 class Show:
     """Writes packets and remarks to standard output."""
 
-    def __init__(self, *, secrets: bool = False, full: bool = False) -> None:
+    def __init__(self, *, secrets: bool = False, full: bool = False, payloads: "PayloadFormat | None" = None) -> None:
         self.secrets = secrets
+        self.payloads = payloads
+        """The format that payloads are read in, None for what they appear to be."""
         self.limit = None if full else LIMIT
         self.width = screen_width()
         self.begun = False
@@ -31,9 +36,12 @@ class Show:
         head = [[*headline(decoded, width=self.width)]]
         if time:
             head.append([("  ", ""), (time, "dim")])
-        dump = annotate(decoded, width=self.width, limit=self.limit, secrets=self.secrets)
-        self.block([*head, *dump])
+        self.block([*head, *self.dump(decoded, self.width)])
         return any(finding.severity == "error" for finding in decoded.findings)
+
+    def dump(self, decoded: Decoded, width: int) -> Iterator[Line]:
+        """Return the lines of the dump of a packet."""
+        return annotate(decoded, width=width, limit=self.limit, secrets=self.secrets, payloads=self.payloads)
 
     def block(self, lines: Iterable[Any]) -> None:
         """Show lines that belong together, with a blank line before them."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from ...codec.tree import Decoded
 from ..terminal.cells import measure
-from .dump import annotate, headline
+from .dump import headline
 from .show import Show
 
 NARROWEST = 60
@@ -20,9 +20,7 @@ def side_by_side(show: Show, readings: list[Decoded]) -> None:
         for reading in readings:
             show.packet(reading)
         return
-    blocks = [
-        [headline(each), *annotate(each, width=width, limit=show.limit, secrets=show.secrets)] for each in readings
-    ]
+    blocks = [[headline(each), *show.dump(each, width)] for each in readings]
     show.block(_joined(row, width) for row in zip_longest(*blocks, fillvalue=[]))
 
 

@@ -1,0 +1,91 @@
+"""Payloads in a format that the user names: words for the dump, and members of the JSON record.
+
+An empty payload is not read, because it usually clears a retained message; it is shown as empty.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+from ...common.escape import remark
+from ...common.strict_json import parse_portable_json
+from ...common.words import counted
+from ..terminal.cells import Line
+from .payload import pretty
+from .values import About
+
+_TITLES = {
+    "text": "text", "json": "JSON", "cbor": "CBOR", "msgpack": "MessagePack", "sparkplug": "Sparkplug B",
+    "protobuf": "Protocol Buffers", "avro": "Avro",
+}  # fmt: skip
+_OF_TEXT = ("text", "hex", "base64")
+"""Formats whose values are text."""
+CHARACTERS_PER_BYTE = 4
+"""JSON says in about four characters what a binary format says in a byte; limits of bytes are converted by it."""
+
+
+class PayloadFormat(NamedTuple):
+    """A format that payloads are shown in beside their bytes."""
+
+    name: str
+    read: Callable[[bytes], Any]
+    """Returns a payload as a JSON value; raises ValueError that begins with the name of the format."""
+
+    def members(self, data: bytes) -> dict[str, Any]:
+        """Return the members of a record: the value by its kind, or `error` with the reason why there is none."""
+        if not data:
+            return {}
+        try:
+            value, _ = self._value(data)
+        except ValueError as error:
+            return {"error": str(error)}
+        return {self.name if self.name in _OF_TEXT else "json": value}
+
+    def about(self, data: bytes, plain: About, *, limit: int | None, room: int) -> About:
+        """Return the words for a payload; for one that is not of the format, `plain` with a remark below.
+
+        At most the characters for `limit` bytes are shown (None: all of them), JSON within `room` terminal cells.
+        """
+        if not data:
+            return plain
+        try:
+            _, text = self._value(data)
+        except ValueError as error:
+            return About([], plain.head, (*plain.below, (0, [(f"* {remark(str(error))}", "gap")])))
+        lines = [(0, text)] if self.name in _OF_TEXT else pretty(text, room)
+        below = _cut(lines, None if limit is None else limit * CHARACTERS_PER_BYTE)
+        head: Line = [(f"{_TITLES.get(self.name, self.name)}, ", ""), (counted(len(data), "byte"), "length")]
+        return About([*below[0][1], ("  ", ""), *head] if len(below) == 1 else [], head, tuple(below))
+
+    def _value(self, data: bytes) -> tuple[Any, str]:
+        """Return the value of a payload and its text, which is JSON except for formats of text; raises ValueError."""
+        import json
+
+        value = self.read(data)
+        try:
+            text = json.dumps(value, ensure_ascii=False)
+            parse_portable_json(text)
+        except RecursionError:
+            raise ValueError(f"{self.name}: the value is nested too deeply") from None
+        except ValueError as error:
+            raise ValueError(f"{self.name}: {error}") from None
+        if self.name in ("hex", "base64"):
+            return value, value
+        # The digits of numbers stay as they were sent.
+        text = data.decode() if self.name == "json" else text
+        return value, text if text.isprintable() or self.name == "json" else json.dumps(value)
+
+
+def _cut(lines: Iterable[tuple[int, str]], most: int | None) -> list[tuple[int, Line]]:
+    """Return the rows of lines of text with their depth, with the number of characters beyond `most`."""
+    rows: list[tuple[int, Line]] = []
+    room, left = most, 0
+    for depth, line in lines:
+        shown = line if room is None else line[:room]
+        left += len(line) - len(shown)
+        if room is not None:
+            room -= len(shown)
+        if shown:
+            rows.append((2 * depth, [(remark(shown), "payload")]))
+    if left:
+        rows.append((0, [(f"... {counted(left, 'more character')}", "dim")]))
+    return rows
