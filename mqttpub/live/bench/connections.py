@@ -29,21 +29,14 @@ class HeldClient(BenchWorker):
     """One connection that is opened at its time and held until the others are open, and for some seconds more."""
 
     def __init__(self, request: ConnectionBenchRequest, target: Target, begins_s: float, group: "_Gathering") -> None:
-        super().__init__()
+        super().__init__(begins_s)
         self.connected_s = 0.0
         """When CONNACK came, on the monotonic clock; 0 before."""
-        self._request, self._target, self._begins_s, self._group = request, target, begins_s, group
-        self._stopped = threading.Event()
-
-    def stop(self) -> None:
-        """Disconnect soon."""
-        self._stopped.set()
+        self._request, self._target, self._group = request, target, group
 
     def work(self) -> None:
         """Connect, hold the connection, and disconnect; raises a Failure."""
         try:
-            if self._stopped.wait(self._begins_s):
-                return
             began_ns = time.perf_counter_ns()
             with Session(self._target, timeout_s=self._request.timeout_s) as session:
                 session.open()

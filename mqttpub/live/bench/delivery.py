@@ -49,6 +49,10 @@ class DeliveryRequest(NamedTuple):
     """Messages per second of each publisher; None for no limit."""
     window: int = 65535
     timeout_s: float = 30.0
+    subscribes: tuple[Subscribe, ...] = ()
+    """What each subscriber sends; with none, one SUBSCRIBE of `filters` with `qos`."""
+    interval_s: float = 0.0
+    """Seconds between the beginnings of two subscribers."""
 
 
 class Stamped(Generated):
@@ -73,8 +77,10 @@ class Stamped(Generated):
 class Listener(BenchWorker):
     """One connection that subscribes and measures the latency of the messages of this run."""
 
-    def __init__(self, target: Target, request: DeliveryRequest, mark: bytes, finished: threading.Event) -> None:
-        super().__init__()
+    def __init__(
+        self, target: Target, request: DeliveryRequest, mark: bytes, finished: threading.Event, begins_s: float = 0.0
+    ) -> None:
+        super().__init__(begins_s)
         self.ready = threading.Event()
         """Set once the broker has acknowledged the subscriptions."""
         self.received = self.foreign = self.disordered = 0
@@ -86,12 +92,12 @@ class Listener(BenchWorker):
         self._until_s: float | None = None
         self._silent_since_s = 0.0
         subscriptions = tuple(Subscription(filter=each, qos=request.qos) for each in request.filters)
-        self._subscriber = Subscriber(
-            target, (Subscribe(packet_id=1, subscriptions=subscriptions),), SubscribeOptions(request.timeout_s),
-        )  # fmt: skip
+        subscribes = request.subscribes or (Subscribe(packet_id=1, subscriptions=subscriptions),)
+        self._subscriber = Subscriber(target, subscribes, SubscribeOptions(request.timeout_s))
 
     def stop(self) -> None:
         """Receive nothing more."""
+        super().stop()
         self._subscriber.stop()
 
     def work(self) -> None:
@@ -168,9 +174,12 @@ class DeliveryBenchmark(WorkerGroup):
         self.request = request
         self._published = threading.Event()
         self.listeners = [
-            Listener(numbered(request.target, number, request.subscribers, "s"), request, mark, self._published)
+            Listener(
+                numbered(request.target, number, request.subscribers, "s"), request, mark, self._published,
+                number * request.interval_s,
+            )
             for number in range(request.subscribers)
-        ]
+        ]  # fmt: skip
         options = PublishOptions(timeout_s=request.timeout_s, window=request.window)
         self.talkers = [
             Talker(

@@ -27,13 +27,15 @@ class BenchRequest:
     """Messages per second of each connection; None for no limit."""
     window: int = 65535
     timeout_s: float = 30.0
+    interval_s: float = 0.0
+    """Seconds between the beginnings of two connections."""
 
 
 class Worker(BenchWorker):
     """One connection that publishes and measures the time to the last acknowledgement of each message."""
 
-    def __init__(self, target: Target, source: Generated, options: PublishOptions) -> None:
-        super().__init__()
+    def __init__(self, target: Target, source: Generated, options: PublishOptions, begins_s: float = 0.0) -> None:
+        super().__init__(begins_s)
         self.source = source
         self.publisher = Publisher(target, source, options)
         self.done = self.refused = 0
@@ -46,6 +48,7 @@ class Worker(BenchWorker):
 
     def stop(self) -> None:
         """Publish nothing more."""
+        super().stop()
         self.source.stop()
 
     def _count(self, outcome: OutgoingMessage | NotSent) -> None:
@@ -79,4 +82,5 @@ def _worker(request: BenchRequest, number: int) -> Worker:
     target = numbered(request.target, number, len(request.packets))
     message = Publication(PublishWriter(packet, target.version), request.payload)
     source = Generated(message, request.messages, request.duration_s, request.rate)
-    return Worker(target, source, PublishOptions(timeout_s=request.timeout_s, window=request.window))
+    options = PublishOptions(timeout_s=request.timeout_s, window=request.window)
+    return Worker(target, source, options, number * request.interval_s)

@@ -8,10 +8,12 @@ from ...common.quantiles import Latencies
 
 
 class BenchWorker(threading.Thread):
-    """One connection that measures; a subclass does its work in `work`."""
+    """One connection that measures; a subclass does its work in `work`, which begins `begins_s` after the start."""
 
-    def __init__(self) -> None:
+    def __init__(self, begins_s: float = 0.0) -> None:
         super().__init__(daemon=True)
+        self._begins_s = begins_s
+        self._stopped = threading.Event()
         self.latencies = Latencies()
         """Nanoseconds of what it measures."""
         self.failure: Exception | None = None
@@ -22,13 +24,14 @@ class BenchWorker(threading.Thread):
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Let `work` end soon; another thread calls it."""
-        raise NotImplementedError
+        """Let `work` end soon, or not begin; another thread calls it."""
+        self._stopped.set()
 
     def run(self) -> None:
         """Work, and keep the error that ends it."""
         try:
-            self.work()
+            if not self._stopped.wait(self._begins_s):
+                self.work()
         except Exception as error:
             # Whatever it is, it ends the program in the main thread: a broken benchmark must not look like a result.
             self.failure = error

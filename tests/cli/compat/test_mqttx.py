@@ -3,7 +3,9 @@
 import json
 import signal
 import subprocess
+from itertools import zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -125,6 +127,71 @@ def test_bench_pub(mosquitto: int) -> None:
     made = run(MQTTX, ["bench", "pub", *words])
     assert made.status == 0, made
     assert "All 6 messages have been sent" in made.stderr.decode()
+
+
+class Benched(NamedTuple):
+    """A benchmark with one connection whose time has come."""
+
+    line: str
+    sent: list[str]
+    """What it sends after CONNECT."""
+    answers: list[str]
+    """What the peer answers to the first of these packets."""
+    before: int
+    """How many of these packets come before Ctrl-C."""
+    last: str
+    """What is said at the end."""
+
+
+BENCHMARKS = {
+    "conn": Benched("", ["e0 02 00 00"], [], 0, "Created 1 connections in "),
+    "sub": Benched(
+        "-t a b -q 0 1 -nl true false -rh 2",
+        ["82 0b 00 01 00 00 01 61 24 00 01 62 21", "40 02 00 07", "e0 02 00 00"],
+        ["90 05 00 01 00 00 01 32 07 00 01 61 00 07 00 78"], 2, "Received total: 1",
+    ),
+    "pub": Benched(
+        "-t a/%i -m hi -q 1 -L 2 -im 0", ["32 0a 00 03 61 2f 31 00 01 00 68 69", "e0 02 00 00"],
+        ["40 02 00 01"], 2, "All 1 messages have been sent.",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BENCHMARKS)
+def test_bench_with_an_interval(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second connection waits for its time, and Ctrl-C ends it before; options of subscriptions are sent."""
+    # The peer answers no second connection, which would fail within the time that Ctrl-C gives it.
+    monkeypatch.setenv("MQTTPUB_TIMEOUT", "1.5")
+    bench = BENCHMARKS[kind]
+    sent: list[str] = []
+
+    def script(peer: Peer) -> None:
+        peer.accept()
+        for _, answer in zip_longest(bench.sent[: bench.before], bench.answers):
+            sent.append(peer.packet().hex(" "))
+            peer.send(answer or "")
+        process.send_signal(signal.SIGINT)
+        sent.extend(peer.packet().hex(" ") for _ in bench.sent[bench.before :])
+
+    with scripted(script) as port:
+        words = ["bench", kind, "-p", str(port), "-c", "2", "-i", "600000", *bench.line.split()]
+        process = subprocess.Popen([*MQTTX, *words], stderr=subprocess.PIPE)
+        process.wait(20)
+    _, stderr = process.communicate()
+    assert (process.returncode, sent) == (0, bench.sent), stderr
+    assert bench.last in stderr.decode()
+
+
+def test_bench_ignores_nothing_in_silence() -> None:
+    """What a benchmark does not have is refused, or a sentence names it."""
+    made = run(MQTTX, ["bench", "pub", "-t", "a", "--split", ";"])
+    assert made.status == 1
+    assert "--split" in made.stderr.decode()
+    line = "-t a -p 1 -c 1 -v -rp 5 --maximum-reconnect-times 3"
+    for kind in ("pub", "sub"):
+        stderr = run(MQTTX, ["bench", kind, *line.split()]).stderr.decode()
+        for name in ("--verbose", "--reconnect-period", "--maximum-reconnect-times"):
+            assert f"{name} has no effect" in stderr
 
 
 @pytest.mark.parametrize("words", [[], ["simulate"], ["bench", "all"], ["sub"], ["bench", "pub"], ["nope"]])

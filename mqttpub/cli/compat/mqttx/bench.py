@@ -13,12 +13,20 @@ from .connection import check_sent, target_of
 from .grammar import LineError, Values
 from .options import client_id
 from .pub import message_packet, payload_of
+from .sub import subscribe_packets
 
 ENDLESS = 10**9
 """Messages, or seconds, of a run without an end."""
 PATIENCE_S = 2.0
 """How long the connections may take, after Ctrl-C, for the acknowledgements and DISCONNECT."""
 MOST_CONNECTIONS = 1000
+NO_SPLIT = "error: option '--split [CHARACTER]' cannot be used: all messages of a benchmark have the same payload"
+WITHOUT_EFFECT = {
+    "verbose": "-v, --verbose has no effect: a benchmark shows no messages",
+    "reconnectPeriod": "-rp, --reconnect-period has no effect: a benchmark does not connect again",
+    "maximumReconnectTimes": "--maximum-reconnect-times has no effect: a benchmark does not connect again",
+}
+"""By key of a value, the sentence about an option that a benchmark does not have."""
 
 
 def run(values: Values, name: str) -> None:
@@ -26,6 +34,11 @@ def run(values: Values, name: str) -> None:
     count = values["count"]
     if not isinstance(count, int) or not 1 <= count <= MOST_CONNECTIONS:
         raise LineError(f"{count} connections: 1 to {MOST_CONNECTIONS} are supported.")
+    if values["split"]:
+        raise LineError(NO_SPLIT)
+    for key, sentence in WITHOUT_EFFECT.items():
+        if key in values.given:
+            words.noted(sentence)
     values.complete({"clientId": client_id()} if values["clientId"] is None else {})
     target = target_of(values)
     check_sent(target)
@@ -52,7 +65,7 @@ def _publishing(values: Values, target: Target, count: int) -> Any:
     )
     return Benchmark(BenchRequest(
         target=target, packets=packets, payload=payload, messages=ceil(limit / count) if limit else ENDLESS,
-        rate=1000 / interval_ms if interval_ms else None, timeout_s=timeout_s(),
+        rate=1000 / interval_ms if interval_ms else None, timeout_s=timeout_s(), interval_s=values["interval"] / 1000,
     ))  # fmt: skip
 
 
@@ -70,9 +83,11 @@ def _subscribing(values: Values, target: Target, count: int) -> Any:
         f"Starting subscribe benchmark, connections: {count}, req interval: {values['interval']}ms, "
         f"topic: {', '.join(filters)}"
     )
+    subscribes = subscribe_packets(values)
+    check_sent(target, *subscribes)
     return DeliveryBenchmark(DeliveryRequest(
-        target=target, topics=(), filters=filters, subscribers=count, qos=(values["qos"] or [0])[0],
-        messages=ENDLESS, timeout_s=timeout_s(),
+        target=target, topics=(), filters=filters, subscribers=count, messages=ENDLESS, timeout_s=timeout_s(),
+        subscribes=subscribes, interval_s=values["interval"] / 1000,
     ))  # fmt: skip
 
 
@@ -81,12 +96,16 @@ _BENCHMARKS = {"bench conn": _connecting, "bench pub": _publishing, "bench sub":
 
 def _wait(benchmark: Any, target: Target) -> None:
     """Wait for the end or for Ctrl-C, and say how many messages there were."""
-    benchmark.start()
     try:
+        benchmark.start()
         benchmark.wait()
     except KeyboardInterrupt:
         benchmark.stop(PATIENCE_S)
     for failure in benchmark.failures[:1]:
         raise words.ended(failure, target.version, target.place)
+    if isinstance(benchmark, DeliveryBenchmark):
+        words.done(f"Received total: {benchmark.received}")
+    if isinstance(benchmark, ConnectionBenchmark):
+        words.done(f"Created {benchmark.connected} connections in {max(benchmark.opening_s, 0):.3f}s")
     if isinstance(benchmark, Benchmark):
         words.done(f"All {benchmark.done} messages have been sent.")
