@@ -141,6 +141,7 @@ complete -c mqttpub -n '__mqttpub_at sub' -l retained-only -d 'Only retained mes
 complete -c mqttpub -n '__mqttpub_at sub' -s R -l no-retained -d 'No retained messages.'
 complete -c mqttpub -n '__mqttpub_at sub' -l remove-retained -d 'Remove each retained message from the broker after showing it.'
 complete -c mqttpub -n '__mqttpub_at sub' -s T -l filter-out -x -d 'Leave out messages whose topic matches this Topic Filter; may be repeated.'
+complete -c mqttpub -n '__mqttpub_at sub' -l random-filter -x -d 'Show only so many percent of the messages, up to 100, chosen at random.'
 complete -c mqttpub -n '__mqttpub_at sub' -s v -l verbose -d 'Write the topic before each payload.'
 complete -c mqttpub -n '__mqttpub_at sub' -l json -d 'Write JSON Lines, as `pub --jsonl` takes them.'
 complete -c mqttpub -n '__mqttpub_at sub' -s F -l output-format -x -d 'Write each message by a format, such as \'%I %t %p\'.'

@@ -31,6 +31,8 @@ class Selected(NamedTuple):
     remove_retained: bool = False
     filter_out: tuple[str, ...] = ()
     """Topic Filters of messages that do not count."""
+    random_percent: float | None = None
+    """Of the other messages, so many percent count, chosen at random; None for all."""
 
 
 class OutputForm(NamedTuple):
@@ -74,6 +76,10 @@ selection_flags = together(
     flag(
         "-T", "--filter-out", multiple=True, type=TOPIC_FILTER, metavar="FILTER",
         help="Leave out messages whose topic matches this Topic Filter; may be repeated.",
+    ),
+    flag(
+        "--random-filter", type=FiniteRange(min=0, min_open=True), metavar="PERCENT",
+        help="Show only so many percent of the messages, up to 100, chosen at random.",
     ),
     group="Selection",
 )  # fmt: skip
@@ -134,10 +140,13 @@ def selected(given: FlagValues) -> Selected:
         raise click.UsageError("--retained-only and --no-retained leave nothing")
     if given["remove_retained"] and given["no_retained"]:
         raise click.UsageError("--remove-retained does not go with --no-retained")
+    if given["random_filter"] is not None and given["random_filter"] > 100:
+        raise click.BadParameter(f"{given['random_filter']:g} is too large: at most 100", param_hint="--random-filter")
     return Selected(
         most=given["count"], duration_s=given["duration"], only_subscribe=given["exit_after_suback"],
         retained=True if given["retained_only"] else False if given["no_retained"] else None,
         remove_retained=given["remove_retained"], filter_out=given["filter_out"],
+        random_percent=given["random_filter"],
     )  # fmt: skip
 
 

@@ -17,7 +17,8 @@ class Wanted:
         self._most = selected.most
         self._retained = selected.retained
         self._filters = [each.split("/") for each in selected.filter_out]
-        self._takes_all = not self._filters and selected.retained is None
+        self._percent = selected.random_percent
+        self._takes_all = not self._filters and selected.retained is None and self._percent is None
 
     def pick(self, messages: deque[ReceivedMessage]) -> list[ReceivedMessage]:
         """Take messages from the front, as far as they are needed, and return those that count."""
@@ -46,7 +47,14 @@ class Wanted:
     def _counts(self, message: ReceivedMessage) -> bool:
         if self._retained is False and message.retain:
             return False
-        if not self._filters:
-            return True
-        levels = message.topic.split("/")
-        return not any(topic_matches(each, levels) for each in self._filters)
+        if self._filters:
+            levels = message.topic.split("/")
+            if any(topic_matches(each, levels) for each in self._filters):
+                return False
+        return self._percent is None or _happens(self._percent)
+
+
+def _happens(percent: float) -> bool:
+    import random
+
+    return random.random() * 100 < percent
