@@ -69,3 +69,13 @@ def test_a_journey_loads_what_it_needs_and_no_more(journey: str, tmp_path: Path)
     within = {name for name in names for package in forbidden if name == package or name.startswith(f"{package}.")}
     assert within == set()
     assert sum(name.startswith("mqttpub") for name in names) <= most
+
+
+def test_a_personality_loads_no_more_than_the_program_itself(tmp_path: Path) -> None:
+    """mosquitto_pub has its own grammar instead of the flags of `pub`, and pays for no room that `pub` does without."""
+    line = "-h 127.0.0.1 -p 1 -t a -m b"
+    own, personality = loaded(f"pub {line}", tmp_path), loaded(f"mosquitto_pub {line}", tmp_path)
+    assert len(personality) <= len(own)
+    assert {name for name in personality - own if not name.startswith("mqttpub.cli.compat")} <= {
+        "mqttpub.live.net.handshake"
+    }

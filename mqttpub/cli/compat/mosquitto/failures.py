@@ -116,6 +116,8 @@ def _after_refusal(code: int, version: Version) -> str:
 def _not_connected(failure: NotConnected) -> Outcome:
     """Return the outcome of a failure below MQTT, by the error that caused it."""
     cause = failure.__cause__
+    if isinstance(cause, ConnectionLost):
+        return _plain(Status.LOST)
     if isinstance(cause, ProxyFailed):
         inner = cause.__cause__
         if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
