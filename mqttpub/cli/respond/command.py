@@ -88,16 +88,16 @@ class CommandPool:
         with tempfile.TemporaryFile() as given:
             given.write(payload)
             given.seek(0)
-            process = subprocess.Popen(
-                command.words[0] if command.shell else command.words, shell=command.shell, stdin=given,
-                stdout=subprocess.PIPE, env=environment, start_new_session=True,
-            )  # fmt: skip
-        with self._lock:
-            self._running.add(process)
-            stopped = self._stopped
+            # `stop` waits for a command that starts, or the program could end before the command is known.
+            with self._lock:
+                if self._stopped:
+                    return CommandResult(token, b"", None, "the program ends")
+                process = subprocess.Popen(
+                    command.words[0] if command.shell else command.words, shell=command.shell, stdin=given,
+                    stdout=subprocess.PIPE, env=environment, start_new_session=True,
+                )  # fmt: skip
+                self._running.add(process)
         try:
-            if stopped:
-                _end(process)
             output, reason = _read(process, command)
             if reason:
                 _end(process)

@@ -8,7 +8,7 @@ from mqttpub.capture.protocol.evidence import VERSIONS, Guess, clean, first_byte
 from mqttpub.codec.encode import encode
 from mqttpub.codec.framing import frame_length
 from mqttpub.spec.declare import only_sender
-from mqttpub.spec.packets import Auth, Pubrel, Suback, Subscribe, Subscription, Unsuback
+from mqttpub.spec.packets import Auth, Connect, Pubrel, Suback, Unsuback, Will
 from mqttpub.spec.versions import Version
 from mqttpub.wire.cursor import Short
 from tests.build.pieces import CLIENT, CONNACKS, CONNECTS, PINGREQ, PINGRESP, SERVER, V5, V31, V311, puback, publish
@@ -67,7 +67,7 @@ def test_the_payload_of_a_publish_is_left_out() -> None:
 
 
 def test_a_long_packet_gets_a_quick_look_only() -> None:
-    data = encode(Subscribe(packet_id=1, subscriptions=(Subscription(filter="a/#"),) * 30), V5)
+    data = encode(Connect(client_id="c" * 60, will=Will(topic="w")), V5)
     assert clean(data, V5)
     assert not clean(data, V5, longest=64)
     assert clean(publish(bytes(1000)), V5, longest=64)
