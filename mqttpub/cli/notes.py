@@ -1,8 +1,11 @@
 """Messages on standard error and JSON records on standard output; every command imports it, so it imports little."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from ..live.failures import Failure
 
 
 def note(text: str) -> None:
@@ -20,3 +23,8 @@ def print_json(values: dict[str, Any]) -> None:
 
     shown = {key: json_text(value) if isinstance(value, str) else value for key, value in values.items()}
     click.echo(json.dumps(shown, separators=(",", ":")))
+
+
+def print_failure(failure: "Failure") -> None:
+    """Print the record of what ends a run."""
+    print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})

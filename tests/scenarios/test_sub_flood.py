@@ -80,8 +80,7 @@ class Terminal:
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
-    if not shutil.which("tmux"):
-        pytest.skip("tmux is not installed")
+    assert shutil.which("tmux"), "the tests need tmux (Debian: apt-get install tmux)"
     made = Terminal(tmp_path)
     yield made
     made.run("kill-server")

@@ -3,7 +3,6 @@
 import sys
 import time
 from collections import deque
-from contextlib import ExitStack
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from ...codec.encode import encode
 from ...common.quantiles import Latencies
 from ...common.times import duration
 from ...common.words import counted
-from ...live.failures import Exit, Failure, Interrupted
+from ...live.failures import Exit, Interrupted
 from ...live.incoming import read
 from ...live.receive import ReceivedMessage, Receiver
 from ...live.session import Session
@@ -23,7 +22,7 @@ from ...view.terminal.style import show
 from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
-from ..pub.observers import observers
+from ..pub.observers import observed
 from .allowed import connected_record, table_lines
 from .request import ConnectionRequest
 
@@ -39,17 +38,7 @@ PERCENTILES = (50, 95)
 def connect(request: ConnectionRequest) -> int:
     """Do what a request asks for and return the exit status; raises a Failure, and UsageError."""
     check(request.target.transport)
-    with ExitStack() as stack:
-        inspector, watch = observers(request, stack)
-        run = HeldConnection(request, inspector, inspector or watch)
-        try:
-            run.hold()
-            status = run.probe() if request.probe else Exit.DONE
-        except Failure as failure:
-            if request.json:
-                print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
-            raise
-    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+    return observed(request, lambda inspector, watch: HeldConnection(request, inspector, inspector or watch).run())
 
 
 class HeldConnection:
@@ -63,6 +52,11 @@ class HeldConnection:
         self._message_count = 0
         # Nothing here answers a message, so it is left to the next client of the session.
         self._receiver = Receiver(request.target.version, queue=self._messages)
+
+    def run(self) -> int:
+        """Do all that is asked for and return the exit status; raises a Failure."""
+        self.hold()
+        return self.probe() if self.request.probe else Exit.DONE
 
     def hold(self) -> None:
         """Connect, show what the broker allows, do what is asked for on the connection, and disconnect."""

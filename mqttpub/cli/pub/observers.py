@@ -1,9 +1,12 @@
 """What --inspect and --lint put on a connection: an Inspector that shows the packets, a Watch that checks them."""
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Protocol
 
+from ...live.failures import Exit, Failure
 from ...live.net.target import Target
+from ..notes import print_failure
 
 if TYPE_CHECKING:
     from .inspect import Inspector
@@ -36,6 +39,22 @@ class ObservedRequest(Protocol):
     @property
     def full(self) -> bool:
         """Whether to show every byte of a long field."""
+
+
+def observed(request: ObservedRequest, run: "Callable[[Inspector | None, Watch | None], int]") -> int:
+    """Run a request with its observers and return the exit status, which says if the broker broke a rule.
+
+    With --json, a Failure is printed before it is raised.
+    """
+    with ExitStack() as stack:
+        inspector, watch = observers(request, stack)
+        try:
+            status = run(inspector, watch)
+        except Failure as failure:
+            if request.json:
+                print_failure(failure)
+            raise
+    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
 
 
 def observers(request: ObservedRequest, stack: ExitStack) -> "tuple[Inspector | None, Watch | None]":

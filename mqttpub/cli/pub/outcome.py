@@ -9,7 +9,7 @@ from ...live.publish.publisher import Publisher
 from ...live.publish.sender import NotSent, OutgoingMessage, Publication
 from ...spec.reason_codes import Codes
 from ...spec.versions import Version
-from ..notes import note, print_json
+from ..notes import note, print_failure, print_json
 from .request import PublishRequest
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class OutcomeReport:
             self._unknown(outgoing)
         if self.request.json:
             self._print_summary()
-            print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
+            print_failure(failure)
 
     def end(self, publisher: Publisher) -> RunResult:
         """Report what is left to report and return what the run came to."""

@@ -1,13 +1,13 @@
 """What `request` does with its request: ask, print the answers, report the latency."""
 
 import sys
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from ...common.quantiles import Latencies
 from ...common.times import duration
 from ...common.words import counted
-from ...live.failures import Exit, Failure, Interrupted
+from ...live.failures import Exit, Interrupted
 from ...live.receive import ReceivedMessage
 from ...live.request.requester import Answer, Requester
 from ...spec.declare import Property
@@ -19,7 +19,7 @@ from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
 from ..pub.gate import judge
-from ..pub.observers import observers
+from ..pub.observers import observed
 from ..sub.lines import writer
 from ..sub.records import record
 from .request import AskRequest
@@ -34,16 +34,7 @@ def ask(request: AskRequest) -> int:
     """Ask, print the answers and return the exit status; raises a Failure, and UsageError."""
     check(request.target.transport)
     _judge(request)
-    with ExitStack() as stack:
-        inspector, watch = observers(request, stack)
-        asking = Asking(request, inspector, inspector or watch)
-        try:
-            status = asking.run()
-        except Failure as failure:
-            if request.json:
-                print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
-            raise
-    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+    return observed(request, lambda inspector, watch: Asking(request, inspector, inspector or watch).run())
 
 
 def _judge(request: AskRequest) -> None:

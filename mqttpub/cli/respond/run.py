@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections import deque
-from contextlib import ExitStack, closing
+from contextlib import closing
 from typing import Any
 
 import click
@@ -13,7 +13,7 @@ from ...codec.publish_writer import PublishWriter
 from ...common.escape import escape
 from ...common.times import duration
 from ...common.words import counted
-from ...live.failures import Exit, Failure, Interrupted
+from ...live.failures import Exit, Interrupted
 from ...live.limits import ServerLimits
 from ...live.publish.sender import Publication, Sender
 from ...live.receive import ReceivedMessage
@@ -25,7 +25,7 @@ from .. import signals
 from ..flags.transport import check
 from ..notes import note, print_json
 from ..pub.gate import judge
-from ..pub.observers import observers
+from ..pub.observers import observed
 from .accept import Accepted, NotAnswerable, accept, environment
 from .command import CommandPool, CommandResult
 from .request import RespondRequest
@@ -41,16 +41,7 @@ def respond(request: RespondRequest) -> int:
     """Answer requests until enough are answered, and return the exit status; raises a Failure, and UsageError."""
     check(request.target.transport)
     judge(request.subscribe, request.target.version, force=request.force)
-    with ExitStack() as stack:
-        inspector, watch = observers(request, stack)
-        service = Service(request, inspector or watch)
-        try:
-            status = service.run()
-        except Failure as failure:
-            if request.json:
-                print_json({"event": "failure", "status": int(failure.status), "message": str(failure)})
-            raise
-    return status or (Exit.PEER_FAULT if watch and watch.peer_errors else Exit.DONE)
+    return observed(request, lambda inspector, watch: Service(request, inspector or watch).run())
 
 
 class Service:

@@ -2,12 +2,13 @@
 
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from ...common.quantiles import Latencies
 
 
-class BenchWorker(threading.Thread):
+class BenchWorker(threading.Thread, ABC):
     """One connection that measures; a subclass does its work in `work`, which begins `begins_s` after the start."""
 
     def __init__(self, begins_s: float = 0.0) -> None:
@@ -19,9 +20,9 @@ class BenchWorker(threading.Thread):
         self.failure: Exception | None = None
         self.over = threading.Event()
 
+    @abstractmethod
     def work(self) -> None:
         """Do what is measured, until it is done or `stop` is called."""
-        raise NotImplementedError
 
     def stop(self) -> None:
         """Let `work` end soon, or not begin; another thread calls it."""

@@ -44,7 +44,7 @@ def test_requests(case: str) -> None:
     words = shlex.split(f"-t a -e r -m hi -i x {line}")
     real, mine = (talk(make(RR), words, Answering(*messages)) for make in (theirs, ours))
     ends = re.compile(rb"\xe0(\x00|\x01[\x00\x04])\Z")
-    # Another topic than that of the answers is no answer: the client would take it for one.
+    # Another topic than that of the answers cannot be used: the client would take it for one.
     assert mine[:3] == real[:3] or case == "another topic"
     assert ends.sub(b"", mine.sent) == ends.sub(b"", real.sent)
 

@@ -156,7 +156,7 @@ class TestRefusals:
 
     @pytest.mark.parametrize("codes", [(0x80,), (0x80, 0)])
     def test_suback(self, codes: tuple[int, ...]) -> None:
-        """As the client, it ends with 0 if all is refused, and goes on with what is granted."""
+        """As the client, it ends with 0 if all is refused, and continues with what is granted."""
         words = shlex.split("-C 1 -t a" + " -t b" * (len(codes) - 1))
         messages = [HI] * (0 in codes)
         real, mine = (talk(make(SUB), words, Serving(*messages, codes=codes)) for make in (theirs, ours))

@@ -1,4 +1,4 @@
-"""Numbers as C reads them: what is no number is 0, and what follows a number is ignored."""
+"""Numbers as C reads them: what is not a number is 0, and what follows a number is ignored."""
 
 import re
 

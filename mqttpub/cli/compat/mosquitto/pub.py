@@ -164,7 +164,7 @@ class MosquittoReport(OutcomeReport):
         """Show no progress."""
 
     def bad_line(self, text: str) -> None:
-        """Count a line that is no message."""
+        """Count a line that is not a message."""
         self.failed = Outcome(Status.TOO_LARGE, f"Error: {text}")
 
     def warn(self, text: str) -> None:
