@@ -81,6 +81,20 @@ def answering(
     return script
 
 
+def conversation(*lines: str) -> Script:
+    """Return a script that takes a CONNECT, then for each line sends what follows `<` or expects what follows `>`."""
+
+    def script(peer: Peer) -> None:
+        peer.packet()
+        for line in lines:
+            if line.startswith("<"):
+                peer.send(line[1:])
+            else:
+                assert peer.packet().hex(" ") == line[2:]
+
+    return script
+
+
 @contextmanager
 def scripted_at_once(scripts: list[Script]) -> Iterator[int]:
     """Run a script for each connection to a free port of loopback, all at once, and yield the port."""

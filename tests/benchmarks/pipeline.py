@@ -5,7 +5,8 @@
 
 First the tasks alone, without a JVM: the processor time of all, and of the longest of each kind, for 1 to 16 tasks.
 Then sessions of Spark stand side by side and take turns, so that a slow minute hits all; the first turns of each, in
-which the JVM and the workers are still cold, do not count. FOLDER is a checkout of another mqttpub with a `.venv`.
+which the JVM and the workers are still cold, do not count. The JVM of local[1] works on a second core beside its task;
+a third session has one core for all its processes. FOLDER is a checkout of another mqttpub with a `.venv`.
 """
 
 import argparse
@@ -39,8 +40,8 @@ from tests.benchmarks.traffic import MIXES, tshark, write_pcap
 from tests.build.fleet import rotated
 
 TASKS = (1, 2, 4, 8, 16)
-COLD = 2
-"""Turns that do not count."""
+COLD = 6
+"""Turns that do not count; the JVM compiles for as long."""
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 Turn = dict[str, Any]
 
@@ -48,7 +49,9 @@ Turn = dict[str, Any]
 class Side:
     """A process with a session of its own, which runs the pipeline whenever it is asked to."""
 
-    def __init__(self, master: str, sources: list[Path], out: Path, checkout: Path | None = None) -> None:
+    def __init__(
+        self, master: str, sources: list[Path], out: Path, checkout: Path | None = None, cores: set[int] | None = None
+    ) -> None:
         python = sys.executable if checkout is None else str(checkout / ".venv" / "bin" / "python")
         script = Path(__file__) if checkout is None else checkout / "tests" / "benchmarks" / "pipeline.py"
         command = [python, str(script), "--serve", master, "--out", str(out), "--sources", *map(str, sources)]
@@ -56,6 +59,8 @@ class Side:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=checkout or Path(__file__).parents[2]
         )
+        if cores:
+            os.sched_setaffinity(self.process.pid, cores)
 
     def turn(self, tasks: int | None = None) -> Turn:
         """Run it once, with about so many tasks, and return how long what took and how many rows it wrote."""
@@ -217,6 +222,7 @@ def scaling(sources: list[Path], folder: Path, rounds: int) -> Iterator[str]:
 def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -> Iterator[str]:
     """Yield rates of sessions that take turns, the ratios between them, and the cost by number of tasks."""
     sides = {master: Side(master, sources, folder / master) for master in ("local[1]", "local[2]")}
+    sides["one core"] = Side("local[1]", sources, folder / "one", cores={min(os.sched_getaffinity(0))})
     if beside:
         sides["beside"] = Side("local[2]", sources, folder / "beside", beside)
     watch = Watch([side.process.pid for side in sides.values()])
@@ -226,7 +232,11 @@ def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -
             turn = side.turn()
             if number >= COLD:
                 found[name].append(turn)
-    by_tasks = {tasks: [sides["local[2]"].turn(tasks) for _ in range(rounds)] for tasks in TASKS}
+    by_tasks: dict[int, list[Turn]] = {tasks: [] for tasks in TASKS}
+    for number in range(rounds + 1):
+        for tasks, all_turns in by_tasks.items():
+            turn = sides["local[2]"].turn(tasks)
+            all_turns += [turn] if number else []
     watch.end()
     for side in sides.values():
         side.end()
@@ -238,7 +248,8 @@ def turns(sources: list[Path], folder: Path, rounds: int, beside: Path | None) -
     for tasks, all_turns in by_tasks.items():
         cost, longest = (median(turn[name] for turn in all_turns) for name in ("processor", "longest"))
         yield f"{tasks:2} tasks, local[2] {cost:7.2f} s of processor time, JVM included, the longest {longest:6.2f} s\n"
-    yield f"local[2] is {took['local[1]'] / took['local[2]']:.2f} times as fast as local[1]\n"
+    yield f"local[2] is {took['local[1]'] / took['local[2]']:.2f} times as fast as local[1], "
+    yield f"and {took['one core'] / took['local[2]']:.2f} times as fast as that on one core\n"
     if beside:
         yield f"local[2] is {took['beside'] / took['local[2]']:.2f} times as fast as that of {beside}\n"
 

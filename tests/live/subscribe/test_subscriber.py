@@ -1,7 +1,4 @@
-"""Receiving over one connection and over several, against scripted peers.
-
-In a conversation `<` is what the broker sends and `>` what the client has to send.
-"""
+"""Receiving over one connection and over several, against scripted peers."""
 
 import re
 import socket
@@ -23,7 +20,7 @@ from mqttpub.spec.properties import (
     SUBSCRIPTION_IDENTIFIER,
     TOPIC_ALIAS_MAXIMUM,
 )
-from tests.fakes import Peer, Script, scripted_many
+from tests.fakes import Peer, conversation, scripted_many
 
 NEW, RESUMED = "< 20 03 00 00 00", "< 20 03 01 00 00"
 SUBSCRIBE, SUBACK = "> 82 07 00 01 00 00 01 61 02", "< 90 04 00 01 00 02"
@@ -33,20 +30,6 @@ MORE = Subscribe(
     packet_id=1, subscriptions=(Subscription(filter="a"), Subscription(filter="b/#", qos=1, no_local=True))
 )
 BOTH = "> 82 0d 00 01 00 00 01 61 00 00 03 62 2f 23 05"
-
-
-def conversation(*lines: str) -> Script:
-    """Return a script that sends and expects these packets after the CONNECT."""
-
-    def script(peer: Peer) -> None:
-        peer.packet()
-        for line in lines:
-            if line.startswith("<"):
-                peer.send(line[1:])
-            else:
-                assert peer.packet().hex(" ") == line[2:]
-
-    return script
 
 
 def subscriber(port: int, said: list[str] | None = None, *, subscribe: Any = None, **given: Any) -> Subscriber:
