@@ -5,7 +5,7 @@ the declaration of a packet; a field that is declared once exists in all of them
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple, TypedDict, TypeVar, Unpack, dataclass_transform
+from typing import Any, ClassVar, NamedTuple, Self, TypedDict, TypeVar, Unpack, dataclass_transform
 
 from ..wire.types import WireType
 from .constraints import Constraint, OneOf
@@ -200,7 +200,7 @@ class Group:
         given = (f"{key}={value!r}" for key, value in self.__dict__.items())
         return f"{type(self).__name__}({', '.join(given)})"
 
-    def replace(self, **changes: Any) -> Any:
+    def replace(self, **changes: Any) -> Self:
         """Return a copy with some values changed."""
         return type(self)(**{**self.__dict__, **changes})
 

@@ -135,6 +135,16 @@ def _short_message(number: int, properties: bool) -> Publish:
     )
 
 
+def _message_with_many_properties(number: int, properties: bool) -> Publish:
+    found = (
+        Property(0x01, 1), Property(0x02, 3600), Property(0x03, "application/json"),
+        Property(0x08, f"plant/{number % 7}/answers"), Property(0x09, number.to_bytes(8, "big")),
+        Property(0x26, ("trace", f"{number:08x}")), Property(0x26, ("site", f"hall {number % 5}")),
+        Property(0x26, ("unit", "C")),
+    )  # fmt: skip
+    return _message(number, properties).replace(properties=found if properties else ())
+
+
 def _message_of_qos_1(number: int, properties: bool) -> Publish:
     return _short_message(2 * number + 1, properties)
 
@@ -172,6 +182,7 @@ def _whole_packets(burst: list[bytes]) -> Iterator[bytes]:
 MIXES = {
     "usual": Mix(32, 24, _message, _segments),
     "bulk": Mix(32, 2048, _short_message, _full_segments),
+    "heavy": Mix(32, 24, _message_with_many_properties, _segments),
     "many": Mix(10_000, 1, _message_of_qos_1, iter),
 }
 TWO = Mix(2, 48, _message_of_any_qos, _whole_packets)
