@@ -166,6 +166,8 @@ class Subscriber:
         self.session = session
         self.connections += 1
         self._resumes = True
+        if self._attempts:
+            self._remark("connected again" if self.connections > 1 else "connected")
         self._attempts = 0
         if self.sender:
             self.sender.window = ServerLimits.of(connack).receive_maximum
