@@ -37,8 +37,8 @@ def reader(code: int, version: Version) -> Reader:
     cls = declared(code, version)
     if cls is None:
         return _unknown
-    function: Reader = _compiled(source(code, version), f"{cls.name} {version.label}", _names(cls))
-    return function
+    read: Reader = compiled(source(code, version), f"values of {cls.name} {version.label}", _names(cls))
+    return read
 
 
 def source(code: int, version: Version) -> str:
@@ -55,7 +55,7 @@ def source(code: int, version: Version) -> str:
         "return packet",
     )
     caught = ("except (IndexError, KeyError):", "    raise Irregular from None")
-    return _function("data, first, p, end", ("try:", *_inner(body), *caught))
+    return function("data, first, p, end", ("try:", *inner(body), *caught))
 
 
 def _unknown(data: bytes, first: int, start: int, end: int) -> Packet:
@@ -79,10 +79,11 @@ def multi_byte(data: bytes, pos: int) -> tuple[int, int]:
 # Compiling source text
 
 
-def _compiled(text: str, name: str, names: dict[str, Any]) -> Any:
+def compiled(text: str, name: str, names: dict[str, Any]) -> Any:
+    """Return the function with this source text, which may use `Irregular`, `variable` and the names given."""
     scope = {"Irregular": Irregular, "variable": multi_byte, **names}
-    exec(compile(text, f"<values of {name}>", "exec"), scope)
-    return scope["read"]
+    exec(compile(text, f"<{name}>", "exec"), scope)
+    return scope["call"]
 
 
 def _names(cls: type[Group]) -> dict[str, Any]:
@@ -98,24 +99,26 @@ def _names(cls: type[Group]) -> dict[str, Any]:
 @cache
 def _property_readers() -> dict[int, _PropertyReader]:
     names = {"Property": Property, "pair": tuple.__new__}
-    return {row.id: _compiled(property_source(row), row.label, names) for row in PROPERTIES.values()}
+    return {row.id: compiled(property_source(row), f"values of {row.label}", names) for row in PROPERTIES.values()}
 
 
 def property_source(row: PropertyRow) -> str:
     """Return the source text of the function that reads the value of a property."""
-    body = (*_value(row.type, "value"), f"found.append(pair(Property, ({row.id}, value)))", "return p")
-    return _function("data, p, found", body)
+    body = (*value_lines(row.type, "value"), f"found.append(pair(Property, ({row.id}, value)))", "return p")
+    return function("data, p, found", body)
 
 
 # Generating source text. The position `p` only grows, so one comparison at the end detects every value that was cut
 # short; an index out of range or an unknown property is an exception.
 
 
-def _function(arguments: str, body: Iterable[str]) -> str:
-    return "\n".join((f"def read({arguments}):", *_inner(body), ""))
+def function(arguments: str, body: Iterable[str]) -> str:
+    """Return the source text of a function for `compiled`."""
+    return "\n".join((f"def call({arguments}):", *inner(body), ""))
 
 
-def _inner(lines: Iterable[str]) -> Iterator[str]:
+def inner(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines as the body of the line before them."""
     return (f"    {line}" for line in lines)
 
 
@@ -158,12 +161,12 @@ def _field(cls: type[Group], field: Field, prefix: str, version: Version) -> lis
     absent += ["p >= end"] if version in field.tail else []
     if not absent:
         return lines
-    return [f"if {' or '.join(absent)}:", f"    {name} = {_default(cls, field)}", "else:", *_inner(lines)]
+    return [f"if {' or '.join(absent)}:", f"    {name} = {_default(cls, field)}", "else:", *inner(lines)]
 
 
 def _plain(field: Field, name: str, version: Version) -> list[str]:
     assert field.type is not None
-    return _value(field.type, name)
+    return value_lines(field.type, name)
 
 
 def _group(field: Field, name: str, version: Version) -> list[str]:
@@ -178,8 +181,8 @@ def _members(cls: type[Group], name: str, version: Version) -> list[str]:
 def _list(field: Field, name: str, version: Version) -> list[str]:
     """Return lines that read items until the packet ends."""
     each = f"{name}__item"
-    item = _members(field.item, each, version) if isinstance(field.item, type) else _value(field.item, each)
-    loop = _inner((*item, f"items.append({each})"))
+    item = _members(field.item, each, version) if isinstance(field.item, type) else value_lines(field.item, each)
+    loop = inner((*item, f"items.append({each})"))
     return ["items = []", "while p < end:", *loop, f"{name} = tuple(items)"]
 
 
@@ -187,7 +190,7 @@ def _properties(field: Field, name: str, version: Version) -> list[str]:
     loop = ("while p < stop:", "    p = properties[data[p]](data, p + 1, found)")
     window = ("stop = p + size", "if stop > end:", "    raise Irregular", "found = []", *loop)
     ended = ("if p != stop:", "    raise Irregular", f"{name} = tuple(found)")
-    return [*_value(VARIABLE, "size"), "if size:", *_inner((*window, *ended)), "else:", f"    {name} = ()"]
+    return [*value_lines(VARIABLE, "size"), "if size:", *inner((*window, *ended)), "else:", f"    {name} = ()"]
 
 
 _SHAPES: dict[str, Callable[[Field, str, Version], list[str]]] = {
@@ -198,7 +201,7 @@ _SHAPES: dict[str, Callable[[Field, str, Version], list[str]]] = {
 }
 
 
-def _value(type: WireType, name: str) -> list[str]:
+def value_lines(type: WireType, name: str) -> list[str]:
     """Return lines that read one value of a data type."""
     return [line.format(name) for line in _TYPES[type]]
 

@@ -25,7 +25,7 @@ from mqttpub.spec.versions import Version
 from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate
-from mqttpub.view.packet.record_json import dumps, record
+from mqttpub.view.packet.record_json import packet_record
 from mqttpub.view.traffic.summary_json import JsonLines
 from mqttpub.wire.types import VARIABLE
 from tests.build.containers import Pcapng, RawRecord, zstd
@@ -74,7 +74,7 @@ def tree(data: bytes) -> None:
     decode_packet(data, V5)
     for _ in annotate(decoded, limit=None):
         pass
-    dumps(record(decoded))
+    packet_record(decoded)
     for lines in (pdml([(decoded, None)]), tshark_json([(decoded, None)])):
         for _ in lines:
             pass

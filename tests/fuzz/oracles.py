@@ -22,7 +22,7 @@ from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate, headline
-from mqttpub.view.packet.record_json import dumps, packet_of, record
+from mqttpub.view.packet.record_json import packet_of, packet_record
 from mqttpub.view.page.page import PageWriter
 from mqttpub.view.terminal.cells import Line, measure
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
@@ -74,7 +74,7 @@ def check_shown(decoded: Decoded) -> None:
     """The dump obeys the width and a terminal; record, PDML and JSON can be read by others."""
     check_lines([headline(decoded, width=WIDTH)], WIDTH)
     check_lines(annotate(decoded, width=WIDTH), WIDTH)
-    line = dumps(record(decoded, secrets=True))
+    line = packet_record(decoded, secrets=True)
     assert line.isprintable(), line
     read = json.loads(line)
     if decoded.packet is not None:
@@ -173,7 +173,7 @@ def check_views(known: Sequence[TrafficItem]) -> None:
     for decoded, _ in trees:
         check_findings(decoded.findings, len(decoded.data))
         check_lines(annotate(decoded, width=WIDTH), WIDTH)
-        dumps(record(decoded))
+        packet_record(decoded)
     check_for_tshark(trees)
     _check_page(known)
 

@@ -295,7 +295,7 @@ def test_escaped_text_can_be_taken_back(wireshark: Wireshark) -> None:
 
 
 def test_properties_in_json_are_distinguishable(wireshark: Wireshark) -> None:
-    from mqttpub.view.packet.record_json import record
+    from tests.view.samples import record
 
     packet = message("t", message_expiry_interval=60, user_property=[("a", "b"), ("c", "d")])
     assert [(each["name"], each["value"]) for each in record(read(packet))["properties"]] == [

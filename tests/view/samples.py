@@ -1,7 +1,9 @@
 """Packets that the tests of the view show, and what every shown text must obey."""
 
+import json
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription, Will
 from mqttpub.spec.versions import Version
 from mqttpub.view.packet.dump import annotate, plain
+from mqttpub.view.packet.record_json import packet_record
 from mqttpub.view.terminal.cells import Line
 from mqttpub.wire.cursor import Span
 from tests.strategies import encoded, versions
@@ -67,6 +70,11 @@ def publish(payload: bytes, version: Version = Version.V311) -> Decoded:
 def found(start: int, stop: int, message: str, *, mask: int = 0, id: str = "MQTT5-3.3.1-2") -> Finding:
     """Return a finding such as a lint makes."""
     return finding(id, "publish", Span(start, stop), message, mask=mask)
+
+
+def record(decoded: Decoded, **options: Any) -> dict[str, Any]:
+    """Return the JSON record of a packet as a value."""
+    return json.loads(packet_record(decoded, **options))  # type: ignore[no-any-return]
 
 
 def screen(decoded: Decoded, **options: object) -> str:

@@ -294,13 +294,11 @@ class TextDump:
             self.show.remark(guessed_remark(version))
 
     def _records(self, readings: "list[Decoded]", *, known: bool) -> None:
-        from ...view.packet.record_json import dumps, record
+        from ...view.packet.record_json import packet_record
 
+        more = "" if known else ',"version_known":false'
         for reading in readings:
-            entry = record(reading, secrets=self.request.secrets, payloads=self.request.payloads)
-            if not known:
-                entry["version_known"] = False
-            click.echo(dumps(entry))
+            click.echo(packet_record(reading, secrets=self.request.secrets, payloads=self.request.payloads, more=more))
 
 
 def _alone(events: "Iterable[PacketSeen]") -> "Iterator[tuple[PacketSeen, bool]]":

@@ -129,7 +129,9 @@ def chosen_view(given: FlagValues) -> View | None:
 def dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Show every packet with all its bytes, or print a JSON record per packet and other event."""
     if options.json:
-        _print(_records(events, options))
+        from ...view.traffic.record_lines import RecordLines
+
+        _print(map(RecordLines(secrets=options.secrets, payloads=options.payloads).line, events))
     else:
         _dump(events, options)
 
@@ -175,38 +177,6 @@ def _place(known: "PacketInContext", clock: "Clock") -> str:
         parts.append(f"topic {escape(known.topic.name)}")
     parts += [escape(known.client)] if known.client else []
     return ", ".join(parts)
-
-
-def _records(events: "Iterable[TrafficItem]", options: ViewOptions) -> Iterator[str]:
-    from ...traffic.context import PacketInContext
-    from ...view.packet.record_json import dumps, record
-    from ...view.traffic.summary_json import JsonLines
-
-    others = JsonLines()
-    for known in events:
-        if not isinstance(known, PacketInContext):
-            yield others.line(known)
-            continue
-        event = known.event
-        time_s = None if event.time is None else event.time / 1e9
-        entry = record(_decoded(known), time=time_s, secrets=options.secrets, payloads=options.payloads)
-        yield dumps({**entry, **_context(known)})
-
-
-def _context(known: "PacketInContext") -> dict[str, Any]:
-    from ...common.escape import json_text
-
-    event, topic = known.event, known.topic
-    context: dict[str, Any] = {
-        "record": event.record,
-        "connection": event.ends.number,
-        "client": json_text(known.client) or None,
-        "address": event.ends.client or None,
-        "server": event.ends.server or None,
-    }
-    if topic and topic.alias:
-        context["topic"] = json_text(topic.name or "") or None
-    return {**context, "version_known": False} if event.guessed else context
 
 
 # lines

@@ -102,12 +102,10 @@ class Inspector:
         self.show.packet(decoded, time=shown)
 
     def _record(self, decoded: Decoded, now: float, after: float | None) -> None:
-        from ...view.packet.record_json import record
+        from ...view.packet.record_json import packet_record
 
-        entry = {"event": "packet", **record(decoded, time=now, secrets=self.secrets)}
-        if after is not None:
-            entry["seconds_after_publish"] = round(after, 6)
-        _print(entry)
+        more = "" if after is None else f',"seconds_after_publish":{round(after, 6)}'
+        _print_line(f'{{"event":"packet",{packet_record(decoded, time=now, secrets=self.secrets, more=more)[1:]}')
 
     def _time_to_ack(self, decoded: Decoded, now: float) -> float | None:
         packet: Any = decoded.packet
@@ -122,8 +120,12 @@ class Inspector:
 
 
 def _print(entry: dict[str, Any]) -> None:
-    import click
-
     from ...view.packet.record_json import dumps
 
-    click.echo(dumps(entry))
+    _print_line(dumps(entry))
+
+
+def _print_line(line: str) -> None:
+    import click
+
+    click.echo(line)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...common.strict_json import check_json
+from ...common.strict_json import check_json, parse_portable_json
 
 MAX_JSON = 1 << 20
 """Payloads of more bytes than this are not tried as JSON."""
@@ -25,20 +25,39 @@ class Recognised(NamedTuple):
 
 def classify(data: bytes) -> Recognised:
     """Return what `data` is: JSON, other text without control characters, or binary data."""
+    kind, text = _text_or_binary(data)
+    return Recognised("json" if kind == "text" and _may_be_json(data, text) and _is_json(text) else kind, text)
+
+
+def classify_with_value(data: bytes) -> tuple[Recognised, Any]:
+    """Return what `classify` does and, for JSON that every reader understands alike, its value; otherwise None.
+
+    The text is parsed once.
+    """
+    kind, text = _text_or_binary(data)
+    if kind != "text" or not _may_be_json(data, text):
+        return Recognised(kind, text), None
+    try:
+        return Recognised("json", text), parse_portable_json(text)
+    except ValueError:
+        return Recognised("json" if _is_json(text) else "text", text), None
+
+
+def _text_or_binary(data: bytes) -> tuple[str, str]:
     if not data:
-        return Recognised("empty", "")
+        return "empty", ""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return Recognised("binary", "")
-    if _CONTROL.search(text):
-        return Recognised("binary", "")
-    return Recognised("json" if len(data) <= MAX_JSON and _is_json(text) else "text", text)
+        return "binary", ""
+    return ("text", text) if text.isprintable() or not _CONTROL.search(text) else ("binary", "")
+
+
+def _may_be_json(data: bytes, text: str) -> bool:
+    return len(data) <= MAX_JSON and text.lstrip(" \t\r\n")[:1] in ("{", "[", '"')
 
 
 def _is_json(text: str) -> bool:
-    if text.lstrip(" \t\r\n")[:1] not in ("{", "[", '"'):
-        return False
     try:
         check_json(text)
     except ValueError:

@@ -24,6 +24,7 @@ NOTHING = About([], [], ())
 MISSING = About([("no value", "gap")], [("no value", "gap")], ())
 UNCLAIMED = "not part of any field"
 """The decoder's names for bytes without a field."""
+_EMPTY = "empty"
 _WORDS = {"text": "text", "json": "JSON", "binary": "binary"}
 
 
@@ -81,9 +82,14 @@ def _number(node: Node, decoded: Decoded) -> About:
     value = int(node.value)
     if node.name == "identifier" and node.row:
         return _paired([(f"0x{value:02x}", "property")], [(node.row.label, "")])
-    shown = _NOTATION.get(node.kind, _decimal)(value, _unit(node))
+    shown = number_words(value, node.kind, _unit(node))
     meaning = _meaning(node, decoded)
     return _paired([(shown, node.kind)], [(meaning, "")] if meaning else [])
+
+
+def number_words(value: int, kind: str, unit: str) -> str:
+    """Return a number in the notation of its kind, or in decimal with its unit."""
+    return _NOTATION.get(kind, _decimal)(value, unit)
 
 
 def _decimal(value: int, unit: str) -> str:
@@ -165,10 +171,15 @@ def _lines(text: str, closed: bool) -> list[str]:
     return lines
 
 
+def blob_words(kind: str, size: int) -> str:
+    """Return what bytes appear to be, by their kind of `classify`, and how many there are."""
+    return f"{_WORDS[kind]}, {_bytes(size)}" if size else _EMPTY
+
+
 def _blob(content: bytes, kind: str, limit: int | None, room: int) -> About:
     what = classify(content)
     if what.kind == "empty":
-        return About([("empty", kind)], [("empty", kind)], ())
+        return About([(_EMPTY, kind)], [(_EMPTY, kind)], ())
     aside = [(f"{_WORDS[what.kind]}, ", ""), _size(len(content))]
     if what.kind == "binary":
         return About(aside, aside, ())

@@ -138,7 +138,7 @@ class JsonLines:
     def _head(self, ends: Endpoints, client: str, version: Version, guessed: bool) -> _Heads:
         """Return the start of the lines of a connection, and keep it."""
         label = f',"version":"{version.label}"{_GUESSED if guessed else ""}'
-        about = _ends(ends, client)
+        about = ends_members(ends, client)
         begun = [f'{about},"direction":{end}{label},' for end in ('"client"', '"server"', "null")]
         head = (client, version, guessed, begun[0], begun[1], begun[2])
         if len(self.heads) >= self.most_kept:
@@ -151,7 +151,7 @@ class JsonLines:
         direction = event.direction.value if event.direction else None
         begun = f'{{"record":{event.record},"time":{dumps(None if event.time is None else iso(event.time))}'
         head = self.heads.get(event.ends.number)
-        about = f'{_ends(event.ends, head[0] if head else "")},"direction":{dumps(direction)}'
+        about = f'{ends_members(event.ends, head[0] if head else "")},"direction":{dumps(direction)}'
         return f"{begun},{about},{_event_facts(event)}}}"
 
     def _reason(self, packet: Any, code: int, version: Version) -> str:
@@ -229,7 +229,8 @@ def _kind(first: int) -> str:
 _KINDS = tuple(_kind(first) for first in range(256))
 
 
-def _ends(ends: Endpoints, client: str) -> str:
+def ends_members(ends: Endpoints, client: str) -> str:
+    """Return the members that say which connection it is."""
     name = string(client) if client else "null"
     addresses = f'"address":{dumps(ends.client or None)},"server":{dumps(ends.server or None)}'
     return f'"connection":{ends.number},"client":{name},{addresses}'

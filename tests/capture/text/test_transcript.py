@@ -20,7 +20,7 @@ from mqttpub.traffic.events import Endpoints, Event, GapSeen, PacketSeen, Remark
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.dump import headline as shown_headline
 from mqttpub.view.packet.masking import hidden
-from mqttpub.view.packet.record_json import dumps, record
+from mqttpub.view.packet.record_json import packet_record
 from mqttpub.wire.cursor import Overlong, Span
 from tests.strategies import encoded
 
@@ -57,7 +57,7 @@ def error(text: str) -> BadText:
 
 def line(data: bytes = PUBLISH, **members: Any) -> str:
     """Return a record as the program prints it, with other members."""
-    return json.dumps({**record(decode(data)), **members}) + "\n"
+    return json.dumps({**json.loads(packet_record(decode(data))), **members}) + "\n"
 
 
 def dump(data: bytes, version: Version, *, direction: Direction | None = None, **options: Any) -> str:
@@ -148,7 +148,7 @@ def expected(data: bytes, version: Version, direction: Direction | None, secrets
 @given(shown(), st.booleans())
 def test_every_record_is_read_back(given: tuple[bytes, Version, Direction | None], secrets: bool) -> None:
     data, version, direction = given
-    text = dumps(record(decode(data, version, direction=direction), secrets=secrets)) + "\n"
+    text = packet_record(decode(data, version, direction=direction), secrets=secrets) + "\n"
     assert read(text) == expected(data, version, direction, secrets)
 
 
@@ -162,7 +162,7 @@ def test_every_dump_is_read_back(given: tuple[bytes, Version, Direction | None],
 @given(st.binary(min_size=1, max_size=60), st.sampled_from(Version), st.booleans())
 def test_bytes_that_are_not_a_packet_are_a_gap(data: bytes, version: Version, as_json: bool) -> None:
     decoded = decode(data, version)
-    text = dumps(record(decoded, secrets=True)) if as_json else dump(data, version, limit=None, secrets=True)
+    text = packet_record(decoded, secrets=True) if as_json else dump(data, version, limit=None, secrets=True)
     (event,) = read(text)
     try:
         whole = frame_length(data) == len(data)
@@ -197,7 +197,7 @@ def test_a_packet_that_is_not_shown_whole() -> None:
 
 def test_masked_bytes_that_may_be_more_than_a_value() -> None:
     data = bytes.fromhex("101a 00044d515454 05 c2 003c 00 0001 63 0002 6d65 0009 736563726574")
-    for text in (dumps(record(decode(data))), dump(data, Version.V5)):
+    for text in (packet_record(decode(data)), dump(data, Version.V5)):
         assert "**" in text
         (event,) = read(text)
         assert isinstance(event, GapSeen)

@@ -13,7 +13,7 @@ from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Version
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.packet.formatted import PayloadFormat
-from mqttpub.view.packet.record_json import dumps, record
+from tests.view.samples import record
 
 
 def shown(format: str, payload: bytes, **more: Any) -> tuple[str, dict[str, Any]]:
@@ -21,7 +21,6 @@ def shown(format: str, payload: bytes, **more: Any) -> tuple[str, dict[str, Any]
     decoded = decode(encode(Publish(topic="a", payload=payload), Version.V311), Version.V311)
     payloads = PayloadFormat(format, payload_reader(format))
     entry = record(decoded, payloads=payloads)
-    dumps(entry)
     return plain(annotate(decoded, payloads=payloads, **more)), entry["payload"]
 
 

@@ -1,0 +1,153 @@
+"""The parts of a JSON record as text: what a record contains, said once for both ways of writing it.
+
+`record_json` writes the record of a tree. `record_source` generates functions that write the records of regular packets
+without a tree; they are made from the same parts, with expressions in place of values.
+"""
+
+from binascii import b2a_base64
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...codec.tree import Decoded, Node
+from ...spec.versions import V5
+from ...wire.cursor import Span
+from .payload import classify, classify_with_value
+from .values import blob_words, describe, number_words
+
+if TYPE_CHECKING:
+    from .formatted import PayloadFormat
+
+MOST_KEPT = 4096
+"""Texts that are kept, of each kind."""
+LONGEST_KEPT = 128
+"""Bytes of the longest string whose texts are kept."""
+
+
+def dumps(record: Any) -> str:
+    """Return a record, or any value of JSON, as one line of ASCII. Raises ValueError for a number that JSON lacks."""
+    return _encode()(record)
+
+
+@cache
+def _encode() -> Callable[[Any], str]:
+    from json import JSONEncoder  # loaded on use: most commands write no JSON
+
+    # json.dumps makes an encoder for every call, which takes longer than a payload of fifty bytes.
+    return JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
+
+
+class RecordParts(NamedTuple):
+    """What of a record depends on the fields of its packet, as text."""
+
+    hex: str
+    """All bytes, with two asterisks for each secret one."""
+    fields: str
+    """Objects, with commas between them."""
+    lists: str
+    """The members for property lists and payloads, each with a comma in front."""
+
+
+def record_text(begun: str, offset: int, size: int, parts: RecordParts, findings: str, more: str) -> str:
+    """Return a record; `begun` has its first members, `more` its last."""
+    return (
+        f'{{{begun}"offset":{offset},"length":{size},"hex":"{parts.hex}","fields":[{parts.fields}]{parts.lists},'
+        f'"findings":[{findings}]{more}}}'
+    )
+
+
+def begun_text(direction: str | None, name: str, version: str) -> str:
+    """Return the first members of a record."""
+    return f'"direction":{dumps(direction)},"type":"{name}","version":"{version}",'
+
+
+def field_text(path: str, offset: int | str, length: int | str, mask: int, value: str, words: str) -> str:
+    """Return the object of a leaf; its value, and its value in words, are JSON."""
+    masked = f',"mask":{mask}' if mask else ""
+    return f'{{"path":"{path}","offset":{offset},"length":{length}{masked},"value":{value},"text":{words}}}'
+
+
+def property_text(id: int, name: str, value: str, offset: int | str, length: int | str) -> str:
+    """Return the object of a property, whose value is JSON."""
+    return f'{{"id":{id},"name":"{name}","value":{value},"offset":{offset},"length":{length}}}'
+
+
+def list_text(name: str, content: str) -> str:
+    """Return the member for a property list or a payload, with a comma in front."""
+    return f',"{name}":{content}'
+
+
+def hex_text(digits: str) -> str:
+    """Return the object for bytes that are in hex already."""
+    return f'{{"hex":"{digits}"}}'
+
+
+def words_text(node: Node, decoded: Decoded, *, secrets: bool = False) -> str:
+    """Return the value of a leaf in words, as JSON; of bytes only what they appear to be."""
+    about = describe(node, decoded, secrets=secrets)
+    words = about.head if isinstance(node.value, bytes) else about.inline
+    return dumps("".join(text for text, _ in words or (segment for _, line in about.below for segment in line)))
+
+
+def number_text(value: int, kind: str, unit: str) -> str:
+    """Return a number without a name in words, as JSON."""
+    return f'"{number_words(value, kind, unit)}"'
+
+
+def blob_text(content: bytes) -> str:
+    """Return what bytes appear to be in words, as JSON."""
+    return f'"{blob_words(classify(content).kind, len(content))}"'
+
+
+class StringTexts(dict[bytes, tuple[str, str]]):
+    """The JSON of strings by their bytes, made on first use: the value, and the value in words.
+
+    At most `MOST_KEPT` are kept, of at most `LONGEST_KEPT` bytes each.
+    """
+
+    def __missing__(self, content: bytes) -> tuple[str, str]:
+        made = _string(content)
+        if len(content) <= LONGEST_KEPT:
+            if len(self) >= MOST_KEPT:
+                self.clear()
+            self[content] = made
+        return made
+
+
+def _string(content: bytes) -> tuple[str, str]:
+    text = content.decode("utf-8", "surrogateescape")
+    if text.isprintable() and '"' not in text and "\\" not in text:
+        # Nearly all strings are like this. `describe` takes four times as long for the same words.
+        value = dumps(text)
+        return value, f'"\\"{value[1:-1]}\\"  {number_words(len(content), "length", "")}"'
+    node = Node("", Span(0, len(content)), text, kind="text")
+    return _string_value(text), words_text(node, Decoded(content, node, V5, type=None))
+
+
+def _string_value(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return hex_text(text.encode("utf-8", "surrogateescape").hex())
+    return dumps(text)
+
+
+def payload_texts(content: bytes, payloads: "PayloadFormat | None") -> tuple[str, str]:
+    """Return what a payload appears to be, in words, and its member: JSON or text if that is lossless, else base64.
+
+    In the format that `payloads` names, its value is beside its text or bytes.
+    """
+    value: Any = None
+    if payloads is None:
+        (kind, text), value = classify_with_value(content)
+    else:
+        kind, text = classify(content)
+    if value is not None:
+        member = {"json": value}
+    elif kind == "binary":
+        member = {"base64": b2a_base64(content, newline=False).decode("ascii")}
+    else:
+        member = {"text": text}
+    if payloads is not None:
+        member |= payloads.members(content)
+    return f'"{blob_words(kind, len(content))}"', dumps(member)

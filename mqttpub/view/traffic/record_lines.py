@@ -1,0 +1,59 @@
+"""The records of `decode --json`: all fields of each packet, with its connection; other events as `--summary` has them.
+
+A packet is what `view.packet.record_json` makes of it, and then:
+
+| key | value |
+| --- | --- |
+| `record` | number of the record in the capture that completed the packet, from 1 |
+| `connection` | number of the connection, from 1 |
+| `client` | Client Identifier, or null |
+| `address`, `server` | address and port of the two ends, or null |
+| `topic` | where the packet has a Topic Alias: the topic that it means; null when the alias was never set |
+| `version_known` | false if no CONNECT of this connection was captured, so that the version is a guess |
+"""
+
+from typing import TYPE_CHECKING
+
+from ...common.escape import json_text
+from ...traffic.context import PacketInContext, TrafficItem
+from ...traffic.events import Endpoints
+from ..packet.record_json import RecordWriter, dumps
+from .summary_json import LONGEST_REMEMBERED, MOST_KEPT, JsonLines, ends_members
+
+if TYPE_CHECKING:
+    from ..packet.formatted import PayloadFormat
+
+
+class RecordLines:
+    """Writes the lines, without line ends."""
+
+    def __init__(self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None) -> None:
+        self._packet = RecordWriter(secrets=secrets, payloads=payloads).packet
+        self._others = JsonLines()
+        self._ends: dict[int, tuple[str, str]] = {}
+        """By connection: its Client Identifier, and the members that say which connection it is."""
+
+    def line(self, known: TrafficItem) -> str:
+        """Return the line of a packet or of another event."""
+        if not isinstance(known, PacketInContext):
+            return self._others.line(known)
+        event, _, topic, client, findings = known
+        ends, time, record, data, offset, direction, version, guessed = event
+        about = self._ends.get(ends.number)
+        if about is None or about[0] is not client:
+            about = self._about(ends, client)
+        more = f',"record":{record},{about[1]}'
+        if topic and topic.alias:
+            more += f',"topic":{dumps(json_text(topic.name or "") or None)}'
+        if guessed:
+            more += ',"version_known":false'
+        time_s = None if time is None else time / 1e9
+        return self._packet(data, version, findings or (), direction=direction, offset=offset, time=time_s, more=more)
+
+    def _about(self, ends: Endpoints, client: str) -> tuple[str, str]:
+        about = (client, ends_members(ends, client))
+        if len(self._ends) >= MOST_KEPT:
+            self._ends.clear()
+        if len(client) <= LONGEST_REMEMBERED:
+            self._ends[ends.number] = about
+        return about
