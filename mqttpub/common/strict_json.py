@@ -6,10 +6,11 @@ of range into infinity.
 
 import re
 from collections import Counter
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from json import JSONDecodeError
+    from json import JSONDecodeError, JSONDecoder
 
 PORTABLE_DEPTH = 64
 """Levels of nested values that every reader of JSON can be expected to accept."""
@@ -27,7 +28,6 @@ _MESSAGES = {
     "Invalid \\escape": "there is no such escape",
     "Invalid \\uXXXX escape": "\\u has four hex digits",
     "Extra data": "unexpected data after the value",
-    "Unexpected UTF-8 BOM (decode using utf-8-sig)": "the text begins with a byte order mark",
 }
 """Plainer words for the messages of Python's parser."""
 
@@ -56,7 +56,7 @@ def parse_json(text: str | bytes) -> Any:
     That is the case for a name that an object has twice, a number that no double holds, an integer with more
     digits than Python converts, and nesting deeper than Python's stack.
     """
-    return _loads(utf8(text), parse_float=_finite, object_pairs_hook=_members)
+    return _loads(utf8(text), _values())
 
 
 def parse_portable_json(text: str | bytes) -> Any:
@@ -64,7 +64,10 @@ def parse_portable_json(text: str | bytes) -> Any:
 
     That is the case for a lone surrogate, and for nesting deeper than `PORTABLE_DEPTH`.
     """
+    text = utf8(text)
     value = parse_json(text)
+    if _is_certainly_portable(text):
+        return value
     level = [value]
     for _ in range(PORTABLE_DEPTH):
         inner: list[Any] = []
@@ -81,9 +84,22 @@ def parse_portable_json(text: str | bytes) -> Any:
     return value
 
 
+def _is_certainly_portable(text: str) -> bool:
+    """Whether JSON has neither lone surrogates nor deep nesting, judged by its characters.
+
+    A walk through the value takes as long as the parser; nearly all JSON needs none.
+    """
+    if "\\u" in text or text.count("[") + text.count("{") >= PORTABLE_DEPTH:
+        return False
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
 def check_json(text: str | bytes) -> None:
     """Raise ValueError unless the text is JSON; numbers may have any number of digits."""
-    _loads(utf8(text), parse_int=str, parse_float=str)
+    _loads(utf8(text), _texts())
 
 
 def utf8(data: str | bytes) -> str:
@@ -96,13 +112,33 @@ def utf8(data: str | bytes) -> str:
         raise ValueError(f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8") from None
 
 
-def _loads(text: str, **hooks: Any) -> Any:
-    import json
+# json.loads makes a parser for each call with hooks, which takes longer than fifty bytes of JSON.
 
+
+@cache
+def _values() -> "JSONDecoder":
+    from json import JSONDecoder  # loaded on use: most commands read no JSON
+
+    return JSONDecoder(parse_constant=_refuse, parse_float=_finite, object_pairs_hook=_members)
+
+
+@cache
+def _texts() -> "JSONDecoder":
+    from json import JSONDecoder
+
+    return JSONDecoder(parse_constant=_refuse, parse_int=str, parse_float=str)
+
+
+def _loads(text: str, decoder: "JSONDecoder") -> Any:
     try:
-        return json.loads(text, parse_constant=_refuse, **hooks)
-    except json.JSONDecodeError as error:
-        raise NotJson(in_plain_words(error), text, error.pos) from None
+        # `decode` looks for whitespace with regular expressions, which takes as long as fifty bytes of JSON.
+        value, end = decoder.raw_decode(text)
+        if end == len(text):
+            return value
+    except (ValueError, RecursionError):
+        pass  # `decode` says what is wrong, or skips whitespace
+    try:
+        return decoder.decode(text)
     except _Constant:
         found = next(each for each in re.finditer(_CONSTANT, text) if each[1])
         raise NotJson(f"{found[1]} is not JSON", text, found.start()) from None
@@ -110,7 +146,11 @@ def _loads(text: str, **hooks: Any) -> Any:
         raise
     except RecursionError:
         raise ValueError("the JSON is nested too deeply") from None
-    except ValueError:
+    except ValueError as error:
+        from json import JSONDecodeError
+
+        if isinstance(error, JSONDecodeError):
+            raise NotJson(in_plain_words(error), text, error.pos) from None
         # int() refuses more digits than sys.get_int_max_str_digits().
         raise ValueError("a number has too many digits") from None
 
@@ -119,6 +159,8 @@ def in_plain_words(error: "JSONDecodeError") -> str:
     """Return the message of Python's parser in words for people who do not know it."""
     if not error.doc.strip():
         return "it is empty, which is not JSON"
+    if error.doc.startswith("\ufeff"):
+        return "the text begins with a byte order mark"
     if error.msg.startswith("Expecting") and not error.doc[error.pos :].strip():
         return "the text ends before the JSON is complete"
     return _MESSAGES.get(error.msg, error.msg)

@@ -29,18 +29,18 @@ def classify(data: bytes) -> Recognised:
     return Recognised("json" if kind == "text" and _may_be_json(data, text) and _is_json(text) else kind, text)
 
 
-def classify_with_value(data: bytes) -> tuple[Recognised, Any]:
+def classify_with_value(data: bytes) -> tuple[str, str, Any]:
     """Return what `classify` does and, for JSON that every reader understands alike, its value; otherwise None.
 
     The text is parsed once.
     """
     kind, text = _text_or_binary(data)
     if kind != "text" or not _may_be_json(data, text):
-        return Recognised(kind, text), None
+        return kind, text, None
     try:
-        return Recognised("json", text), parse_portable_json(text)
+        return "json", text, parse_portable_json(text)
     except ValueError:
-        return Recognised("json" if _is_json(text) else "text", text), None
+        return "json" if _is_json(text) else "text", text, None
 
 
 def _text_or_binary(data: bytes) -> tuple[str, str]:

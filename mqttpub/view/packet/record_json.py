@@ -16,7 +16,6 @@ from ...wire.types import PAIR
 from .masking import hidden, masked_hex
 from .record_parts import (
     MOST_KEPT,
-    RecordParts,
     StringTexts,
     begun_text,
     dumps,
@@ -49,8 +48,11 @@ def packet_record(
     """
     direction = decoded.direction.value if decoded.direction else None
     begun = begun_text(direction, decoded.name, decoded.version.label)
-    parts = _TreeParts(decoded, secrets, payloads).parts()
-    return record_text(_time(time) + begun, decoded.offset, len(decoded.data), parts, _found(decoded.findings), more)
+    tree = _TreeParts(decoded, secrets, payloads)
+    digits, lists = tree.hex(Span(0, len(decoded.data))), "".join(tree.lists(decoded.root))
+    findings = _found(decoded.findings)
+    size = len(decoded.data)
+    return record_text(_time(time) + begun, decoded.offset, size, digits, tree.fields(), lists, findings, more)
 
 
 class RecordWriter:
@@ -74,16 +76,18 @@ class RecordWriter:
     ) -> str:  # fmt: skip
         """Return the record of a packet with these findings; the other arguments are as in `decode` and above."""
         try:
-            begun, parts = self._regular(data, version, direction)
+            begun, digits, fields, lists = self._regular(data, version, direction)
         except (Irregular, IndexError):
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)
             return packet_record(decoded, time=time, secrets=self.secrets, payloads=self.payloads, more=more)
+        if time is not None:
+            begun = _time(time) + begun
         found = _found(findings) if findings else ""
-        return record_text(_time(time) + begun if time is not None else begun, offset, len(data), parts, found, more)
+        return record_text(begun, offset, len(data), digits, fields, lists, found, more)
 
-    def _regular(self, data: bytes, version: Version, direction: Direction | None) -> tuple[str, RecordParts]:
-        """Return the first members of a record and what follows from the fields; raises Irregular or IndexError."""
+    def _regular(self, data: bytes, version: Version, direction: Direction | None) -> tuple[str, str, str, str]:
+        """Return the parts of a record that follow from the packet; raises Irregular or IndexError."""
         length, start = data[1], 2
         if length > 0x7F:
             length, start = multi_byte(data, 1)
@@ -91,7 +95,7 @@ class RecordWriter:
         if end != len(data):
             raise Irregular
         code = data[0] >> 4
-        if code == Connect.code:
+        if code == _CONNECT:
             version = connect_layout(data) or version
         kind = code, version, direction
         write, begun = self._kinds.get(kind) or self._kind(kind)
@@ -99,8 +103,7 @@ class RecordWriter:
         out = [self._headers.get(header) or self._header(header)]
         secret: list[Span] = []
         lists = write(data, start, end, out, secret, self.strings, self._payload)
-        digits = masked_hex(data, secret, 0, end) if secret else data.hex()
-        return begun, RecordParts(digits, ",".join(out), lists)
+        return begun, masked_hex(data, secret, 0, end) if secret else data.hex(), ",".join(out), lists
 
     def _payload(self, content: bytes) -> tuple[str, str]:
         return payload_texts(content, self.payloads)
@@ -116,11 +119,14 @@ class RecordWriter:
 
     def _header(self, header: tuple[bytes, Version]) -> str:
         data, version = header
-        text = _TreeParts(decode(data, version), True, None).parts().fields
+        text = _TreeParts(decode(data, version), True, None).fields()
         if len(self._headers) >= MOST_KEPT:
             self._headers.clear()
         self._headers[header] = text
         return text
+
+
+_CONNECT = Connect.code
 
 
 def _time(time: float | None) -> str:
@@ -141,10 +147,8 @@ class _TreeParts:
         self.strings = StringTexts()
         self.hidden = () if secrets else hidden(decoded)
 
-    def parts(self) -> RecordParts:
-        root = self.decoded.root
-        fields = ",".join(self.field(path, node) for path, node in root.walk() if _is_leaf(node))
-        return RecordParts(self.hex(Span(0, len(self.decoded.data))), fields, "".join(self.lists(root)))
+    def fields(self) -> str:
+        return ",".join(self.field(path, node) for path, node in self.decoded.root.walk() if _is_leaf(node))
 
     def hex(self, span: Span) -> str:
         """Return bytes in hex, with two asterisks for each secret byte."""

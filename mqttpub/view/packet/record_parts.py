@@ -7,13 +7,13 @@ without a tree; they are made from the same parts, with expressions in place of 
 from binascii import b2a_base64
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ...codec.tree import Decoded, Node
 from ...spec.versions import V5
 from ...wire.cursor import Span
 from .payload import classify, classify_with_value
-from .values import blob_words, describe, number_words
+from .values import blob_words, describe, notation
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -37,21 +37,16 @@ def _encode() -> Callable[[Any], str]:
     return JSONEncoder(ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode
 
 
-class RecordParts(NamedTuple):
-    """What of a record depends on the fields of its packet, as text."""
+def record_text(
+    begun: str, offset: int, size: int, digits: str, fields: str, lists: str, findings: str, more: str
+) -> str:
+    """Return a record from its parts.
 
-    hex: str
-    """All bytes, with two asterisks for each secret one."""
-    fields: str
-    """Objects, with commas between them."""
-    lists: str
-    """The members for property lists and payloads, each with a comma in front."""
-
-
-def record_text(begun: str, offset: int, size: int, parts: RecordParts, findings: str, more: str) -> str:
-    """Return a record; `begun` has its first members, `more` its last."""
+    `begun` has its first members, `digits` all bytes in hex, `fields` objects with commas between them, `lists` the
+    members for property lists and payloads, each with a comma in front, and `more` its last members, likewise.
+    """
     return (
-        f'{{{begun}"offset":{offset},"length":{size},"hex":"{parts.hex}","fields":[{parts.fields}]{parts.lists},'
+        f'{{{begun}"offset":{offset},"length":{size},"hex":"{digits}","fields":[{fields}]{lists},'
         f'"findings":[{findings}]{more}}}'
     )
 
@@ -89,14 +84,12 @@ def words_text(node: Node, decoded: Decoded, *, secrets: bool = False) -> str:
     return dumps("".join(text for text, _ in words or (segment for _, line in about.below for segment in line)))
 
 
-def number_text(value: int, kind: str, unit: str) -> str:
-    """Return a number without a name in words, as JSON."""
-    return f'"{number_words(value, kind, unit)}"'
-
-
 def blob_text(content: bytes) -> str:
     """Return what bytes appear to be in words, as JSON."""
     return f'"{blob_words(classify(content).kind, len(content))}"'
+
+
+_size = notation("length")
 
 
 class StringTexts(dict[bytes, tuple[str, str]]):
@@ -119,7 +112,7 @@ def _string(content: bytes) -> tuple[str, str]:
     if text.isprintable() and '"' not in text and "\\" not in text:
         # Nearly all strings are like this. `describe` takes four times as long for the same words.
         value = dumps(text)
-        return value, f'"\\"{value[1:-1]}\\"  {number_words(len(content), "length", "")}"'
+        return value, f'"\\"{value[1:-1]}\\"  {_size(len(content), "")}"'
     node = Node("", Span(0, len(content)), text, kind="text")
     return _string_value(text), words_text(node, Decoded(content, node, V5, type=None))
 
@@ -139,7 +132,7 @@ def payload_texts(content: bytes, payloads: "PayloadFormat | None") -> tuple[str
     """
     value: Any = None
     if payloads is None:
-        (kind, text), value = classify_with_value(content)
+        kind, text, value = classify_with_value(content)
     else:
         kind, text = classify(content)
     if value is not None:

@@ -22,10 +22,10 @@ from .record_parts import (
     field_text,
     hex_text,
     list_text,
-    number_text,
     property_text,
     words_text,
 )
+from .values import notation
 
 FieldWriter = Callable[[bytes, int, int, list[str], list[Span], StringTexts, Callable[[bytes], tuple[str, str]]], str]
 """Takes a packet, the offsets at which its variable header begins and it ends, a list for the objects of its fields, a
@@ -115,7 +115,7 @@ class _Source:
         self.version = version
         self.secrets = secrets
         self.names: dict[str, Any] = {
-            "Span": Span, "number": number_text, "blob": blob_text, "flag": _FALSE_TRUE, "star": "**",
+            "Span": Span, "blob": blob_text, "flag": _FALSE_TRUE, "star": "**",
         }  # fmt: skip
 
     def packet(self) -> str:
@@ -203,9 +203,8 @@ class _Source:
 
     def properties(self, path: str, group: str) -> list[str]:
         writers = self.name(_PropertyWriters(self, path))
-        length = field_text(
-            f"{path}.property_length", _of("at"), _of("p - at"), 0, _of("size"), _of('number(size, "length", "")')
-        )
+        words = self.number_text("size", "length", "")
+        length = field_text(f"{path}.property_length", _of("at"), _of("p - at"), 0, _of("size"), words)
         return [
             *("at = p", *value_lines(VARIABLE, "size"), _add(length)),
             *("stop = p + size", "if stop > end:", "    raise Irregular", "found = []"),
@@ -233,7 +232,7 @@ class _Source:
             return [
                 *("size = len(content)", "if size:", "    secret.append(Span(p - size, p))"),
                 f"shown = {_f_string(hex_text(_of('star * size')))}",
-                'words = number(size, "length", "")',
+                f"words = {_f_string(self.number_text('size', 'length', ''))}",
             ]
         shown = f"shown = {_f_string(hex_text(_of('content.hex()')))}"
         is_payload = field is not None and field.kind == "payload"
@@ -246,12 +245,17 @@ class _Source:
         about = field or row
         assert about
         kind, unit = (field.kind if field else "") or "number", about.unit
-        plain = f"words = number(shown, {kind!r}, {unit!r})"
+        plain = f"words = {_f_string(self.number_text('shown', kind, unit))}"
         if not about.names:
             return [plain]
         assert isinstance(about.names, dict)
         named = self.name({value: texts[value] for value in about.names})
         return [f"if shown in {named}:", f"    words = {named}[shown]", "else:", f"    {plain}"]
+
+    def number_text(self, value: str, kind: str, unit: str) -> str:
+        """Return the words for a number that has no name, as JSON; `value` is an expression."""
+        words = f'{self.name(notation(kind))}({value}, "{unit}")'
+        return f'"{_of(words)}"'
 
 
 _JOINED = '",".join(found)'

@@ -1,5 +1,7 @@
 """The value of a field in words: the value itself, its meaning, its size."""
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 from ...codec.tree import Decoded, Node
@@ -60,6 +62,7 @@ def pair(name: Node, value: Node | None, decoded: Decoded, limit: int | None) ->
     return About([], size, (*first.below, (0, [("= ", ""), *line]), *more))
 
 
+@lru_cache(4096)
 def _bytes(count: int) -> str:
     return f"{count} {plural(count, 'byte')}"
 
@@ -89,7 +92,12 @@ def _number(node: Node, decoded: Decoded) -> About:
 
 def number_words(value: int, kind: str, unit: str) -> str:
     """Return a number in the notation of its kind, or in decimal with its unit."""
-    return _NOTATION.get(kind, _decimal)(value, unit)
+    return notation(kind)(value, unit)
+
+
+def notation(kind: str) -> Callable[[int, str], str]:
+    """Return the function that writes numbers of a kind; it takes a number and its unit."""
+    return _NOTATION.get(kind, _decimal)
 
 
 def _decimal(value: int, unit: str) -> str:
@@ -98,7 +106,7 @@ def _decimal(value: int, unit: str) -> str:
     return f"{value} {plural(value, unit[:-1])}" if unit.endswith("s") and len(unit) > 1 else f"{value} {unit}"
 
 
-_NOTATION = {
+_NOTATION: dict[str, Callable[[int, str], str]] = {
     "id": lambda value, unit: f"{value} (0x{value:04x})",
     "reason": lambda value, unit: f"0x{value:02x}",
     "length": lambda value, unit: _bytes(value),
