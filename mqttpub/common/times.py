@@ -8,6 +8,7 @@ from functools import lru_cache
 
 SECOND_NS = 1_000_000_000
 """Nanoseconds of a second."""
+_NEVER = -(1 << 80)
 RELATIVE = 11
 ABSOLUTE = 27
 """Cells that a time takes on the screen."""
@@ -33,16 +34,35 @@ class Clock:
         self.absolute = absolute
         self.width = ABSOLUTE if absolute else RELATIVE
         self._zero = Zero() if zero is None else zero
+        self._second_ns = _NEVER
+        """When the second began whose text is in `_second`, which is all but the decimals."""
+        self._second = ""
+        self._end = "Z" if absolute else ""
 
     def show(self, time_ns: int | None) -> str:
         """Return a time right-aligned in `width` cells; a dash for None.
 
         A time too long for them loses decimals, so that columns stay aligned.
         """
+        # Most times are in the second of the one before: 0.4 us instead of 1.3 for each line (timeit).
+        if time_ns is not None:
+            rest_ns = time_ns - self._second_ns
+            if 0 <= rest_ns < SECOND_NS and not (self.absolute and rest_ns % 1000):
+                return f"{self._second}{rest_ns // 1000:06d}{self._end}"
         text = self.text(time_ns)
         if len(text) > self.width:
-            text = text[: max(self.width, text.find("."))].removesuffix(".")
-        return text.rjust(self.width)
+            return text[: max(self.width, text.find("."))].removesuffix(".").rjust(self.width)
+        text = text.rjust(self.width)
+        if time_ns is not None:
+            self._keep_second(time_ns, text)
+        return text
+
+    def _keep_second(self, time_ns: int, text: str) -> None:
+        """Keep the text of the second of a time; all times in it have as many digits."""
+        passed_ns = time_ns if self.absolute else time_ns - (self._zero.time_ns or 0)
+        if passed_ns >= 0:
+            self._second_ns = time_ns - passed_ns % SECOND_NS
+            self._second = text[: -6 - len(self._end)]
 
     def text(self, time_ns: int | None) -> str:
         """Return a time without padding; a dash for None."""

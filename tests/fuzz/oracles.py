@@ -21,10 +21,10 @@ from mqttpub.view.diagram.mermaid import mermaid
 from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
-from mqttpub.view.packet.dump import annotate, headline
+from mqttpub.view.packet.dump import annotate, headline, plain
 from mqttpub.view.packet.record_json import packet_of, packet_record
 from mqttpub.view.page.page import PageWriter
-from mqttpub.view.terminal.cells import Line, measure
+from mqttpub.view.terminal.cells import Line, measure, text_of
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
 from mqttpub.view.traffic.statistics import record as counts
 from mqttpub.view.traffic.statistics import screen
@@ -160,11 +160,13 @@ def decoded_of(known: PacketInContext) -> Decoded:
 def check_views(known: Sequence[TrafficItem]) -> None:
     """Every view of a conversation can be drawn, and holds nothing that it should not."""
     summary, lines = SummaryLines(width=WIDTH), JsonLines()
-    check_lines(map(summary.line, known), WIDTH)
-    for each in known:
-        line = lines.line(each)
-        assert line.isprintable(), line
-        json.loads(line)
+    drawn, texts = list(map(summary.line, known)), SummaryLines(width=WIDTH)
+    check_lines(drawn, WIDTH)
+    for each, line in zip(known, drawn, strict=True):
+        assert texts.text(each).rstrip() == text_of(line).rstrip()
+        written = lines.line(each)
+        assert written.isprintable(), written
+        json.loads(written)
     check_lines(ladder(known, width=WIDTH), WIDTH)
     Xml.fromstring("\n".join(ladder_svg(known)))
     assert all(line.isprintable() for line in mermaid(known))
@@ -193,6 +195,7 @@ def _check_exchanges(known: Sequence[TrafficItem]) -> None:
     for exchange in ended:
         statistics.exchange(exchange)
         check_lines(drawn.lines(exchange), WIDTH)
+        assert [text.rstrip() for text in drawn.texts(exchange)] == [plain([each]) for each in drawn.lines(exchange)]
         json.dumps(exchange_record(exchange), allow_nan=False)
     check_lines(screen(statistics, width=WIDTH), WIDTH)
     json.dumps(counts(statistics), allow_nan=False)

@@ -189,11 +189,18 @@ def summary(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
 
         _print(map(JsonLines().line, events) if not options.file_of else with_files(events, options.file_of))
         return
-    from ...view.terminal.style import show
+    from ...view.terminal.cells import text_of
+    from ...view.terminal.style import show, show_text, wants_color
     from ...view.traffic.summary import SummaryLines, with_headings
 
-    line = SummaryLines(width=options.width, absolute=options.absolute, zero=options.zero).line
-    show(map(line, events) if not options.file_of else with_headings(events, options.file_of, line), sys.stdout)
+    drawn, file_of = SummaryLines(width=options.width, absolute=options.absolute, zero=options.zero), options.file_of
+    if wants_color(sys.stdout):
+        lines = with_headings(events, file_of, drawn.line, lambda line: line) if file_of else map(drawn.line, events)
+        show(lines, sys.stdout, color=True)
+    else:
+        show_text(
+            with_headings(events, file_of, drawn.text, text_of) if file_of else map(drawn.text, events), sys.stdout
+        )
 
 
 def flows(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
@@ -206,10 +213,13 @@ def flows(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
 
         _print(dumps(exchange_record(each)) for each in found)
         return
-    from ...view.terminal.style import show
+    from ...view.terminal.style import show, show_text, wants_color
 
-    lines = ExchangeLines(width=options.width, absolute=options.absolute, zero=options.zero)
-    show((line for each in found for line in lines.lines(each)), sys.stdout)
+    drawn = ExchangeLines(width=options.width, absolute=options.absolute, zero=options.zero)
+    if wants_color(sys.stdout):
+        show((line for each in found for line in drawn.lines(each)), sys.stdout, color=True)
+    else:
+        show_text((text for each in found for text in drawn.texts(each)), sys.stdout)
 
 
 def stats(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:

@@ -46,11 +46,17 @@ def classify_with_value(data: bytes) -> tuple[str, str, Any]:
 def _text_or_binary(data: bytes) -> tuple[str, str]:
     if not data:
         return "empty", ""
+    text = readable_text(data)
+    return ("binary", "") if text is None else ("text", text)
+
+
+def readable_text(data: bytes) -> str | None:
+    """Return `data` as text without control characters; None for anything else."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
-        return "binary", ""
-    return ("text", text) if text.isprintable() or not _CONTROL.search(text) else ("binary", "")
+        return None
+    return text if text.isprintable() or not _CONTROL.search(text) else None
 
 
 def _may_be_json(data: bytes, text: str) -> bool:

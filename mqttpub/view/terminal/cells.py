@@ -12,6 +12,11 @@ Line = list[Segment]
 _WORD = re.compile(" |[^ ]+ ?")
 
 
+def text_of(line: Iterable[Segment]) -> str:
+    """Return the text of a line."""
+    return "".join([text for text, _ in line])
+
+
 def cells(text: str) -> int:
     """Return the number of cells that a terminal uses for `text`."""
     return len(text) if text.isascii() else sum(map(_cell, text))

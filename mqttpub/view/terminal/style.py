@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, TextIO
 
-from .cells import Line, Segment
+from .cells import Line, Segment, text_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,19 +52,24 @@ def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool
 
 def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) -> None:
     """Write lines to a stream, each as soon as it comes; `color` None asks the stream."""
-    write = _colored if (wants_color(stream) if color is None else color) else _plain
+    if not (wants_color(stream) if color is None else color):
+        show_text(map(text_of, lines), stream)
+        return
     encoding = stream.encoding or "utf-8"
-    write(([(_writable(text, encoding), style) for text, style in line] for line in lines), stream)
+    _colored(([(_writable(text, encoding), style) for text, style in line] for line in lines), stream)
+
+
+def show_text(lines: Iterable[str], stream: TextIO) -> None:
+    """Write lines without styles to a stream, each as soon as it comes."""
+    encoding, write = stream.encoding or "utf-8", stream.write
+    for line in lines:
+        # Nearly all lines are ASCII, and a call for each takes as long as the rest.
+        write(f"{(line if line.isascii() else _writable(line, encoding)).rstrip()}\n")
 
 
 def _writable(text: str, encoding: str) -> str:
     """Return text with backslash escapes for characters that the encoding lacks."""
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _plain(lines: Iterable[Line], stream: TextIO) -> None:
-    for line in lines:
-        stream.write("".join(text for text, _ in line).rstrip() + "\n")
 
 
 def _colored(lines: Iterable[Line], stream: TextIO) -> None:

@@ -1,22 +1,42 @@
 """The facts of a packet for one line: its identifier, its topic, its Reason Code and so on."""
 
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ...common.escape import escape, json_text
 from ...spec.declare import PACKETS, Packet
-from ...spec.packets import Connack, Connect, Publish, Suback, Subscribe, Unsuback, Unsubscribe
+from ...spec.packets import (
+    Connack,
+    Connect,
+    Pingreq,
+    Pingresp,
+    Puback,
+    Pubcomp,
+    Publish,
+    Pubrec,
+    Pubrel,
+    Suback,
+    Subscribe,
+    Unsuback,
+    Unsubscribe,
+)
 from ...spec.properties import ASSIGNED_CLIENT_IDENTIFIER, REASON_STRING
 from ...spec.versions import V5, V31, Version
 from ...traffic.aliases import Topic
 from ...traffic.context import PacketInContext
 from ...traffic.events import Endpoints
-from ..packet.payload import classify
+from ..packet.payload import readable_text
 from ..terminal.cells import Line, cells, clip, reach
 
 LONGEST = 120
 """Bytes of a payload that are shown at most."""
+LONGEST_REMEMBERED = 256
+"""Characters of the longest topic or Client Identifier whose text is remembered."""
+_NARROWEST = 16
+"""Cells of the narrowest text that is shortened."""
+_ACKS = frozenset((Puback, Pubrec, Pubrel, Pubcomp))
+_PINGS = frozenset((Pingreq, Pingresp))
 _REASON_STRING = REASON_STRING.id
 _ASSIGNED = ASSIGNED_CLIENT_IDENTIFIER.id
 
@@ -56,6 +76,29 @@ def facts(known: PacketInContext) -> list[Fact]:
         return [Fact("unreadable", "gap"), _bytes(len(known.event.data))]
     facts_of = _FACTS_OF.get(packet.name)
     return list(facts_of(known, packet)) if facts_of else []
+
+
+def shape_of(known: PacketInContext) -> Hashable:
+    """Return what determines the facts of a packet, except for the digits of its Packet Identifier and a wide preview.
+
+    None for packets whose facts few others have.
+    """
+    packet: Any = known.packet
+    kind = type(packet)
+    if kind is Publish:
+        payload, id, topic = packet.payload, packet.packet_id, known.topic or Topic(packet.topic)
+        if len(topic.name or "") > LONGEST_REMEMBERED or (len(payload) > LONGEST and not payload.isascii()):
+            return None
+        content = len(payload) if has_wide_preview(payload) else payload
+        return known.event.data[0], None if id is None else len(str(id)), topic, content
+    if kind in _ACKS and not packet.properties:
+        return known.event.data[0], len(str(packet.packet_id)), packet.reason_code, known.event.version
+    return known.event.data[0] if kind in _PINGS else None
+
+
+def has_wide_preview(payload: bytes) -> bool:
+    """Whether the preview of a payload certainly has as many cells as its fact is never cut below."""
+    return len(payload) >= _NARROWEST and payload.isascii()
 
 
 def fit(given: Iterable[Fact], room: int | None, gap: int = 2) -> Line:
@@ -105,7 +148,7 @@ def _least(least: list[int], gap: int) -> int:
 
 
 def _narrowest(fact: Fact) -> int:
-    return min(reach(fact.text, 16), 16) if fact.bends else cells(fact.text)
+    return min(reach(fact.text, _NARROWEST), _NARROWEST) if fact.bends else cells(fact.text)
 
 
 def _cut(fact: Fact, room: int) -> str:
@@ -164,14 +207,14 @@ def topic_facts(topic: Topic) -> _Facts:
 def preview(payload: bytes) -> str:
     """Return the start of a payload as quoted text, or as hex for binary data; dots stand for the rest."""
     head = payload[:LONGEST]
-    try:  # the cut may be in the middle of a character
-        text = getincrementaldecoder("utf-8")().decode(head)
-        head = text.encode()
-    except UnicodeDecodeError:
-        text = ""
-    what = classify(head)
+    if not head.isascii():
+        try:  # the cut may be in the middle of a character
+            head = getincrementaldecoder("utf-8")().decode(head).encode()
+        except UnicodeDecodeError:
+            head = payload[:LONGEST]
+    text = readable_text(head)
     end = "..." if len(head) < len(payload) else ""
-    return f"{head.hex(' ')}{end}" if what.kind == "binary" else f'"{escape(text)}' + (end or '"')
+    return f"{head.hex(' ')}{end}" if text is None else f'"{escape(text)}' + (end or '"')
 
 
 def _connect(known: PacketInContext, packet: Connect) -> _Facts:
@@ -207,6 +250,12 @@ def _reason(known: PacketInContext, packet: Any) -> _Facts:
     for id, value in packet.properties or ():
         if id == _REASON_STRING:
             yield Fact(f'"{escape(value)}"', "text", bends=True)
+
+
+def fitted_preview(payload: bytes, room: int | None) -> str:
+    """Return the preview of a payload in at most `room` cells."""
+    fact = Fact(preview(payload), "payload", bends=True, spare=True)
+    return fact.text if room is None or reach(fact.text, room) <= room else _cut(fact, room)
 
 
 def reason_name(packet: Packet | type[Packet], code: int, version: Version) -> str:

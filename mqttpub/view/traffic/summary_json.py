@@ -51,12 +51,10 @@ from ...traffic.context import PacketInContext, TrafficItem, ends_of
 from ...traffic.events import Closed, Endpoints, GapSeen, PacketSeen, Remark
 from ...traffic.exchanges import filters_of
 from ..packet.verdict import finding_record, verdict, worst
-from .facts import name_of, reason_name
+from .facts import LONGEST_REMEMBERED, name_of, reason_name
 
 MOST_KEPT = 10_000
 """Topics and connections whose JSON text is kept."""
-LONGEST_REMEMBERED = 256
-"""Characters of the longest topic or Client Identifier whose JSON text is kept."""
 MOST_FINDINGS = 100
 """Findings of one packet that are written; the others are counted."""
 

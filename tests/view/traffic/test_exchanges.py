@@ -65,6 +65,21 @@ def test_a_topic_that_is_not_utf8() -> None:
     assert exchange_record(found)["topic"] == {"hex": "61ff"}
 
 
+@settings(max_examples=40, deadline=None)
+@given(talks(), st.sampled_from((None, 1, 60, 80, 120)), st.sampled_from((1, 4096)), st.integers(0, 10**10))
+def test_the_text_of_a_line_is_the_same_whatever_was_drawn_before(
+    events: list[Event], width: int | None, most: int, wait: int
+) -> None:
+    styled, texts = ExchangeLines(width=width), ExchangeLines(width=width, most_forms=most)
+    talk = Dialog()
+    for id in (1, 2, 65535):
+        talk.client(Publish(topic="100 %d", qos=2, packet_id=id)).server(Pubrec(packet_id=id), after=wait)
+        talk.client(Publish(topic="100 %d", qos=1, packet_id=id // 2 + 7)).server(Puback(packet_id=id // 2 + 7))
+    for each in exchanged([*talk.events, *events]) * 2:
+        assert [text.rstrip() for text in texts.texts(each)] == [plain([line]) for line in styled.lines(each)]
+        assert len(texts.forms) <= most
+
+
 @settings(max_examples=15)
 @given(talks(), st.sampled_from((None, 1, 60, 80, 120)))
 def test_no_line_is_too_wide_and_every_record_is_json(events: list[Event], width: int | None) -> None:

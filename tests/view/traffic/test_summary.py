@@ -99,3 +99,43 @@ def test_an_unknown_direction() -> None:
 @given(talks(), st.sampled_from((None, 1, 60, 80, 120)))
 def test_no_line_is_too_wide(events: list[Event], width: int | None) -> None:
     check(lines(events, width), 100_000 if width is None else max(width, 60))
+
+
+PAYLOADS = st.one_of(
+    st.binary(max_size=200),
+    st.sampled_from(("1", "22", "\0\0", "abcdefgh", "\0" * 8, "x" * 15, "\0" * 15)).map(str.encode),
+    st.text(max_size=150).map(str.encode),
+    st.sampled_from((b"x" * 16, b"y\n" * 9, b"\0" * 16)),
+    st.integers(0, 300).map(lambda size: b'"\\' * size),
+)
+IDS = st.sampled_from((1, 9, 10, 4711, 65535))
+TOPICS = st.sampled_from(("a", "plant/7/line/31/temperature", "\u65e5\u672c/\x1b", "t" * 300))
+MESSAGES = st.builds(
+    lambda qos, message: message.replace(qos=qos, packet_id=message.packet_id if qos else None),
+    st.integers(0, 2),
+    st.builds(Publish, qos=st.just(1), topic=TOPICS, payload=PAYLOADS, packet_id=IDS, dup=st.booleans()),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(MESSAGES | st.builds(Puback, packet_id=st.integers(1, 65535)), max_size=12), talks(), st.data())
+def test_the_text_of_a_line_is_the_same_whatever_was_drawn_before(
+    packets: list[Publish | Puback], events: list[Event], data: st.DataObject
+) -> None:
+    events = [*Dialog().client(*packets).events, *events]
+    width, absolute = data.draw(st.sampled_from((None, 60, 80, 100, 133))), data.draw(st.booleans())
+    items = list(linted(events) if data.draw(st.booleans()) else known(events, None))
+    styled = SummaryLines(width=width, absolute=absolute)
+    texts = SummaryLines(width=width, absolute=absolute, most_forms=data.draw(st.sampled_from((1, 3, 4096))))
+    for each in [*items, *reversed(items)]:
+        assert texts.text(each).rstrip() == plain([styled.line(each)])
+        assert len(texts.forms) <= texts.most_forms
+        assert len(texts.heads) <= texts.most_forms
+
+
+def test_a_form_is_made_once_for_packets_of_one_shape() -> None:
+    talk = Dialog().client(*(Publish(topic="a", qos=1, packet_id=100 + n, payload=b"%020d" % n) for n in range(50)))
+    talk.server(*(Puback(packet_id=100 + n) for n in range(50)))
+    texts = SummaryLines()
+    assert len({texts.text(each) for each in linted(talk.events)}) == 100
+    assert (len(texts.forms), len(texts.heads)) == (2, 2)
