@@ -18,7 +18,8 @@ from ...common.escape import json_text
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ..packet.record_json import RecordWriter, dumps
-from .summary_json import LONGEST_REMEMBERED, MOST_KEPT, JsonLines, ends_members
+from .facts import LONGEST_REMEMBERED
+from .summary_json import MOST_KEPT, JsonLines, ends_members
 
 if TYPE_CHECKING:
     from ..packet.formatted import PayloadFormat
