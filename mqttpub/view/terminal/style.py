@@ -1,7 +1,7 @@
 """Lines on a stream: in colour on a terminal that wants it, as plain text everywhere else."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, TextIO
 
 from .cells import Line, Segment, text_of
@@ -50,41 +50,68 @@ def wants_color(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool
     return stream.isatty()
 
 
+class Palette:
+    """Turns styled text into the text of a stream: as it is, or with the escape sequences of its styles."""
+
+    def __init__(self, *, color: bool) -> None:
+        self.color = color
+        self._codes = {style: f"\x1b[{_codes(look)}m" for style, look in THEME.items() if look} if color else {}
+
+    def text(self, line: Iterable[Segment]) -> str:
+        """Return a line as text; without colours it has no spaces at its end."""
+        if not self._codes:
+            return text_of(line).rstrip()
+        return "".join([self._painted(text, style) for text, style in line])
+
+    def _painted(self, text: str, style: str) -> str:
+        code = self._codes.get(style)
+        return f"{code}{text}\x1b[0m" if code and text else text
+
+
+def palette_of(stream: TextIO) -> Palette:
+    """Return the palette for a stream."""
+    return Palette(color=wants_color(stream))
+
+
+def _codes(look: str) -> str:
+    """Return the parameters of the escape sequence (ECMA-48: 8.3.117) for the words of a style in THEME."""
+    return ";".join(_PARAMETERS[word] for word in look.split())
+
+
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_PARAMETERS = {
+    "bold": "1", "dim": "2", "underline": "4",
+    **{color: f"{code}" for code, color in enumerate(_COLORS, 30)},
+    **{f"bright_{color}": f"{code}" for code, color in enumerate(_COLORS, 90)},
+}  # fmt: skip
+
+
 def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) -> None:
     """Write lines to a stream, each as soon as it comes; `color` None asks the stream."""
-    if not (wants_color(stream) if color is None else color):
+    palette = palette_of(stream) if color is None else Palette(color=color)
+    if palette.color:
+        for line in lines:
+            write(f"{palette.text(line)}\n", stream)
+    else:
         show_text(map(text_of, lines), stream)
-        return
-    encoding = stream.encoding or "utf-8"
-    _colored(([(_writable(text, encoding), style) for text, style in line] for line in lines), stream)
 
 
 def show_text(lines: Iterable[str], stream: TextIO) -> None:
     """Write lines without styles to a stream, each as soon as it comes."""
-    encoding, write = stream.encoding or "utf-8", stream.write
+    encoding, put = stream.encoding or "utf-8", stream.write
     for line in lines:
         # Nearly all lines are ASCII, and a call for each takes as long as the rest.
-        write(f"{(line if line.isascii() else _writable(line, encoding)).rstrip()}\n")
+        put(f"{(line if line.isascii() else _writable(line, encoding)).rstrip()}\n")
+
+
+def write(text: str, stream: TextIO) -> None:
+    """Write text to a stream, with backslash escapes for characters that its encoding lacks."""
+    stream.write(text if text.isascii() else _writable(text, stream.encoding or "utf-8"))
 
 
 def _writable(text: str, encoding: str) -> str:
     """Return text with backslash escapes for characters that the encoding lacks."""
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
-
-
-def _colored(lines: Iterable[Line], stream: TextIO) -> None:
-    from rich.text import Text
-
-    console = terminal_console(stream, color=True)
-    for line in lines:
-        text = Text.assemble(*_styled(line), end="")
-        console.print(text, soft_wrap=True, end="\n")
-
-
-def _styled(line: Line) -> Iterator[Segment]:
-    """Yield the segments with the theme's names of their styles; rich interprets no markup or emoji in them."""
-    for text, style in line:
-        yield text, f"mqttpub.{style}" if THEME.get(style) else ""
 
 
 def terminal_console(stream: TextIO, *, color: bool | None = None) -> "Console":

@@ -9,11 +9,13 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from rich.text import Text
 
 from mqttpub.codec.tree import Decoded
 from mqttpub.view.packet.dump import annotate, plain
 from mqttpub.view.terminal.cells import Line
-from mqttpub.view.terminal.style import THEME, show, wants_color
+from mqttpub.view.terminal.style import THEME, show, terminal_console, wants_color
 from tests.view.samples import CONNACK, CONNECT, judged, laws, of
 
 MARKUP = "[red]not[/red] [link=x]markup[/] :smile: 12.5 'quoted' http://x"
@@ -108,7 +110,7 @@ def test_lines_are_written_as_they_come() -> None:
 
 
 @pytest.mark.parametrize("environ", [{}, {"NO_COLOR": "1"}, {"TERM": "dumb"}])
-def test_plain_text_needs_no_rich(environ: dict[str, str]) -> None:
+def test_lines_need_no_rich(environ: dict[str, str]) -> None:
     script = """
 import sys
 from mqttpub.codec.decode import decode
@@ -117,6 +119,7 @@ from mqttpub.view.packet import record_json as record
 from mqttpub.view.terminal import style as terminal
 terminal.show(dump.annotate(decode(b"\\xc0\\x00")), sys.stdout)
 terminal.show(dump.annotate(decode(b"\\xc0\\x00")), sys.stdout, color=False)
+terminal.show(dump.annotate(decode(b"\\xc0\\x00")), sys.stdout, color=True)
 print([name for name in ("rich", "json", "datetime", "base64") if name in sys.modules])
 """
     done = subprocess.run(
@@ -128,3 +131,14 @@ print([name for name in ("rich", "json", "datetime", "base64") if name in sys.mo
 def test_every_style_of_a_dump_has_a_colour() -> None:
     for packet in (CONNECT, CONNACK):
         assert {style for line in annotate(of(packet)) for _, style in line} <= {"", *THEME}
+
+
+@laws
+@given(st.lists(st.lists(st.tuples(st.text("ab \u4f60[\\", max_size=3), st.sampled_from(["", "unknown", *THEME])))))
+def test_colours_are_those_that_rich_draws(lines: list[Line]) -> None:
+    stream = Stream(True)
+    console = terminal_console(stream, color=True)
+    for line in lines:
+        styled = [(text, f"mqttpub.{style}" if THEME.get(style) else "") for text, style in line]
+        console.print(Text.assemble(*styled, end=""), soft_wrap=True)
+    assert shown(lines, color=True) == stream.getvalue()
