@@ -2,6 +2,7 @@
 
     framing          where a packet ends
     fast_decode      functions compiled from the declarations, which read well-formed packets only
+    field_ends       where the fields of a well-formed packet end, without their values
     connect_version  the version that a CONNECT announces, or is read by
     decode           bytes to a tree of nodes with their places, or to a packet alone
     encode           a packet to bytes; from_json: a JSON record to a packet

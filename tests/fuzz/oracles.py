@@ -22,9 +22,11 @@ from mqttpub.view.diagram.svg import ladder_svg
 from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate, headline, plain
+from mqttpub.view.packet.plan import RepeatedDumps
 from mqttpub.view.packet.record_json import packet_of, packet_record
 from mqttpub.view.page.page import PageWriter
 from mqttpub.view.terminal.cells import Line, measure, text_of
+from mqttpub.view.terminal.style import Palette
 from mqttpub.view.traffic.exchanges import ExchangeLines, exchange_record
 from mqttpub.view.traffic.statistics import record as counts
 from mqttpub.view.traffic.statistics import screen
@@ -32,6 +34,7 @@ from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines
 
 WIDTH = 80
+REPEATED = RepeatedDumps(Palette(color=False), width=WIDTH, limit=256, secrets=False)
 
 
 # one packet
@@ -72,14 +75,22 @@ def check_values(decoded: Decoded) -> None:
 
 def check_shown(decoded: Decoded) -> None:
     """The dump obeys the width and a terminal; record, PDML and JSON can be read by others."""
-    check_lines([headline(decoded, width=WIDTH)], WIDTH)
-    check_lines(annotate(decoded, width=WIDTH), WIDTH)
+    check_dump(decoded)
     line = packet_record(decoded, secrets=True)
     assert line.isprintable(), line
     read = json.loads(line)
     if decoded.packet is not None:
         assert packet_of(read) == (decoded.packet, decoded.version)
     check_for_tshark([(decoded, None)])
+
+
+def check_dump(decoded: Decoded) -> None:
+    """The dump obeys the width and a terminal, and is the same by plan, whatever was drawn before."""
+    head, lines = headline(decoded, width=WIDTH), list(annotate(decoded, width=WIDTH))
+    check_lines([head, *lines], WIDTH)
+    if not decoded.findings:
+        drawn = REPEATED.draw(decoded.data, decoded.version, decoded.direction)
+        assert drawn is None or "".join(drawn) == plain([head, *lines, []])
 
 
 def check_for_tshark(packets: Sequence[tuple[Decoded, PacketSeen | None]]) -> None:
@@ -174,7 +185,7 @@ def check_views(known: Sequence[TrafficItem]) -> None:
     trees = [(decoded_of(each), each.event) for each in known if isinstance(each, PacketInContext)]
     for decoded, _ in trees:
         check_findings(decoded.findings, len(decoded.data))
-        check_lines(annotate(decoded, width=WIDTH), WIDTH)
+        check_dump(decoded)
         packet_record(decoded)
     check_for_tshark(trees)
     _check_page(known)

@@ -151,7 +151,11 @@ def _dump(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
             if event.ends.client or event.ends.server:
                 screen.remark(f"connection {connection}: {event.ends.client} to {event.ends.server}")
         if isinstance(known, PacketInContext):
-            screen.packet(_decoded(known), time=_place(known, clock))
+            seen = known.event
+            screen.judged(
+                seen.data, seen.version, seen.direction, known.findings or (), offset=seen.offset,
+                time=_place(known, clock),
+            )  # fmt: skip
         else:
             screen.remark(event_words(known)[1])
 
@@ -169,13 +173,16 @@ def _decoded(known: "PacketInContext") -> "Decoded":
 def _place(known: "PacketInContext", clock: "Clock") -> str:
     from ...common.escape import escape
 
-    event = known.event
-    parts = [] if event.time is None else [f"at {clock.show(event.time).strip()}"]
-    parts += [f"record {event.record}"] if event.record else []
-    parts += [f"offset {event.offset}"] if event.offset else []
+    _, time_ns, record, _, offset, _, _, _ = known.event
+    parts = [] if time_ns is None else [f"at {clock.show(time_ns).strip()}"]
+    if record:
+        parts.append(f"record {record}")
+    if offset:
+        parts.append(f"offset {offset}")
     if known.topic and known.topic.alias and known.topic.name:
         parts.append(f"topic {escape(known.topic.name)}")
-    parts += [escape(known.client)] if known.client else []
+    if known.client:
+        parts.append(escape(known.client))
     return ", ".join(parts)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from ...codec.tree import Decoded, Finding
 from ...common.words import plural
-from ..terminal.cells import Line, measure
+from ..terminal.cells import Line, Segment, measure
 from .layout import Columns, bit_row, byte_row, detail, padded
 from .marks import Marks, Row, sentence, under_bits, under_bytes
 from .outline import Outline, OutlineEntry
@@ -36,9 +36,12 @@ def annotate(
     yield from sheet.rest()
 
 
-def headline(decoded: Decoded, *, width: int = 80) -> Line:
-    """Return the line above a dump: direction, packet type, main facts, size and version."""
-    facts = [fact for name in _FACTS for fact in _fact(decoded, name)]
+def headline(decoded: Decoded, *, width: int = 80, packet_id: str = "") -> Line:
+    """Return the line above a dump: direction, packet type, main facts, size and version.
+
+    `packet_id` takes the place of a Packet Identifier.
+    """
+    facts = [fact for name in _FACTS if (fact := _fact(decoded, name, packet_id))]
     size = [
         (f"{len(decoded.data)} {plural(len(decoded.data), 'byte')}", "length"),
         (f"MQTT {decoded.version.label}", ""),
@@ -51,14 +54,16 @@ def _mark(decoded: Decoded) -> str:
     return f"{decoded.direction.mark} " if decoded.direction else ""
 
 
-def _fact(decoded: Decoded, name: str) -> Line:
+def _fact(decoded: Decoded, name: str, packet_id: str) -> Segment | None:
     node = decoded.root.child(name)
     if node is None or node.kind == "gap":
-        return []
+        return None
+    if name == "qos":
+        return f"QoS {node.value}", "flag"
+    if name == "packet_id":
+        return f"id {packet_id or node.value}", "id"
     words = describe(node, decoded).inline
-    return {"qos": [(f"QoS {node.value}", "flag")], "packet_id": [(f"id {node.value}", "id")]}.get(
-        name, [(" ".join(text.strip() for text, _ in words if text.strip()), node.kind)]
-    )
+    return " ".join(text.strip() for text, _ in words if text.strip()), node.kind
 
 
 def _spaced(line: Line) -> Line:
@@ -86,12 +91,16 @@ class Sheet:
 
     def entry(self, entry: OutlineEntry) -> Iterator[Line]:
         """Yield the rows of an entry and its findings."""
-        words = iter(detail(entry, self.columns))
+        words = detail(entry, self.columns)
+        left, at = self.columns.left, 0
         for line, beside in self.bits(entry) if entry.mask else self.bytes(entry):
-            right = next(words, None) if beside else None
-            yield [*padded(line, self.columns.left), *right] if right else line
-        for right in words:
-            yield [*padded([], self.columns.left), *right]
+            if beside and at < len(words):
+                yield [*padded(line, left), *words[at]]
+                at += 1
+            else:
+                yield line
+        for right in words[at:]:
+            yield [(" " * left, ""), *right]
 
     def bits(self, entry: OutlineEntry) -> Iterator[Row]:
         """Yield the row of a bit field and its findings."""
@@ -103,8 +112,24 @@ class Sheet:
         yield bit_row(self.data[entry.at], entry.mask, entry.kind, self.columns), True
         yield from under_bits(found, entry.mask, self.columns)
 
-    def bytes(self, entry: OutlineEntry) -> Iterator[Row]:
-        """Yield the rows of bytes and their findings, with the number of bytes left out between and after the rows."""
+    def bytes(self, entry: OutlineEntry) -> Iterable[Row]:
+        """Return the rows of bytes and their findings, with the number of bytes left out between and after the rows."""
+        return self.marked(entry) if self.marks.anchors else self.unmarked(entry)
+
+    def unmarked(self, entry: OutlineEntry) -> list[Row]:
+        """Return the rows of bytes of a packet without findings."""
+        data, columns, start, stop, step = self.data, self.columns, entry.start, entry.stop, self.columns.per_row
+        cut = self.cut(entry)
+        rows = [
+            (byte_row(data, entry.parts, at, at + step if at + step < cut else cut, columns), True)
+            for at in range(start, cut, step)
+        ]
+        if cut < stop:
+            rows.append(self.left_out(stop - cut))
+        return rows
+
+    def marked(self, entry: OutlineEntry) -> Iterator[Row]:
+        """Yield the rows of bytes of a packet with findings, each row with those below it."""
         shown = entry.start
         for start, stop in self.rows(entry):
             if start > shown:
@@ -116,10 +141,15 @@ class Sheet:
         if shown < entry.stop:
             yield self.left_out(entry.stop - shown)
 
+    def cut(self, entry: OutlineEntry) -> int:
+        """Return the byte after the last one of an entry that is shown in any case."""
+        stop = entry.stop
+        return stop if self.limit is None else min(stop, entry.content + self.limit)
+
     def rows(self, entry: OutlineEntry) -> Iterator[tuple[int, int]]:
         """Yield the runs of bytes to show: those up to the limit, then only rows with findings."""
         start, stop, step = entry.start, entry.stop, self.columns.per_row
-        cut = stop if self.limit is None else min(stop, entry.content + self.limit)
+        cut = self.cut(entry)
         for at in range(start, cut, step):
             yield at, min(at + step, cut)
         shown = cut

@@ -1,6 +1,6 @@
 """The columns of the dump, and how an entry fills them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -25,34 +25,27 @@ class Columns(NamedTuple):
     """Whether there is room for the ASCII column."""
     label: int
     """Width of most labels; a longer label moves its value to the right."""
+    hex: int
+    """The start of the hex column."""
+    left: int
+    """The start of the field column."""
+    detail: int
+    """The width of the field column."""
 
     @classmethod
     def fitting(cls, width: int, length: int) -> "Columns":
         """Return the columns for a packet of `length` bytes."""
         width = max(width, NARROWEST)
         digits = max(4, len(f"{max(length - 1, 0):x}"))
-        return cls(width, 16 if width >= 120 else 8, digits, width >= 72, 0)
+        per_row, ascii = 16 if width >= 120 else 8, width >= 72
+        left = digits + 2 + 3 * per_row + 1 + (per_row + 2 if ascii else 0)
+        return cls(width, per_row, digits, ascii, 0, digits + 2, left, width - left)
 
     def labelled(self, entries: Iterable[OutlineEntry]) -> "Columns":
         """Return the same columns with room for the usual labels among `entries`."""
         most = max(18, self.detail // 2)
         widths = (2 * entry.depth + cells(entry.label) for entry in entries)
         return self._replace(label=max((width for width in widths if width <= most), default=0))
-
-    @property
-    def hex(self) -> int:
-        """The start of the hex column."""
-        return self.digits + 2
-
-    @property
-    def left(self) -> int:
-        """The start of the field column."""
-        return self.hex + 3 * self.per_row + 1 + (self.per_row + 2 if self.ascii else 0)
-
-    @property
-    def detail(self) -> int:
-        """The width of the field column."""
-        return self.width - self.left
 
 
 def padded(line: Line, width: int) -> Line:
@@ -70,13 +63,19 @@ def detail(entry: OutlineEntry, columns: Columns) -> list[Line]:
     label = _indented([(entry.label, entry.style)], margin, width)
     near = measure(label[-1]) + 2
     at = max(columns.label + 2, near)
-    ways: list[tuple[Line, _Below, int]] = [(about.inline, (), at), (about.head, about.below, at)]
-    ways.append((about.head, about.below, near))
-    words, below, start = next((way for way in ways if way[0] and way[2] + measure(way[0]) <= width), ([], (), 0))
+    inline, head, below = about
+    start = 0
+    if inline and at + measure(inline) <= width:
+        words, below, start = inline, (), at
+    elif head:
+        size = measure(head)
+        start = at if at + size <= width else near if near + size <= width else 0
+        words = head if start else []
+        below = below if start else ((0, head), *below)
+    else:
+        words, below = [], ()
     if words:
         label[-1] = [*padded(label[-1], start), *words]
-    elif about.head:
-        below = ((0, about.head), *about.below)
     return label + [row for indent, line in below for row in _below(line, margin + 2 + indent, width)]
 
 
@@ -85,20 +84,29 @@ def _below(line: Line, indent: int, width: int) -> list[Line]:
 
 
 def _indented(line: Line, indent: int, width: int) -> list[Line]:
-    return [[(" " * indent, ""), *row] if indent else row for row in wrap(line, width - indent)]
+    room = width - indent
+    # Most lines are one short text, which needs no search for places to break it.
+    rows = [line] if len(line) == 1 and 0 < len(line[0][0]) <= room and line[0][0].isascii() else wrap(line, room)
+    return [[(" " * indent, ""), *row] for row in rows] if indent else rows
 
 
 # the byte columns
 
 
-def byte_row(data: bytes, parts: Iterable[ByteRun], start: int, stop: int, columns: Columns) -> Line:
+def byte_row(data: bytes, parts: Sequence[ByteRun], start: int, stop: int, columns: Columns) -> Line:
     """Return offset, hex and ASCII of a row of bytes."""
-    pieces = [
-        part._replace(start=max(part.start, start), stop=min(part.stop, stop))
-        for part in parts
-        if part.start < stop and part.stop > start
-    ]
-    row = [(f"{start:0{columns.digits}x}", "offset"), ("  ", ""), *_hex(data, pieces)]
+    row = [(f"{start:0{columns.digits}x}", "offset"), ("  ", "")]
+    here = [part for part in parts if part.start < stop and part.stop > start] if len(parts) > 1 else parts
+    if len(here) == 1 and not here[0].masked:
+        # Of one style, as most rows are: then all widths follow from the number of bytes.
+        shown, style = data[start:stop], here[0].style
+        row.append((shown.hex(" "), style))
+        if columns.ascii:
+            gap = 3 * (columns.per_row - len(shown)) + 2
+            row += [(" " * gap, ""), (ascii_column(shown), style if style in _READABLE else "ascii")]
+        return row
+    pieces = [part._replace(start=max(part.start, start), stop=min(part.stop, stop)) for part in here]
+    row += _hex(data, pieces)
     if columns.ascii:
         row = [*padded(row, columns.hex + 3 * columns.per_row + 1), *_ascii(data, pieces)]
     return row

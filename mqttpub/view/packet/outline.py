@@ -41,6 +41,8 @@ class OutlineEntry(NamedTuple):
     later: int = 0
     """Bits of the same byte that later entries show."""
     kind: str = ""
+    nodes: tuple[Node, ...] = ()
+    """The leaves that it shows, or the byte that has the bits."""
 
     @property
     def start(self) -> int:
@@ -64,7 +66,7 @@ class Outline:
         self.secrets = secrets
         self.room = room
         self.payloads = payloads
-        self.hidden = () if secrets else hidden(decoded)
+        self.hidden: tuple[Span, ...] = () if secrets else hidden(decoded)
 
     def entries(self) -> Iterator[OutlineEntry]:
         """Yield the entries of the whole packet."""
@@ -80,8 +82,9 @@ class Outline:
     def leaf(self, node: Node, depth: int) -> Iterator[OutlineEntry]:
         if node.mask:
             yield OutlineEntry(
-                node.label, _label(node), depth, self.about(node), at=node.span.start, mask=node.mask, kind=node.kind
-            )
+                node.label, _label(node), depth, self.about(node), at=node.span.start, mask=node.mask, kind=node.kind,
+                nodes=(node,),
+            )  # fmt: skip
         else:
             yield self.run(node.label, _label(node), depth, self.about(node), [node])
 
@@ -115,7 +118,7 @@ class Outline:
         label = node.label or node.children[0].label
         yield self.run(label, "property", depth, self.value(node.children), node.children)
 
-    def value(self, parts: list[Node]) -> About:
+    def value(self, parts: Sequence[Node]) -> About:
         """Return the words for the value of a property; `parts` are its identifier and the rest."""
         last = parts[-1]
         if last.kind == "gap":
@@ -142,13 +145,27 @@ class Outline:
             return self.payloads.about(content, about, limit=self.limit, room=self.room)
         return about
 
+    def again(self, entry: OutlineEntry) -> OutlineEntry:
+        """Return an entry as it is now that its nodes have other places and values."""
+        nodes = entry.nodes
+        if entry.mask:
+            return entry._replace(about=self.about(nodes[0]), at=nodes[0].span.start)
+        if not nodes:
+            return entry
+        if not self.secrets:
+            self.hidden = tuple(
+                Span(each.span.start + each.prefix, each.span.stop) for each in nodes if each.kind == "secret"
+            )
+        about = NOTHING if entry.octet else self.value(nodes) if entry.style == "property" else self.about(nodes[0])
+        return self.run(entry.label, entry.style, entry.depth, about, nodes)._replace(octet=entry.octet)
+
     # bytes
 
-    def run(self, label: str, style: str, depth: int, about: About, nodes: list[Node]) -> OutlineEntry:
+    def run(self, label: str, style: str, depth: int, about: About, nodes: Sequence[Node]) -> OutlineEntry:
         parts = [part for node in nodes for part in _parts(node)]
         content = parts[-1].start if parts else 0
         masked = [piece for part in parts for piece in _masked(part, self.hidden)] if self.hidden else parts
-        return OutlineEntry(label, style, depth, about, tuple(masked), content=content)
+        return OutlineEntry(label, style, depth, about, tuple(masked), content=content, nodes=tuple(nodes))
 
 
 _WALKS = {

@@ -1,15 +1,18 @@
 """Packets on the screen: the annotated dump, in colour on a terminal."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...codec.tree import Decoded
+from ...codec.decode import decode
+from ...codec.tree import Decoded, Finding
 from ...lint.packet.check import lint
+from ...spec.versions import Direction, Version
 from ..terminal.cells import Line, wrap
-from ..terminal.style import show
+from ..terminal.style import palette_of, write
 from ..terminal.width import screen_width
 from .dump import annotate, headline
+from .plan import RepeatedDumps
 
 if TYPE_CHECKING:
     from .formatted import PayloadFormat
@@ -28,6 +31,26 @@ class Show:
         self.limit = None if full else LIMIT
         self.width = screen_width()
         self.begun = False
+        self._palette = palette_of(sys.stdout)
+        self._repeated = RepeatedDumps(
+            self._palette, width=self.width, limit=self.limit, secrets=secrets, payloads=payloads
+        )
+
+    def judged(
+        self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding], *,
+        offset: int = 0, time: str = "",
+    ) -> None:  # fmt: skip
+        """Show one packet, whose findings are known, under its headline."""
+        drawn = None if findings else self._repeated.draw(data, version, direction)
+        if drawn is None:
+            decoded = decode(data, version, direction=direction, offset=offset)
+            decoded.findings = list(findings)
+            self.packet(decoded, time=time)
+            return
+        head, rows = drawn
+        between = f"{self._palette.text([('  ', ''), (time, 'dim')])}\n" if time else ""
+        write(f"\n{head}{between}{rows}" if self.begun else f"{head}{between}{rows}", sys.stdout)
+        self.begun = True
 
     def packet(self, decoded: Decoded, *, judge: bool = False, time: str = "") -> bool:
         """Show one packet under its headline; return whether it has a finding of severity error."""
@@ -58,4 +81,5 @@ class Show:
     def lines(self, lines: Iterable[Any]) -> None:
         """Show lines of styled text."""
         self.begun = True
-        show(lines, sys.stdout)
+        for line in lines:
+            write(f"{self._palette.text(line)}\n", sys.stdout)

@@ -1,0 +1,136 @@
+"""Dumps by plan are the dumps of trees, whatever was drawn before."""
+
+from functools import cache
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mqttpub.capture.reading import CaptureEvents
+from mqttpub.codec.decode import decode
+from mqttpub.codec.encode import encode
+from mqttpub.spec.declare import Packet, Property
+from mqttpub.spec.packets import Pingreq, Publish, Suback, Subscribe, Subscription
+from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import PacketSeen
+from mqttpub.view.packet import plan as module
+from mqttpub.view.packet.dump import annotate, headline
+from mqttpub.view.packet.formatted import PayloadFormat
+from mqttpub.view.packet.plan import RepeatedDumps
+from mqttpub.view.terminal.style import Palette
+from tests.paths import CAPTURES
+from tests.strategies import directions, encoded
+from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE, laws
+
+HEX = PayloadFormat("hex", bytes.hex)
+WIDTHS = (60, 80, 132)
+Settings = tuple[int, int | None, bool, bool, PayloadFormat | None]
+"""Width, limit, whether secrets are shown, whether in colour, the format of payloads."""
+every_setting = st.tuples(
+    st.sampled_from(WIDTHS), st.sampled_from([None, 3, 256]), st.booleans(), st.booleans(), st.sampled_from([None, HEX])
+)
+USUAL: Settings = 80, 256, False, False, None
+
+
+def dumps(settings: Settings) -> RepeatedDumps:
+    """Return dumps that remember nothing yet."""
+    width, limit, secrets, color, payloads = settings
+    return RepeatedDumps(Palette(color=color), width=width, limit=limit, secrets=secrets, payloads=payloads)
+
+
+warm = cache(dumps)
+"""Dumps that remember what earlier examples drew."""
+
+
+def by_tree(data: bytes, version: Version, direction: Direction | None, settings: Settings) -> tuple[str, str]:
+    """Return headline and rows of a packet as its tree gives them."""
+    width, limit, secrets, color, payloads = settings
+    decoded, palette = decode(data, version, direction=direction), Palette(color=color)
+    lines = annotate(decoded, width=width, limit=limit, secrets=secrets, payloads=payloads)
+    return f"{palette.text(headline(decoded, width=width))}\n", "".join(f"{palette.text(line)}\n" for line in lines)
+
+
+def check(data: bytes, version: Version, direction: Direction | None, settings: Settings = USUAL) -> None:
+    """A packet without findings is drawn as by its tree, by dumps that remember and by others, twice."""
+    if decode(data, version).findings:
+        return
+    wanted = by_tree(data, version, direction, settings)
+    for each in (warm(settings), dumps(settings)):
+        assert each.draw(data, version, direction) == each.draw(data, version, direction) == wanted
+
+
+wires = st.sampled_from(Version).flatmap(lambda version: st.tuples(encoded(version), st.just(version)))
+
+
+@laws
+@given(wires, directions | st.none(), every_setting)
+def test_packets_are_drawn_as_by_their_tree(
+    wire: tuple[bytes, Version], direction: Direction | None, settings: Settings
+) -> None:
+    check(*wire, direction, settings)
+
+
+@pytest.mark.parametrize("packet", [CONNECT, SUBSCRIBE, CONNACK], ids=lambda packet: packet.name)
+def test_samples_are_drawn_as_by_their_tree(packet: Packet) -> None:
+    for settings in product(WIDTHS, (3, 256), (False, True), (False, True), (None, HEX)):
+        check(encode(packet, Version.V5), Version.V5, None, settings)
+
+
+@pytest.mark.parametrize("path", sorted(CAPTURES.glob("*.pcapng")), ids=lambda path: path.stem)
+def test_captures_are_drawn_as_by_their_trees(path: object) -> None:
+    with open(str(path), "rb") as file:
+        for event in CaptureEvents(file).events():
+            if isinstance(event, PacketSeen):
+                check(event.data, event.version, event.direction)
+
+
+def test_values_that_differ_are_drawn_anew() -> None:
+    payloads = (b"", b"1", b"on", b'{"a": 1}', b'{"a": 1}' * 9, b"\0", "\u4f60".encode(), b"x" * 300)
+    for qos, packet_id, payload, expiry in product((0, 1, 2), (1, 65_535), payloads, (1, 70_000)):
+        packet = Publish(
+            topic="t", qos=qos, packet_id=packet_id if qos else None, payload=payload,
+            properties=(Property(0x02, expiry), Property(0x0B, expiry)),
+        )  # fmt: skip
+        check(encode(packet, Version.V5), Version.V5, Direction.CLIENT)
+    for length in (65_535, 65_536, 65_537, 1 << 20):
+        check(encode(Publish(topic="t", payload=bytes(length)), Version.V5), Version.V5, None)
+
+
+def test_long_lists_and_packets_with_wrong_lengths_are_left_to_their_tree() -> None:
+    many = encode(Suback(packet_id=1, reason_codes=(0,) * 100), Version.V5)
+    assert dumps(USUAL).draw(many, Version.V5, None) is None
+    assert dumps(USUAL).draw(b"\xc0\x01", Version.V5, None) is None
+    assert dumps(USUAL).draw(b"", Version.V5, None) is None
+    assert dumps(USUAL).draw(encode(Pingreq(), Version.V5), Version.V5, None)
+
+
+def test_what_is_remembered_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, most in (("MOST_PLANS", 8), ("MOST_FIELD_PLANS", 80), ("MOST_TEXT", 20_000), ("MOST_HEADLINES", 16)):
+        monkeypatch.setattr(module, name, most)
+    drawn = dumps(USUAL)
+    for number in range(1, 300):
+        properties = tuple(Property(id, number) for id in (0x02, 0x0B, 0x23) if number & id)
+        for packet in (
+            Publish(topic="t" * (number % 50 + 1), properties=properties * (number % 9 and 1), payload=b"x" * number),
+            Subscribe(packet_id=number, subscriptions=(Subscription(filter="f"),) * (number % 12 + 1)),
+        ):
+            data = encode(packet, Version.V5)
+            if not decode(data, Version.V5).findings:
+                assert drawn.draw(data, Version.V5, None) == by_tree(data, Version.V5, None, USUAL)
+        assert len(drawn._plans) <= 8
+        assert len(drawn._fields) <= 80
+        assert len(drawn._headlines) <= 16
+        assert sum(map(len, drawn._rows.values())) <= 20_000
+
+
+def test_plans_keep_no_packet() -> None:
+    drawn = dumps(USUAL)
+    data = encode(Publish(topic="t", payload=b"x" * 100_000), Version.V5)
+    drawn.draw(data, Version.V5, None)
+    (kept,) = drawn._plans.values()
+    for decoded in (kept._decoded, *(field._outline.decoded for field in kept.fields)):
+        assert decoded.data == b""
+        assert all(isinstance(node.value, int) or not node.value for _, node in decoded.root.walk())
+    assert all(field._sheet.data == b"" for field in kept.fields)
+    assert not any(b"xx" in key[2] for key in drawn._rows)
