@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from xml.etree import ElementTree as Xml
@@ -10,8 +11,8 @@ from mqttpub.capture.types import Chunk, End, Missing, Piece
 from mqttpub.codec.decode import decode, decode_packet
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded, Finding
+from mqttpub.common.escape import remark
 from mqttpub.spec.versions import Direction
-from mqttpub.traffic.clients import display_name
 from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Closed, Event, GapSeen, PacketSeen
 from mqttpub.traffic.exchanges import Exchanges
@@ -24,6 +25,7 @@ from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate, headline, plain
 from mqttpub.view.packet.plan import RepeatedDumps
 from mqttpub.view.packet.record_json import packet_of, packet_record
+from mqttpub.view.page.forms import ID
 from mqttpub.view.page.page import PageWriter
 from mqttpub.view.terminal.cells import Line, measure, text_of
 from mqttpub.view.terminal.style import Palette
@@ -32,6 +34,7 @@ from mqttpub.view.traffic.statistics import record as counts
 from mqttpub.view.traffic.statistics import screen
 from mqttpub.view.traffic.summary import SummaryLines
 from mqttpub.view.traffic.summary_json import JsonLines
+from tests.build.pages import blocks as read_blocks
 
 WIDTH = 80
 REPEATED = RepeatedDumps(Palette(color=False), width=WIDTH, limit=256, secrets=False)
@@ -216,22 +219,21 @@ def _check_page(known: Sequence[TrafficItem]) -> None:
     out = io.StringIO()
     page = PageWriter(out, "x")
     for each in known:
-        if isinstance(each, PacketInContext):
-            event, _, topic, client, _ = each
-            named = topic.name if topic and topic.name else None
-            page.packet(event, decoded_of(each), client=display_name(client, event.ends), topic=named)
-        else:
-            page.event(each)
+        page.add(each)
     page.close()
     check_page(out.getvalue())
 
 
 def check_page(text: str) -> None:
-    """Scripts and comments are opened and closed by the page alone, and its data is JSON."""
+    """Scripts and comments are opened and closed by the page alone, and its data is JSON or can be unpacked."""
     blocks = text.split('<script type="application/json"')[1:]
     for block in blocks:
         data = block.partition(">")[2].partition("</script>")[0]
         assert "<" not in data, data
         for line in data.strip().splitlines():
             json.loads(line)
+    for block in text.split('<script type="text/plain"')[1:]:
+        assert re.fullmatch(r' class="block">[A-Za-z0-9+/=]+\n[A-Za-z0-9+/=]+', block.partition("</script>")[0])
+    for columns, _ in read_blocks(text):
+        assert all(remark(each.replace(ID, "")) == each.replace(ID, "") for each in columns["strings"])
     text.encode()

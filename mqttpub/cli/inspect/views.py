@@ -326,19 +326,12 @@ def _has_box_characters() -> bool:
 def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the page to `options.path`, complete or not at all."""
     from ...common.files import replacing
-    from ...traffic.clients import display_name
-    from ...traffic.context import PacketInContext
     from ...view.page.page import PageWriter
 
     with replacing(options.path) as out:
         page = PageWriter(out, options.title, secrets=options.secrets, file_of=options.file_of)
         for known in events:
-            if isinstance(known, PacketInContext):
-                event, _, topic, client, _ = known
-                name = topic.name if topic else None
-                page.packet(event, _decoded(known), client=display_name(client, event.ends), topic=name)
-            else:
-                page.event(known)
+            page.add(known)
         page.close()
 
 

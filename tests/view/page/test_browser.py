@@ -17,7 +17,7 @@ from mqttpub.traffic.events import Closed, Endpoints, GapSeen, Remark
 from mqttpub.view.page import page
 from mqttpub.view.page.page import PageWriter
 from tests.browser import browser as browser
-from tests.view.page.test_page import HOSTILE, seen, sent
+from tests.view.page.test_page import HOSTILE, known, sent
 from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ends = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
         for number, packet in enumerate(islice(cycle(packets), MANY)):
             topic = getattr(packet.packet, "topic", None)
-            page.packet(seen(packet, time=10**18 + number * 10**6, ends=ends), packet, topic=topic)
+            page.add(known(packet, topic=topic, time=10**18 + number * 10**6, ends=ends))
         page.close()
     return path
 
@@ -69,9 +69,8 @@ def _small(out: TextIO) -> None:
 
     def put(end: int, direction: Direction, packet: Any) -> None:
         decoded = sent(packet if isinstance(packet, bytes) else encode(packet, Version.V5), direction=direction)
-        event = seen(decoded, time=next(moments), ends=ends[end])
         topic = getattr(decoded.packet, "topic", None)
-        page.packet(event, decoded, client=["sensor-17", "hmi"][end], topic=topic)
+        page.add(known(decoded, client=["sensor-17", "hmi"][end], topic=topic, time=next(moments), ends=ends[end]))
 
     put(0, CLIENT, CONNECT)  # 0
     put(0, SERVER, CONNACK)
@@ -84,9 +83,9 @@ def _small(out: TextIO) -> None:
     put(0, SERVER, Pubcomp(packet_id=9))  # 8
     put(0, CLIENT, Publish(topic=HOSTILE, payload=MARKUP.encode()))  # 9
     put(1, SERVER, Puback(packet_id=9))
-    page.event(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
-    page.event(Remark(ends[0], next(moments), 1, None, HOSTILE))
-    page.event(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
+    page.add(GapSeen(ends[0], next(moments), 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))  # 11
+    page.add(Remark(ends[0], next(moments), 1, None, HOSTILE))
+    page.add(Closed(ends[0], next(moments), 1, CLIENT, "FIN"))  # 13
     put(1, CLIENT, Publish(topic="plant/5/blob", payload=bytes(5000)))
     put(1, CLIENT, Pingreq())  # 15
     put(1, SERVER, bytes.fromhex("d000"))
@@ -502,7 +501,7 @@ def test_a_truncated_file_shows_the_rows_it_has(browser: "Browser", small: Path,
     whole = small.read_text()
     path = tmp_path / "cut.html"
     errors: list[str] = []
-    cut = whole.index('<script type="application/json" class="block">')
+    cut = whole.index('<script type="text/plain" class="block">')
     for stop in (cut, cut + 200):
         path.write_text(whole[:stop])
         tab = browser.new_page()

@@ -39,7 +39,7 @@ function contentOf(field, bytes) {
 }
 
 function valueText(field, piece, cut) {
-  if (field.content === 2 && !cut) {
+  if (field.content === JSON_TEXT && !cut) {
     const json = decoded(piece);
     if (json !== null) return indented(json);
   }

@@ -1,5 +1,8 @@
 // The language of --filter, as on the command line; one table of cases is run against both.
 // Words that are not terms are searched for in the whole text of a row, which the command line does not do.
+//
+// A term becomes a function of a block, which returns a test of the index of a row in it. Whatever many rows share, such
+// as their topic, is tested once in a block. Functions with `reads` need the bytes of the block.
 
 const LANGUAGE = JSON.parse(document.getElementById("language").textContent);
 const WORD = /\s*(?:([,!])|((?:"(?:[^"\\]|\\.)*"|[^\s,!"])(?:"(?:[^"\\]|\\.)*"|[^\s,"])*))/suy;
@@ -86,7 +89,7 @@ class Parser {
     const word = this.take();
     if (word === "" || word === ",") throw wrong(place, "a term is missing");
     const test = KEY.test(word) ? this.valued(word, place) : FLAGS.get(word) ?? this.search(word, unquoted(word));
-    return turned ? (row) => !test(row) : test;
+    return turned ? turnedAround(test) : test;
   }
 
   valued(word, place) {
@@ -98,7 +101,7 @@ class Parser {
       const at = this.place;
       tests.push(made(key, this.take(), at));
     }
-    return tests.length === 1 ? tests[0] : (row) => tests.some((test) => test(row));
+    return tests.length === 1 ? tests[0] : anyOf(tests);
   }
 
   // Whether the comma is followed by another value, not by another term.
@@ -106,6 +109,38 @@ class Parser {
     const after = this.words[this.at + 1]?.word ?? "";
     return !["", ",", "!"].includes(after) && !FLAGS.has(after) && !KEY.test(after);
   }
+}
+
+// Mark that a function of a block needs its bytes if one of others does.
+function reading(test, others) {
+  test.reads = others.some((each) => each.reads);
+  return test;
+}
+
+function turnedAround(test) {
+  const turned = (block) => {
+    const found = test(block);
+    return (index) => !found(index);
+  };
+  return reading(turned, [test]);
+}
+
+function anyOf(tests) {
+  if (tests.length === 1) return tests[0];
+  const any = (block) => {
+    const each = tests.map((test) => test(block));
+    return (index) => each.some((test) => test(index));
+  };
+  return reading(any, tests);
+}
+
+function allOf(tests) {
+  if (tests.length === 1) return tests[0];
+  const all = (block) => {
+    const each = tests.map((test) => test(block));
+    return (index) => each.every((test) => test(index));
+  };
+  return reading(all, tests);
 }
 
 function made(key, value, place) {
@@ -117,24 +152,67 @@ function made(key, value, place) {
   }
 }
 
-function typed(value) {
-  const event = LANGUAGE.events.indexOf(value.toLowerCase());
-  if (event >= 0) return (row) => row.kind === event + 1;
-  const type = value.toUpperCase();
-  if (!LANGUAGE.types.includes(type)) throw new BadFilter(`${named(value)} is not a packet type (${[...LANGUAGE.types, ...LANGUAGE.events].join(", ")})`);
-  return (row) => row.kind === PACKET && row.word === type;
+// A test of the forms of rows.
+function byForm(test) {
+  return (block) => {
+    const found = Uint8Array.from(block.forms, (form) => test(form, block));
+    const { form } = block;
+    return (index) => found[form[index]] === 1;
+  };
 }
 
-// Text from peers is shown with escapes, so a search term gets the same escapes.
-function escaped(text) {
-  return text.replace(UNSEEN_OR_QUOTED, (each) => (each === '"' ? each : visible(each)));
+// A test of what the search knows of rows besides the columns of the list.
+function byTraits(test) {
+  return (block) => {
+    const found = block.traits.map(test);
+    const forms = block.forms.map(({ trait }) => (trait < 0 ? test(NO_TRAITS) : found[trait]));
+    const { trait, form } = block;
+    return (index) => (trait[index] < 0 ? forms[form[index]] : found[trait[index]]);
+  };
+}
+
+// A test of the connections of rows.
+function byConnection(test) {
+  const known = new Map();
+  return ({ conn, connections }) => (index) => {
+    const number = conn[index];
+    let found = known.get(number);
+    if (found === undefined) known.set(number, (found = test(connections.get(number))));
+    return found;
+  };
+}
+
+// A test of rows that have a finding.
+function byFinding(test) {
+  return ({ found }) => (index) => (found.get(index) ?? []).some(test);
+}
+
+function typed(value) {
+  const event = LANGUAGE.events.indexOf(value.toLowerCase());
+  if (event >= 0) return ({ kind }) => (index) => kind[index] === event + 1;
+  const type = value.toUpperCase();
+  if (!LANGUAGE.types.includes(type)) throw new BadFilter(`${named(value)} is not a packet type (${[...LANGUAGE.types, ...LANGUAGE.events].join(", ")})`);
+  return byForm(({ word }, { strings }) => strings[word] === type);
 }
 
 function topical(value) {
   const bad = value.split("/").some((level, at, all) => (level === "#" && at < all.length - 1) || (level.length > 1 && /[#+]/.test(level)));
   if (bad || !value) throw new BadFilter(`${named(value)} is not a Topic Filter`);
   const pattern = escaped(value).split("/");
-  return (row) => (row.topic !== null && row.word === "PUBLISH" ? [row.topic] : row.traits.topics).some((topic) => covers(pattern, topic.split("/")));
+  const matches = (topic) => covers(pattern, topic.split("/"));
+  const subscribed = byTraits(({ topics }) => topics.some(matches));
+  return (block) => {
+    const { topic, form, strings } = block;
+    const known = new Int8Array(strings.length); // 0 is unknown, 1 yes, 2 no
+    const published = block.forms.map(({ word }) => strings[word] === "PUBLISH");
+    const others = subscribed(block);
+    return (index) => {
+      const at = topic[index];
+      if (at < 0 || !published[form[index]]) return others(index);
+      known[at] ||= matches(strings[at]) ? 1 : 2;
+      return known[at] === 1;
+    };
+  };
 }
 
 function covers(pattern, topic) {
@@ -146,38 +224,29 @@ function covers(pattern, topic) {
   return pattern.length === topic.length;
 }
 
-// Bytes as characters up to 255, so that a string can be searched for in them.
-function binary(bytes) {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return text;
-}
-
 function payloadTest(value) {
-  const parts = value.startsWith("hex:") ? [pairs(value.slice(4))] : value.split("*").map((part) => binary(new TextEncoder().encode(part)));
-  if (parts.includes(null) || (parts.length === 1 && !parts[0])) throw new BadFilter(`${named(value)} is not a payload (text, or hex: and two digits for each byte)`);
-  return (row) => row.payload !== null && inTurn(parts, row.payload());
+  const parts = value.startsWith("hex:") ? [pairs(value.slice(4))] : value.split("*").map((part) => encoder.encode(part));
+  if (parts.includes(null) || (parts.length === 1 && !parts[0].length)) throw new BadFilter(`${named(value)} is not a payload (text, or hex: and two digits for each byte)`);
+  const patterns = parts.filter((part) => part.length).map((part) => new BytePattern(part));
+  if (!patterns.length) return byForm(({ payload }) => payload >= 0);
+  const test = (block) => {
+    const marks = new Uint8Array(block.count);
+    markPayload(block, patterns, marks);
+    return (index) => marks[index] === 1;
+  };
+  test.reads = true;
+  return test;
 }
 
 function pairs(digits) {
   const found = digits.trim().match(/^(?:[0-9a-f]{2}\s*)+$/i);
-  return found ? digits.replace(/\s/g, "").replace(/../g, (pair) => String.fromCharCode(parseInt(pair, 16))) : null;
-}
-
-function inTurn(parts, text) {
-  let at = 0;
-  for (const part of parts) {
-    at = text.indexOf(part, at);
-    if (at < 0) return false;
-    at += part.length;
-  }
-  return true;
+  return found ? Uint8Array.from(digits.replace(/\s/g, "").match(/../g), (pair) => parseInt(pair, 16)) : null;
 }
 
 function client(value) {
   const parts = escaped(value).split("*").map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   const pattern = new RegExp(`^(?:${parts.join(".*")})$`, "s");
-  return ({ connection }) => pattern.test(caller(connection)) || pattern.test(connection.client);
+  return byConnection((connection) => pattern.test(caller(connection)) || pattern.test(connection.client));
 }
 
 function number(value, name, most) {
@@ -187,29 +256,26 @@ function number(value, name, most) {
 }
 
 function whole(name, most, test) {
-  return (value) => {
-    const wanted = number(value, name, most);
-    return (row) => test(row, wanted);
-  };
+  return (value) => test(number(value, name, most));
 }
 
 function sender(value) {
   const direction = ["", "client", "server"].indexOf(value || "-");
   if (direction < 0) throw new BadFilter(`${named(value)} is not a direction (client, server)`);
-  return (row) => row.direction === direction;
+  return ({ dir }) => (index) => dir[index] === direction;
 }
 
 function version(value) {
   const level = Object.hasOwn(LANGUAGE.versions, value.toLowerCase()) ? LANGUAGE.versions[value.toLowerCase()] : 0;
   if (!level) throw new BadFilter(`${named(value)} is not an MQTT version (3.1, 3.1.1, 5)`);
-  return (row) => row.traits.version === level;
+  return byTraits((traits) => traits.version === level);
 }
 
 function statement(value) {
   const wanted = value.trim().replace(/^\[/, "").replace(/\]$/, "").toLowerCase().replace(/^mqtt-/, "");
   const cited = new Set(LANGUAGE.statements.filter((id) => [id, id.slice(id.indexOf("-") + 1)].some((each) => cites(wanted, each.toLowerCase()))));
   if (!cited.size) throw new BadFilter(`no statement is called ${named(value)}`);
-  return (row) => row.findings.some((each) => cited.has(each.statement));
+  return byFinding((each) => cited.has(each.statement));
 }
 
 function cites(wanted, id) {
@@ -222,7 +288,7 @@ function cites(wanted, id) {
 
 function severity(value) {
   if (!LANGUAGE.severities.includes(value)) throw new BadFilter(`${named(value)} is not a severity (${LANGUAGE.severities.join(", ")})`);
-  return (row) => row.findings.some((each) => SEVERITIES[each.severity] === value);
+  return byFinding((each) => SEVERITIES[each.severity] === value);
 }
 
 const LARGEST = 2n ** 62n;
@@ -231,20 +297,20 @@ const TERMS = new Map([
   ["topic", topical],
   ["payload", payloadTest],
   ["client", client],
-  ["connection", whole("connection", LARGEST, (row, wanted) => row.connection.number === wanted)],
+  ["connection", whole("connection", LARGEST, (wanted) => ({ conn }) => (index) => conn[index] === wanted)],
   ["direction", sender],
-  ["id", whole("Packet Identifier", 0xffff, (row, wanted) => row.id === wanted)],
-  ["qos", whole("QoS", 3, (row, wanted) => row.traits.flags >= 0 && ((row.traits.flags >> 1) & 3) === wanted)],
-  ["alias", whole("Topic Alias", 0xffff, (row, wanted) => row.traits.alias === wanted)],
-  ["reason", whole("Reason Code", 0xff, (row, wanted) => row.traits.reasons.includes(wanted))],
+  ["id", whole("Packet Identifier", 0xffff, (wanted) => ({ id }) => (index) => id[index] === wanted)],
+  ["qos", whole("QoS", 3, (wanted) => byTraits(({ flags }) => flags >= 0 && ((flags >> 1) & 3) === wanted))],
+  ["alias", whole("Topic Alias", 0xffff, (wanted) => byTraits(({ alias }) => alias === wanted))],
+  ["reason", whole("Reason Code", 0xff, (wanted) => byTraits(({ reasons }) => reasons.includes(wanted)))],
   ["version", version],
   ["finding", statement],
   ["severity", severity],
-  ["record", whole("record", LARGEST, (row, wanted) => row.record() === wanted)],
+  ["record", whole("record", LARGEST, (wanted) => ({ record }) => (index) => record[index] === wanted)],
 ]);
 const FLAGS = new Map([
-  ["dup", (row) => row.traits.flags >= 0 && Boolean(row.traits.flags & DUP)],
-  ["retain", (row) => row.traits.flags >= 0 && Boolean(row.traits.flags & RETAIN)],
-  ["finding", (row) => row.worst > 0],
+  ["dup", byTraits(({ flags }) => flags >= 0 && Boolean(flags & DUP))],
+  ["retain", byTraits(({ flags }) => flags >= 0 && Boolean(flags & RETAIN))],
+  ["finding", ({ worst }) => (index) => worst[index] > 0],
 ]);
 const TERM_NAMES = [...[...TERMS.keys()].map((key) => `${key}=`), ...FLAGS.keys()];

@@ -19,6 +19,8 @@ class Page {
     this.detail = new Detail($("detail"), this);
     this.groups = new Groups($("groups"), this);
     this.sieve = new Sieve(this.store, () => this.sieved());
+    this.bringing = new Set();
+    this.taking = Promise.resolve(); // the blocks taken so far
     this.theme();
     this.wire();
     this.load();
@@ -32,36 +34,65 @@ class Page {
     document.addEventListener("DOMContentLoaded", () => {
       watch.disconnect();
       this.take();
-      this.loaded();
+      this.taking = this.taking.then(() => this.loaded());
     });
   }
 
   take() {
-    let taken = false;
     for (const element of document.querySelectorAll("script.block")) {
       if (!element.nextElementSibling) break; // not loaded completely yet, or the file is truncated
-      this.store.add(element.textContent);
+      const [head, body] = element.textContent.split("\n");
       element.remove();
-      taken = true;
+      const coming = unpacked(head);
+      this.taking = this.taking.then(async () => this.taken(await coming, body));
     }
-    if (!taken) return;
+  }
+
+  taken(head, body) {
+    this.store.add(head, body);
     this.sieve.more();
     if (this.view === "ladder") this.list.grow();
     if (this.chosen === null && this.store.count) this.first();
   }
 
-  loaded() {
+  async loaded() {
     const end = $("end");
     this.store.complete = end !== null;
-    if (end) this.store.statements = JSON.parse(end.textContent).statements;
+    if (end) {
+      const { statements, left_out: leftOut } = JSON.parse(end.textContent);
+      this.store.statements = statements;
+      this.leaveOut(leftOut);
+    }
     this.choices();
     this.verdicts();
     this.tally();
     const wanted = this.linked();
+    if (wanted !== null) await this.store.body(this.store.block(wanted));
+    else if (this.store.count) await this.store.body(this.store.blocks[0]);
     if (wanted !== null && wanted !== this.chosen) this.select(wanted, { focus: false, keep: false });
     else if (this.chosen !== null) this.paintDetail();
+    this.list.refresh();
     if (this.view === "findings") this.groups.show();
     document.documentElement.dataset.ready = "true";
+    this.hold();
+  }
+
+  // Unpack bytes and fields in advance, so that searches need not wait for them.
+  async hold() {
+    for (const block of this.store.blocks) {
+      if (this.store.bytes >= MOST_HELD) return;
+      await this.store.body(block);
+    }
+    document.documentElement.dataset.held = "true";
+  }
+
+  // Say what the file does not have, and how to narrow it.
+  leaveOut({ packets = 0, others = 0, ...found }) {
+    if (!packets && !others) return;
+    const rest = [packets ? plural(packets, "more packet") : "", others ? plural(others, "other row") : ""].filter(Boolean).join(" and ");
+    const severities = Object.entries(found).map(([severity, count]) => plural(count, severity)).join(", ");
+    $("left-out").textContent = `This page ends after ${plural(this.store.count, "row")}; the capture has ${rest}${severities ? `, with ${severities}` : ""}. Pages of fewer packets: --filter 'connection=3', --filter 'topic=a/#', --filter finding, or --follow CLIENT.`;
+    $("left-out").hidden = false;
   }
 
   linked() {
@@ -79,7 +110,7 @@ class Page {
   // What is shown
 
   get rows() {
-    return this.view === "ladder" ? this.ladder?.rows ?? [] : this.sieve.rows;
+    return this.view === "ladder" ? (this.ladder ? this.store.rowsOf(this.ladder) : []) : this.sieve.rows;
   }
 
   sieved() {
@@ -115,7 +146,18 @@ class Page {
   }
 
   paintRow(number, place) {
-    return listRow(this.store.row(number), place, this.rows.length, number === this.chosen);
+    const row = this.store.row(number);
+    if (row.preview === null) this.bringBody(row.block);
+    return listRow(row, place, this.rows.length, number === this.chosen);
+  }
+
+  // Paint the list again when the previews of a block are there.
+  async bringBody(block) {
+    if (this.bringing.has(block)) return;
+    this.bringing.add(block);
+    await this.store.body(block);
+    this.bringing.delete(block);
+    this.list.refresh();
   }
 
   paintRung(number, place) {
@@ -138,7 +180,7 @@ class Page {
     const { types, connections } = this.store;
     const named = [...types].sort(([one], [two]) => one.localeCompare(two)).map(([word, count]) => make("option", { value: word }, `${word} (${count.toLocaleString("en")})`));
     $("types").replaceChildren(make("option", { value: "" }, "All types"), ...named);
-    const listed = [...connections.values()].slice(0, CONNECTIONS_LISTED).map((each) => make("option", { value: each.number }, `${each.number}  ${caller(each)}${each.file ? `, ${each.file}` : ""} (${each.rows.length.toLocaleString("en")})`));
+    const listed = [...connections.values()].slice(0, CONNECTIONS_LISTED).map((each) => make("option", { value: each.number }, `${each.number}  ${caller(each)}${each.file ? `, ${each.file}` : ""} (${each.count.toLocaleString("en")})`));
     const more = connections.size > CONNECTIONS_LISTED ? [make("option", { disabled: true }, `${connections.size - CONNECTIONS_LISTED} more: search for client=name`)] : [];
     $("connections").replaceChildren(make("option", { value: "" }, "All connections"), ...listed, ...more);
     document.documentElement.dataset.files = String([...connections.values()].some((each) => each.file));
@@ -179,13 +221,12 @@ class Page {
     const colours = ["", "--note", "--warning", "--error"].map((name) => (name ? style.getPropertyValue(name) : ""));
     const worst = new Uint8Array(height);
     const span = Math.min(height, rows.length * this.list.height);
-    const wanted = new Map();
-    for (const each of store.findings) wanted.set(each.row, Math.max(wanted.get(each.row) ?? 0, each.severity));
-    rows.forEach((row, place) => {
-      const severity = wanted.get(row);
+    for (const { row, severity } of store.findings) {
+      const place = this.place(row, rows);
+      if (rows[place] !== row) continue;
       const y = Math.min(height - 1, Math.floor((place / rows.length) * span));
       if (severity > worst[y]) worst[y] = severity;
-    });
+    }
     worst.forEach((severity, y) => {
       if (!severity) return;
       context.fillStyle = colours[severity];
@@ -213,9 +254,18 @@ class Page {
     this.linking = setTimeout(() => history.replaceState(null, "", `#${number + 1}`), 400);
   }
 
-  paintDetail() {
+  // Bytes and fields are shown at once if their block is unpacked, otherwise when it is.
+  paintDetail(then = () => {}) {
     cancelAnimationFrame(this.painting);
-    this.detail.show(this.store.row(this.chosen));
+    const { chosen } = this;
+    const { block } = this.store.row(chosen);
+    const show = () => {
+      if (chosen !== this.chosen) return;
+      this.detail.show(this.store.row(chosen));
+      then();
+    };
+    if (block.held) show();
+    else this.store.body(block).then(show);
   }
 
   reveal(middle) {
@@ -261,11 +311,9 @@ class Page {
     const finding = this.store.findings[number];
     this.finding = number;
     this.select(finding.row, { keep: true });
-    this.paintDetail();
     this.open();
-    const cards = this.detail.flaws.children;
     const index = this.store.row(finding.row).findings.indexOf(finding);
-    cards[index]?.focus();
+    this.paintDetail(() => this.detail.flaws.children[index]?.focus());
   }
 
   find(query) {
@@ -334,7 +382,7 @@ class Page {
     $("ends").replaceChildren(make("span", {}), make("span", { class: "pair" }, end("near", name || "client", client), end("far", "server", server)), make("span", {}));
     $("list").setAttribute("aria-label", `Packets of connection ${number}`);
     this.kin = new Set(this.store.exchange(row.number));
-    this.list.show(this.ladder.rows, (each, place) => this.paintRung(each, place));
+    this.list.show(this.rows, (each, place) => this.paintRung(each, place));
     this.reflect();
   }
 
@@ -401,7 +449,7 @@ class Page {
 
   connect(value) {
     if (this.view !== "ladder") this.find(withTerm($("search").value, "connection", value));
-    else if (value) this.select(this.store.connections.get(Number(value)).rows[0], { keep: false });
+    else if (value) this.select(this.store.connections.get(Number(value)).first, { keep: false });
   }
 
   turnLight() {
@@ -451,7 +499,7 @@ class Page {
 
   enter() {
     this.open();
-    if (this.chosen !== null) this.detail.bytes.focus(0);
+    if (this.chosen !== null && this.detail.row) this.detail.bytes.focus(0);
   }
 }
 

@@ -68,7 +68,7 @@ function listRow(row, place, count, chosen) {
     make("span", { class: "caller", title: caller(row.connection), data: file ? { file } : {} }, caller(row.connection)),
     make("span", { class: "word" }, row.word),
     make("span", { class: "about" }, topic, topic ? " " : null, make("span", { class: "facts" }, row.summary, published && row.traits.flags & RETAIN ? "  RETAIN" : ""), " ",
-      published ? make("span", { class: "preview" }, row.preview) : null),
+      published ? make("span", { class: "preview" }, row.preview ?? "") : null),
     make("span", { class: "marks" }, marksOf(row)),
     make("span", { class: "size" }, row.kind === PACKET ? `${row.length.toLocaleString("en")} B` : ""),
     badge(row) ?? make("span", { class: "badge" }),

@@ -1,15 +1,16 @@
-// The rows of the file. A block is two lines of JSON: the columns of the list are read at once, bytes and
-// fields when a row of the block is first selected.
+// The rows of the file, block by block. The columns of the list are unpacked at once; fields and bytes when they are
+// needed, and then as many as memory has room for.
 
 const PACKET = 0, GAP = 1, REMARK = 2, CLOSED = 3;
+const NONE = 0, TEXT = 1, JSON_TEXT = 2, PAYLOAD = 3, IDENTIFIER = 4;
 const SEVERITIES = ["", "note", "warning", "error"];
 const MARKS = ["", "\u25cf", "\u25b2", "\u2716"];
 const OPENERS = new Set(["PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE"]);
 const ANSWERS = new Set(["PUBACK", "PUBREC", "PUBCOMP", "SUBACK", "UNSUBACK"]);
 const LAST = new Set(["PUBACK", "PUBCOMP", "SUBACK", "UNSUBACK"]);
-const BODIES_KEPT = 8;
+const MOST_HELD = 512 << 20; // bytes of unpacked bodies
 const NO_TRAITS = { flags: -1, version: 0, alias: -1, reasons: [], topics: [] };
-const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
+const ID = "\0"; // stands for the Packet Identifier in a summary
 
 class Store {
   constructor() {
@@ -21,23 +22,22 @@ class Store {
     this.findings = [];
     this.severities = [0, 0, 0, 0];
     this.statements = {};
+    this.leftOut = {};
     this.complete = false;
     this.first = null;
-    this.before = [];
-    this.after = [];
-    this.open = new Map();
     this.bodies = new Map();
+    this.bytes = 0;
   }
 
-  // Read a block, and keep only what its rows need.
-  add(text) {
-    const cut = text.indexOf("\n");
-    const block = JSON.parse(text.slice(0, cut));
+  // Add a block: its unpacked head, and its packed body.
+  add(buffer, packed) {
+    const block = headOf(buffer);
     block.start = this.count;
-    block.rest = text.slice(cut + 1);
-    block.traits = block.traits.map(([flags, version, alias, reasons, topics]) => ({ flags, version, alias, reasons, topics }));
+    block.packed = packed;
+    block.connections = this.connections;
+    block.held = null;
     block.found = new Map();
-    block.worst = new Uint8Array(block.kind.length);
+    block.worst = new Uint8Array(block.count);
     if (block.base !== null) {
       this.first ??= BigInt(block.base);
       block.since = Number(BigInt(block.base) - this.first);
@@ -45,39 +45,30 @@ class Store {
     this.blocks.push(block);
     for (const [number, client, server, name, file] of block.ends) {
       const known = this.connections.get(number);
-      if (!known) this.connections.set(number, { number, client, server, name, file, rows: [] });
+      if (!known) this.connections.set(number, { number, client, server, name, file, count: 0, first: -1 });
       else if (name) known.name = name;
     }
     this.#note(block);
     this.#judge(block);
-    this.count += block.kind.length;
+    this.count += block.count;
   }
 
   #note(block) {
-    block.kind.forEach((kind, index) => {
-      const word = block.strings[block.word[index]];
-      const row = block.start + index;
-      this.types.set(word, (this.types.get(word) ?? 0) + 1);
-      this.connections.get(block.conn[index]).rows.push(row);
-      if (kind !== PACKET) return;
-      this.packets += 1;
-      if (block.id[index] > 0 && block.dir[index]) this.#pair(row, block, index, word);
-    });
-  }
-
-  // Link a packet to the one before it in the same exchange: PUBLISH, PUBREC, PUBREL, PUBCOMP and the like.
-  #pair(row, block, index, word) {
-    const opens = OPENERS.has(word);
-    const side = ANSWERS.has(word) ? 3 - block.dir[index] : block.dir[index];
-    const key = `${block.conn[index]} ${side} ${block.id[index]}`;
-    const last = this.open.get(key);
-    const goes = last && (!opens || (last.word === word && word === "PUBLISH"));
-    if (goes) {
-      this.before[row] = last.row;
-      this.after[last.row] = row;
+    const counts = new Uint32Array(block.forms.length);
+    let connection = { number: -1 };
+    for (let index = 0; index < block.count; index += 1) {
+      counts[block.form[index]] += 1;
+      if (block.kind[index] === PACKET) this.packets += 1;
+      if (block.conn[index] !== connection.number) {
+        connection = this.connections.get(block.conn[index]);
+        if (connection.first < 0) connection.first = block.start + index;
+      }
+      connection.count += 1;
     }
-    if (LAST.has(word)) this.open.delete(key);
-    else if (goes || opens) this.open.set(key, { row, word });
+    counts.forEach((count, form) => {
+      const word = block.strings[block.forms[form].word];
+      this.types.set(word, (this.types.get(word) ?? 0) + count);
+    });
   }
 
   #judge(block) {
@@ -106,89 +97,131 @@ class Store {
     return this.blocks[low];
   }
 
-  // The text of a row in the list.
+  // Fields and bytes of a block, as block.held; those unpacked first make room.
+  async body(block) {
+    if (block.held) return block.held;
+    block.coming ??= unpacked(block.packed).then((buffer) => {
+      block.held = bodyOf(buffer, block);
+      block.coming = null;
+      this.bodies.set(block, buffer.byteLength);
+      this.bytes += buffer.byteLength;
+      for (const [other, size] of this.bodies) {
+        if (this.bytes <= MOST_HELD || other === block) break;
+        other.held = null;
+        this.bodies.delete(other);
+        this.bytes -= size;
+      }
+      return block.held;
+    });
+    return block.coming;
+  }
+
+  worst(row) {
+    const block = this.block(row);
+    return block.worst[row - block.start];
+  }
+
+  // The text of a row in the list; the preview of a payload is null until the body of its block is there.
   row(number) {
     const block = this.block(number);
     const index = number - block.start;
+    const form = block.forms[block.form[index]];
+    const trait = block.trait[index] < 0 ? form.trait : block.trait[index];
+    const traits = trait < 0 ? NO_TRAITS : block.traits[trait];
     const time = block.time[index];
     return {
-      number, block, index,
+      number, block, index, traits,
       kind: block.kind[index],
-      word: block.strings[block.word[index]],
+      word: block.strings[form.word],
       direction: block.dir[index],
       connection: this.connections.get(block.conn[index]),
-      time: time === null ? null : block.since + time,
+      time: Number.isNaN(time) ? null : block.since + time,
       id: block.id[index],
-      length: block.length[index],
+      length: form.length,
       topic: block.topic[index] < 0 ? null : block.strings[block.topic[index]],
-      summary: block.strings[block.summary[index]],
-      preview: block.preview[index] < 0 ? "" : block.strings[block.preview[index]],
-      traits: block.trait[index] < 0 ? NO_TRAITS : block.traits[block.trait[index]],
-      payload: block.payload[index] < 0 ? null : () => this.#payload(block, index),
-      record: () => this.#body(block).rows[index][2],
-      contents: () => (block.kind[index] === PACKET ? this.#contents(block, index) : ""),
+      summary: block.strings[block.summary[index] < 0 ? form.summary : block.summary[index]].replace(ID, block.id[index]),
+      preview: traits.flags < 0 || form.payload < 0 || !form.size ? "" : block.held ? this.#preview(block, index, form) : null,
       findings: block.found.get(index) ?? [],
       worst: block.worst[index],
     };
   }
 
+  #preview(block, index, { payload, size, length, shown }) {
+    const { bytes, at } = block.held;
+    const piece = bytes.subarray(at[index] + Math.min(payload, shown), Math.min(at[index] + payload + size, at[index + 1]));
+    const text = preview(piece);
+    return length > shown && !text.endsWith("...") ? `${text.replace(/"$/, "")}...` : text;
+  }
+
+  // The rows of a connection, found when they are first asked for.
+  rowsOf(connection) {
+    if (connection.rows?.length === connection.count) return connection.rows;
+    const rows = [];
+    for (const { start, conn, ends } of this.blocks) {
+      if (!ends.some(([number]) => number === connection.number)) continue;
+      for (let index = 0; index < conn.length; index += 1) if (conn[index] === connection.number) rows.push(start + index);
+    }
+    connection.rows = rows;
+    return rows;
+  }
+
   // The rows of a row's exchange, in order.
   exchange(row) {
+    const block = this.block(row);
+    const connection = this.connections.get(block.conn[row - block.start]);
+    if (this.paired !== connection || this.pairs.count !== connection.count) this.#pair(connection);
+    const { before, after } = this.pairs;
     let first = row;
-    while (this.before[first] !== undefined) first = this.before[first];
+    while (before.has(first)) first = before.get(first);
     const legs = [];
-    for (let leg = first; leg !== undefined && legs.length < 64; leg = this.after[leg]) legs.push(leg);
+    for (let leg = first; leg !== undefined && legs.length < 64; leg = after.get(leg)) legs.push(leg);
     return legs;
   }
 
-  #body(block) {
-    let body = this.bodies.get(block);
-    if (!body) {
-      body = JSON.parse(block.rest);
-      if (this.bodies.size >= BODIES_KEPT) this.bodies.delete(this.bodies.keys().next().value);
-      this.bodies.set(block, body);
-    }
-    return body;
-  }
-
-  raw(row) {
-    return this.#body(row.block).rows[row.index];
-  }
-
-  // The bytes of a payload as characters up to 255.
-  #payload(block, index) {
-    const start = block.payload[index];
-    return atob(this.#body(block).rows[index][0]).slice(start, start + block.size[index]);
-  }
-
-  // The text of the payload and of the text fields, in lower case, without masked parts.
-  #contents(block, index) {
-    const body = this.#body(block);
-    const [encoded, , , , , shape, lengths] = body.rows[index];
-    const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
-    const found = [];
-    let at = 0;
-    let taken = 0;
-    for (const [, , , , content, styles] of body.shapes[shape]) {
-      for (const style of styles ? styles.split(" ") : []) {
-        const stop = at + lengths[taken++];
-        if (content && style !== "length" && style !== "property" && !style.endsWith("*")) found.push(lenient.decode(bytes.subarray(at, stop)));
-        at = stop;
+  // Link each packet of a connection to the one before it in the same exchange: PUBLISH, PUBREC, PUBREL, PUBCOMP and
+  // the like.
+  #pair(connection) {
+    const before = new Map();
+    const after = new Map();
+    const open = new Map();
+    let block = this.blocks[0];
+    for (const row of this.rowsOf(connection)) {
+      if (row >= block.start + block.count) block = this.block(row);
+      const index = row - block.start;
+      const id = block.id[index];
+      if (block.kind[index] !== PACKET || id <= 0 || !block.dir[index]) continue;
+      const word = block.strings[block.forms[block.form[index]].word];
+      const opens = OPENERS.has(word);
+      const side = ANSWERS.has(word) ? 3 - block.dir[index] : block.dir[index];
+      const key = side * 0x10000 + id;
+      const last = open.get(key);
+      const goes = last && (!opens || (last.word === word && word === "PUBLISH"));
+      if (goes) {
+        before.set(row, last.row);
+        after.set(last.row, row);
       }
+      if (LAST.has(word)) open.delete(key);
+      else if (goes || opens) open.set(key, { row, word });
     }
-    return found.join("\n").toLowerCase();
+    this.paired = connection;
+    this.pairs = { before, after, count: connection.count };
   }
 
-  // Bytes and fields of a row.
+  // Bytes and fields of a row whose block is held.
   detail(row) {
-    const raw = this.raw(row);
-    const [encoded, offset, record, version, guessed, shape, lengths, texts, total] = raw;
-    const hidden = row.kind === GAP ? raw[3] : 0;
-    const bytes = Uint8Array.from(atob(encoded), (character) => character.charCodeAt(0));
-    const body = this.#body(row.block);
-    const fields = row.kind === PACKET ? fieldsOf(body.shapes[shape], lengths, texts, body.strings) : [];
-    const time = row.time === null ? null : BigInt(row.block.base) + BigInt(row.block.time[row.index]);
-    return { bytes, offset, record, version: row.kind === PACKET ? version : "", guessed, hidden, fields, time, total: total ?? bytes.length };
+    const { block, index, kind } = row;
+    const { held } = block;
+    const packet = kind === PACKET;
+    const raw = held.forms[block.form[index]];
+    const bytes = held.bytes.subarray(held.at[index], held.at[index + 1]);
+    const [version, guessed, shape, lengths, texts] = packet ? raw : ["", 0];
+    const fields = packet ? fieldsOf(held.shapes[shape], lengths, texts, held.strings) : [];
+    for (const field of fields) speak(field, bytes);
+    const time = row.time === null ? null : BigInt(block.base) + BigInt(block.time[index]);
+    return {
+      bytes, fields, version, guessed, time, offset: block.offset[index], record: block.record[index],
+      hidden: packet ? 0 : raw[0], total: packet ? row.length : bytes.length,
+    };
   }
 }
 
@@ -209,4 +242,19 @@ function fieldsOf(shape, lengths, texts, strings) {
     const stop = mask ? octet + 1 : parts.length ? parts[parts.length - 1].stop : at;
     return { index, label, style, depth, mask, content, parts, start, stop, text: strings[texts[index]] };
   });
+}
+
+// Words for the fields whose words are not in the file: those of payloads and Packet Identifiers.
+function speak(field, bytes) {
+  const part = field.parts.at(-1);
+  if (field.content === IDENTIFIER) {
+    const id = bytes[part.start] * 256 + bytes[part.start + 1];
+    field.text = `${id} (0x${hex(id, 4)})`;
+    field.content = NONE;
+  } else if (field.content === PAYLOAD) {
+    const kind = classified(bytes.subarray(part.start, part.stop));
+    const size = part.stop - part.start;
+    field.text = `${kind === JSON_TEXT ? "JSON" : kind === TEXT ? "text" : "binary"}, ${size} byte${size === 1 ? "" : "s"}`;
+    field.content = kind;
+  }
 }

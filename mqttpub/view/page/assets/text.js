@@ -63,6 +63,42 @@ function readable(bytes) {
   return shown;
 }
 
+const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/;
+const PREVIEWED = 120; // bytes of a payload in a row of the list
+
+// Whether bytes are JSON, other text, or neither, as the terminal says it.
+function classified(bytes) {
+  const text = decoded(bytes);
+  if (text === null || CONTROL.test(text)) return NONE;
+  if (!/^[ \t\r\n]*[{["]/.test(text)) return TEXT;
+  try {
+    JSON.parse(text);
+    return JSON_TEXT;
+  } catch {
+    return TEXT;
+  }
+}
+
+// The start of a payload as quoted text, or as hex for binary data; dots stand for the rest.
+function preview(payload) {
+  const head = payload.subarray(0, PREVIEWED);
+  let text = null;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(head, { stream: true }); // the cut may be in the middle of a character
+  } catch {
+    text = null;
+  }
+  const binary = text === null || CONTROL.test(text);
+  const size = text === null ? head.length : new TextEncoder().encode(text).length;
+  const end = size < payload.length ? "..." : "";
+  return binary ? `${Array.from(head.subarray(0, size), (byte) => hex(byte, 2)).join(" ")}${end}` : `"${escaped(text)}${end || '"'}`;
+}
+
+// Text with an escape for every character that cannot be seen, as in the texts of the file.
+function escaped(text) {
+  return text.replace(UNSEEN_OR_QUOTED, (each) => (each === '"' ? each : visible(each)));
+}
+
 const DEEPEST = 20;
 
 // JSON on several lines; tokens stay as they were sent, so that 1.0 does not become 1.
