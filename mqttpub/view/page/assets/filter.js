@@ -134,11 +134,19 @@ function anyOf(tests) {
   return reading(any, tests);
 }
 
+// All of the tests, those without `reads` first; the next one is made only if a row of the block passed the last.
 function allOf(tests) {
   if (tests.length === 1) return tests[0];
+  const inTurn = [...tests].sort((one, two) => Boolean(one.reads) - Boolean(two.reads));
   const all = (block) => {
-    const each = tests.map((test) => test(block));
-    return (index) => each.every((test) => test(index));
+    const marks = new Uint8Array(block.count).fill(1);
+    for (const test of inTurn) {
+      const found = test(block);
+      let left = 0;
+      for (let index = 0; index < marks.length; index += 1) if (marks[index]) left += marks[index] = found(index) ? 1 : 0;
+      if (!left) break;
+    }
+    return (index) => marks[index] === 1;
   };
   return reading(all, tests);
 }

@@ -5,6 +5,7 @@ const NARROW = window.matchMedia("(max-width: 820px)");
 const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 const CONNECTIONS_LISTED = 500;
 const TYPING = 90;
+const LOADING = 100; // milliseconds between two looks at a list that is still being read
 const VIEWS = ["packets", "ladder", "findings"];
 
 class Page {
@@ -20,6 +21,7 @@ class Page {
     this.groups = new Groups($("groups"), this);
     this.sieve = new Sieve(this.store, () => this.sieved());
     this.bringing = new Set();
+    this.next = 0; // when to show again what was taken
     this.taking = Promise.resolve(); // the blocks taken so far
     this.theme();
     this.wire();
@@ -43,19 +45,27 @@ class Page {
       if (!element.nextElementSibling) break; // not loaded completely yet, or the file is truncated
       const [head, body] = element.textContent.split("\n");
       element.remove();
-      const coming = unpacked(head);
+      const coming = unpacked(head).catch(() => null);
       this.taking = this.taking.then(async () => this.taken(await coming, body));
     }
   }
 
   taken(head, body) {
-    this.store.add(head, body);
+    if (head) this.store.add(head, body);
+    else this.store.damaged = true;
+    if (performance.now() < this.next) return;
+    this.showTaken();
+    this.next = performance.now() + LOADING;
+  }
+
+  showTaken() {
     this.sieve.more();
     if (this.view === "ladder") this.list.grow();
     if (this.chosen === null && this.store.count) this.first();
   }
 
   async loaded() {
+    this.showTaken();
     const end = $("end");
     this.store.complete = end !== null;
     if (end) {
@@ -172,7 +182,7 @@ class Page {
     const others = store.count - store.packets;
     const about = sieve.test ? `${sieve.rows.length.toLocaleString("en")} of ${plural(store.count, "row")}` : `${all}${others ? `, ${plural(others, "other row")}` : ""}`;
     const ends = store.connections.size;
-    const broken = document.readyState !== "loading" && !store.complete ? "; the file ends early" : "";
+    const broken = document.readyState !== "loading" && !store.complete ? "; the file ends early" : store.damaged ? "; the file is damaged" : "";
     $("tally").textContent = `${about}${sieve.test ? "" : ` on ${plural(ends, "connection")}`}${sieve.busy ? "\u2026" : ""}${broken}`;
   }
 

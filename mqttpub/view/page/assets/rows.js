@@ -27,8 +27,7 @@ function subject(row) {
 }
 
 // The facts of a PUBLISH besides its topic and payload, short enough for the list.
-function marksOf(row) {
-  const { flags } = row.traits;
+function marksOf({ flags }) {
   const marks = flags < 0 ? [] : [`QoS ${(flags >> 1) & 3}`, flags & RETAIN ? "RETAIN" : "", flags & DUP ? "DUP" : ""];
   return marks.filter(Boolean).join(" ");
 }
@@ -69,7 +68,7 @@ function listRow(row, place, count, chosen) {
     make("span", { class: "word" }, row.word),
     make("span", { class: "about" }, topic, topic ? " " : null, make("span", { class: "facts" }, row.summary, published && row.traits.flags & RETAIN ? "  RETAIN" : ""), " ",
       published ? make("span", { class: "preview" }, row.preview ?? "") : null),
-    make("span", { class: "marks" }, marksOf(row)),
+    make("span", { class: "marks" }, marksOf(row.traits)),
     make("span", { class: "size" }, row.kind === PACKET ? `${row.length.toLocaleString("en")} B` : ""),
     badge(row) ?? make("span", { class: "badge" }),
   ].filter(Boolean));

@@ -6,7 +6,6 @@ function plain(word, unmarked) {
   const wanted = [...new Set([word, unmarked].map((each) => each.toLowerCase()))].filter(Boolean);
   const patterns = wanted.map(wordPattern);
   const texts = new Map();
-  const summaries = new Map();
   const stands = (text) => {
     let found = texts.get(text);
     if (found === undefined) {
@@ -15,29 +14,12 @@ function plain(word, unmarked) {
     }
     return found;
   };
-  const summed = (text, id) => {
-    if (!text.includes(ID)) return stands(text);
-    if (!summaries.has(text)) summaries.set(text, new Int8Array(0x10000)); // 0 is unknown, 1 yes, 2 no
-    const known = summaries.get(text);
-    known[id] ||= stands(text.replace(ID, id)) ? 1 : 2;
-    return known[id] === 1;
-  };
   const named = byConnection(({ name, client, server, file }) => [name, client, server, file].some(stands));
-  const marked = byTraits((traits) => stands(marksOf({ traits })));
+  const identified = new Identifiers(wanted);
   const test = (block) => {
     const marks = new Uint8Array(block.count);
     if (!wanted.length) return () => true;
-    const { strings, forms, form, topic, id, summary } = block;
-    const inConnection = named(block);
-    const inMarks = marked(block);
-    const inWord = forms.map((each) => stands(strings[each.word]));
-    const inTopic = new Int8Array(strings.length); // 0 is unknown, 1 yes, 2 no
-    for (let row = 0; row < block.count; row += 1) {
-      const at = topic[row];
-      if (at >= 0) inTopic[at] ||= stands(strings[at]) ? 1 : 2;
-      const own = form[row];
-      if (inWord[own] || (at >= 0 && inTopic[at] === 1) || inMarks(row) || inConnection(row) || summed(strings[summary[row] < 0 ? forms[own].summary : summary[row]], id[row])) marks[row] = 1;
-    }
+    markListed(block, stands, named(block), identified, marks);
     for (const [row, findings] of block.found) {
       if (findings.some((each) => stands(`${each.message} ${each.statement} ${SEVERITIES[each.severity]}`))) marks[row] = 1;
     }
@@ -46,6 +28,60 @@ function plain(word, unmarked) {
   };
   test.reads = true;
   return test;
+}
+
+// Mark the rows whose columns have a wanted text.
+function markListed(block, stands, inConnection, identified, marks) {
+  const { strings, forms, form, topic, id, summary, trait, traits, conn } = block;
+  const inForm = Uint8Array.from(forms, (each) => stands(strings[each.word]) || stands(strings[each.summary]) || (each.trait >= 0 && stands(marksOf(traits[each.trait]))));
+  const inId = forms.map((each) => identified.table(strings[each.summary]));
+  const inTopic = new Int8Array(strings.length); // 0 is unknown, 1 yes, 2 no
+  let last = -1;
+  let inLast = false;
+  for (let row = 0; row < block.count; row += 1) {
+    const own = form[row];
+    const at = topic[row];
+    if (conn[row] !== last) {
+      last = conn[row];
+      inLast = inConnection(row);
+    }
+    if (at >= 0 && !inTopic[at]) inTopic[at] = stands(strings[at]) ? 1 : 2;
+    if (inForm[own] || inLast || (at >= 0 && inTopic[at] === 1) || inId[own]?.[id[row]]) marks[row] = 1;
+    else if (summary[row] >= 0) marks[row] = stands(strings[summary[row]]) || identified.table(strings[summary[row]])?.[id[row]] || (trait[row] >= 0 && stands(marksOf(traits[trait[row]]))) ? 1 : 0;
+  }
+}
+
+// The Packet Identifiers with which a summary has a wanted text: a table of all of them, made once for each way in which
+// a text can reach into the digits.
+class Identifiers {
+  constructor(wanted) {
+    this.pieces = wanted.flatMap((each) => Array.from(each.matchAll(/[0-9]+/g), (found) => [each.slice(0, found.index), found[0], each.slice(found.index + found[0].length)]));
+    this.ways = new Map();
+    this.tables = new Map();
+  }
+
+  // Return the table of a summary, or null if it has no identifier or none leads to a wanted text.
+  table(text) {
+    if (!this.pieces.length || !text.includes(ID)) return null;
+    if (!this.tables.has(text)) this.tables.set(text, this.#table(...text.toLowerCase().split(ID)));
+    return this.tables.get(text);
+  }
+
+  #table(before, after) {
+    const reaching = this.pieces.filter(([left, , right]) => before.endsWith(left) && after.startsWith(right));
+    const ways = reaching.map(([left, digits, right]) => this.#way(digits, left !== "", right !== ""));
+    if (ways.length < 2) return ways[0] ?? null;
+    return ways[0].map((found, id) => (ways.some((way) => way[id]) ? 1 : 0));
+  }
+
+  #way(digits, begins, ends) {
+    const key = `${digits} ${begins} ${ends}`;
+    if (!this.ways.has(key)) {
+      const found = (text) => (begins && ends ? text === digits : begins ? text.startsWith(digits) : ends ? text.endsWith(digits) : text.includes(digits));
+      this.ways.set(key, Uint8Array.from({ length: 0x10000 }, (_, id) => (found(String(id)) ? 1 : 0)));
+    }
+    return this.ways.get(key);
+  }
 }
 
 // Return a test of blocks, or null for an empty search; throws BadFilter.
@@ -81,7 +117,7 @@ function quotedWord(text) {
   return `"${text.replace(/["\\]/g, "\\$&")}"`;
 }
 
-const SLICE = 20; // milliseconds
+const SLICE = 30; // milliseconds
 
 // The rows that match a search, tested a block at a time so that typing is never blocked.
 class Sieve {

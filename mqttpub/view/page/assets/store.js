@@ -24,6 +24,7 @@ class Store {
     this.statements = {};
     this.leftOut = {};
     this.complete = false;
+    this.damaged = false;
     this.first = null;
     this.bodies = new Map();
     this.bytes = 0;
@@ -100,11 +101,12 @@ class Store {
   // Fields and bytes of a block, as block.held; those unpacked first make room.
   async body(block) {
     if (block.held) return block.held;
-    block.coming ??= unpacked(block.packed).then((buffer) => {
-      block.held = bodyOf(buffer, block);
+    block.coming ??= unpacked(block.packed).catch(() => null).then((buffer) => {
+      this.damaged ||= buffer === null;
+      block.held = buffer ? bodyOf(buffer, block) : emptyBody(block);
       block.coming = null;
-      this.bodies.set(block, buffer.byteLength);
-      this.bytes += buffer.byteLength;
+      this.bodies.set(block, block.held.bytes.length);
+      this.bytes += block.held.bytes.length;
       for (const [other, size] of this.bodies) {
         if (this.bytes <= MOST_HELD || other === block) break;
         other.held = null;
@@ -212,10 +214,10 @@ class Store {
     const { block, index, kind } = row;
     const { held } = block;
     const packet = kind === PACKET;
-    const raw = held.forms[block.form[index]];
+    const raw = held.forms[block.form[index]] ?? ["", 0, 0, [], []];
     const bytes = held.bytes.subarray(held.at[index], held.at[index + 1]);
     const [version, guessed, shape, lengths, texts] = packet ? raw : ["", 0];
-    const fields = packet ? fieldsOf(held.shapes[shape], lengths, texts, held.strings) : [];
+    const fields = packet ? fieldsOf(held.shapes[shape] ?? [], lengths, texts, held.strings) : [];
     for (const field of fields) speak(field, bytes);
     const time = row.time === null ? null : BigInt(block.base) + BigInt(block.time[index]);
     return {

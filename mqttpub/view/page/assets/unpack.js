@@ -9,8 +9,11 @@ const lenient = new TextDecoder("utf-8", { ignoreBOM: true });
 
 async function unpacked(base64) {
   const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(base64) : Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Response(stream).arrayBuffer();
+  const { writable, readable } = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
+  const written = Promise.all([writer.write(bytes), writer.close()]);
+  const [buffer] = await Promise.all([new Response(readable).arrayBuffer(), written]);
+  return buffer;
 }
 
 // The columns of a block, and its JSON with the forms as objects.
@@ -35,6 +38,11 @@ function bodyOf(buffer, block) {
   body.bytes = new Uint8Array(buffer, 4 + size);
   body.at = new Uint32Array(block.count + 1);
   for (let index = 0; index < block.count; index += 1) body.at[index + 1] = body.at[index] + block.forms[block.form[index]].shown;
-  body.ranges = new Array(body.forms.length);
+  body.ranges = []; // of each form, where its texts are; made when they are first searched
   return body;
+}
+
+// What stands for the body of a block that cannot be unpacked.
+function emptyBody(block) {
+  return { strings: [], shapes: [], forms: [], bytes: new Uint8Array(0), at: new Uint32Array(block.count + 1), ranges: [] };
 }
