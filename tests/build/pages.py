@@ -19,8 +19,12 @@ def blocks(text: str) -> list[tuple[dict[str, Any], dict[str, Any]]]:
 
 def parts(text: str) -> list[list[bytes]]:
     """Return head and body of each block."""
-    found = re.findall('<script type="text/plain" class="block">(.*)\n(.*)</script>', text)
-    return [[zlib.decompress(b64decode(part, validate=True)) for part in parts] for parts in found]
+    return [[zlib.decompress(b64decode(part, validate=True)) for part in block] for block in packed(text)]
+
+
+def packed(text: str) -> list[tuple[str, str]]:
+    """Return head and body of each block as the file has them."""
+    return re.findall('<script type="text/plain" class="block">(.*)\n(.*)</script>', text)
 
 
 def _block(head: bytes, body: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

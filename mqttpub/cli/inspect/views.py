@@ -333,6 +333,11 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
         for known in events:
             page.add(known)
         page.close()
+    if page.left_out:
+        from ..notes import note
+
+        missing = page.left_out["packets"]
+        note(f"{options.path} ends after {page.rows:,} rows; {missing:,} more packets are not in it (see --filter)")
 
 
 def pdml(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:

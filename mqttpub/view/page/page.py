@@ -52,8 +52,8 @@ class PageWriter:
         self.out = out
         self.secrets = secrets
         self.limit = limit
-        self.left = most
-        """Rows that the page may still get."""
+        self.rows = 0
+        self.most = most
         self.left_out: Counter[str] = Counter()
         """What the page does not have: `packets`, `others`, and findings by severity."""
         self.file_of = file_of
@@ -64,10 +64,10 @@ class PageWriter:
 
     def add(self, item: TrafficItem) -> None:
         """Add a packet with its findings, a gap, a remark, or the end of a connection or of one of its directions."""
-        if not self.left:
+        if self.rows >= self.most:
             self._leave_out(item)
             return
-        self.left -= 1
+        self.rows += 1
         if isinstance(item, PacketInContext):
             self._packet(item)
         elif isinstance(item, GapSeen):
@@ -146,7 +146,7 @@ class PageWriter:
             self._characters += self.out.write(f'<script type="text/plain" class="block">{text}</script>\n')
             self.block = PageBlock(self.file_of)
             if self._characters > MOST_CHARACTERS:
-                self.left = 0
+                self.most = self.rows
 
 
 def _json(value: Any) -> str:

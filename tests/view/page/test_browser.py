@@ -513,6 +513,43 @@ def test_a_truncated_file_shows_the_rows_it_has(browser: "Browser", small: Path,
         tab.close()
 
 
+def test_the_page_says_what_it_left_out_and_how_to_narrow_it(show: Open, tmp_path: Path) -> None:
+    path = tmp_path / "part.html"
+    ends = Endpoints(1, "10.0.0.20:50000", "10.0.0.2:1883")
+    with path.open("w", encoding="ascii") as out:
+        page = PageWriter(out, "part", most=5)
+        for _ in range(8):
+            page.add(known(sent(bytes.fromhex("38050001746869"))))
+        page.add(GapSeen(ends, 1, 1, 9, CLIENT, 1448, b"", "1,448 bytes are missing", False))
+        page.close()
+    tab = show(path)
+    assert tab.inner_text("#tally").startswith("5 packets")
+    note = tab.inner_text("#left-out")
+    assert note.startswith("This page ends after 5 rows; the capture has 3 more packets and 1 other row, with ")
+    assert "6 errors" in note
+    assert "1 warning" in note
+    assert "--filter" in note
+    assert "--follow" in note
+    assert show().locator("#left-out").is_hidden()
+
+
+def test_blocks_that_memory_has_no_room_for_are_unpacked_again(browser: "Browser", large: Path, tmp_path: Path) -> None:
+    path = tmp_path / "crowded.html"
+    text = large.read_text().replace("MOST_HELD = 512 << 20", "MOST_HELD = 1 << 20")
+    path.write_text(text.replace("Content-Security-Policy", "nothing"))
+    with closing(browser.new_page(viewport={"width": 1200, "height": 800})) as tab:
+        tab.goto(path.as_uri())
+        tab.wait_for_selector("html[data-ready=true]", state="attached")
+        for query, count in (("payload=21.5", 99_900), ("plant/998/temperature", 100), ("21.5", 99_900)):
+            find(tab, query)
+            assert tab.inner_text("#tally") == f"{count:,} of 100,000 rows"
+        find(tab, "")
+        tab.keyboard.press("Enter")
+        tab.keyboard.press("End")
+        until(tab, f"document.querySelector('.origin').textContent.includes('no. {MANY:,}')")
+        until(tab, f"document.querySelector('#row-{MANY - 2} .preview').textContent === '\"21.5\"'")
+
+
 # Looks
 
 
