@@ -66,7 +66,11 @@ def _cbor(data: bytes) -> Any:
 
 
 def _msgpack(data: bytes) -> Any:
-    value = library("msgpack", MODULES["msgpack"]).unpackb(data, strict_map_key=False, ext_hook=_extension, timestamp=3)
+    msgpack = library("msgpack", MODULES["msgpack"])
+    try:
+        value = msgpack.unpackb(data, strict_map_key=False, ext_hook=_extension, timestamp=3)
+    except msgpack.StackError:
+        raise ValueError("the value is nested too deeply") from None
     return _JsonValues().of(value)
 
 

@@ -165,11 +165,17 @@ class FormatString:
         return piece
 
     def _json(self, spec: _Spec, *, parses: bool = False) -> Piece:
-        def piece(message: ReceivedMessage) -> bytes:
+        def written(message: ReceivedMessage, parses: bool) -> bytes:
+            record = mosquitto_record(message, parses=parses)
             separators = None if self._indent else (",", ":")
-            return json.dumps(
-                mosquitto_record(message, parses=parses), indent=self._indent, separators=separators
-            ).encode()
+            return json.dumps(record, indent=self._indent, separators=separators, allow_nan=False).encode()
+
+        def piece(message: ReceivedMessage) -> bytes:
+            try:
+                return written(message, parses)
+            except (ValueError, RecursionError):
+                # Nested too deeply, or a number that JSON lacks: Python reads both.
+                return written(message, False)
 
         return piece
 

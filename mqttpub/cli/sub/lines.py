@@ -82,11 +82,16 @@ def _payload(written: OutputForm, complain: Complain) -> Callable[[ReceivedMessa
                 return _json_line(message.payload)
             value = read(message.payload)
             return shown(value.encode()) if as_text else _line_of(value)
-        except ValueError as error:
-            complain(message, str(error))
+        except (ValueError, RecursionError) as error:
+            complain(message, _reason(error, written.payload_format))
             return shown(message.payload)
 
     return text
+
+
+def _reason(error: Exception, format: str) -> str:
+    # Python reads JSON that is nested a little deeper than what it writes.
+    return str(error) if isinstance(error, ValueError) else f"{format}: the value is nested too deeply"
 
 
 def _line_of(value: Any) -> bytes:
@@ -120,8 +125,8 @@ def _records(written: OutputForm, complain: Complain) -> Writer:
             return record_line(message)
         try:
             return record_line(message, member(read(message.payload), written.payload_format))
-        except ValueError as error:
-            complain(message, str(error))
+        except (ValueError, RecursionError) as error:
+            complain(message, _reason(error, written.payload_format))
             return record_line(message)
 
     return lambda messages: b"".join([record(message) + b"\n" for message in messages])
