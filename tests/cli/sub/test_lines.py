@@ -41,5 +41,5 @@ def test_what_a_format_string_cannot_write_as_json_is_text(pretty: bool) -> None
     write = writer(OutputForm(FORMAT, format="%J", pretty=pretty), lambda message, reason: None)
     for payload in (b"[NaN]", b"[1e999]", NESTED["json"][-1]):
         assert json.loads(write([message(payload)]))["payload"] == payload.decode()
-    for payload in NESTED["json"]:
+    for payload in NESTED["json"][::10]:
         assert write([message(payload)]).endswith(b"\n")
