@@ -37,7 +37,7 @@ JOURNEYS = {
     "pub -h 127.0.0.1 -p 1 -t a -m b": (
         92,
         ("paho",),
-        CAPTURES | TABLES | {"rich", "mqttpub.lab", "mqttpub.codec.decode"},
+        CAPTURES | TABLES | {"rich", "email", "http", "mqttpub.lab", "mqttpub.codec.decode"},
     ),
 }
 """Arguments; then most modules of mqttpub, packages that have to be loaded, and packages that must not be."""

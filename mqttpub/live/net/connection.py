@@ -5,15 +5,19 @@ import ssl
 import time
 from typing import Any
 
-from paho.mqtt.client import Client as PahoClient
-from paho.mqtt.enums import CallbackAPIVersion
-
 from ...codec.encode import encode
+from ...common.deferred_import import deferred
 from ..failures import NotConnected
 from ..tap import Observer, Tap
 from .deadline import left, tcp, within
 from .target import Target
 from .transport import Transport
+
+# paho asks urllib.request for proxies, and hashes for its WebSocket; importing both would take a fifth of the time of
+# a single publish (tests/benchmarks/startup.py).
+with deferred("urllib.request", "hashlib"):
+    from paho.mqtt.client import Client as PahoClient
+    from paho.mqtt.enums import CallbackAPIVersion
 
 
 class PahoConnection(PahoClient):

@@ -1,8 +1,6 @@
 """From the settings of a mosquitto client to the connection they describe."""
 
 import os
-import random
-import string
 
 from ....live.net.target import Target
 from ....live.net.transport import TLS_PORT, Tls, Transport
@@ -77,6 +75,9 @@ def _client_id(settings: MosquittoSettings) -> str:
     if settings.version > Version.V31:
         return ""
     # MQTT 3.1 lets no server choose the name.
+    import random
+    import string
+
     return "mosq-" + "".join(random.choices(string.ascii_letters + string.digits, k=RANDOM_CHARACTERS))
 
 
