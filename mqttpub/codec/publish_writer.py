@@ -15,26 +15,43 @@ MOST_HEADS = 10_000
 class PublishWriter:
     """Writes the same bytes as `encode`, with everything but payload and Packet Identifier encoded in advance."""
 
-    __slots__ = ("_after", "_before", "_first", "_fixed", "_heads", "packet", "qos", "version")
+    __slots__ = ("_after", "_before", "_first", "_fixed", "_heads", "_identified", "packet", "qos", "version")
 
     def __init__(self, packet: Publish, version: Version) -> None:
         self.packet = packet
         """The values; its payload and Packet Identifier are ignored."""
         self.version = version
         self.qos = packet.qos
+        self._identified = packet.qos > 0
         self._first = 0x30 | packet.dup << 3 | packet.qos << 1 | packet.retain
         self._before = STRING.write(packet.topic)
         self._after = encode_properties(packet.properties) if version >= Version.V5 else b""
         self._fixed = len(self._before) + len(self._after)
         self._heads: dict[int, bytes] = {}
+        """What `_head` returns for the usual packets, by length of the payload."""
 
     def write(self, payload: bytes, packet_id: int | None, *, dup: bool = False) -> bytes:
         """Return the bytes of the packet; raises ValueError if they are more than a packet can have."""
-        first = self._first | DUP if dup else self._first
-        identifier = b"" if packet_id is None else packet_id.to_bytes(2, "big")
-        remaining = self._fixed + len(identifier) + len(payload)
+        identified = packet_id is not None
+        if identified is self._identified and not dup:
+            head = self._heads.get(len(payload)) or self._remember(len(payload))
+        else:
+            head = self._head(len(payload), identified, self._first | DUP if dup else self._first)
+        if packet_id is None:
+            return head + payload
+        return b"".join((head, packet_id.to_bytes(2, "big"), self._after, payload))
+
+    def _head(self, payload_bytes: int, identified: bool, first: int) -> bytes:
+        """Return what comes before the Packet Identifier, or before the payload where there is none."""
+        remaining = self._fixed + (2 if identified else 0) + payload_bytes
         length = bytes((remaining,)) if remaining < 128 else VARIABLE.write(remaining)
-        return b"%c%b%b%b%b%b" % (first, length, self._before, identifier, self._after, payload)
+        return b"%c%b%b%b" % (first, length, self._before, b"" if identified else self._after)
+
+    def _remember(self, payload_bytes: int) -> bytes:
+        if len(self._heads) >= MOST_HEADS:
+            self._heads.clear()
+        head = self._heads[payload_bytes] = self._head(payload_bytes, self._identified, self._first)
+        return head
 
     def join(self, payloads: list[bytes]) -> bytes:
         """Return the bytes of one QoS 0 packet for each payload, one after the other."""
@@ -42,11 +59,7 @@ class PublishWriter:
         try:
             return b"".join([part for payload in payloads for part in (heads[len(payload)], payload)])
         except KeyError:
-            if len(heads) > MOST_HEADS:
-                heads.clear()
-            for length in {len(payload) for payload in payloads}:
-                heads[length] = self.write(bytes(length), None)[: -length or None]
-            return b"".join([part for payload in payloads for part in (heads[len(payload)], payload)])
+            return b"".join([self.write(payload, None) for payload in payloads])
 
     def size(self, payload: bytes) -> int:
         """Return the length of the packet in bytes, fixed header included."""

@@ -144,8 +144,7 @@ class Incoming:
         inbox, version, sender = tap.inbox, self.target.version, self.sender
         checks_explanations = not self.guard.wants_explanations
         while inbox:
-            time_s, frame = inbox.popleft()
-            data = frame.data
+            time_s, (data, _, _, _) = inbox.popleft()
             if checks_explanations:
                 self.guard.explanation(read(data, version), data)
             if data[0] >> 4 not in ACKS:

@@ -31,6 +31,8 @@ WITHOUT_CONNACK = {
 }  # fmt: skip
 
 
+LENGTH_GROWS_BYTES = 3
+"""How many bytes longer a Remaining Length can be than that of a packet without a payload."""
 MOST_WRITERS = 1000
 """Writers with a Topic Alias that are remembered."""
 
@@ -155,6 +157,13 @@ class ServerLimits(NamedTuple):
         """Return what the properties of a CONNACK say."""
         given = dict(connack.properties)
         return cls(**{key: given[BY_KEY[key].id] for key in cls._fields if BY_KEY[key].id in given})
+
+    def safe_bytes(self, writer: PublishWriter) -> int:
+        """Return a length up to which payloads of a writer exceed no limit; -1 where any payload does.
+
+        Longer ones may be within the limits too.
+        """
+        return -1 if self.violation(writer, b"") else self.maximum_packet_size - writer.size(b"") - LENGTH_GROWS_BYTES
 
     def violation(self, writer: PublishWriter, payload: bytes) -> str:
         """Return a sentence about the limit that a PUBLISH with this payload exceeds; empty for none."""

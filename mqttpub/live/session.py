@@ -328,6 +328,7 @@ class Session:
             self._wants = wants
         if also != self._input:
             self._listen(also)
+        self._tap.acknowledge()
         more = self._tap.has_more
         ready: set[int | None] = {key.fd for key, _ in self._select(0 if more else max(seconds, 0))}
         return ready | {self._descriptor} if more else ready

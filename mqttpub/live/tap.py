@@ -12,8 +12,8 @@ from .shield import SHIELD
 FLOW_PACKETS = frozenset((3, 4, 5, 6, 7))
 """PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP: the packets of the publish flows."""
 AUTH = 15
-QOS_0 = (0x30, 0x31)
-"""First bytes of a PUBLISH of QoS 0."""
+PLENTIFUL = frozenset((0x30, 0x31, 0x40, 0x50, 0x70))
+"""First bytes of packets of the publish flows that come in great numbers: PUBLISH of QoS 0, PUBACK, PUBREC, PUBCOMP."""
 CHUNK = 65536
 MOST_CHUNKS = 4
 """Chunks that are read at once, so that a peer which never pauses leaves time for everything else."""
@@ -82,6 +82,8 @@ class Tap:
         self._connect = connect
         self._packet_limit = packet_limit
         self._acknowledge = _quick_ack(sock)
+        self._owes_ack = False
+        """Whether something was read, and nothing sent since that would acknowledge it to TCP."""
         self._cut = ConnectionStreams(version)
 
     # what paho uses
@@ -146,6 +148,13 @@ class Tap:
                         raise
                     return
                 del self.unsent[:sent]
+                self._owes_ack = False
+
+    def acknowledge(self) -> None:
+        """Acknowledge to TCP what was read; called before a wait."""
+        if self._owes_ack and self._acknowledge:
+            self._acknowledge()
+        self._owes_ack = False
 
     def give_up(self) -> None:
         """Treat the connection as lost: nothing more is sent or read."""
@@ -165,9 +174,7 @@ class Tap:
                     self.failed = error
                     raise
                 break
-            came = True
-            if self._acknowledge:
-                self._acknowledge()
+            came = self._owes_ack = True
             if not data:
                 self.ended = True
                 break
@@ -193,7 +200,7 @@ class Tap:
         try:
             frames = self._cut.feed(Direction.SERVER, data)
             if self.observer is None:
-                frames = self._set_messages_aside(now, frames)
+                frames = self._set_plentiful_aside(now, frames)
             for frame in frames:
                 self._sort(now, frame)
                 if self.oversize:
@@ -203,13 +210,14 @@ class Tap:
         if self._cut.streams[Direction.SERVER].announced > self._packet_limit:
             self.oversize = self.unfinished
 
-    def _set_messages_aside(self, now: float, frames: Iterator[Frame]) -> Iterator[Frame]:
-        """Put what can only be a message of QoS 0 into `inbox`, and yield the other packets."""
-        # This loop bounds the messages per second of a subscriber (tests/benchmarks/subscribe.py).
+    def _set_plentiful_aside(self, now: float, frames: Iterator[Frame]) -> Iterator[Frame]:
+        """Put the packets that come in great numbers into `inbox`, and yield the others."""
+        # This loop bounds the messages per second of subscribers and publishers (tests/benchmarks/subscribe.py and
+        # publish.py).
         append, limit = self.inbox.append, self._packet_limit
         for frame in frames:
             data = frame[0]
-            if data[0] in QOS_0 and len(data) <= limit:
+            if data[0] in PLENTIFUL and len(data) <= limit:
                 append((now, frame))
             else:
                 yield frame

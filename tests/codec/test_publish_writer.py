@@ -22,22 +22,26 @@ def test_a_packet_is_written_as_encode_writes_it(
     assert isinstance(packet, Publish)
     writer = PublishWriter(packet, version)
     wanted = packet.replace(payload=payload, dup=packet.dup or dup)
-    written = writer.write(payload, packet.packet_id, dup=dup)
-    assert written == encode(wanted, version)
-    assert writer.size(payload) == len(written)
+    written = [writer.write(payload, packet.packet_id, dup=again) for again in (dup, dup, True, dup)]
+    assert written[0] == written[1] == written[3] == encode(wanted, version)
+    assert written[2] == encode(wanted.replace(dup=True), version)
+    assert writer.size(payload) == len(written[0])
 
 
 @given(VERSIONS, st.lists(st.binary(max_size=200), max_size=30))
 def test_joined_packets_are_the_packets_in_a_row(version: Version, payloads: list[bytes]) -> None:
-    writer = PublishWriter(Publish(topic="a/b"), version)
-    assert writer.join(payloads) == b"".join(writer.write(payload, None) for payload in payloads)
+    packet = Publish(topic="a/b", properties=(Property(3, "x"),) if version == Version.V5 else ())
+    writer = PublishWriter(packet, version)
+    wanted = b"".join(encode(packet.replace(payload=payload), version) for payload in payloads)
+    assert writer.join(payloads) == writer.join(payloads) == wanted
 
 
 def test_lengths_are_not_remembered_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mqttpub.codec.publish_writer.MOST_HEADS", 3)
     writer = PublishWriter(Publish(topic="a"), Version.V5)
     for length in range(10):
-        assert writer.join([bytes(length)]) == writer.write(bytes(length), None)
+        assert writer.join([bytes(length)]) == encode(Publish(topic="a", payload=bytes(length)), Version.V5)
+        assert len(writer._heads) <= 3
 
 
 def test_an_alias_takes_the_place_of_the_topic() -> None:

@@ -55,10 +55,11 @@ class LineReader:
 
     def feed(self, chunk: bytes) -> list[InputRecord]:
         """Return the records that a chunk completes."""
-        return self._records(self.split(chunk), len(self._delimiter))
+        number, offset = self.number, self.offset
+        return _records(self.split(chunk), number, offset, len(self._delimiter))
 
     def split(self, chunk: bytes) -> list[bytes]:
-        """Return the records as bytes alone, for callers that count them themselves and need no offsets."""
+        """Return the records that a chunk completes as bytes alone; `number` and `offset` are those after them."""
         if self._fault:
             raise self._fault
         parts = (self._overlap + chunk).split(self._delimiter)
@@ -67,6 +68,7 @@ class LineReader:
             parts[0] = bytes(self._held) + parts[0]
             self._held.clear()
         whole = self._checked(parts)
+        self._count(whole, len(self._delimiter))
         self._hold(rest)
         if self._fault and not whole:
             raise self._fault
@@ -79,18 +81,17 @@ class LineReader:
         last = bytes(self._held) + self._overlap
         self._held.clear()
         self._overlap = b""
-        records = self._records(self._checked([last] if last else []), 0)
+        parts = self._checked([last] if last else [])
+        records = _records(parts, self.number, self.offset, 0)
+        self._count(parts, 0)
         if self._fault:
             raise self._fault
         return records
 
-    def _records(self, parts: list[bytes], gap: int) -> list[InputRecord]:
-        # Loops in C throughout, because this bounds the messages per second (tests/benchmarks/publish.py).
-        ends = map(add, accumulate(map(len, parts)), count(self.offset + gap, gap))
-        records = list(map(_new, repeat(InputRecord), zip(parts, count(self.number + 1), ends, strict=False)))
-        if records:
-            self.number, self.offset = records[-1].number, records[-1].end
-        return records
+    def _count(self, parts: list[bytes], gap: int) -> None:
+        """Note that records were returned, each with a delimiter of `gap` bytes."""
+        self.number += len(parts)
+        self.offset += sum(map(len, parts)) + gap * len(parts)
 
     def _checked(self, parts: list[bytes]) -> list[bytes]:
         """Return the parts before the first that is too long."""
@@ -115,6 +116,12 @@ class LineReader:
 
 
 _new: Callable[[type[InputRecord], Any], InputRecord] = tuple.__new__
+
+
+def _records(parts: list[bytes], number: int, offset: int, gap: int) -> list[InputRecord]:
+    """Return parts as records that follow the one with this number, at this offset."""
+    ends = map(add, accumulate(map(len, parts)), count(offset + gap, gap))
+    return list(map(_new, repeat(InputRecord), zip(parts, count(number + 1), ends, strict=False)))
 
 
 class Template:

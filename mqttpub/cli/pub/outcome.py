@@ -102,7 +102,7 @@ class OutcomeReport:
         self._complain(text)
 
     def _ended(self, outgoing: OutgoingMessage) -> None:
-        outcome = "refused" if outgoing.refused else "accepted" if outgoing.acked_at_s else "sent"
+        outcome = "refused" if outgoing.refused else "sent" if outgoing.acked_at_s is None else "accepted"
         self._counts[outcome] += 1
         if self.request.bulk.require_subscribers and not outgoing.qos:
             # An outbox of an earlier run may hold messages that nothing answers.

@@ -19,8 +19,8 @@ MOST_STRAYS = 1000
 """Stray acknowledgements that are remembered."""
 PUBACK, PUBREC, PUBCOMP = Puback.code, Pubrec.code, Pubcomp.code
 NAMES = {PUBACK: "PUBACK", PUBREC: "PUBREC", PUBCOMP: "PUBCOMP"}
-FIRST_ANSWER = {1: PUBACK, 2: PUBREC}
-"""Packet type of the first answer to a PUBLISH, by QoS."""
+FIRST_ANSWER = (0, PUBACK, PUBREC, 0)
+"""Packet type of the first answer to a PUBLISH, by QoS; 0 for none. Only a forged packet has QoS 3."""
 REFUSAL = 0x80
 """The lowest Reason Code that refuses a message."""
 
@@ -62,12 +62,11 @@ class OutgoingMessage:
     def __init__(self, message: Publication, packet_id: int | None, time_s: float) -> None:
         self.message: Publication | None = message
         """The message to send again; None once it must not be sent again."""
-        self.writer = message.writer
-        self.payload_bytes = len(message.payload)
+        self.writer, payload, _, self.token = message
+        self.payload_bytes = len(payload)
         self.packet_id = packet_id
-        self.qos = message.writer.qos
-        self.token = message.token
-        self.awaits = FIRST_ANSWER.get(self.qos, 0)
+        self.qos = self.writer.qos
+        self.awaits = FIRST_ANSWER[self.qos]
         """Packet type of the next acknowledgement; 0 for none."""
         self.sent_at_s = time_s
         self.acked_at_s: float | None = None
@@ -123,13 +122,12 @@ class OutgoingMessage:
 
 Transition = Callable[[OutgoingMessage, int | None, float, str], None]
 
-TRANSITIONS: dict[tuple[int, int], Transition] = {
-    (PUBACK, PUBACK): OutgoingMessage.end,
-    (PUBREC, PUBREC): OutgoingMessage.release,
-    (PUBCOMP, PUBREC): OutgoingMessage.release,
-    (PUBCOMP, PUBCOMP): OutgoingMessage.end,
+TRANSITIONS: dict[int, dict[int, Transition]] = {
+    PUBACK: {PUBACK: OutgoingMessage.end},
+    PUBREC: {PUBREC: OutgoingMessage.release},
+    PUBCOMP: {PUBREC: OutgoingMessage.release, PUBCOMP: OutgoingMessage.end},
 }
-"""Transition by the packet type that is awaited and the one that came; any other pair breaks the protocol."""
+"""Transition by the packet type that is awaited, then by the one that came; any other pair breaks the protocol."""
 
 
 class Resumed(NamedTuple):
@@ -225,7 +223,7 @@ class Sender:
             self._stray(code, packet_id, reason)
             return False
         before = message.awaits
-        transition = TRANSITIONS.get((before, code))
+        transition = TRANSITIONS[before].get(code)
         if transition is None:
             raise OutOfOrder(f"{NAMES[code]} for Packet Identifier {packet_id}, but {NAMES[before]} was awaited")
         transition(message, reason, time_s, text)
@@ -303,9 +301,10 @@ class Sender:
         return encode(Pubrel(packet_id=packet_id, reason_code=reason), self.version)
 
     def _free_id(self) -> int:
-        for _ in range(65536):
-            candidate = self._next_id
-            self._next_id = candidate % 65535 + 1
-            if candidate and candidate not in self.open:
-                return candidate
-        raise ValueError("all 65535 Packet Identifiers are in flight")
+        packet_id = self._next_id
+        while packet_id in self.open:
+            packet_id = packet_id % 65535 + 1
+            if packet_id == self._next_id:
+                raise ValueError("all 65535 Packet Identifiers are in flight")
+        self._next_id = packet_id % 65535 + 1
+        return packet_id

@@ -95,6 +95,13 @@ def test_a_long_record_is_refused_however_it_comes(chunks: list[bytes], delimite
     assert read(chunks, delimiter, limit=4)[-1].data == b"abcd"
 
 
+def test_a_long_record_is_counted_after_those_that_came_with_it() -> None:
+    reader = LineReader(limit=3)
+    assert [record.number for record in reader.feed(b"a\nb\nabcd")] == [1, 2]
+    with pytest.raises(RecordTooLong, match=r"^message 3 has"):
+        reader.finish()
+
+
 def test_a_long_record_is_not_collected_first() -> None:
     reader = LineReader(limit=1000)
     for _ in range(10):

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from mqttpub.codec.encode import encode
+from mqttpub.codec.publish_writer import PublishWriter
 from mqttpub.live.failures import ConnectionLost, ConnectionRefused, Failure, NotConnected, Refused, Unanswered
 from mqttpub.live.limits import ServerLimits
 from mqttpub.live.net.target import Target
@@ -141,6 +143,30 @@ def test_what_the_connack_just_allows_is_sent(connack: str, packet: Publish) -> 
 def test_a_connack_without_properties_sets_no_limit_but_that_of_the_format() -> None:
     limits = ServerLimits.of(Connack())
     assert limits == ServerLimits(65535, 5 + 268_435_455, 2, 1, 0), "5.0: 1.5.5, 2.1.4, 3.2.2.3"
+
+
+SIZES = (*range(110, 140), 0, 500, *range(110, 140))
+"""Lengths around those at which a Remaining Length grows by a byte."""
+
+
+def test_each_message_of_many_keeps_to_the_maximum_packet_size() -> None:
+    seen: list[bytes] = []
+    packets = [Publish(topic="a", payload=bytes(size)) for size in SIZES]
+    fitting = [encode(packet, V5) for packet in packets if len(encode(packet, V5)) <= 132]
+    with scripted_many([serve(seen, connack="20 08 00 00 05 27 00 00 00 84")]) as port:
+        made = publisher(port, packets)
+        made.run_all()
+    assert seen[1:-1] == fitting
+    assert sum(isinstance(each, NotSent) for each in made.outcomes) == len(packets) - len(fitting) > 0
+
+
+@pytest.mark.parametrize("qos", [0, 1, 2])
+@pytest.mark.parametrize("most", [0, 5, 120, 132, 133, 140, 600])
+def test_safe_payloads_are_within_the_limit(qos: int, most: int) -> None:
+    limits, writer = ServerLimits(maximum_packet_size=most), PublishWriter(Publish(topic="a", qos=qos), V5)
+    safe = limits.safe_bytes(writer)
+    assert not any(limits.violation(writer, bytes(size)) for size in range(safe + 1))
+    assert limits.violation(writer, bytes(safe + 4))
 
 
 @pytest.mark.parametrize(("connack", "packet", "statement"), LIMITS, ids=lambda value: str(value)[:20])
