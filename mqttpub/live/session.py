@@ -68,6 +68,8 @@ class Session:
         self._progress_s = self._kept_s = time.monotonic()
         self._mute = False
         """Whether nothing is sent any more, because the connection is lost."""
+        self.gathers = False
+        """Whether answers wait for `send_output`, so that they go out with what its caller adds."""
 
     def __enter__(self) -> Self:
         if self._buffering:
@@ -394,7 +396,8 @@ class Session:
         if incoming.read_flows(tap):
             # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
-        self.send_output()
+        if not self.gathers or tap.others or tap.ended:
+            self.send_output()
         incoming.read_others(tap)
         while tap.for_paho and not tap.released:
             self._client.loop_read()

@@ -160,13 +160,17 @@ class Publisher:
     def _turns(self, session: Session) -> Iterator[deque[OutgoingMessage | NotSent]]:
         """Send and wait in turn, until the source has ended and everything is answered."""
         sender = self.sender
+        # PUBREL packets go out together with the next messages.
+        session.gathers = True
         while True:
             has_more = self._fill(session)
+            session.send_output()
             if sender.ended and (ended := sender.take_ended()):
                 self._attempts = 0
                 self.outcomes.extend(ended)
             yield self.outcomes
             if not (has_more or sender.open or session.unsent):
+                session.gathers = False
                 return
             self._wait(session, has_more)
 

@@ -229,6 +229,17 @@ def test_what_was_acknowledged_before_is_not_said_to_be_unsent() -> None:
     assert "no message was sent" not in str(caught.value)
 
 
+ANSWERED = {1: ("40 02 00 01",), 2: ("50 02 00 01", "70 02 00 01")}
+
+
+@pytest.mark.parametrize("qos", ANSWERED)
+def test_a_pubrel_does_not_wait_for_a_message_with_which_it_could_go_out(qos: int) -> None:
+    seen: list[str] = []
+    with scripted_many([answering("50 02 00 09", *ANSWERED[qos], "", seen=seen)]) as port:
+        publisher(port, numbered(qos)).run_all()
+    assert seen[1:-1] == ["62 03 00 09 92", "62 02 00 01"][:qos]
+
+
 STRAY = ["the broker sent PUBACK for Packet Identifier 9, which is not in flight"]
 
 
