@@ -2,31 +2,20 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 from ..codec.decode import decode
-from ..codec.fast_decode import Irregular, reader
 from ..codec.tree import Finding
 from ..spec.declare import Packet
-from ..spec.packets import Connect, Puback, Pubcomp, Publish, Pubrec, Pubrel
-from ..spec.versions import Direction, Version
+from ..spec.packets import Connect
+from ..spec.versions import Version
 from ..traffic.closings import Closings
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
 from .connection import Conversation
 from .gaps import gap_finding
-from .packet.check import lint
-from .packet.fast import is_clean
+from .packet.judge import NO_FINDINGS, PacketJudge
 
 MOST_CONNECTIONS = 2048
 """Most connections that are followed at the same time; a new one replaces the oldest."""
-MOST_TOPICS = 10_000
-LONGEST_TOPIC = 256
-"""Characters of the longest topic that is remembered as clean; longer ones are checked each time."""
-NO_FINDINGS: Sequence[Finding] = ()
-PUBLISH = Publish.code
-ACKS = frozenset(kind.code << 4 | kind.fields["flags"].default for kind in (Puback, Pubrec, Pubrel, Pubcomp))
-"""First bytes of acks with the right flags."""
-PINGS = {Direction.CLIENT: b"\xc0\0", Direction.SERVER: b"\xd0\0", None: b""}
 
 
 class Judge:
@@ -41,6 +30,7 @@ class Judge:
         self.broken: Counter[str] = Counter()
         """How often each was violated, in those conversations and in packets by themselves."""
         self._tally = tally
+        self._alone = PacketJudge()
         self._conversations: dict[int, Conversation] = {}
         self._closings: Closings[int] = Closings()
         """Connections with one closed end."""
@@ -48,28 +38,11 @@ class Judge:
         """The latest connections that ended or were dropped; a late packet of theirs is not the beginning."""
         self._forgotten = 0
         """The highest number that was dropped from `_ended`."""
-        self._topics: dict[Version, set[str]] = {version: set() for version in Version}
-        """Topic Names without findings."""
-        self._acks: set[tuple[int, int, Direction | None, Version]] = set()
-        """First byte, Reason Code, sender and version of acks without findings."""
 
     def packet(self, event: PacketSeen) -> tuple[Packet | None, Sequence[Finding]]:
         """Return the values of a packet (None if it could not be read) and its findings."""
-        # Every packet of a capture passes here, so regular packets take as few steps as possible.
         ends, time, _, data, _, direction, version, _ = event
-        alone: Sequence[Finding] = NO_FINDINGS
-        packet: Packet | None
-        try:
-            code = data[0] >> 4
-            short = len(data) == data[1] + 2 < 0x82
-            packet = reader(code, version)(data, data[0], 2, len(data)) if short else _read_long(data, version)
-            if code == PUBLISH:
-                if not self._is_clean_publish(packet, version, direction):
-                    alone = self._full(event)[1]
-            elif (data[0] not in ACKS or len(data) != 4 or not packet.packet_id) and data != PINGS[direction]:  # type: ignore[attr-defined]
-                alone = self._other(event, packet)
-        except (Irregular, IndexError):
-            packet, alone = self._full(event)
+        packet, alone = self._alone.packet(data, version, direction)
         conversation = self._conversations.get(ends.number) or self._begin(event, packet)
         if direction is not None:
             together: Sequence[Finding] = conversation.fast(data, packet, direction, time, version)
@@ -113,40 +86,6 @@ class Judge:
         for number in list(self._conversations):
             self._end(number)
 
-    # one packet
-
-    def _full(self, event: PacketSeen) -> tuple[Packet | None, list[Finding]]:
-        decoded = decode(event.data, event.version, direction=event.direction)
-        return decoded.packet, lint(decoded, event.direction)
-
-    def _other(self, event: PacketSeen, packet: Any) -> Sequence[Finding]:
-        """Return the findings of a packet that is neither PUBLISH nor minimal; remembers clean acks by Reason Code."""
-        data = event.data
-        kind = None
-        if len(data) == 5 and data[0] in ACKS and packet.packet_id:
-            kind = data[0], data[4], event.direction, event.version
-            if kind in self._acks:
-                return NO_FINDINGS
-        found = self._full(event)[1]
-        if kind and not found:
-            self._acks.add(kind)
-        return found
-
-    def _is_clean_publish(self, packet: Any, version: Version, direction: Direction | None) -> bool:
-        """Whether a PUBLISH is certainly without findings; most have a topic that was seen before."""
-        topics = self._topics[version]
-        if packet.topic in topics and not packet.properties:
-            qos = packet.qos
-            return (not packet.dup) if not qos else bool(qos < 3 and packet.packet_id)
-        if not is_clean(packet, version, direction):
-            return False
-        # A topic that begins with $ is clean only if it comes from the server.
-        if packet.topic and packet.topic[0] != "$" and len(packet.topic) <= LONGEST_TOPIC:
-            if len(topics) >= MOST_TOPICS:
-                topics.clear()
-            topics.add(packet.topic)
-        return True
-
     # the conversation
 
     def _begin(self, event: PacketSeen | GapSeen, packet: Packet | None) -> Conversation:
@@ -173,19 +112,3 @@ class Judge:
             tally = conversation.tally
             for total, counted in ((self.exercised, tally.exercised), (self.broken, tally.broken)):
                 total.update(counted)
-
-
-def _read_long(data: bytes, version: Version) -> Packet:
-    """Return the values of a packet whose Remaining Length has two or more bytes, or is wrong.
-
-    Raises Irregular if it is wrong, as in text whose last bytes were left out.
-    """
-    size, length = 2, data[1] & 0x7F
-    while data[size - 1] > 0x7F:
-        if size == 5:
-            raise Irregular
-        length |= (data[size] & 0x7F) << 7 * (size - 1)
-        size += 1
-    if not data[size - 1] or size + length != len(data):
-        raise Irregular
-    return reader(data[0] >> 4, version)(data, data[0], size, len(data))

@@ -128,7 +128,7 @@ def test_a_packet_of_a_wrong_length_has_the_findings_of_decode(
 @pytest.mark.parametrize("size", [121, 122, 16_377, 16_378, 100_000, 2_097_145, 2_097_146])
 def test_a_packet_is_read_at_once_for_any_size_of_its_length(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Sizes of payloads with which the Remaining Length takes one byte more; decoding such packets takes too long."""
-    monkeypatch.setattr("mqttpub.lint.judge.decode", None)
+    monkeypatch.setattr("mqttpub.lint.packet.judge.decode", None)
     judge = Judge()
     for first in (Publish(topic="a/b", payload=b"x" * size), Publish(topic="a/b", payload=b"x" * size, retain=True)):
         assert judge.packet(seen(first)) == (first, [])

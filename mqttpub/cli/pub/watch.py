@@ -10,6 +10,7 @@ from ...common.words import plural
 from ...reading.judged import EventJudge, JudgedEvent
 from ...reading.located import Location
 from ...reading.selection import Selection
+from ...spec.declare import Packet
 from ...spec.statements import statement
 from ...spec.versions import Direction, Version
 from ...traffic.context import PacketInContext
@@ -44,12 +45,13 @@ class Watch:
         if known.findings:
             self._show(self._judge.judged(known, known.findings, Location()))
 
-    def findings(self, now: float, frame: Frame) -> Sequence[Finding]:
-        """Check one packet and return its findings, for a caller that shows them."""
-        found = self._take(now, frame).findings or ()
+    def judged(self, now: float, frame: Frame) -> tuple[Packet | None, Sequence[Finding]]:
+        """Check one packet and return its values and findings, for a caller that shows them."""
+        known = self._take(now, frame)
+        found = known.findings or ()
         self._count(found, frame.direction is Direction.SERVER)
         self._selection.pick(found)
-        return found
+        return known.packet, found
 
     def connected(self, layers: list[str]) -> None:
         """Begin a new connection."""

@@ -1,0 +1,102 @@
+"""The findings of each packet by itself, in as few steps as possible where there are none."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ...codec.decode import decode
+from ...codec.fast_decode import Irregular, reader
+from ...codec.tree import Finding
+from ...spec.declare import Packet
+from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
+from ...spec.versions import Direction, Version
+from .check import lint
+from .fast import is_clean
+
+MOST_TOPICS = 10_000
+LONGEST_TOPIC = 256
+"""Characters of the longest topic that is remembered as clean; longer ones are checked each time."""
+NO_FINDINGS: Sequence[Finding] = ()
+PUBLISH = Publish.code
+ACKS = frozenset(kind.code << 4 | kind.fields["flags"].default for kind in (Puback, Pubrec, Pubrel, Pubcomp))
+"""First bytes of acks with the right flags."""
+PINGS = {Direction.CLIENT: b"\xc0\0", Direction.SERVER: b"\xd0\0", None: b""}
+
+
+class PacketJudge:
+    """Reads packets and returns the findings that `check.lint` has; it remembers what is clean."""
+
+    def __init__(self) -> None:
+        self._topics: dict[Version, set[str]] = {version: set() for version in Version}
+        """Topic Names without findings."""
+        self._acks: set[tuple[int, int, Direction | None, Version]] = set()
+        """First byte, Reason Code, sender and version of acks without findings."""
+
+    def packet(
+        self, data: bytes, version: Version, direction: Direction | None
+    ) -> tuple[Packet | None, Sequence[Finding]]:
+        """Return the values of a packet, None if it could not be read, and its findings."""
+        # Every packet of a capture passes here, so regular packets take as few steps as possible.
+        packet: Packet | None
+        try:
+            code = data[0] >> 4
+            short = len(data) == data[1] + 2 < 0x82
+            packet = reader(code, version)(data, data[0], 2, len(data)) if short else _read_long(data, version)
+            if code == PUBLISH:
+                if self._is_clean_publish(packet, version, direction):
+                    return packet, NO_FINDINGS
+                return packet, _full(data, version, direction)[1]
+            if data[0] in ACKS and len(data) == 4 and packet.packet_id:  # type: ignore[attr-defined]
+                return packet, NO_FINDINGS
+            if data == PINGS[direction]:
+                return packet, NO_FINDINGS
+            return packet, self._other(data, version, direction, packet)
+        except (Irregular, IndexError):
+            return _full(data, version, direction)
+
+    def _other(self, data: bytes, version: Version, direction: Direction | None, packet: Any) -> Sequence[Finding]:
+        """Return the findings of a packet that is neither PUBLISH nor minimal; remembers clean acks by Reason Code."""
+        kind = None
+        if len(data) == 5 and data[0] in ACKS and packet.packet_id:
+            kind = data[0], data[4], direction, version
+            if kind in self._acks:
+                return NO_FINDINGS
+        found = _full(data, version, direction)[1]
+        if kind and not found:
+            self._acks.add(kind)
+        return found
+
+    def _is_clean_publish(self, packet: Any, version: Version, direction: Direction | None) -> bool:
+        """Whether a PUBLISH is certainly without findings; most have a topic that was seen before."""
+        topics = self._topics[version]
+        if packet.topic in topics and not packet.properties:
+            qos = packet.qos
+            return (not packet.dup) if not qos else bool(qos < 3 and packet.packet_id)
+        if not is_clean(packet, version, direction):
+            return False
+        # A topic that begins with $ is clean only if it comes from the server.
+        if packet.topic and packet.topic[0] != "$" and len(packet.topic) <= LONGEST_TOPIC:
+            if len(topics) >= MOST_TOPICS:
+                topics.clear()
+            topics.add(packet.topic)
+        return True
+
+
+def _full(data: bytes, version: Version, direction: Direction | None) -> tuple[Packet | None, list[Finding]]:
+    decoded = decode(data, version, direction=direction)
+    return decoded.packet, lint(decoded, direction)
+
+
+def _read_long(data: bytes, version: Version) -> Packet:
+    """Return the values of a packet whose Remaining Length has two or more bytes, or is wrong.
+
+    Raises Irregular if it is wrong, as in text whose last bytes were left out.
+    """
+    size, length = 2, data[1] & 0x7F
+    while data[size - 1] > 0x7F:
+        if size == 5:
+            raise Irregular
+        length |= (data[size] & 0x7F) << 7 * (size - 1)
+        size += 1
+    if not data[size - 1] or size + length != len(data):
+        raise Irregular
+    return reader(data[0] >> 4, version)(data, data[0], size, len(data))
