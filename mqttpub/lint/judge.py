@@ -18,19 +18,19 @@ MOST_CONNECTIONS = 2048
 """Most connections that are followed at the same time; a new one replaces the oldest."""
 
 
-class Judge:
+class Judge(PacketJudge):
     """Reads packets and returns their findings; one object for all connections of a capture.
 
     With `tally` it counts how often each statement was put to the test and violated.
     """
 
     def __init__(self, *, tally: bool = False) -> None:
+        super().__init__()
         self.exercised: Counter[str] = Counter()
         """How often conversations that have ended put each statement to the test."""
         self.broken: Counter[str] = Counter()
         """How often each was violated, in those conversations and in packets by themselves."""
         self._tally = tally
-        self._alone = PacketJudge()
         self._conversations: dict[int, Conversation] = {}
         self._closings: Closings[int] = Closings()
         """Connections with one closed end."""
@@ -42,7 +42,7 @@ class Judge:
     def packet(self, event: PacketSeen) -> tuple[Packet | None, Sequence[Finding]]:
         """Return the values of a packet (None if it could not be read) and its findings."""
         ends, time, _, data, _, direction, version, _ = event
-        packet, alone = self._alone.packet(data, version, direction)
+        packet, alone = self.alone(data, version, direction)
         conversation = self._conversations.get(ends.number) or self._begin(event, packet)
         if direction is not None:
             together: Sequence[Finding] = conversation.fast(data, packet, direction, time, version)

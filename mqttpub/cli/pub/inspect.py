@@ -6,17 +6,19 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...codec.decode import decode
 from ...codec.stream import Frame
-from ...codec.tree import Decoded, Finding
-from ...lint.packet.check import lint
+from ...codec.tree import Finding
+from ...lint.packet.judge import PacketJudge
+from ...spec.declare import Packet
+from ...spec.packets import Puback, Pubcomp, Publish, Pubrec
 from ...spec.versions import Direction, Version
 from ...view.packet.show import Show
 
 if TYPE_CHECKING:
+    from ...view.packet.record_json import RecordWriter
     from .watch import Watch
 
-ACKS = {"PUBACK", "PUBREC", "PUBCOMP"}
+ACKS = (Puback, Pubrec, Pubcomp)
 MAX_WAITING = 1000
 """Number of gathered packets that are shown at once."""
 LONGEST_WAIT_S = 0.1
@@ -37,8 +39,9 @@ class Inspector:
     ) -> None:
         self.version = version
         self.json = json
-        self.secrets = secrets
         self.show = Show(secrets=secrets, full=full)
+        self._records = _records(secrets=secrets) if json else None
+        self._judge = PacketJudge()
         self.begun = time.time()
         self.waiting: deque[Any] = deque()
         self._due = 0.0
@@ -50,7 +53,7 @@ class Inspector:
     def __call__(self, now: float, frame: Frame) -> None:
         """Take one packet from the tap."""
         # Findings depend on the time at which the packet passed, not on that at which it is shown.
-        self._add(now, (frame, self.watch.findings(now, frame) if self.watch else None))
+        self._add(now, (frame, *(self.watch.judged(now, frame) if self.watch else (None, None))))
 
     def remark(self, text: str) -> None:
         """Show a remark of the program, in order with the packets."""
@@ -84,48 +87,47 @@ class Inspector:
             if isinstance(item, str):
                 self.show.remark(item)
             elif isinstance(item, dict):
-                _print(item)
+                sys.stdout.write(_line(item))
             else:
                 self._packet(now, *item)
         sys.stdout.flush()
 
-    def _packet(self, now: float, frame: Frame, findings: Sequence[Finding] | None) -> None:
-        assert frame.direction is not None
-        decoded = decode(frame.data, frame.version or self.version, direction=frame.direction, offset=frame.offset)
-        decoded.findings = lint(decoded, decoded.direction) if findings is None else list(findings)
-        after = self._time_to_ack(decoded, now)
-        if self.json:
-            self._record(decoded, now, after)
+    def _packet(self, now: float, frame: Frame, packet: Packet | None, findings: Sequence[Finding] | None) -> None:
+        data, offset, direction, version = frame
+        assert direction is not None
+        version = version or self.version
+        if findings is None:
+            packet, findings = self._judge.alone(data, version, direction)
+        after_s = self._time_to_ack(packet, direction, now)
+        if self._records:
+            more = "" if after_s is None else f',"seconds_after_publish":{round(after_s, 6)}'
+            line = self._records.packet(
+                data, version, findings, direction=direction, offset=offset, time=now, more=more
+            )
+            sys.stdout.write(f'{{"event":"packet",{line[1:]}\n')
             return
         shown = f"after {(now - self.begun) * 1000:.1f} ms"
-        shown += f", {after * 1000:.1f} ms after PUBLISH" if after is not None else ""
-        self.show.packet(decoded, time=shown)
+        if after_s is not None:
+            shown += f", {after_s * 1000:.1f} ms after PUBLISH"
+        self.show.judged(data, version, direction, findings, offset=offset, time=shown)
 
-    def _record(self, decoded: Decoded, now: float, after: float | None) -> None:
-        from ...view.packet.record_json import packet_record
-
-        more = "" if after is None else f',"seconds_after_publish":{round(after, 6)}'
-        _print_line(f'{{"event":"packet",{packet_record(decoded, time=now, secrets=self.secrets, more=more)[1:]}')
-
-    def _time_to_ack(self, decoded: Decoded, now: float) -> float | None:
-        packet: Any = decoded.packet
-        if packet is None or getattr(packet, "packet_id", None) is None:
-            return None
-        if decoded.name == "PUBLISH" and decoded.direction is Direction.CLIENT:
-            self.published[packet.packet_id] = now
-        if decoded.name in ACKS and decoded.direction is Direction.SERVER:
+    def _time_to_ack(self, packet: Any, direction: Direction, now: float) -> float | None:
+        """Return the seconds since the PUBLISH that a packet acknowledges, None for any other packet."""
+        if isinstance(packet, ACKS) and direction is Direction.SERVER:
             sent = self.published.get(packet.packet_id)
             return None if sent is None else now - sent
+        if isinstance(packet, Publish) and packet.packet_id is not None and direction is Direction.CLIENT:
+            self.published[packet.packet_id] = now
         return None
 
 
-def _print(entry: dict[str, Any]) -> None:
+def _records(*, secrets: bool) -> "RecordWriter":
+    from ...view.packet.record_json import RecordWriter
+
+    return RecordWriter(secrets=secrets)
+
+
+def _line(entry: dict[str, Any]) -> str:
     from ...view.packet.record_json import dumps
 
-    _print_line(dumps(entry))
-
-
-def _print_line(line: str) -> None:
-    import click
-
-    click.echo(line)
+    return f"{dumps(entry)}\n"

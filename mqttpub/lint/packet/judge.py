@@ -31,10 +31,10 @@ class PacketJudge:
         self._acks: set[tuple[int, int, Direction | None, Version]] = set()
         """First byte, Reason Code, sender and version of acks without findings."""
 
-    def packet(
+    def alone(
         self, data: bytes, version: Version, direction: Direction | None
     ) -> tuple[Packet | None, Sequence[Finding]]:
-        """Return the values of a packet, None if it could not be read, and its findings."""
+        """Return the values of a packet, None if it could not be read, and its findings by itself."""
         # Every packet of a capture passes here, so regular packets take as few steps as possible.
         packet: Packet | None
         try:
