@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from ...common.escape import escape
 from ...common.times import Zero
 from ..flags.base import FlagValues, parameter
 from ..flags.types import PathWord
@@ -171,8 +172,6 @@ def _decoded(known: "PacketInContext") -> "Decoded":
 
 
 def _place(known: "PacketInContext", clock: "Clock") -> str:
-    from ...common.escape import escape
-
     _, time_ns, record, _, offset, _, _, _ = known.event
     parts = [] if time_ns is None else [f"at {clock.show(time_ns).strip()}"]
     if record:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ...common.escape import ascii_column
 from ..terminal.cells import Line, cells, measure, wrap
 from .outline import ByteRun, OutlineEntry
+from .values import About
 
 NARROWEST = 60
 _Below = tuple[tuple[int, Line], ...]
@@ -57,26 +58,44 @@ def padded(line: Line, width: int) -> Line:
 # the field column
 
 
+class Label(NamedTuple):
+    """The rows of a label, on which its value follows."""
+
+    above: list[Line]
+    last: Line
+    size: int
+    """The cells of the last row."""
+
+
 def detail(entry: OutlineEntry, columns: Columns) -> list[Line]:
     """Return the rows of the field column: label, value, meaning."""
-    width, about, margin = columns.detail, entry.about, 2 * entry.depth
-    label = _indented([(entry.label, entry.style)], margin, width)
-    near = measure(label[-1]) + 2
+    return beside(label_rows(entry, columns), entry.about, 2 * entry.depth, columns)
+
+
+def label_rows(entry: OutlineEntry, columns: Columns) -> Label:
+    """Return the label of an entry, on more than one row if it is too long for one."""
+    *above, last = _indented([(entry.label, entry.style)], 2 * entry.depth, columns.detail)
+    return Label(above, last, measure(last))
+
+
+def beside(label: Label, about: About, margin: int, columns: Columns) -> list[Line]:
+    """Return the rows of a label and of the words for its value, with an indentation of `margin` cells."""
+    width, (above, last, used) = columns.detail, label
+    near = used + 2
     at = max(columns.label + 2, near)
     inline, head, below = about
-    start = 0
     if inline and at + measure(inline) <= width:
-        words, below, start = inline, (), at
-    elif head:
+        return [*above, [*last, (" " * (at - used), ""), *inline]]
+    if head:
         size = measure(head)
         start = at if at + size <= width else near if near + size <= width else 0
-        words = head if start else []
-        below = below if start else ((0, head), *below)
+        if start:
+            last = [*last, (" " * (start - used), ""), *head]
+        else:
+            below = ((0, head), *below)
     else:
-        words, below = [], ()
-    if words:
-        label[-1] = [*padded(label[-1], start), *words]
-    return label + [row for indent, line in below for row in _below(line, margin + 2 + indent, width)]
+        below = ()
+    return [*above, last, *[row for indent, line in below for row in _below(line, margin + 2 + indent, width)]]
 
 
 def _below(line: Line, indent: int, width: int) -> list[Line]:
@@ -110,6 +129,17 @@ def byte_row(data: bytes, parts: Sequence[ByteRun], start: int, stop: int, colum
     if columns.ascii:
         row = [*padded(row, columns.hex + 3 * columns.per_row + 1), *_ascii(data, pieces)]
     return row
+
+
+def text_rows(data: bytes, start: int, stop: int, columns: Columns) -> list[str]:
+    """Return the text of what `byte_row` returns for each row of a range without masked bytes."""
+    step, digits, hexes = columns.per_row, f"0{columns.digits}x", 3 * columns.per_row
+    rows = []
+    for at in range(start, stop, step):
+        shown = data[at : at + step if at + step < stop else stop]
+        row = f"{at:{digits}}  {shown.hex(' ')}"
+        rows.append(f"{row:{columns.hex + hexes}} {ascii_column(shown)}" if columns.ascii else row)
+    return rows
 
 
 def _hex(data: bytes, pieces: Iterable[ByteRun]) -> Iterator[tuple[str, str]]:

@@ -156,8 +156,13 @@ class Outline:
             self.hidden = tuple(
                 Span(each.span.start + each.prefix, each.span.stop) for each in nodes if each.kind == "secret"
             )
-        about = NOTHING if entry.octet else self.value(nodes) if entry.style == "property" else self.about(nodes[0])
-        return self.run(entry.label, entry.style, entry.depth, about, nodes)._replace(octet=entry.octet)
+        return self.run(entry.label, entry.style, entry.depth, self.words(entry), nodes)._replace(octet=entry.octet)
+
+    def words(self, entry: OutlineEntry) -> About:
+        """Return the words for the value of a field of whole bytes."""
+        if entry.octet:
+            return NOTHING
+        return self.value(entry.nodes) if entry.style == "property" else self.about(entry.nodes[0])
 
     # bytes
 

@@ -77,6 +77,17 @@ def pretty(text: str, width: int) -> Iterator[tuple[int, str]]:
     Strings and numbers are copied unchanged, so that nothing is lost, and deep nesting needs no recursion.
     """
     tokens: list[str] = _TOKEN.findall(text)
+    flat = _flat(tokens)
+    if len(flat) <= width:
+        yield 0, flat
+        return
+    if tokens.count("{") + tokens.count("[") == 1 and tokens[2:]:
+        # One object or array of scalars, as most payloads are; no token holds a line break.
+        yield 0, tokens[0]
+        for member in "".join([_BROKEN.get(token, token) for token in tokens[1:-1]]).split("\n"):
+            yield 1, member
+        yield 0, tokens[-1]
+        return
     sizes = _sizes(tokens)
     depth, line, at = 0, "", 0
     while at < len(tokens):
@@ -97,10 +108,11 @@ def pretty(text: str, width: int) -> Iterator[tuple[int, str]]:
 
 
 _SPACED = {":": ": ", ",": ", "}
+_BROKEN = {":": ": ", ",": ",\n"}
 
 
 def _flat(tokens: list[str]) -> str:
-    return "".join(_SPACED.get(token, token) for token in tokens)
+    return "".join([_SPACED.get(token, token) for token in tokens])
 
 
 def _sizes(tokens: list[str]) -> dict[int, tuple[int, int]]:

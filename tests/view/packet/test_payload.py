@@ -90,6 +90,12 @@ def test_pretty_json_has_the_same_value(value: object, width: int) -> None:
     assert json.loads("".join(laid_out(text, width))) == json.loads(text)
 
 
+@laws
+@given(values.filter(lambda value: isinstance(value, dict | list | str)))
+def test_json_without_room_has_the_lines_of_another_writer(value: object) -> None:
+    assert laid_out(json.dumps(value), 1) == json.dumps(value, indent=2).split("\n")
+
+
 def test_large_json_needs_linear_time() -> None:
     text = json.dumps([{"name": "x" * 50, "value": [1, 2, [3]]}] * 8000)
     assert sum(1 for _ in pretty(text, 40)) > 8000
