@@ -44,8 +44,15 @@ def assert_same(form: str, out: Path | str, parquet: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("store", ["folder", "s3"])
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize(
+    ("form", "store"),
+    [
+        ("delta", "s3"),
+        ("iceberg", "folder"),
+        pytest.param("delta", "folder", marks=pytest.mark.long),
+        pytest.param("iceberg", "s3", marks=pytest.mark.long),
+    ],
+)
 def test_every_mode_shows_the_rows_of_parquet(
     form: str, store: str, ring: list[Path], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
