@@ -32,6 +32,8 @@ class Columns(NamedTuple):
     """The start of the field column."""
     detail: int
     """The width of the field column."""
+    row: str
+    """The format of a row: offset, hex and, if there is room, ASCII, up to the field column."""
 
     @classmethod
     def fitting(cls, width: int, length: int) -> "Columns":
@@ -40,7 +42,8 @@ class Columns(NamedTuple):
         digits = max(4, len(f"{max(length - 1, 0):x}"))
         per_row, ascii = 16 if width >= 120 else 8, width >= 72
         left = digits + 2 + 3 * per_row + 1 + (per_row + 2 if ascii else 0)
-        return cls(width, per_row, digits, ascii, 0, digits + 2, left, width - left)
+        row = f"%0{digits}x  %-{3 * per_row + 1}s" + (f"%-{per_row + 2}s" if ascii else "")
+        return cls(width, per_row, digits, ascii, 0, digits + 2, left, width - left, row)
 
     def labelled(self, entries: Iterable[OutlineEntry]) -> "Columns":
         """Return the same columns with room for the usual labels among `entries`."""
@@ -132,14 +135,12 @@ def byte_row(data: bytes, parts: Sequence[ByteRun], start: int, stop: int, colum
 
 
 def text_rows(data: bytes, start: int, stop: int, columns: Columns) -> list[str]:
-    """Return the text of what `byte_row` returns for each row of a range without masked bytes."""
-    step, digits, hexes = columns.per_row, f"0{columns.digits}x", 3 * columns.per_row
-    rows = []
-    for at in range(start, stop, step):
-        shown = data[at : at + step if at + step < stop else stop]
-        row = f"{at:{digits}}  {shown.hex(' ')}"
-        rows.append(f"{row:{columns.hex + hexes}} {ascii_column(shown)}" if columns.ascii else row)
-    return rows
+    """Return the text of `byte_row` for the rows of bytes that are not masked, each as wide as its columns."""
+    step, row = columns.per_row, columns.row
+    pieces = [data[at : at + step if at + step < stop else stop] for at in range(start, stop, step)]
+    if columns.ascii:
+        return [row % (start + step * at, each.hex(" "), ascii_column(each)) for at, each in enumerate(pieces)]
+    return [row % (start + step * at, each.hex(" ")) for at, each in enumerate(pieces)]
 
 
 def _hex(data: bytes, pieces: Iterable[ByteRun]) -> Iterator[tuple[str, str]]:

@@ -248,11 +248,11 @@ class _FieldPlan:
             cut = min(end, (content if content < end else last.span.start) + self._limit)
         rows = text_rows(data, start, cut, columns)
         if cut < end:
-            rows.append(text_of(self._sheet.left_out(end - cut)[0]))
-        left = columns.left
-        lines = [f"{row:{left}}{text_of(line)}".rstrip() for row, line in zip(rows, words, strict=False)]
-        lines += [row.rstrip() for row in rows[len(words) :]]
-        return lines + [f"{'':{left}}{text_of(line)}".rstrip() for line in words[len(rows) :]]
+            rows.append(f"{text_of(self._sheet.left_out(end - cut)[0]):{columns.left}}")
+        for at, line in enumerate(words[: len(rows)]):
+            rows[at] += text_of(line)
+        rows += [" " * columns.left + text_of(line) for line in words[len(rows) :]]
+        return [row.rstrip() for row in rows]
 
 
 def _move(entry: OutlineEntry, data: bytes, start: int, end: int) -> None:
