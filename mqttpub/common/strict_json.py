@@ -65,7 +65,7 @@ def parse_portable_json(text: str | bytes) -> Any:
     That is the case for a lone surrogate, and for nesting deeper than `PORTABLE_DEPTH`.
     """
     text = utf8(text)
-    value = parse_json(text)
+    value = _loads(text, _values())
     if _is_certainly_portable(text):
         return value
     level = [value]

@@ -84,7 +84,8 @@ def iso(time_ns: int, *, digits: int = 0) -> str:
 
 def iso_of(time_s: float) -> str:
     """Return a time in seconds since 1970, such as `time.time()`, as ISO 8601 in UTC with six decimals."""
-    return iso(round(time_s * 1_000_000) * 1000, digits=6)
+    second, micro = divmod(round(time_s * 1_000_000), 1_000_000)
+    return f"{whole_second(second)}.{micro:06d}Z"
 
 
 @lru_cache(256)

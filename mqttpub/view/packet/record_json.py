@@ -8,8 +8,7 @@ from ...codec.decode import decode
 from ...codec.fast_decode import Irregular, multi_byte
 from ...codec.from_json import packet_of
 from ...codec.tree import Decoded, Finding, Node
-from ...common.times import iso_of
-from ...spec.packets import Connect, declared
+from ...spec.packets import PACKETS, Connect, declared
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span
 from ...wire.types import PAIR
@@ -25,6 +24,8 @@ from .record_parts import (
     payload_texts,
     property_text,
     record_text,
+    size_text,
+    time_text,
     words_text,
 )
 from .record_source import FieldWriter, field_writer
@@ -52,13 +53,15 @@ def packet_record(
     digits, lists = tree.hex(Span(0, len(decoded.data))), "".join(tree.lists(decoded.root))
     findings = _found(decoded.findings)
     size = len(decoded.data)
-    return record_text(_time(time) + begun, decoded.offset, size, digits, tree.fields(), lists, findings, more)
+    if time is not None:
+        begun = time_text(time) + begun
+    return record_text(begun, decoded.offset, size, digits, tree.fields(), lists, findings, more)
 
 
 class RecordWriter:
     """Writes the records of many packets, as `packet_record` writes them.
 
-    Packets that the decoder has no finding for need no tree, which is 20 times as fast (tests/benchmarks/views.py).
+    Packets that the decoder has no finding for need no tree, which is 10 to 14 times as fast (tests/benchmarks/views.py).
     """
 
     def __init__(self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None) -> None:
@@ -67,6 +70,8 @@ class RecordWriter:
         self.strings = StringTexts()
         self._headers: dict[tuple[bytes, Version], str] = {}
         """The fields of the fixed header by its bytes."""
+        self._firsts: dict[tuple[int, Version], str] = {}
+        """The fields of the first byte by its value."""
         self._kinds: dict[tuple[int, Version, Direction | None], tuple[FieldWriter, str]] = {}
         """By packet type, version and sender: what writes the fields, and the first members of the record."""
 
@@ -75,35 +80,31 @@ class RecordWriter:
         offset: int = 0, time: float | None = None, more: str = "",
     ) -> str:  # fmt: skip
         """Return the record of a packet with these findings; the other arguments are as in `decode` and above."""
+        # Every packet of a capture passes here, so this is one function.
         try:
-            begun, digits, fields, lists = self._regular(data, version, direction)
+            length, start = data[1], 2
+            if length > 0x7F:
+                length, start = multi_byte(data, 1)
+            end = start + length
+            if end != len(data):
+                raise Irregular
+            code = data[0] >> 4
+            if code == _CONNECT:
+                version = connect_layout(data) or version
+            kind = code, version, direction
+            write, begun = self._kinds.get(kind) or self._kind(kind)
+            header = data[:start], version
+            out = [self._headers.get(header) or self._header(header, length)]
+            secret: list[Span] = []
+            lists = write(data, start, end, out, secret, self.strings, self._payload)
         except (Irregular, IndexError):
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)
             return packet_record(decoded, time=time, secrets=self.secrets, payloads=self.payloads, more=more)
         if time is not None:
-            begun = _time(time) + begun
-        found = _found(findings) if findings else ""
-        return record_text(begun, offset, len(data), digits, fields, lists, found, more)
-
-    def _regular(self, data: bytes, version: Version, direction: Direction | None) -> tuple[str, str, str, str]:
-        """Return the parts of a record that follow from the packet; raises Irregular or IndexError."""
-        length, start = data[1], 2
-        if length > 0x7F:
-            length, start = multi_byte(data, 1)
-        end = start + length
-        if end != len(data):
-            raise Irregular
-        code = data[0] >> 4
-        if code == _CONNECT:
-            version = connect_layout(data) or version
-        kind = code, version, direction
-        write, begun = self._kinds.get(kind) or self._kind(kind)
-        header = data[:start], version
-        out = [self._headers.get(header) or self._header(header)]
-        secret: list[Span] = []
-        lists = write(data, start, end, out, secret, self.strings, self._payload)
-        return begun, masked_hex(data, secret, 0, end) if secret else data.hex(), ",".join(out), lists
+            begun = time_text(time) + begun
+        digits = masked_hex(data, secret, 0, end) if secret else data.hex()
+        return record_text(begun, offset, end, digits, ",".join(out), lists, _found(findings) if findings else "", more)
 
     def _payload(self, content: bytes) -> tuple[str, str]:
         return payload_texts(content, self.payloads)
@@ -117,9 +118,14 @@ class RecordWriter:
         made = self._kinds[kind] = field_writer(code, version, self.secrets), begun
         return made
 
-    def _header(self, header: tuple[bytes, Version]) -> str:
+    def _header(self, header: tuple[bytes, Version], length: int) -> str:
+        """Return the fields of the fixed header: those of the first byte, and the Remaining Length."""
         data, version = header
-        text = _TreeParts(decode(data, version), True, None).fields()
+        first = data[0], version
+        if first not in self._firsts:
+            self._firsts[first] = _TreeParts(decode(data[:1], version), True, None).fields()
+        path = f"{PACKETS[data[0] >> 4].name.lower()}.remaining_length"
+        text = f"{self._firsts[first]},{field_text(path, 1, len(data) - 1, 0, str(length), size_text(length))}"
         if len(self._headers) >= MOST_KEPT:
             self._headers.clear()
         self._headers[header] = text
@@ -127,10 +133,6 @@ class RecordWriter:
 
 
 _CONNECT = Connect.code
-
-
-def _time(time: float | None) -> str:
-    return "" if time is None else f'"time":"{iso_of(time)}",'
 
 
 def _found(findings: Sequence[Finding]) -> str:

@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ...codec.tree import Decoded, Node
+from ...common.times import iso_of
 from ...spec.versions import V5
 from ...wire.cursor import Span
 from .payload import classify, classify_with_value
@@ -51,6 +52,11 @@ def record_text(
     )
 
 
+def time_text(time: float) -> str:
+    """Return the member for a time in seconds since 1970, which comes before all others."""
+    return f'"time":"{iso_of(time)}",'
+
+
 def begun_text(direction: str | None, name: str, version: str) -> str:
     """Return the first members of a record."""
     return f'"direction":{dumps(direction)},"type":"{name}","version":"{version}",'
@@ -82,6 +88,11 @@ def words_text(node: Node, decoded: Decoded, *, secrets: bool = False) -> str:
     about = describe(node, decoded, secrets=secrets)
     words = about.head if isinstance(node.value, bytes) else about.inline
     return dumps("".join(text for text, _ in words or (segment for _, line in about.below for segment in line)))
+
+
+def size_text(size: int) -> str:
+    """Return a number of bytes in words, as JSON."""
+    return f'"{_size(size, "")}"'
 
 
 def blob_text(content: bytes) -> str:

@@ -7,15 +7,21 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from mqttpub.capture.reading import CaptureEvents
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.codec.tree import Decoded, Node
 from mqttpub.spec.declare import Property
-from mqttpub.spec.packets import Auth, Publish
+from mqttpub.spec.packets import PACKETS, Auth, Connack, Puback, Publish
+from mqttpub.spec.properties import PROPERTIES
 from mqttpub.spec.versions import Direction, Version
+from mqttpub.traffic.events import PacketSeen
+from mqttpub.view.packet.formatted import PayloadFormat
 from mqttpub.view.packet.record_json import RecordWriter, dumps, packet_of, packet_record
 from mqttpub.view.packet.record_parts import LONGEST_KEPT, MOST_KEPT, StringTexts, words_text
 from mqttpub.wire.cursor import Span
+from mqttpub.wire.types import BINARY, BYTE, MAX_VARIABLE, PAIR, STRING, U16, U32, VARIABLE, WireType
+from tests.paths import CAPTURES
 from tests.view.samples import CONNECT, WALKTHROUGH, judged, laws, of, publish, record, wires
 
 
@@ -173,15 +179,44 @@ def both_ways(data: bytes, version: Version, *, writer: RecordWriter, direction:
     return text
 
 
-WRITERS = [RecordWriter(secrets=secrets) for secrets in (False, True)]
+HEX = PayloadFormat("hex", bytes.hex)
+WRITERS = [RecordWriter(secrets=secrets, payloads=payloads) for secrets in (False, True) for payloads in (None, HEX)]
 
 
-@settings(laws, max_examples=300)
+@settings(laws, max_examples=200)
 @given(wires(), st.sampled_from([None, *Direction]), st.sampled_from(WRITERS))
 def test_records_from_bytes_are_those_of_the_tree(
     wire: tuple[bytes, Version], direction: Direction | None, writer: RecordWriter
 ) -> None:
     both_ways(*wire, writer=writer, direction=direction)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_so_are_those_of_captures_with_any_one_byte_damaged(writer: RecordWriter) -> None:
+    seen = set()
+    for path in CAPTURES.glob("*.pcapng"):
+        with path.open("rb") as file:
+            events = CaptureEvents(file).events()
+            seen |= {(event.data, event.version) for event in events if isinstance(event, PacketSeen)}
+    assert len(seen) > 30
+    for number, (data, version) in enumerate(sorted(seen)):
+        both_ways(data, version, writer=writer)
+        for at in range(number % 3, len(data), 3):
+            for octet in (data[at] ^ 1, data[at] ^ 0x30):
+                both_ways(data[:at] + bytes((octet,)) + data[at + 1 :], version, writer=writer)
+
+
+@pytest.mark.parametrize("writer", WRITERS[::3])
+def test_so_are_those_of_every_property_and_octet(writer: RecordWriter) -> None:
+    for row in PROPERTIES.values():
+        for packet in (Connack(), Publish(topic="t", payload=b"{}"), Puback(packet_id=1, reason_code=0)):
+            for value in SAMPLES[row.type]:
+                data = encode(packet.replace(properties=(Property(row.id, value),)), Version.V5)
+                assert '"findings":[]' in both_ways(data, Version.V5, writer=writer)
+    for version in Version:
+        for octet in range(0, 256, 5):
+            for cls in PACKETS.values():
+                both_ways(bytes((cls.code << 4 | octet & 15, 3, 0, 1, octet)), version, writer=writer)
 
 
 @laws
@@ -194,6 +229,17 @@ def test_a_string_has_the_words_of_the_dump(content: bytes) -> None:
     text = content.decode("utf-8", "surrogateescape")
     node = Node("", Span(0, len(content)), text, kind="text")
     assert StringTexts()[content][1] == words_text(node, Decoded(content, node, Version.V5, type=None))
+
+
+SAMPLES: dict[WireType, tuple[Any, ...]] = {
+    BYTE: (0, 1, 2, 255),
+    U16: (0, 0xFFFF),
+    U32: (0, 1, 0xFFFFFFFF),
+    VARIABLE: (0, 128, MAX_VARIABLE),
+    BINARY: (b"", b"{}", b"\0\xff", bytes(300)),
+    STRING: ("", "a", '"', "\u20ac", "\udcff"),
+    PAIR: (("", ""), ("name", "v" * 300)),
+}
 
 
 def test_few_and_short_texts_are_kept() -> None:
