@@ -61,7 +61,7 @@ def packet_record(
 class RecordWriter:
     """Writes the records of many packets, as `packet_record` writes them.
 
-    Packets that the decoder has no finding for need no tree, which is 10 to 14 times as fast (tests/benchmarks/views.py).
+    Packets that the decoder has no finding for need no tree: 10 to 14 times as fast (tests/benchmarks/views.py).
     """
 
     def __init__(self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None) -> None:
