@@ -68,6 +68,8 @@ class Label(NamedTuple):
     last: Line
     size: int
     """The cells of the last row."""
+    value: int
+    """Where its value starts, if there is room."""
 
 
 def detail(entry: OutlineEntry, columns: Columns) -> list[Line]:
@@ -78,14 +80,13 @@ def detail(entry: OutlineEntry, columns: Columns) -> list[Line]:
 def label_rows(entry: OutlineEntry, columns: Columns) -> Label:
     """Return the label of an entry, on more than one row if it is too long for one."""
     *above, last = _indented([(entry.label, entry.style)], 2 * entry.depth, columns.detail)
-    return Label(above, last, measure(last))
+    size = measure(last)
+    return Label(above, last, size, max(columns.label, size) + 2)
 
 
 def beside(label: Label, about: About, margin: int, columns: Columns) -> list[Line]:
     """Return the rows of a label and of the words for its value, with an indentation of `margin` cells."""
-    width, (above, last, used) = columns.detail, label
-    near = used + 2
-    at = max(columns.label + 2, near)
+    width, (above, last, used, at), near = columns.detail, label, label.size + 2
     inline, head, below = about
     if inline and at + measure(inline) <= width:
         return [*above, [*last, (" " * (at - used), ""), *inline]]

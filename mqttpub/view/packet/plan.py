@@ -16,7 +16,7 @@ from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span, variable_integer
 from ...wire.types import VARIABLE
-from ..terminal.cells import Line, text_of
+from ..terminal.cells import Line, cells, text_of
 from ..terminal.style import Palette
 from .dump import Sheet, headline
 from .layout import Columns, beside, label_rows, text_rows
@@ -216,6 +216,8 @@ class _FieldPlan:
         self._sheet = Sheet(outline.decoded, columns, limit)
         first = entries[0]
         self._label = label_rows(first, columns)
+        self._begin = f"{text_of(self._label.last):{self._label.value}}"
+        """The text before a value that stands beside the label."""
         masked = not outline.secrets and any(node.kind == "secret" for node in first.nodes)
         self._is_text = len(entries) == 1 and bool(first.parts) and not masked
         """Whether its rows can be put together as text, without styles."""
@@ -240,7 +242,12 @@ class _FieldPlan:
         """Return the rows of a field of whole bytes as they are without colours."""
         entry, columns = self._entries[0], self._columns
         _move(entry, data, start, end)
-        words = beside(self._label, self._outline.words(entry), 2 * entry.depth, columns)
+        about = self._outline.words(entry)
+        inline = text_of(about.inline)
+        if inline and not self._label.above and self._label.value + cells(inline) <= columns.detail:
+            words = [self._begin + inline]
+        else:
+            words = [text_of(line) for line in beside(self._label, about, 2 * entry.depth, columns)]
         cut = end
         if self._limit is not None and end - start > self._limit:
             last = entry.nodes[-1]
@@ -249,9 +256,10 @@ class _FieldPlan:
         rows = text_rows(data, start, cut, columns)
         if cut < end:
             rows.append(f"{text_of(self._sheet.left_out(end - cut)[0]):{columns.left}}")
-        for at, line in enumerate(words[: len(rows)]):
-            rows[at] += text_of(line)
-        rows += [" " * columns.left + text_of(line) for line in words[len(rows) :]]
+        if len(words) > len(rows):
+            rows += [" " * columns.left] * (len(words) - len(rows))
+        for at, word in enumerate(words):
+            rows[at] += word
         return [row.rstrip() for row in rows]
 
 
