@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,9 +16,9 @@ FLAGS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
-    """Run Chromium for all tests of a module; each of them gets a profile of its own."""
+@contextmanager
+def chromium() -> Iterator["Browser"]:
+    """Run Chromium without a window."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -26,3 +27,10 @@ def browser() -> Iterator["Browser"]:
         browser = driver.chromium.launch(executable_path=program, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """Run Chromium for all tests of a module; each of them gets a profile of its own."""
+    with chromium() as browser:
+        yield browser

@@ -118,8 +118,8 @@ function reading(test, others) {
 }
 
 function turnedAround(test) {
-  const turned = (block) => {
-    const found = test(block);
+  const turned = (block, asked) => {
+    const found = test(block, asked);
     return (index) => !found(index);
   };
   return reading(turned, [test]);
@@ -127,21 +127,22 @@ function turnedAround(test) {
 
 function anyOf(tests) {
   if (tests.length === 1) return tests[0];
-  const any = (block) => {
-    const each = tests.map((test) => test(block));
+  const any = (block, asked) => {
+    const each = tests.map((test) => test(block, asked));
     return (index) => each.some((test) => test(index));
   };
   return reading(any, tests);
 }
 
-// All of the tests, those without `reads` first; the next one is made only if a row of the block passed the last.
+// All of the tests: those without `reads` first, then those for long words, which are rare. The next one is made only
+// if a row of the block passed the last, and asked about such rows.
 function allOf(tests) {
   if (tests.length === 1) return tests[0];
-  const inTurn = [...tests].sort((one, two) => Boolean(one.reads) - Boolean(two.reads));
+  const inTurn = [...tests].sort((one, two) => Boolean(one.reads) - Boolean(two.reads) || (two.letters ?? 0) - (one.letters ?? 0));
   const all = (block) => {
     const marks = new Uint8Array(block.count).fill(1);
     for (const test of inTurn) {
-      const found = test(block);
+      const found = test(block, marks);
       let left = 0;
       for (let index = 0; index < marks.length; index += 1) if (marks[index]) left += marks[index] = found(index) ? 1 : 0;
       if (!left) break;

@@ -16,22 +16,23 @@ function plain(word, unmarked) {
   };
   const named = byConnection(({ name, client, server, file }) => [name, client, server, file].some(stands));
   const identified = new Identifiers(wanted);
-  const test = (block) => {
+  const test = (block, asked) => {
     const marks = new Uint8Array(block.count);
     if (!wanted.length) return () => true;
-    markListed(block, stands, named(block), identified, marks);
+    markListed(block, stands, named(block), identified, asked, marks);
     for (const [row, findings] of block.found) {
       if (findings.some((each) => stands(`${each.message} ${each.statement} ${SEVERITIES[each.severity]}`))) marks[row] = 1;
     }
-    patterns.forEach((pattern, at) => markWord(block, pattern, wanted[at], marks));
+    patterns.forEach((pattern, at) => markWord(block, pattern, wanted[at], asked, marks));
     return (index) => marks[index] === 1;
   };
   test.reads = true;
+  test.letters = unmarked.length;
   return test;
 }
 
 // Mark the rows whose columns have a wanted text.
-function markListed(block, stands, inConnection, identified, marks) {
+function markListed(block, stands, inConnection, identified, asked, marks) {
   const { strings, forms, form, topic, id, summary, trait, traits, conn } = block;
   const inForm = Uint8Array.from(forms, (each) => stands(strings[each.word]) || stands(strings[each.summary]) || (each.trait >= 0 && stands(marksOf(traits[each.trait]))));
   const inId = forms.map((each) => identified.table(strings[each.summary]));
@@ -39,6 +40,7 @@ function markListed(block, stands, inConnection, identified, marks) {
   let last = -1;
   let inLast = false;
   for (let row = 0; row < block.count; row += 1) {
+    if (!asked[row]) continue;
     const own = form[row];
     const at = topic[row];
     if (conn[row] !== last) {
@@ -162,7 +164,7 @@ class Sieve {
   // Add the rows of a block that match.
   take(block) {
     const { start, count } = block;
-    const matches = this.test?.(block) ?? (() => true);
+    const matches = this.test?.(block, new Uint8Array(count).fill(1)) ?? (() => true);
     for (let index = 0; index < count; index += 1) if (matches(index)) this.rows.push(start + index);
   }
 
