@@ -16,13 +16,13 @@ function plain(word, unmarked) {
   };
   const named = byConnection(({ name, client, server, file }) => [name, client, server, file].some(stands));
   const identified = new Identifiers(wanted);
+  const spaced = wanted.some((each) => each.includes(" "));
   const test = (block, asked) => {
     const marks = new Uint8Array(block.count);
     if (!wanted.length) return () => true;
-    markListed(block, stands, named(block), identified, asked, marks);
-    for (const [row, findings] of block.found) {
-      if (findings.some((each) => stands(`${each.message} ${each.statement} ${SEVERITIES[each.severity]}`))) marks[row] = 1;
-    }
+    const found = textsWith(block, wanted);
+    markListed(block, found, stands, named(block), identified, asked, marks);
+    markFindings(block, found, stands, spaced, marks);
     patterns.forEach((pattern, at) => markWord(block, pattern, wanted[at], asked, marks));
     return (index) => marks[index] === 1;
   };
@@ -31,12 +31,35 @@ function plain(word, unmarked) {
   return test;
 }
 
-// Mark the rows whose columns have a wanted text.
-function markListed(block, stands, inConnection, identified, asked, marks) {
+// The texts of a block's list that have a wanted one, by their numbers.
+function textsWith({ held, strings }, wanted) {
+  const { listed, starts } = held;
+  const found = new Uint8Array(strings.length);
+  for (const each of wanted) {
+    let number = 0;
+    for (let place = listed.indexOf(each); place >= 0; place = listed.indexOf(each, place)) {
+      while (starts[number + 1] <= place) number += 1;
+      const within = place + each.length < starts[number + 1];
+      if (within) found[number] = 1;
+      place = within ? starts[number + 1] : place + 1;
+    }
+  }
+  return found;
+}
+
+// Mark the rows with a finding that has a wanted text; one with a space may reach from its message to its statement.
+function markFindings({ findings, strings }, found, stands, spaced, marks) {
+  for (const [row, severity, , , , message, statement] of findings) {
+    if (found[message] || found[statement] || stands(SEVERITIES[severity])) marks[row] = 1;
+    else if (spaced && stands(`${strings[message]} ${strings[statement]} ${SEVERITIES[severity]}`)) marks[row] = 1;
+  }
+}
+
+// Mark the rows whose columns have a wanted text; `found` are the texts that have it.
+function markListed(block, found, stands, inConnection, identified, asked, marks) {
   const { strings, forms, form, topic, id, summary, trait, traits, conn } = block;
-  const inForm = Uint8Array.from(forms, (each) => stands(strings[each.word]) || stands(strings[each.summary]) || (each.trait >= 0 && stands(marksOf(traits[each.trait]))));
+  const inForm = Uint8Array.from(forms, (each) => found[each.word] || found[each.summary] || (each.trait >= 0 && stands(marksOf(traits[each.trait]))));
   const inId = forms.map((each) => identified.table(strings[each.summary]));
-  const inTopic = new Int8Array(strings.length); // 0 is unknown, 1 yes, 2 no
   let last = -1;
   let inLast = false;
   for (let row = 0; row < block.count; row += 1) {
@@ -47,9 +70,8 @@ function markListed(block, stands, inConnection, identified, asked, marks) {
       last = conn[row];
       inLast = inConnection(row);
     }
-    if (at >= 0 && !inTopic[at]) inTopic[at] = stands(strings[at]) ? 1 : 2;
-    if (inForm[own] || inLast || (at >= 0 && inTopic[at] === 1) || inId[own]?.[id[row]]) marks[row] = 1;
-    else if (summary[row] >= 0) marks[row] = stands(strings[summary[row]]) || identified.table(strings[summary[row]])?.[id[row]] || (trait[row] >= 0 && stands(marksOf(traits[trait[row]]))) ? 1 : 0;
+    if (inForm[own] || inLast || (at >= 0 && found[at] === 1) || inId[own]?.[id[row]]) marks[row] = 1;
+    else if (summary[row] >= 0) marks[row] = found[summary[row]] || identified.table(strings[summary[row]])?.[id[row]] || (trait[row] >= 0 && stands(marksOf(traits[trait[row]]))) ? 1 : 0;
   }
 }
 

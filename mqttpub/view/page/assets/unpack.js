@@ -31,18 +31,23 @@ function headOf(buffer) {
   return head;
 }
 
-// The fields of a block, its bytes, and where those of each row begin.
+// The fields of a block, its bytes, and where those of each row begin; also the texts of its list in lower case, one
+// after the other, because a million texts are searched ten times as fast in one as one by one.
 function bodyOf(buffer, block) {
   const size = new DataView(buffer).getInt32(0, true);
   const body = JSON.parse(lenient.decode(new Uint8Array(buffer, 4, size)));
   body.bytes = new Uint8Array(buffer, 4 + size);
   body.at = new Uint32Array(block.count + 1);
   for (let index = 0; index < block.count; index += 1) body.at[index + 1] = body.at[index] + block.forms[block.form[index]].shown;
+  const small = block.strings.map((each) => each.toLowerCase());
+  body.listed = small.join("\n");
+  body.starts = new Uint32Array(small.length + 1);
+  small.forEach((each, number) => { body.starts[number + 1] = body.starts[number] + each.length + 1; });
   body.ranges = []; // of each form, where its texts are; made when they are first searched
   return body;
 }
 
 // What stands for the body of a block that cannot be unpacked.
 function emptyBody(block) {
-  return { strings: [], shapes: [], forms: [], bytes: new Uint8Array(0), at: new Uint32Array(block.count + 1), ranges: [] };
+  return { strings: [], shapes: [], forms: [], bytes: new Uint8Array(0), at: new Uint32Array(block.count + 1), listed: "", starts: new Uint32Array(1), ranges: [] };
 }
