@@ -22,7 +22,7 @@ class Groups {
     const cards = sorted.slice(0, GROUPS_SHOWN).map((each) => this.card(each, statements));
     const rest = sorted.length - cards.length;
     this.box.replaceChildren(
-      ...(cards.length ? cards : [make("p", { class: "empty" }, this.page.store.complete ? "Nothing was found wrong in this capture." : "Reading\u2026")]),
+      ...(cards.length ? cards : [make("p", { class: "empty" }, this.page.store.complete ? `Nothing was found wrong in ${this.page.store.unseen ? "these rows" : "this capture"}.` : "Reading\u2026")]),
       ...(rest > 0 ? [make("p", { class: "empty" }, `${rest} more kinds of findings; search for the word finding to see their packets`)] : []),
     );
   }

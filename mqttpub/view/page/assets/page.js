@@ -6,6 +6,7 @@ const DARK = window.matchMedia("(prefers-color-scheme: dark)");
 const CONNECTIONS_LISTED = 500;
 const TYPING = 90;
 const LOADING = 100; // milliseconds between two looks at a list that is still being read
+const NARROWER = ["--filter connection=3", "--filter 'topic=a/#'", "--filter finding", "--follow CLIENT"];
 const VIEWS = ["packets", "ladder", "findings"];
 
 class Page {
@@ -101,7 +102,12 @@ class Page {
     if (!packets && !others) return;
     const rest = [packets ? plural(packets, "more packet") : "", others ? plural(others, "other row") : ""].filter(Boolean).join(" and ");
     const severities = Object.entries(found).map(([severity, count]) => plural(count, severity)).join(", ");
-    $("left-out").textContent = `This page ends after ${plural(this.store.count, "row")}; the capture has ${rest}${severities ? `, with ${severities}` : ""}. Pages of fewer packets: --filter 'connection=3', --filter 'topic=a/#', --filter finding, or --follow CLIENT.`;
+    const narrower = NARROWER.flatMap((each) => [" ", make("code", {}, each)]);
+    this.store.unseen = Boolean(severities);
+    $("left-out").replaceChildren(
+      `This page ends after ${plural(this.store.count, "row")}; the capture has ${rest}${severities ? `, with ${severities}` : ""}. For a page of fewer packets:`,
+      ...narrower,
+    );
     $("left-out").hidden = false;
   }
 
@@ -182,7 +188,7 @@ class Page {
     const others = store.count - store.packets;
     const about = sieve.test ? `${sieve.rows.length.toLocaleString("en")} of ${plural(store.count, "row")}` : `${all}${others ? `, ${plural(others, "other row")}` : ""}`;
     const ends = store.connections.size;
-    const broken = document.readyState !== "loading" && !store.complete ? "; the file ends early" : store.damaged ? "; the file is damaged" : "";
+    const broken = document.readyState !== "loading" && !store.complete ? "; the file ends early" : store.damaged ? `; ${window.DecompressionStream ? "the file is damaged" : "this browser is too old to unpack the packets"}` : "";
     $("tally").textContent = `${about}${sieve.test ? "" : ` on ${plural(ends, "connection")}`}${sieve.busy ? "\u2026" : ""}${broken}`;
   }
 
@@ -205,7 +211,7 @@ class Page {
         make("span", { "aria-hidden": "true" }, `${MARKS[severity]} `), count.toLocaleString("en"), make("span", { class: "long" }, count === 1 ? ` ${word}` : ` ${word}s`));
     });
     const clean = make("span", { class: "verdict clean" }, "\u2714 no findings");
-    $("verdicts").replaceChildren(...(buttons.length || !this.store.count ? buttons : [clean]));
+    $("verdicts").replaceChildren(...(buttons.length || !this.store.count || this.store.unseen ? buttons : [clean]));
     this.reflect();
   }
 

@@ -22,7 +22,7 @@ class Store {
     this.findings = [];
     this.severities = [0, 0, 0, 0];
     this.statements = {};
-    this.leftOut = {};
+    this.unseen = false; // whether rows that the file does not have have findings
     this.complete = false;
     this.damaged = false;
     this.first = null;
