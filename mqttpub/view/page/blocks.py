@@ -21,7 +21,7 @@ BLOCK_ROWS = 4096
 BLOCK_SIZE = 1 << 20
 """Bytes after which a block is written however few rows it has, so that memory stays bounded."""
 LEVEL = 5
-"""Compression: blocks of the usual mix are a tenth smaller than with 3, for 0.3 us more a packet, and 6 takes 0.6 us more
+"""Compression: blocks of the usual mix are a tenth smaller than with 3, for 0.3 us more a packet; 6 takes 0.6 us more
 for 3 % (processor time on the traffic of tests/benchmarks/views.py)."""
 COLUMNS = (
     ("time", "d"), ("offset", "d"), ("record", "d"), ("conn", "i"), ("topic", "i"), ("id", "i"), ("form", "i"),
