@@ -4,7 +4,6 @@ The flags set the environment variables that other programs use too, so that all
 """
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -96,13 +95,19 @@ def pager(environ: Mapping[str, str] = os.environ) -> str | None:
     for name in ("MQTTPUB_PAGER", "PAGER"):
         if name in environ:
             return None if environ[name].strip() in PLAIN_PAGERS else environ[name]
-    return "less" if shutil.which("less") else None
+    return "less" if _installed("less") else None
 
 
 def _runs(command: str) -> bool:
     """Whether the program of a pager is installed; anything but a plain command is left to the shell."""
     name = command.split()[0]
-    return not name.replace("-", "").isalnum() or shutil.which(name) is not None
+    return not name.replace("-", "").isalnum() or _installed(name)
+
+
+def _installed(name: str) -> bool:
+    from shutil import which  # loaded on use, because it loads the compression formats of archives
+
+    return which(name) is not None
 
 
 @contextmanager
@@ -120,10 +125,12 @@ def paged() -> Iterator[None]:
     if command is None:
         yield
         return
+    from shutil import get_terminal_size
+
     from ..view.terminal.style import wants_color
 
     # The pipe that replaces the terminal has neither its width nor its colours.
-    values: dict[str, str | None] = {"COLUMNS": str(shutil.get_terminal_size((80, 24)).columns), PAGED: "1"}
+    values: dict[str, str | None] = {"COLUMNS": str(get_terminal_size((80, 24)).columns), PAGED: "1"}
     if wants_color(sys.stdout):
         values["FORCE_COLOR"] = "1"
     with environment(values), _piped(command):

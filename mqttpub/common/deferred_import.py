@@ -1,4 +1,8 @@
-"""Modules that a library imports without using them in most runs, loaded when they are first used."""
+"""Modules that a library imports without using them in most runs, loaded when they are first used.
+
+Before Python 3.12.3, no two threads may be the first to use one at the same moment: code that starts threads imports
+what they will use.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence

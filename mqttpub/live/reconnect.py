@@ -1,7 +1,5 @@
 """When to connect again after a connection has failed, and how long to wait before it."""
 
-from ssl import SSLCertVerificationError as CertificateError
-
 from .failures import ConnectionLost, ConnectionRefused, Failure, NoConnack, NotConnected, Refused
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 10.0
@@ -27,4 +25,8 @@ def is_final(failure: Failure) -> bool:
     cause = failure.__cause__
     if isinstance(failure, NoConnack):
         return not isinstance(cause, ConnectionLost)
-    return isinstance(failure, NotConnected) and (isinstance(cause, CertificateError) or not isinstance(cause, OSError))
+    if not isinstance(failure, NotConnected):
+        return False
+    from ssl import SSLCertVerificationError  # loaded on use: most connections are never lost
+
+    return isinstance(cause, SSLCertVerificationError) or not isinstance(cause, OSError)

@@ -1,7 +1,6 @@
 """The connection to a broker: paho's, with a tap around its socket, built in layers within one deadline."""
 
 import socket
-import ssl
 import time
 from typing import Any
 
@@ -13,9 +12,9 @@ from .deadline import left, tcp, within
 from .target import Target
 from .transport import Transport
 
-# paho asks urllib.request for proxies, and hashes for its WebSocket; importing both would take a fifth of the time of
-# a single publish (tests/benchmarks/startup.py).
-with deferred("urllib.request", "hashlib"):
+# paho asks urllib.request for proxies, hashes for its WebSocket, and catches errors of ssl. Importing the three would
+# take a fifth of the time of a single publish (tests/benchmarks/startup.py).
+with deferred("urllib.request", "hashlib", "ssl"):
     from paho.mqtt.client import Client as PahoClient
     from paho.mqtt.enums import CallbackAPIVersion
 
@@ -119,7 +118,7 @@ def unix_socket(path: str, until_s: float) -> Any:
 
 def half_close(sock: Any) -> None:
     """Close the sending side; not with TLS, which would lose what is still to be read."""
-    if not isinstance(sock, ssl.SSLSocket):
+    if not hasattr(sock, "unwrap"):
         try:
             sock.shutdown(socket.SHUT_WR)
         except OSError:

@@ -16,7 +16,10 @@ def left(until_s: float) -> float:
 
 def tcp(place: tuple[str, int], bind: str | None, until_s: float) -> socket.socket:
     """Return a TCP connection to a host and port."""
-    return socket.create_connection(place, left(until_s), (bind, 0) if bind else None)
+    host, port = place
+    # For an address in a str, Python would load the tables of international domain names, which takes a millisecond.
+    address: Any = host.encode() if host.isascii() and host.replace(".", "").isdigit() else host
+    return socket.create_connection((address, port), left(until_s), (bind, 0) if bind else None)
 
 
 def within(seconds: float, make: Callable[[], Any]) -> Any:

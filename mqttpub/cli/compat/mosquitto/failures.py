@@ -2,7 +2,6 @@
 
 import os
 import socket
-import ssl
 from enum import IntEnum
 
 from ....live.failures import (
@@ -123,10 +122,11 @@ def _not_connected(failure: NotConnected) -> Outcome:
         if isinstance(inner, OSError) and inner.errno and not isinstance(inner, socket.gaierror):
             return Outcome(Status.USAGE, f"Error: {os.strerror(inner.errno)}")
         return _unreachable(Status.LOOKUP if isinstance(inner, socket.gaierror) else Status.PROXY)
-    if isinstance(cause, (socket.gaierror, ValueError)) and not isinstance(cause, ssl.SSLError):
-        return _unreachable(Status.LOOKUP)
-    if isinstance(cause, ssl.SSLError):
+    # By name: ssl takes long to load, and only TLS loads it. Some of its errors are a ValueError.
+    if type(cause).__module__ == "ssl":
         return _plain(Status.TLS)
+    if isinstance(cause, (socket.gaierror, ValueError)):
+        return _unreachable(Status.LOOKUP)
     if isinstance(cause, TimeoutError):
         return Outcome(Status.USAGE, "Error: Connection timed out")
     if isinstance(cause, OSError) and cause.errno:
