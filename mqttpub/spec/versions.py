@@ -52,6 +52,10 @@ class Direction(Enum):
     CLIENT = "client"
     SERVER = "server"
 
+    # A member is equal to itself only. Several tables are asked for it with each packet, and the hash of Enum is a
+    # function of Python: 0.17 us instead of 0.08 (timeit).
+    __hash__ = object.__hash__
+
     @property
     def arrow(self) -> str:
         """The direction in words: client -> server."""

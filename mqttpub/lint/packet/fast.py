@@ -32,7 +32,7 @@ from ...spec.properties import (
     TOPIC_ALIAS,
 )
 from ...spec.versions import Direction, Version
-from ...wire.types import STRING
+from ...wire.types import PAIR, STRING, WireType
 
 
 def is_clean(packet: Packet, version: Version, direction: Direction | None = None) -> bool:
@@ -74,7 +74,7 @@ def _of_field(group: type[Group], field: Field, version: Version) -> _ValueCheck
     if field.shape == "group":
         return _never
     if field.shape != "list":
-        return _of_value(field, field.limits, version)
+        return _of_value(field.type, field, field.limits, version)
     check = _of_item(field, version)
     return lambda items: bool(items) and (check is None or all(map(check, items)))
 
@@ -85,7 +85,7 @@ def _never(value: Any) -> bool:
 
 def _of_item(field: Field, version: Version) -> _ValueCheck | None:
     if not (isinstance(field.item, type) and issubclass(field.item, Group)):
-        return _of_value(field, field.each, version)
+        return _of_value(field.item, field, field.each, version)
     checks = _value_checks(field.item, version)
 
     def check(item: Any) -> bool:
@@ -95,13 +95,15 @@ def _of_item(field: Field, version: Version) -> _ValueCheck | None:
     return check
 
 
-def _of_value(field: Field | None, limits: tuple[Constraint, ...], version: Version) -> _ValueCheck | None:
-    """Return the check of a value; None if it can hold nothing wrong."""
+def _of_value(
+    type: WireType | None, field: Field | None, limits: tuple[Constraint, ...], version: Version
+) -> _ValueCheck | None:
+    """Return the check of a value of a data type, None for bits; None if it can hold nothing wrong."""
     # No printable text violates a pattern.
     given = [limit for limit in limits if limit.ref.id(version) and not isinstance(limit, Pattern)]
     violations = [limit.violation for limit in given if not isinstance(limit, InTable)]
     names: Any = field.names if field and len(violations) < len(given) else None
-    if not given and field and field.type not in (STRING, None):
+    if type not in (STRING, PAIR) and not given:
         return None
 
     def check(value: Any) -> bool:
@@ -109,9 +111,9 @@ def _of_value(field: Field | None, limits: tuple[Constraint, ...], version: Vers
             return False
         if names is not None and not names.legal(value, version):
             return False
-        return not any(violation(value) for violation in violations)
+        return not violations or all(not violation(value) for violation in violations)
 
-    return check
+    return (lambda pair: all(map(check, pair))) if type is PAIR else check
 
 
 def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
@@ -122,16 +124,15 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
             return False
         seen.add(id)
         check = _of_property(id)
-        if check is None:
-            continue
-        if not all(map(check, value)) if isinstance(value, tuple) else not check(value):
+        if check is not None and not check(value):
             return False
     return True
 
 
 @cache
 def _of_property(id: int) -> _ValueCheck | None:
-    return _of_value(None, PROPERTIES[id].limits, Version.V5)
+    row = PROPERTIES[id]
+    return _of_value(row.type, None, row.limits, Version.V5)
 
 
 _ALIAS = TOPIC_ALIAS.id
@@ -143,15 +144,27 @@ _NOBODY = 0x10
 """Reason Code No matching subscribers, which only a server can know."""
 
 
+def is_clean_with_topic(packet: Publish) -> bool:
+    """Return what `is_clean` does for a PUBLISH, given that its Topic Name is valid from its sender."""
+    if (packet.dup and not packet.qos) or packet.qos > 2 or (packet.qos and not packet.packet_id):
+        return False
+    return not packet.properties or (_properties(packet.name, packet.properties) and _suit(packet))
+
+
 def _publish(packet: Any, direction: Direction | None) -> bool:
-    ids = {id for id, _ in packet.properties}
-    if _SUBSCRIPTION in ids or (packet.dup and not packet.qos):
+    if (packet.dup and not packet.qos) or (packet.qos and packet.packet_id is None):
         return False
-    if not (packet.topic or _ALIAS in ids) or (packet.qos and packet.packet_id is None):
+    if not packet.topic and not any(id == _ALIAS for id, _ in packet.properties):
         return False
-    if direction is Direction.CLIENT and packet.topic[:1] == "$":
-        return False
-    return _TEXT not in packet.properties or _is_text(packet.payload)
+    return not (direction is Direction.CLIENT and packet.topic[:1] == "$") and _suit(packet)
+
+
+def _suit(packet: Publish) -> bool:
+    """Whether properties of a PUBLISH that are right by themselves suit its payload, and a client may send them."""
+    for property in packet.properties:
+        if property[0] == _SUBSCRIPTION or (property == _TEXT and not _is_text(packet.payload)):
+            return False
+    return True
 
 
 def _is_text(payload: bytes) -> bool:

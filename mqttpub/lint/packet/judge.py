@@ -10,7 +10,7 @@ from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from ...spec.versions import Direction, Version
 from .check import lint
-from .fast import is_clean
+from .fast import is_clean, is_clean_with_topic
 
 MOST_TOPICS = 10_000
 LONGEST_TOPIC = 256
@@ -68,9 +68,8 @@ class PacketJudge:
     def _is_clean_publish(self, packet: Any, version: Version, direction: Direction | None) -> bool:
         """Whether a PUBLISH is certainly without findings; most have a topic that was seen before."""
         topics = self._topics[version]
-        if packet.topic in topics and not packet.properties:
-            qos = packet.qos
-            return (not packet.dup) if not qos else bool(qos < 3 and packet.packet_id)
+        if packet.topic in topics:
+            return is_clean_with_topic(packet)
         if not is_clean(packet, version, direction):
             return False
         # A topic that begins with $ is clean only if it comes from the server.
