@@ -80,6 +80,11 @@ class Coverage:
             found = self._alike[alike] = [0], _keys_of(event, packet)
         found[0][0] += 1
 
+    def add(self, other: "Coverage") -> None:
+        """Add the packets of other connections."""
+        for version in other.versions:
+            self._sent.setdefault(version, Counter()).update(other._sent[version])
+
     def _add(self, version: Version, keys: Iterable[Key], times: int) -> None:
         counts = self._sent.setdefault(version, Counter())
         for key in keys:

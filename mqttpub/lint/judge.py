@@ -86,6 +86,11 @@ class Judge(PacketJudge):
         for number in list(self._conversations):
             self._end(number)
 
+    def add(self, other: "Judge") -> None:
+        """Add the tally of another judge, which has finished."""
+        self.exercised.update(other.exercised)
+        self.broken.update(other.broken)
+
     # the conversation
 
     def _begin(self, event: PacketSeen | GapSeen, packet: Packet | None) -> Conversation:

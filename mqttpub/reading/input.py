@@ -176,12 +176,14 @@ class AllEvents:
     """The events of several inputs one after another, with connections numbered across all of them.
 
     An input that cannot be read adds a sentence to `faults`, and the next input is read. `tick` is called now and
-    then with the input that is being read. Inputs need the `name`, `events` and `remarks` of Input.
+    then with the input that is being read. Inputs need the `name`, `events` and `remarks` of Input. `before` is the
+    number of connections in inputs that were read elsewhere before these.
     """
 
     def __init__(
-        self, inputs: Iterable[Any], options: InputOptions, tick: Callable[[Any], Any] | None = None
+        self, inputs: Iterable[Any], options: InputOptions, tick: Callable[[Any], Any] | None = None, *, before: int = 0
     ) -> None:  # fmt: skip
+        self._before = before
         self.faults: list[str] = []
         self.remarks: list[str] = []
         self._begun: list[int] = []
@@ -193,7 +195,7 @@ class AllEvents:
 
     def __iter__(self) -> Iterator[Event]:
         """Read the inputs, once."""
-        base = last = 0
+        base = last = self._before
         for each in self._inputs:
             self._begun.append(base)
             self._names.append(each.name)

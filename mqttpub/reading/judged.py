@@ -70,6 +70,17 @@ class EventJudge:
             return JudgedEvent(event, found, version, client=client, location=location)
         return None
 
+    def finish(self) -> None:
+        """Add the conversations that are still open to the results, so that `add` of another judge takes them."""
+        self._judge.finish()
+
+    def add(self, other: "EventJudge") -> None:
+        """Add the results of other connections, from a judge that has finished."""
+        self.packets += other.packets
+        self.connections += other.connections
+        self._judge.add(other._judge)
+        self._coverage.add(other._coverage)
+
     def end(self) -> Iterator[tuple[Version, list[StatementResult]]]:
         """Yield each version that was spoken with the result of every statement that can be checked."""
         judge = self._judge

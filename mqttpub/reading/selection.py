@@ -1,7 +1,7 @@
 """Which findings are shown: by statement, by severity, and not too many of one kind."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ..codec.tree import Finding
 from ..common.errors import UserError
@@ -37,6 +37,16 @@ class Selection:
     def pick(self, findings: Iterable[Finding]) -> list[Finding]:
         """Count findings and return those to show."""
         return [each for each in findings if self._picks(each) and self._shows(each)]
+
+    def add_left_out(self, other: "Selection", shown: Mapping[str, int]) -> None:
+        """Add what another selection left out of other inputs; `shown` is how many it showed, by severity.
+
+        The findings that it showed are picked here again, as a limit holds for all inputs together.
+        """
+        for severity, count in other.counts.items():
+            self.counts[severity] += count - shown.get(severity, 0)
+        self.left_out.update(other.left_out)
+        self._shown.update(other.left_out)
 
     def covers(self, row: Statement) -> bool:
         """Whether findings of a statement are picked."""

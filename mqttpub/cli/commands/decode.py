@@ -1,8 +1,9 @@
 """`mqttpub decode`: captures and text to packets, packets to the screen or to files."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -13,6 +14,7 @@ from ..flags.reading import (
     filter_flag,
     filter_of,
     input_request,
+    jobs_flag,
     payload_format,
     payload_format_flags,
     reading_flags,
@@ -22,12 +24,12 @@ from ..notes import note
 
 if TYPE_CHECKING:
     from ...codec.tree import Decoded
-    from ...reading.follow import JudgedTraffic
-    from ...reading.input import AllEvents, AnyInput
+    from ...reading.input import AnyInput, Input
     from ...spec.versions import Version
     from ...traffic.events import PacketSeen
     from ...traffic.query import PacketFilter
     from ...view.packet.formatted import PayloadFormat
+    from ..inspect.files import FileBegin
 
 view_flags = together(
     *(
@@ -54,6 +56,10 @@ output_flags = together(
     flag("--json", "as_json", common=True, is_flag=True, help="Print one JSON record per packet, line or exchange."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
+    jobs_flag(
+        "Read up to N files at the same time, for --summary, --json and the bytes of packets; what is shown stays the "
+        "same."
+    ),
     payload_format_flags(
         "--format",
         help="the values are shown with the bytes. [default: JSON and other text are recognised]",
@@ -79,6 +85,8 @@ class DecodeRequest(NamedTuple):
     absolute: bool
     payloads: "PayloadFormat | None"
     """The format that payloads are read in."""
+    jobs: int = 1
+    """Files that are read at the same time."""
 
     @property
     def needs_events(self) -> bool:
@@ -114,7 +122,7 @@ def command(**given: Any) -> int:
         input=input_request(given), view=view, path=given[view.name] if view and view.path else "",
         filter=filter_of(given["filter"], given["follow"]), follow=given["follow"], json=given["as_json"],
         secrets=given["show_secrets"], full=given["full"], absolute=given["absolute_time"],
-        payloads=_payloads(given, view),
+        payloads=_payloads(given, view), jobs=given["jobs"] or 1,
     )  # fmt: skip
     return decode(request)
 
@@ -147,6 +155,16 @@ def decode(request: DecodeRequest) -> int:
         return TextDump(request).run(inputs)
 
 
+class Drawn(NamedTuple):
+    """What is known of inputs after they were drawn; that of several is the sum of each member."""
+
+    packets: int = 0
+    errors: int = 0
+    """Inputs with an error."""
+    faults: list[str] = []  # noqa: RUF012  never changed
+    remarks: list[str] = []  # noqa: RUF012
+
+
 def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: ExitStack) -> int:
     """Draw the events of inputs with the view of the request and return the exit status; raises UsageError."""
     import os
@@ -156,40 +174,84 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     from ...reading.input import AllEvents, short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
+    from ..inspect.files import FileBegin
 
-    progress = ReadingProgress(inputs)
-    stack.callback(progress.close)
     if request.path and request.view:
         key_log = file_id(str(keylog)) if (keylog := request.input.options.keylog) else None
         check_place(request.view.flag, request.path, PAGE, [key_log, *(each.id for each in inputs)])
-    events = AllEvents(inputs, request.input.options, progress.at if progress else None)
-    traffic = JudgedTraffic(events, request.filter)
     names = short_names(each.name for each in inputs) if inputs[1:] else {}
-    options = ViewOptions(
-        json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute,
-        width=screen_width(), title=", ".join(os.path.basename(each.name) for each in inputs), path=request.path,
-        zero=traffic.zero, payloads=request.payloads,
-        file_of=(lambda connection: names[events.name_of(connection)]) if names else None,
-    )  # fmt: skip
-    draw = request.view.draw if isinstance(request.view, EventView) else dump
-    draw(traffic, options)
+    view = request.view if isinstance(request.view, EventView) else None
+    width, title = screen_width(), ", ".join(os.path.basename(each.name) for each in inputs)
+    apart = _may_draw_apart(request, inputs)
+    progress = ReadingProgress(() if apart else inputs)
+    stack.callback(progress.close)
+
+    def draw(some: "Sequence[AnyInput]", begin: FileBegin) -> Drawn:
+        tick = progress.at if progress else None
+        events = AllEvents(some, request.input.options, tick, before=begin.connections)
+        traffic = JudgedTraffic(events, request.filter)
+        traffic.zero.time_ns = begin.zero_ns
+        options = ViewOptions(
+            json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute, width=width,
+            title=title, path=request.path, zero=traffic.zero, payloads=request.payloads,
+            file_of=(lambda connection: names[events.name_of(connection)]) if names else None,
+        )  # fmt: skip
+        (view.draw if view else dump)(traffic, options)
+        return Drawn(traffic.packets, int(traffic.errors), events.faults, events.remarks)
+
+    drawn = _draw_apart(request, inputs, draw, width) if apart else draw(inputs, FileBegin())
     sys.stdout.flush()
     progress.close()
-    return _status(request, events, traffic)
+    return _status(request, drawn)
 
 
-def _status(request: DecodeRequest, events: "AllEvents", traffic: "JudgedTraffic") -> int:
-    for remark in events.remarks:
+def _draw_apart(
+    request: DecodeRequest, inputs: "Sequence[AnyInput]", draw: "Callable[[Sequence[AnyInput], FileBegin], Drawn]",
+    width: int,
+) -> Drawn:  # fmt: skip
+    """Draw each file in a process of its own."""
+    from ...view.terminal.style import wants_color
+    from ..inspect.files import results_of
+    from ..inspect.jobs import print_file, printing_to
+
+    color = wants_color(sys.stdout)
+
+    def to_file(file: "Input", begin: "FileBegin", path: str) -> Drawn:
+        with printing_to(path, width=width, color=color):
+            return draw([file], begin)
+
+    # The dump has a blank line between packets.
+    between = b"" if request.view or request.json else b"\n"
+    total, begun = Drawn(), False
+    for drawn, path in results_of(inputs, request.input.options, to_file, request.jobs):
+        begun = print_file(path, between if begun else b"") or begun
+        total = Drawn(*map(add, total, drawn))
+    return total
+
+
+def _may_draw_apart(request: DecodeRequest, inputs: "Sequence[AnyInput]") -> bool:
+    """Whether files are drawn in processes of their own; a note says why not."""
+    from ..inspect.files import may_be_apart
+
+    view = request.view
+    if request.jobs > 1 and inputs[1:] and isinstance(view, EventView) and not view.apart:
+        note(f"--jobs has no effect: {view.flag} shows what belongs together in all files")
+        return False
+    return may_be_apart(inputs, request.jobs)
+
+
+def _status(request: DecodeRequest, drawn: Drawn) -> int:
+    for remark in drawn.remarks:
         note(remark)
-    if not traffic.packets and not events.faults:
+    if not drawn.packets and not drawn.faults:
         if not request.filter:
             raise click.UsageError("no MQTT packet was found")
         note(_nothing_matched(request))
-    if events.faults:
-        for fault in events.faults[:-1]:
+    if drawn.faults:
+        for fault in drawn.faults[:-1]:
             note(fault)
-        raise click.UsageError(events.faults[-1])
-    return 1 if traffic.errors else 0
+        raise click.UsageError(drawn.faults[-1])
+    return 1 if drawn.errors else 0
 
 
 def _nothing_matched(request: DecodeRequest) -> str:

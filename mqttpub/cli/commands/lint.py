@@ -8,18 +8,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from ..flags.base import Command, flag, together
-from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, reading_flags
+from ..flags.reading import InputRequest, filter_flag, filter_of, input_request, jobs_flag, reading_flags
 from ..flags.types import MOST, NumberType
 from ..notes import note
 
 if TYPE_CHECKING:
-    from ...reading.input import AllEvents
-    from ...reading.judged import JudgedEvent
+    from collections import Counter
+
+    from ...reading.input import AllEvents, AnyInput, Input
+    from ...reading.judged import EventJudge, JudgedEvent
     from ...reading.located import LocatedInput
+    from ...reading.selection import Selection
     from ...traffic.events import Event, PacketSeen
     from ...traffic.query import PacketFilter
     from ...view.terminal.cells import Line
-    from ..inspect.findings import VersionResults
+    from ..inspect.files import FileBegin
+    from ..inspect.findings import FindingWriter, VersionResults
 
 MOST_REMARKS = 10
 """Remarks about connections that are shown; the rest are only counted."""
@@ -55,6 +59,7 @@ output_flags = together(
     flag("--absolute-time", is_flag=True, help="Show times of day in UTC, not seconds since the first packet."),
     flag("--show-secrets", is_flag=True, help="Do not mask passwords and authentication data."),
     flag("--full", is_flag=True, help="Show every byte of a long field."),
+    jobs_flag("Check up to N files at the same time; what is shown stays the same."),
     group="Output",
 )  # fmt: skip
 
@@ -76,6 +81,8 @@ class LintRequest(NamedTuple):
     absolute: bool
     secrets: bool
     full: bool
+    jobs: int = 1
+    """Files that are checked at the same time."""
 
     @property
     def selects(self) -> bool:
@@ -119,7 +126,7 @@ def command(**given: Any) -> int:
         input=input_request(given), select=given["select"], ignore=given["ignore"], severity=given["severity"],
         filter=filter_of(given["filter"]), limit=limit or None, explain=given["explain"], report=given["report"],
         json=given["as_json"], sarif=given["sarif"], absolute=given["absolute_time"], secrets=given["show_secrets"],
-        full=given["full"],
+        full=given["full"], jobs=given["jobs"] or 1,
     )  # fmt: skip
     return lint(request)
 
@@ -127,20 +134,38 @@ def command(**given: Any) -> int:
 def lint(request: LintRequest) -> int:
     """Check the inputs and return the exit status; raises UsageError."""
     from ...reading.located import LocatedInput
+    from ..inspect.files import may_be_apart
     from ..inspect.inputs import inputs_of, use_pager
 
     with ExitStack() as stack:
         inputs = inputs_of(request.input, stack, "lint")
         use_pager(request.input, stack)
         run = LintRun(request, list(map(LocatedInput, inputs)))
+        if may_be_apart(inputs, request.jobs):
+            return run.apart(inputs)
         stack.callback(run.progress.close)
         return run.run()
+
+
+class CheckedFile(NamedTuple):
+    """What is known of a file after it was checked in a process of its own."""
+
+    judge: "EventJudge"
+    selection: "Selection"
+    shown: "Counter[str]"
+    """Findings that were recorded, by severity."""
+    own_remarks: list[str]
+    unshown_remarks: int
+    faults: list[str]
+    remarks: list[str]
 
 
 class LintRun:
     """One pass over inputs that are already open."""
 
-    def __init__(self, request: LintRequest, inputs: "Sequence[LocatedInput]") -> None:
+    def __init__(
+        self, request: LintRequest, inputs: "Sequence[LocatedInput]", writer: "FindingWriter | None" = None
+    ) -> None:
         from ...reading.judged import EventJudge
         from ...reading.selection import Selection
         from ...view.terminal.progress import ReadingProgress
@@ -150,7 +175,7 @@ class LintRun:
         self.inputs = inputs
         self.judge = EventJudge()
         self.selection = Selection(request.select, request.ignore, severity=request.severity, limit=request.limit)
-        self.writer = writer_of(OutputOptions(
+        self.writer = writer or writer_of(OutputOptions(
             json=request.json, sarif=request.sarif, secrets=request.secrets, full=request.full,
             absolute=request.absolute, explain=request.explain, several=len(inputs) > 1,
         ))  # fmt: skip
@@ -158,21 +183,70 @@ class LintRun:
         self.unshown_remarks = 0
         self.now = inputs[0]
         """The input that is being read."""
-        self.progress = ReadingProgress(inputs)
+        self.progress = ReadingProgress(() if request.jobs > 1 else inputs)
 
     def run(self) -> int:
         """Check all packets and return the exit status; raises UsageError for what cannot be read."""
+        events = self._read(0)
+        self.progress.close()
+        return self._end(events.faults, events.remarks)
+
+    def _read(self, before: int) -> "AllEvents":
+        """Check all packets; `before` is the number of connections in inputs before these."""
         from ...reading.input import AllEvents
         from ...traffic.events import PacketSeen
 
-        events = AllEvents(self._reading(), self.request.input.options, self.progress.at if self.progress else None)
+        tick = self.progress.at if self.progress else None
+        events = AllEvents(self._reading(), self.request.input.options, tick, before=before)
         for event in events:
             if isinstance(event, PacketSeen):
                 self._packet(event)
             else:
                 self._other(event)
-        self.progress.close()
-        return self._end(events)
+        return events
+
+    # files in processes of their own
+
+    def apart(self, inputs: "Sequence[AnyInput]") -> int:
+        """Check each file in a process of its own and return the exit status; raises UsageError."""
+        from ..inspect.files import results_of
+
+        faults: list[str] = []
+        remarks: list[str] = []
+        for file, path in results_of(inputs, self.request.input.options, self._checked, self.request.jobs):
+            self._write_recorded(path)
+            self.judge.add(file.judge)
+            self.selection.add_left_out(file.selection, file.shown)
+            for remark in file.own_remarks:
+                self._add_remark(remark)
+            self.unshown_remarks += file.unshown_remarks
+            faults += file.faults
+            remarks += file.remarks
+        return self._end(faults, remarks)
+
+    def _checked(self, file: "Input", begin: "FileBegin", path: str) -> CheckedFile:
+        """Check a file, and record its findings in another."""
+        from ...reading.located import LocatedInput
+        from ..inspect.findings import FindingRecorder
+
+        with open(path, "wb") as out:
+            writer = FindingRecorder(out)
+            run = LintRun(self.request, [LocatedInput(file)], writer)
+            events = run._read(begin.connections)
+        run.judge.finish()
+        return CheckedFile(
+            run.judge, run.selection, writer.shown, run.remarks, run.unshown_remarks, events.faults, events.remarks
+        )
+
+    def _write_recorded(self, path: str) -> None:
+        from ..inspect.findings import recorded
+
+        with open(path, "rb") as file:
+            for found in recorded(file):
+                if not isinstance(found, int):
+                    self._take(found)
+                elif not self.judge.packets:
+                    self.writer.begin(found)
 
     def _reading(self) -> "Iterator[LocatedInput]":
         for each in self.inputs:
@@ -208,31 +282,34 @@ class LintRun:
         from ...traffic.events import GapSeen, Remark
 
         if isinstance(event, GapSeen | Remark):
-            if len(self.remarks) < MOST_REMARKS:
-                self.remarks.append(f"{self.now.name}: connection {event.ends.number}: {event.message}")
-            else:
-                self.unshown_remarks += 1
+            self._add_remark(f"{self.now.name}: connection {event.ends.number}: {event.message}")
+
+    def _add_remark(self, remark: str) -> None:
+        if len(self.remarks) < MOST_REMARKS:
+            self.remarks.append(remark)
+        else:
+            self.unshown_remarks += 1
 
     # the end
 
-    def _end(self, events: "AllEvents") -> int:
+    def _end(self, faults: list[str], read_remarks: list[str]) -> int:
         rows = self._rows()
         if self.request.report:
             self.writer.report(rows)
-        remarks = [*self.remarks, *events.remarks]
+        remarks = [*self.remarks, *read_remarks]
         if self.unshown_remarks:
             remarks.insert(len(self.remarks), f"{self.unshown_remarks:,} more remarks about connections")
-        self.writer.end(events.faults, remarks)
+        self.writer.end(faults, remarks)
         for remark in remarks:
             note(remark)
         if self.judge.packets or any(self.selection.counts.values()):
             self._sum_up(rows)
-        elif not events.faults:
+        elif not faults:
             raise click.UsageError("no MQTT packet was found")
-        if events.faults:
-            for fault in events.faults[:-1]:
+        if faults:
+            for fault in faults[:-1]:
                 note(fault)
-            raise click.UsageError(events.faults[-1])
+            raise click.UsageError(faults[-1])
         return 1 if self.selection.counts["error"] else 0
 
     def _sum_up(self, rows: "list[VersionResults]") -> None:

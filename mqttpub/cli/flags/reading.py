@@ -17,6 +17,8 @@ FORMS = ("auto", "hex", "base64", "escaped", "raw")
 _OF_CAPTURES = ("--port", "--key-log", "--max-connections")
 """Flags that have no meaning for text."""
 _PAYLOAD_FORMATS = ("text", "json", "hex", "base64", "cbor", "msgpack", "sparkplug", "protobuf", "avro")
+MOST_JOBS = 256
+"""Processes that read files at the same time."""
 _SCHEMAS = {"protobuf": "protobuf_path", "avro": "avsc_path"}
 
 
@@ -92,6 +94,11 @@ def input_request(given: FlagValues) -> InputRequest:
 def filter_flag(help: str) -> Callable[[F], F]:
     """Return the decorator that adds --filter, which may be repeated."""
     return flag("--filter", multiple=True, metavar="TERMS", help=help)
+
+
+def jobs_flag(help: str) -> Callable[[F], F]:
+    """Return the decorator that adds --jobs."""
+    return flag("--jobs", type=NumberType(1, MOST_JOBS), metavar="N", help=f"{help} [default: 1]")
 
 
 def filter_of(terms: Sequence[str], client: str | None = None) -> "PacketFilter | None":

@@ -1,9 +1,12 @@
 """Writers of findings, for the screen, as JSON Lines or as SARIF; and the summary at the end."""
 
+import pickle
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Protocol, TextIO
+from typing import Any, BinaryIO, NamedTuple, Protocol, TextIO
 
+from ...codec.decode import decode
 from ...common.escape import escape
 from ...common.words import counted, plural
 from ...lint.coverage import StatementResult
@@ -199,6 +202,45 @@ class SarifWriter:
         """Write the rest of the log."""
         self.stream.write(self._text + self._sarif.end(failures, remarks) + "\n")
         self.stream.flush()
+
+
+class FindingRecorder:
+    """Writes events with their findings to a file, from which `recorded` gives them to another writer."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.shown: Counter[str] = Counter()
+        """Findings that were written, by severity."""
+        self._file = file
+
+    def begin(self, time: int) -> None:
+        """Record the time of the first packet."""
+        pickle.dump(time, self._file)
+
+    def write(self, judged: JudgedEvent) -> None:
+        """Record an event and its findings, without the tree of its bytes, which is far larger than they are."""
+        self.shown.update(each.severity for each in judged.findings)
+        pickle.dump((judged._replace(decoded=None), judged.decoded is not None), self._file)
+
+    def report(self, results: Iterable[VersionResults]) -> None:
+        """Record nothing: results are those of all inputs."""
+
+    def end(self, failures: list[str], remarks: list[str]) -> None:
+        """Record nothing more."""
+
+
+def recorded(file: BinaryIO) -> Iterator[int | JudgedEvent]:
+    """Yield what a FindingRecorder wrote: the time of the first packet, and events."""
+    while file.peek(1):  # type: ignore[attr-defined]
+        found = pickle.load(file)
+        if isinstance(found, int):
+            yield found
+            continue
+        judged, decoded = found
+        event = judged.event
+        if decoded:
+            tree = decode(event.data, judged.version, direction=event.direction, offset=event.offset)
+            judged = judged._replace(decoded=tree)
+        yield judged
 
 
 # words

@@ -88,10 +88,12 @@ class EventView(View):
 
     def __init__(
         self, flag: str, help: str, draw: "Callable[[Iterable[TrafficItem], ViewOptions], None]", *,
-        json: bool = False, path: click.Path | None = None,
+        json: bool = False, path: click.Path | None = None, apart: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(flag, help, json=json, path=path)
         self.draw = draw
+        self.apart = apart
+        """Whether it shows each file as it would without the others, but for numbers and times."""
 
 
 class TableView(View):
@@ -392,10 +394,10 @@ def _arrow() -> "tuple[TableFile, Kind]":
 
 _FILE = PathWord(dir_okay=False)
 _FILE_OR_STDOUT = PathWord(dir_okay=False, allow_dash=True)
-_NO_ROWS_BY = ("--filter", "--follow", "--key-log", "--max-connections")
+_NO_ROWS_BY = ("--filter", "--follow", "--key-log", "--max-connections", "--jobs")
 
 VIEWS: tuple[View, ...] = (
-    EventView("--summary", "Show one line per packet.", summary, json=True),
+    EventView("--summary", "Show one line per packet.", summary, json=True, apart=True),
     EventView("--flows", "Show one line per QoS exchange: its packets, times, re-deliveries, outcome.", flows,
               json=True),
     EventView("--stats", "Show counts, sizes, overhead, acknowledgement times, and the rate of DUP per client.",

@@ -1,0 +1,115 @@
+"""Work in processes of their own, and what they print.
+
+A process is a copy of this one, so that work may be any function; where the system has no such copies, `available`
+says so, and the caller does the work itself.
+"""
+
+import os
+import shutil
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+
+def available() -> bool:
+    """Whether work can be done in processes of their own."""
+    return "fork" in get_all_start_methods()
+
+
+class Processes:
+    """Does pieces of work, at most `most` at once; leaving the context ends those that are not done.
+
+    A piece is a function without arguments. What it raises is raised by `done`.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._context = get_context("fork")
+        self._waiting: deque[tuple[Any, Callable[[], Any]]] = deque()
+        self._running: dict[Connection, tuple[Any, Any]] = {}
+
+    def __enter__(self) -> "Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._waiting.clear()
+        for _, process in self._running.values():
+            process.terminate()
+        for connection, (_, process) in self._running.items():
+            process.join()
+            connection.close()
+
+    def add(self, key: Any, work: Callable[[], Any], *, next: bool = False) -> None:
+        """Add a piece of work, at the end or to be done next."""
+        (self._waiting.appendleft if next else self._waiting.append)((key, work))
+        self._start()
+
+    def done(self) -> Iterator[tuple[Any, Any]]:
+        """Yield keys and results as they come; while iterating, more work may be added."""
+        while self._running:
+            for ready in wait(list(self._running)):
+                assert isinstance(ready, Connection)
+                key, process = self._running.pop(ready)
+                try:
+                    worked, result = ready.recv()
+                except EOFError:
+                    process.join()
+                    raise ChildProcessError(f"a process ended with status {process.exitcode}") from None
+                finally:
+                    ready.close()
+                process.join()
+                self._start()
+                if not worked:
+                    raise result
+                yield key, result
+
+    def _start(self) -> None:
+        while self._waiting and len(self._running) < self.most:
+            key, work = self._waiting.popleft()
+            here, there = self._context.Pipe(duplex=False)
+            # What is not written yet would be in both processes.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            process = self._context.Process(target=_work, args=(work, there))
+            process.start()
+            there.close()
+            self._running[here] = key, process
+
+
+def _work(work: Callable[[], Any], answer: Connection) -> None:
+    try:
+        answer.send((True, work()))
+    except KeyboardInterrupt:
+        os._exit(130)
+    except Exception as error:
+        answer.send((False, error))
+
+
+@contextmanager
+def printing_to(path: str, *, width: int, color: bool) -> Iterator[None]:
+    """Within the context, standard output goes to a file; `width` and `color` are those that drawing code finds."""
+    os.environ["COLUMNS"] = str(width)
+    os.environ["FORCE_COLOR" if color else "NO_COLOR"] = "1"
+    before = sys.stdout
+    with open(path, "w", encoding=before.encoding, errors=before.errors, newline="") as sys.stdout:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+            sys.stdout = before
+
+
+def print_file(path: str, begin: bytes = b"") -> bool:
+    """Write a file to standard output, `begin` before it; return whether it has any bytes."""
+    sys.stdout.flush()
+    with open(path, "rb") as file:
+        some = os.fstat(file.fileno()).st_size > 0
+        if some:
+            sys.stdout.buffer.write(begin)
+            shutil.copyfileobj(file, sys.stdout.buffer)
+    sys.stdout.flush()
+    return some

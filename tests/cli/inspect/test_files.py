@@ -1,0 +1,125 @@
+"""Files in processes of their own: what is printed, said and returned is what one process prints, says and returns."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from mqttpub.cli.inspect.jobs import Processes
+from mqttpub.cli.main import main
+from tests.benchmarks.traffic import MIXES, TWO, write_pcap
+from tests.build import fleet
+from tests.fuzz.mutated import mutated
+
+VIEWS = (
+    ("decode",),
+    ("decode", "--json", "--filter", "type=PUBACK"),
+    ("decode", "--summary"),
+    ("decode", "--summary", "--json", "--filter", "finding,type=CONNECT"),
+    ("decode", "--summary", "--color", "always", "--absolute-time", "--filter", "type=CONNECT"),
+    ("lint", "--report"),
+    ("lint", "--json"),
+    ("lint", "--sarif", "--severity", "warning"),
+    ("lint", "--limit", "2", "--filter", "type=PUBLISH,type=PUBACK"),
+)
+
+
+@pytest.fixture(scope="module")
+def captures(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Return captures, some of them damaged, one cut within a record, one without MQTT."""
+    folder, random = tmp_path_factory.mktemp("captures"), Random(7)
+    write_pcap(folder / "two.pcap", 60, TWO)
+    data = fleet.capture(3, clients=3, messages=3)
+    others = {"broken": mutated(random, mutated(random, data)), "cut": data[:-30], "empty": data[:24]}
+    for name, each in others.items():
+        (folder / f"{name}.pcap").write_bytes(each)
+    return sorted(map(str, folder.iterdir()))
+
+
+def _run(words: tuple[str, ...], capfd: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = main(list(words))
+    return status, *capfd.readouterr()
+
+
+@pytest.mark.parametrize("view", VIEWS, ids=" ".join)
+def test_processes_change_nothing(
+    view: tuple[str, ...], captures: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    alone = _run((*view, *captures), capfd)
+    assert alone[1]
+    assert _run((*view, "--jobs", "3", *captures), capfd) == alone
+
+
+@pytest.mark.parametrize("view", ["--flows", "--stats", "--ladder"])
+def test_what_belongs_together_in_all_files_is_read_in_one_process(
+    view: str, captures: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    alone = _run(("decode", view, *captures), capfd)
+    status, out, said = _run(("decode", view, "--jobs", "2", *captures), capfd)
+    note, _, rest = said.partition("\n")
+    assert (status, out, rest) == alone
+    assert note == f"mqttpub: --jobs has no effect: {view} shows what belongs together in all files"
+
+
+@pytest.mark.parametrize("command", [("decode", "--summary"), ("lint",)], ids=" ".join)
+def test_a_file_that_is_named_twice_is_read_in_one_process(
+    command: tuple[str, ...], captures: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    twice = captures[-1], captures[-1]
+    status, out, said = _run((*command, *twice), capfd)
+    note = "mqttpub: --jobs has no effect: it works on captures in files, each named once\n"
+    assert _run((*command, "--jobs", "2", *twice), capfd) == (status, out, note + said)
+
+
+def test_rows_are_written_by_one_process(captures: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    status, _, said = _run(("decode", "--jobs", "2", "--parquet", "rows.parquet", *captures), capfd)
+    assert (status, said) == (
+        2, "mqttpub decode: --parquet writes all packets as rows; --jobs does not go with it\n",
+    )  # fmt: skip
+
+
+def test_a_reader_that_leaves_ends_all_processes(captures: list[str], tmp_path: Path) -> None:
+    many = str(tmp_path / "many.pcap")
+    write_pcap(Path(many), 600, MIXES["usual"])
+    words = [sys.executable, "-m", "mqttpub", "decode", "--json", "--jobs", "2", many, *captures]
+    with subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}
+    ) as process:
+        assert process.stdout
+        process.stdout.readline()
+        process.stdout.close()
+        process.wait(60)
+    assert process.returncode == 141
+    assert os.listdir(tmp_path) == ["many.pcap"]
+
+
+# processes
+
+
+def test_what_work_raises_is_raised() -> None:
+    def fail() -> None:
+        raise ValueError("no")
+
+    with Processes(2) as processes:
+        processes.add(1, fail)
+        with pytest.raises(ValueError, match="no"):
+            list(processes.done())
+
+
+def test_a_process_that_ends_without_a_result_is_an_error() -> None:
+    with Processes(1) as processes:
+        processes.add(1, lambda: os._exit(9))
+        with pytest.raises(ChildProcessError, match="status 9"):
+            list(processes.done())
+
+
+def test_no_more_work_is_done_at_once_than_allowed() -> None:
+    with Processes(2) as processes:
+        for number in range(5):
+            processes.add(number, os.getpid)
+        found = dict(processes.done())
+    assert set(found) == set(range(5))
+    assert os.getpid() not in found.values()
