@@ -2,8 +2,6 @@
 
 import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -73,6 +71,9 @@ def _look_at(keylog: Path) -> None:
 
 
 def _run(arguments: list[str]) -> Generator[Decrypted, None, None]:
+    import subprocess  # both are loaded on use: few captures hold TLS
+    import tempfile
+
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=said)
         try:
