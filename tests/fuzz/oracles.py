@@ -91,9 +91,9 @@ def check_dump(decoded: Decoded) -> None:
     """The dump obeys the width and a terminal, and is the same by plan, whatever was drawn before."""
     head, lines = headline(decoded, width=WIDTH), list(annotate(decoded, width=WIDTH))
     check_lines([head, *lines], WIDTH)
-    if not decoded.findings:
-        drawn = REPEATED.draw(decoded.data, decoded.version, decoded.direction)
-        assert drawn is None or "".join(drawn) == plain([head, *lines, []])
+    drawn = REPEATED.draw(decoded.data, decoded.version, decoded.direction, decoded.findings)
+    if drawn:
+        assert "".join(drawn) == plain([head, *lines, []])
 
 
 def check_for_tshark(packets: Sequence[tuple[Decoded, PacketSeen | None]]) -> None:

@@ -1,17 +1,20 @@
-"""Dumps of packets without findings, drawn from what earlier packets with the same fields have taught.
+"""Dumps of well-formed packets, drawn from what earlier packets with the same fields have taught.
 
-The first packet with some fields is decoded to its tree and drawn from that. Its *plan* remembers the fields; another
-packet with the same ones needs only the places of its own. The rows of a field are drawn as in any other dump, and
-remembered too: most fields of most packets hold what an earlier one held at the same place.
+The first packet with some fields is decoded to its tree. Its *plan* remembers the fields; another packet with the same
+ones needs only the places of its own. The rows of a field are drawn as in any other dump, and remembered too: most
+fields of most packets hold what an earlier one held at the same place. Findings are drawn with the field that they are
+in.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from ...codec.connect_version import connect_layout
 from ...codec.decode import decode
+from ...codec.fast_decode import Irregular, reader
 from ...codec.field_ends import field_ends
-from ...codec.tree import Decoded, Node
+from ...codec.tree import Decoded, Finding, Node
 from ...spec.packets import Connect
 from ...spec.versions import Direction, Version
 from ...wire.cursor import Span, variable_integer
@@ -19,7 +22,8 @@ from ...wire.types import VARIABLE
 from ..terminal.cells import Line, cells, text_of
 from ..terminal.style import Palette
 from .dump import Sheet, headline
-from .layout import Columns, beside, label_rows, text_rows
+from .layout import NARROWEST, Columns, beside, label_rows, text_rows
+from .marks import Marks, sentence
 from .outline import Outline, OutlineEntry
 
 if TYPE_CHECKING:
@@ -34,11 +38,12 @@ MOST_TEXT = 1 << 20
 LONGEST_FIELD = 64
 """Bytes of the longest field whose rows are remembered."""
 MOST_HEADLINES = 2048
+NO_MARKS = Marks((), 0)
 _NUMBER = "\0"
 
 
 class RepeatedDumps:
-    """Draws packets without findings with one palette, at one width; its memory has the bounds above."""
+    """Draws well-formed packets with one palette, at one width; its memory has the bounds above."""
 
     def __init__(
         self, palette: Palette, *, width: int, limit: int | None, secrets: bool, payloads: "PayloadFormat | None" = None
@@ -55,21 +60,26 @@ class RepeatedDumps:
         self._room = MOST_TEXT
         """Characters that may still be added to `_rows`."""
 
-    def draw(self, data: bytes, version: Version, direction: Direction | None) -> tuple[str, str] | None:
+    def draw(
+        self, data: bytes, version: Version, direction: Direction | None, findings: Sequence[Finding] = ()
+    ) -> tuple[str, str] | None:
         """Return the headline and the rows of a packet, each line with its end; None if its tree is needed.
 
-        The packet must have no findings.
+        `findings` are all that the packet has.
         """
         if data and data[0] >> 4 == Connect.code:
             version = connect_layout(data) or version
         found = field_ends(data, version)
-        if found is None:
+        if found is None or (findings and not _is_well_formed(data, version, found[0][1])):
             return None
         ends, choices = found
         side = 1 if direction is Direction.CLIENT else 2 if direction else 0
         key = (version << 2 | side, (len(data) - 1 >> 16).bit_length(), len(ends), *choices)
         plan = self._plans.get(key) or self._learn(key, decode(data, version, direction=direction), ends)
-        return None if plan is None else (self._headline(plan, data, ends), self._draw(plan, data, ends))
+        if plan is None:
+            return None
+        draw = self._marked if findings else self._unmarked
+        return self._headline(plan, data, ends), "".join(draw(plan, data, ends, findings))
 
     def _headline(self, plan: "_PacketPlan", data: bytes, ends: list[int]) -> str:
         """Return the headline of a packet; packets with one length, and as long a Packet Identifier, have the same."""
@@ -91,7 +101,10 @@ class RepeatedDumps:
         before, numbered, after = parts
         return f"{before}{number}{after}" if numbered else before + after
 
-    def _draw(self, plan: "_PacketPlan", data: bytes, ends: list[int]) -> str:
+    def _unmarked(
+        self, plan: "_PacketPlan", data: bytes, ends: Sequence[int], findings: Sequence[Finding] = ()
+    ) -> list[str]:
+        """Return the rows of each field of a packet without findings."""
         start, rows, made = 0, self._rows, []
         for field, end in zip(plan.fields, ends, strict=True):
             key = field, start, data[start:end]
@@ -102,7 +115,17 @@ class RepeatedDumps:
                     self._remember(key, text)
             made.append(text)
             start = end
-        return "".join(made)
+        return made
+
+    def _marked(self, plan: "_PacketPlan", data: bytes, ends: Sequence[int], findings: Sequence[Finding]) -> list[str]:
+        """Return the rows of each field of a packet, those with findings drawn anew, and findings without a byte."""
+        marks, made = Marks(findings, len(data)), self._unmarked(plan, data, ends)
+        for at, (start, end) in enumerate(pairwise((0, *ends))):
+            if marks.within(start, end):
+                made[at] = plan.fields[at].draw(data, start, end, self.palette, marks)
+        for finding in marks.rest():
+            made += [f"{self.palette.text(line)}\n" for line in sentence(finding, max(self.width, NARROWEST))]
+        return made
 
     def _remember(self, key: "tuple[_FieldPlan, int, bytes]", text: str) -> None:
         self._room -= len(text) + LONGEST_FIELD
@@ -143,6 +166,15 @@ class RepeatedDumps:
         if field is None:
             field = self._fields[key] = _FieldPlan(entries, columns, outline, self.limit)
         return field
+
+
+def _is_well_formed(data: bytes, version: Version, start: int) -> bool:
+    """Whether the tree of a packet, whose variable header begins at `start`, has no finding of its own."""
+    try:
+        reader(data[0] >> 4, version)(data, data[0], start, len(data))
+    except Irregular:
+        return False
+    return True
 
 
 def _by_field(entries: Sequence[OutlineEntry]) -> list[list[OutlineEntry]]:
@@ -222,11 +254,12 @@ class _FieldPlan:
         self._is_text = len(entries) == 1 and bool(first.parts) and not masked
         """Whether its rows can be put together as text, without styles."""
 
-    def draw(self, data: bytes, start: int, end: int, palette: Palette) -> str:
-        """Return the rows of the field at this place, each with its end."""
+    def draw(self, data: bytes, start: int, end: int, palette: Palette, marks: Marks | None = None) -> str:
+        """Return the rows of the field at this place, and the findings in it, each line with its end."""
         decoded, sheet = self._outline.decoded, self._sheet
         sheet.data = decoded.data = data
-        if self._is_text and not palette.color:
+        sheet.marks = marks or NO_MARKS
+        if self._is_text and not marks and not palette.color:
             # A field that no packet had before comes here in nearly every packet; styled text takes twice as long.
             lines = self._text(data, start, end)
         else:
@@ -235,6 +268,7 @@ class _FieldPlan:
                 _move(entry, data, start, end)
                 lines += map(palette.text, sheet.entry(self._outline.again(entry)))
         sheet.data = decoded.data = b""
+        sheet.marks = NO_MARKS
         lines.append("")
         return "\n".join(lines)
 

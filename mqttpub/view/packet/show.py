@@ -41,7 +41,7 @@ class Show:
         offset: int = 0, time: str = "",
     ) -> None:  # fmt: skip
         """Show one packet, whose findings are known, under its headline."""
-        drawn = None if findings else self._repeated.draw(data, version, direction)
+        drawn = self._repeated.draw(data, version, direction, findings)
         if drawn is None:
             decoded = decode(data, version, direction=direction, offset=offset)
             decoded.findings = list(findings)

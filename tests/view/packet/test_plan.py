@@ -1,5 +1,6 @@
 """Dumps by plan are the dumps of trees, whatever was drawn before."""
 
+from collections.abc import Sequence
 from functools import cache
 from itertools import product
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from mqttpub.capture.reading import CaptureEvents
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
+from mqttpub.codec.tree import Finding
 from mqttpub.spec.declare import Packet, Property
 from mqttpub.spec.packets import Pingreq, Publish, Suback, Subscribe, Subscription
 from mqttpub.spec.versions import Direction, Version
@@ -21,7 +23,8 @@ from mqttpub.view.packet.plan import RepeatedDumps
 from mqttpub.view.terminal.style import Palette
 from tests.paths import CAPTURES
 from tests.strategies import directions, encoded
-from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE, laws
+from tests.view.samples import CONNACK, CONNECT, SUBSCRIBE, found, laws
+from tests.view.samples import wires as damaged
 
 HEX = PayloadFormat("hex", bytes.hex)
 WIDTHS = (60, 80, 132)
@@ -43,21 +46,27 @@ warm = cache(dumps)
 """Dumps that remember what earlier examples drew."""
 
 
-def by_tree(data: bytes, version: Version, direction: Direction | None, settings: Settings) -> tuple[str, str]:
+def by_tree(
+    data: bytes, version: Version, direction: Direction | None, settings: Settings, findings: Sequence[Finding] = ()
+) -> tuple[str, str]:
     """Return headline and rows of a packet as its tree gives them."""
     width, limit, secrets, color, payloads = settings
     decoded, palette = decode(data, version, direction=direction), Palette(color=color)
+    decoded.findings += findings
     lines = annotate(decoded, width=width, limit=limit, secrets=secrets, payloads=payloads)
     return f"{palette.text(headline(decoded, width=width))}\n", "".join(f"{palette.text(line)}\n" for line in lines)
 
 
-def check(data: bytes, version: Version, direction: Direction | None, settings: Settings = USUAL) -> None:
-    """A packet without findings is drawn as by its tree, by dumps that remember and by others, twice."""
-    if decode(data, version).findings:
-        return
-    wanted = by_tree(data, version, direction, settings)
+def check(
+    data: bytes, version: Version, direction: Direction | None, settings: Settings = USUAL,
+    findings: Sequence[Finding] = (),
+) -> None:  # fmt: skip
+    """A packet is drawn as by its tree, or left to it, by dumps that remember and by others, twice."""
+    own = decode(data, version).findings
+    wanted = by_tree(data, version, direction, settings, findings)
     for each in (warm(settings), dumps(settings)):
-        assert each.draw(data, version, direction) == each.draw(data, version, direction) == wanted
+        once, twice = (each.draw(data, version, direction, [*own, *findings]) for _ in range(2))
+        assert once == twice == (None if own else wanted)
 
 
 wires = st.sampled_from(Version).flatmap(lambda version: st.tuples(encoded(version), st.just(version)))
@@ -69,6 +78,26 @@ def test_packets_are_drawn_as_by_their_tree(
     wire: tuple[bytes, Version], direction: Direction | None, settings: Settings
 ) -> None:
     check(*wire, direction, settings)
+
+
+@laws
+@given(damaged(), every_setting)
+def test_packets_that_are_not_well_formed_are_left_to_their_tree(
+    wire: tuple[bytes, Version], settings: Settings
+) -> None:
+    check(*wire, None, settings)
+
+
+places = st.tuples(st.integers(0, 90), st.integers(0, 9), st.integers(0, 255))
+
+
+@laws
+@given(wires, every_setting, st.lists(places, min_size=1, max_size=4))
+def test_findings_are_drawn_as_by_the_tree(
+    wire: tuple[bytes, Version], settings: Settings, places: list[tuple[int, int, int]]
+) -> None:
+    remarks = [found(start, start + length, f"at {start}.", mask=mask) for start, length, mask in places]
+    check(*wire, None, settings, remarks)
 
 
 @pytest.mark.parametrize("packet", [CONNECT, SUBSCRIBE, CONNACK], ids=lambda packet: packet.name)
