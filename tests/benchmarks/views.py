@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -95,11 +96,20 @@ def counted(pattern: re.Pattern[bytes] | None, out: Path) -> str:
         return f"{sum(len(pattern.findall(line)) for line in file):,}"
 
 
+def write(pcap: Path, packets: int, mix: str) -> None:
+    """Write a capture in a process of its own: a child begins with the most memory that its parent ever had."""
+    process = get_context("spawn").Process(target=write_pcap, args=(pcap, packets, MIXES[mix]))
+    process.start()
+    process.join()
+    if process.exitcode:
+        raise SystemExit(f"no capture of {packets:,} packets was written")
+
+
 def compared(name: str, mix: str, packets: int, rounds: int, folder: Path) -> str:
     """Return the line of a view of one capture."""
     view, pcap, out = VIEWS[name], folder / f"{mix}-{packets}.pcap", folder / "out"
     if not pcap.exists():
-        write_pcap(pcap, packets, MIXES[mix])
+        write(pcap, packets, mix)
     theirs = ["tshark", "-n", "-r", str(pcap), *view.tshark.split()]
     sides = ((ours(view, pcap, folder), view.counted), (theirs, view.tshark_counted))
     took: list[list[float]] = [[], []]
@@ -122,7 +132,7 @@ def memory(name: str, mix: str, scale: float, folder: Path) -> str:
     for packets in MEMORY:
         pcap = folder / f"{mix}-{packets}.pcap"
         if not pcap.exists():
-            write_pcap(pcap, packets if packets == MEMORY[0] else int(packets * scale), MIXES[mix])
+            write(pcap, packets if packets == MEMORY[0] else int(packets * scale), mix)
         found.append(run(ours(VIEWS[name], pcap, folder), Path(os.devnull)).most_bytes / 1e6)
     return f"{name:13}{mix:7}{found[0]:8,.0f} MB{found[1]:8,.0f} MB\n"
 
