@@ -12,17 +12,17 @@ from struct import pack
 from typing import Any
 
 from ...common.escape import escape, remark
-from ...spec.versions import Direction
-from ...traffic.events import Endpoints, Event
+from ...traffic.clients import display_name
+from ...traffic.events import SIDES, Endpoints, Event
 from ..packet.record_json import dumps
 from .forms import PacketForm, PacketTraits
 
 BLOCK_ROWS = 4096
 BLOCK_SIZE = 1 << 20
 """Bytes after which a block is written however few rows it has, so that memory stays bounded."""
-LEVEL = 5
-"""Compression: blocks of the usual mix are a tenth smaller than with 3, for 0.3 us more a packet; 6 takes 0.6 us more
-for 3 % (processor time on the traffic of tests/benchmarks/views.py)."""
+LEVEL = 3
+"""Compression: 5 makes blocks of the usual mix a tenth smaller for 0.3 us more a packet, 1 a tenth larger for
+0.1 us less (processor time on the traffic of tests/benchmarks/views.py)."""
 COLUMNS = (
     ("time", "d"), ("offset", "d"), ("record", "d"), ("conn", "i"), ("topic", "i"), ("id", "i"), ("form", "i"),
     ("summary", "i"), ("trait", "i"), ("kind", "b"), ("dir", "b"),
@@ -31,7 +31,8 @@ COLUMNS = (
 
 The time is in nanoseconds since `base` of the block, NaN if it is unknown."""
 SEVERITIES = ("", "note", "warning", "error")
-_SIDES = {None: 0, Direction.CLIENT: 1, Direction.SERVER: 2}
+PACKET, GAP, REMARK, CLOSED = range(4)
+"""Kinds of rows."""
 
 
 class PageBlock:
@@ -50,31 +51,41 @@ class PageBlock:
         self._traits: dict[PacketTraits, int] = {}
         self._findings: list[list[int]] = []
         self._ends: dict[int, list[Any]] = {}
-        self._named: tuple[int, str] = (-1, "")
+        self._named = -1
+        """The connection of the newest row, and the client that the row named."""
+        self._client = ""
+        self._topics: dict[str, int] = {}
         self._strings: dict[str, int] = {}
         self._words: dict[str, int] = {}
         self._shapes: dict[Any, int] = {}
 
     def row(
-        self, kind: int, event: Event, client: str, form: int, data: bytes, *,
+        self, kind: int, event: Event, client: str, form: int, data: bytes, offset: int = 0,
         topic: int = -1, id: int = -1, summary: int = -1, trait: int = -1,
     ) -> None:  # fmt: skip
-        """Add a row; `data` is the bytes of it that the page shows, `client` the name of the client or empty."""
-        ends, time, record, direction = event.ends, event.time, event.record, event.direction
+        """Add a row; `data` is the bytes of it that the page shows, `client` the Client Identifier or empty."""
+        ends, time, direction = event.ends, event.time, event.direction
         if time is None:
             since: float = nan
         else:
             if self.base is None:
                 self.base = time
             since = time - self.base
-        if (ends.number, client) != self._named:
-            self._connection(ends, client)
+        number = ends.number
+        if number != self._named or client is not self._client:
+            self._connection(ends, client, kind)
         self.rows.append(
-            (since, getattr(event, "offset", 0), record, ends.number, topic, id, form, summary, trait, kind,
-             _SIDES[direction])
+            (since, offset, event.record, number, topic, id, form, summary, trait, kind, SIDES[direction])
         )  # fmt: skip
         self._bytes.append(data)
         self.size += len(data) + 60
+
+    def topic(self, topic: str) -> int:
+        """Return the number of a topic, which is not escaped yet."""
+        number = self._topics.get(topic)
+        if number is None:
+            number = self._topics[topic] = self.string(escape(topic))
+        return number
 
     def form(self, form: PacketForm, shown: int) -> int:
         """Return the number of a form; the page shows `shown` bytes of its packets."""
@@ -107,15 +118,16 @@ class PageBlock:
             self.size += 20 + sum(len(each) + 3 for each in traits.topics) + 4 * len(traits.reasons)
         return number
 
-    def _connection(self, ends: Endpoints, client: str) -> None:
-        """Add the connection of a row, once per block."""
-        self._named = ends.number, client
+    def _connection(self, ends: Endpoints, client: str, kind: int) -> None:
+        """Add the connection of a row, once per block; the rows of packets say who the client is."""
+        self._named, self._client = ends.number, client
+        name = escape(display_name(client, ends)) if kind == PACKET else ""
         known = self._ends.get(ends.number)
         if known is None:
             file = escape(self.file_of(ends.number)) if self.file_of else ""
-            self._ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), escape(client), file]
-        elif client:
-            known[3] = escape(client)
+            self._ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), name, file]
+        elif name:
+            known[3] = name
 
     def finding(
         self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str

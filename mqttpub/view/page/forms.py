@@ -26,6 +26,8 @@ NONE, TEXT, JSON, PAYLOAD, IDENTIFIER = range(5)
 """How the page makes the words of an entry from its bytes: not at all, as text, as JSON, judging by the bytes, as a
 Packet Identifier."""
 
+_ONLY_ID = 4
+"""Bytes of a packet that has nothing but a Packet Identifier, such as most PUBACKs."""
 _NAMES = {"client_id", "filter", "filters"}
 """Fields that differ between one CONNECT, SUBSCRIBE or UNSUBSCRIBE and the next."""
 _NAMED = (Connect, Subscribe, Unsubscribe)
@@ -133,6 +135,8 @@ def _key(seen: PacketSeen, packet: Packet) -> Any:
     same = data[0], len(data), seen.version, seen.guessed
     if type(packet) is Publish:
         return same, len(packet.payload), packet.properties and _measure(packet.properties)
+    if len(data) == _ONLY_ID and hasattr(packet, "packet_id"):
+        return same
     values = [_measure(value) for name, value in vars(packet).items() if name != "packet_id"]
     return same, *values
 

@@ -8,18 +8,17 @@ from html import escape as html_escape
 from typing import Any, TextIO
 
 from ...codec.tree import Finding
-from ...common.escape import escape, remark
+from ...common.escape import remark
 from ...spec.declare import PACKETS
 from ...spec.statements import statement, statements
 from ...spec.versions import Version
-from ...traffic.clients import display_name
 from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Closed, GapSeen, Remark
 from ...traffic.query import EVENTS, gap_severity
 from ...traffic.query import SEVERITIES as FILTER_SEVERITIES
 from ..packet.masking import clipped
 from ..packet.record_json import dumps
-from .blocks import BLOCK_ROWS, BLOCK_SIZE, PageBlock
+from .blocks import BLOCK_ROWS, BLOCK_SIZE, CLOSED, GAP, PACKET, REMARK, PageBlock
 from .forms import PacketForm, PacketForms, traits_of
 
 SCRIPTS = (
@@ -32,7 +31,6 @@ MOST_ROWS = 2_000_000
 MOST_CHARACTERS = 512 << 20
 """Characters of the file after which no more rows are written."""
 
-PACKET, GAP, REMARK, CLOSED = range(4)
 _CLOSINGS = {"FIN": "closed its side (FIN)", "RST": "reset the connection (RST)", "end": "the capture ends here"}
 
 
@@ -92,16 +90,16 @@ class PageWriter:
         form = self.forms.form(seen, packet, findings or ())
         if len(data) > self.limit or form.hidden:
             data = self._shown(form, data)
-        row = {}
+        summary = trait = number = -1
         if form.named:
-            row["summary"] = block.string(form.summary(packet))
-            row["trait"] = block.trait(traits_of(form, packet))
+            summary, trait = block.string(form.summary(packet)), block.trait(traits_of(form, packet))
         if topic is not None and topic.name is not None:
-            row["topic"] = block.string(escape(topic.name))
+            number = block.topic(topic.name)
         id = getattr(packet, "packet_id", None)
-        if id is not None:
-            row["id"] = id
-        block.row(PACKET, seen, client or display_name(client, seen.ends), block.form(form, len(data)), data, **row)
+        block.row(
+            PACKET, seen, client, block.form(form, len(data)), data, seen.offset,
+            number, -1 if id is None else id, summary, trait,
+        )  # fmt: skip
         for finding in findings or ():
             self._finding(finding)
 
@@ -121,7 +119,7 @@ class PageWriter:
         shown = gap.data[: self.limit] if self.secrets else b""
         hidden = len(gap.data) - len(shown)
         form = self.block.event("gap", gap.length or 0, remark(gap.message), len(shown), hidden)
-        self.block.row(GAP, gap, "", form, shown)
+        self.block.row(GAP, gap, "", form, shown, gap.offset)
         self.block.finding(gap_severity(gap), 0, 0, 0, gap.message, "", "")
 
     def _finding(self, finding: Finding) -> None:
