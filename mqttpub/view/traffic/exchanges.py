@@ -9,9 +9,8 @@ from ...common.times import duration, iso
 from ...spec.packets import PACKETS_BY_NAME
 from ...traffic.exchanges import Exchange, HandshakePacket
 from ...traffic.statistics import kind_of
-from ..terminal.cells import Line, measure, text_of, wrap
+from ..terminal.cells import Line, cells, measure, text_of, wrap
 from .facts import (
-    LONGEST_REMEMBERED,
     OUTCOMES,
     Fact,
     connection_record,
@@ -32,27 +31,29 @@ class ExchangeLines(TrafficLines):
     continues on indented lines; with None it is always one line.
     """
 
-    forms: dict[Hashable, str]
-    """What follows the first columns, by the shape of the exchange."""
+    forms: dict[Hashable, tuple[str, ...]]
+    """The lines after the first columns, with places for values, by the shape of the exchange."""
 
     def texts(self, exchange: Exchange) -> Iterator[str]:
         """Yield the text of `lines`.
 
-        Exchanges of one shape differ in the Packet Identifier and in times, so the rest is made once: of 200,000 small
-        packets, a line takes 4 us instead of 17 (tests/benchmarks/views.py).
+        Lines of one shape differ in values of equal width, so the rest is made once: of 200,000 small packets, an
+        exchange takes a third of the time (tests/benchmarks/views.py).
         """
-        waits = _waits(exchange)
-        shape = _shape(exchange, waits)
-        form = self.forms.get(shape)
-        if form is None:
+        values = _values(exchange)
+        shape = _shape(exchange, values)
+        forms = self.forms.get(shape)
+        if forms is None:
             lines = list(self.lines(exchange))
-            if shape is not None and len(lines) == 1:
-                self.remember(self.forms, shape, _form(lines[0]))
+            if shape is not None and (forms := _forms(lines, values)):
+                self.remember(self.forms, shape, forms)
             yield from map(text_of, lines)
             return
         begin = self.begin(exchange.packets[0].time, exchange.client, exchange.ends, exchange.sender)
-        id = exchange.packet_id
-        yield begin + form % ((id, *waits) if id is not None else (*waits,))
+        if len(forms) == 1:
+            yield begin + forms[0] % tuple(values)
+        else:
+            yield from (begin + "\n".join(forms) % tuple(values)).split("\n")
 
     def lines(self, exchange: Exchange) -> Iterator[Line]:
         """Yield the lines of an exchange."""
@@ -70,24 +71,42 @@ class ExchangeLines(TrafficLines):
             yield [*([(" " * indent, "")] if number else start), *row]
 
 
-def _shape(exchange: Exchange, waits: list[str]) -> Hashable:
-    """Return what determines the line of an exchange, except the digits of its numbers; None for rare lines."""
-    topic, id, packets = exchange.topic, exchange.packet_id, exchange.packets
-    if exchange.filters or len(packets) > _MOST_ALIKE or (topic and len(topic.name or "") > LONGEST_REMEMBERED):
+def _values(exchange: Exchange) -> list[str]:
+    """Return the texts in which exchanges of one shape differ, in the order of the line."""
+    topic, values = exchange.topic, []
+    if exchange.packet_id is not None:
+        values.append(f"id {exchange.packet_id}")
+    if topic is not None and topic.name is not None:
+        values.append(escape(topic.name) or '""')
+    if exchange.size_bytes is not None:
+        values.append(f"{exchange.size_bytes} B")
+    return values + _waits(exchange)
+
+
+def _shape(exchange: Exchange, values: list[str]) -> Hashable:
+    """Return what determines the lines of an exchange, apart from its values; None for rare lines."""
+    packets, topic = exchange.packets, exchange.topic
+    if exchange.filters or len(packets) > _MOST_ALIKE:
         return None
-    about = exchange.qos, topic, exchange.size_bytes, exchange.dups, exchange.outcome, exchange.resumed
     seen = tuple([(each.name, each.reason, each.dup) for each in packets])
-    return about, seen, None if id is None else len(str(id)), tuple(map(len, waits)), exchange.more, exchange.version
+    about = exchange.qos, topic and (topic.name is None, *topic[1:]), exchange.packet_id is None, exchange.dups
+    widths = tuple([len(text) if text.isascii() else cells(text) for text in values])
+    return about, exchange.outcome, exchange.resumed, exchange.more, exchange.version, seen, widths
 
 
-def _form(line: Line) -> str:
-    """Return what follows the first columns of a line, with placeholders for the Packet Identifier and for times."""
-    return "".join([_PLACES.get(style) or text.replace("%", "%%") for text, style in line[HEAD:]])
+def _forms(lines: list[Line], values: list[str]) -> tuple[str, ...]:
+    """Return lines after the first columns, with places for values; nothing if a value is not in one piece."""
+    lines = [lines[0][HEAD:], *lines[1:]]
+    if [text for line in lines for text, style in line if style in _OF_VALUES] != values:
+        return ()
+    return tuple(
+        "".join(["%s" if style in _OF_VALUES else text.replace("%", "%%") for text, style in line]) for line in lines
+    )
 
 
-_PLACES = {"id": "id %d", "number": "%s"}
+_OF_VALUES = frozenset(("id", "topic", "length", "number"))
 _MOST_ALIKE = 8
-"""Packets of an exchange whose line is remembered; longer exchanges are rarely alike."""
+"""Packets of an exchange whose lines are remembered; longer exchanges are rarely alike."""
 
 
 def _joined(parts: list[Line], gap: int) -> Line:
