@@ -10,6 +10,7 @@ from mqttpub.capture.reading import CaptureEvents
 from mqttpub.codec.decode import decode
 from mqttpub.codec.encode import encode
 from mqttpub.lint.packet.check import lint
+from mqttpub.spec.declare import Property
 from mqttpub.spec.packets import Publish
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.events import Endpoints, PacketSeen
@@ -21,6 +22,15 @@ from tests.view.samples import BROKEN
 LIMIT = 2000
 """Bytes that the pages of these tests have of each packet."""
 
+RESPONSE_TOPIC, CORRELATION_DATA = 0x08, 0x09
+ALIKE = (
+    *(Publish(topic="a", properties=(Property(CORRELATION_DATA, data),)) for data in (b"ab", b"{}", b"\xff\0", b"\n ")),
+    Publish(topic="ab", properties=(Property(RESPONSE_TOPIC, "a"),)),
+    Publish(topic="a", properties=(Property(RESPONSE_TOPIC, "\u00e9"),)),
+    Publish(topic="", payload=b"ab", properties=(Property(RESPONSE_TOPIC, "a"),)),
+)
+"""Packets of one length whose forms differ."""
+
 
 def _packets() -> Iterator[PacketSeen]:
     """Yield packets of all types, broken ones, and mutations of them that are often of the same form."""
@@ -28,6 +38,10 @@ def _packets() -> Iterator[PacketSeen]:
     ends = Endpoints(1, "", "")
     found += [
         PacketSeen(ends, None, 0, data, 0, Direction.CLIENT, version, False) for data in BROKEN for version in Version
+    ]
+    found += [
+        PacketSeen(ends, None, 0, encode(packet, Version.V5), 0, Direction.CLIENT, Version.V5, False)
+        for packet in ALIKE
     ]
     chance = Random(14)
     yield from found
