@@ -1,6 +1,7 @@
 """What the page draws of each packet from bytes and forms is what the outline of the packet says."""
 
 from base64 import b64encode
+from collections.abc import Iterator
 from contextlib import closing
 from io import StringIO
 from pathlib import Path
@@ -16,7 +17,7 @@ from mqttpub.view.packet.payload import classify
 from mqttpub.view.page.page import PageWriter, asset
 from mqttpub.view.traffic.facts import preview
 from tests.browser import browser as browser
-from tests.build.pages import packed
+from tests.build.pages import blocks, packed
 from tests.fuzz.mutated import scratched
 from tests.view.page.test_page import known, sent
 from tests.view.samples import BROKEN, CONNACK, CONNECT, SUBSCRIBE, of, publish
@@ -107,6 +108,62 @@ def test_the_page_draws_the_outline_of_every_packet(browser: "Browser") -> None:
         drawn = tab.evaluate(f"(block) => {{ {scripts}\nreturn ({DRAWN})(block); }}", block)
     for decoded, found in zip(packets, drawn, strict=True):
         assert found == _expected(decoded), decoded.data.hex()
+
+
+SEARCHED = """
+async ([block, words]) => {
+  const store = new Store();
+  store.add(await unpacked(block[0]), block[1]);
+  await store.body(store.blocks[0]);
+  const asked = new Uint8Array(store.count).fill(1);
+  return words.map((word) => {
+    const test = compiled(quotedWord(word))(store.blocks[0], asked);
+    return Array.from(asked.keys()).filter((row) => test(row));
+  });
+}
+"""
+"""The rows that the page finds for each word."""
+
+
+def _texts(decoded: Decoded, columns: dict[str, Any], row: int) -> Iterator[str]:
+    """Yield the texts of a row that words are searched for in."""
+    strings = columns["strings"]
+    yield from (strings[columns[name][row]] for name in ("word", "summary"))
+    yield from (
+        "10.0.0.20:50000",
+        "10.0.0.2:1883",
+        strings[columns["topic"][row]] if columns["topic"][row] >= 0 else "",
+    )
+    yield from (f"{each.message} {each.statement} {each.severity}" for each in decoded.findings)
+    if isinstance(packet := decoded.packet, Publish):
+        yield " ".join([f"QoS {packet.qos}", *(["RETAIN"] if packet.retain else []), *(["DUP"] if packet.dup else [])])
+    for entry in Outline(decoded, limit=0, secrets=False, room=80).entries():
+        drawn = not entry.mask and entry.parts and entry.parts[-1].style == "payload" and decoded.packet
+        if drawn or _words(entry)[1]:
+            for start, stop, style, masked in entry.parts:
+                if style not in ("length", "property") and not masked:
+                    yield decoded.data[start : min(stop, LIMIT)].decode("utf-8", "replace")
+
+
+def test_words_are_found_where_they_are(browser: "Browser") -> None:
+    chance, packets = Random(16), [each for each in _packets() if each.data]
+    page = _page(packets)
+    ((columns, _),), (block,) = blocks(page), packed(page)
+    texts = [[each.lower() for each in _texts(decoded, columns, row)] for row, decoded in enumerate(packets)]
+    words = ["25674", "id 2", "d 65535", "QOS 1", "qos 1  id 1", "\u00c9", "error", "zz", "xxx", "a"]
+    for _ in range(150):
+        text = chance.choice([each for each in chance.choice(texts) if each])
+        start = chance.randrange(len(text))
+        words.append(text[start : start + chance.randrange(1, 9)])
+    words = [each for each in words if each.strip() and each.isprintable() and not {*each} & set('\ufffd"\\')]
+    names = ("text", "unpack", "bytesearch", "store", "rows", "filter", "search")
+    scripts = "\n".join(asset(f"{name}.js") for name in names)
+    language = '{ getElementById: () => ({ textContent: `{"statements": [], "events": [], "types": []}` }) }'
+    with closing(browser.new_page()) as tab:
+        code = f"(given) => {{ const document = {language}; {scripts}\nreturn ({SEARCHED})(given); }}"
+        found = tab.evaluate(code, [block, words])
+    for word, rows in zip(words, found, strict=True):
+        assert rows == [row for row, own in enumerate(texts) if any(word.lower() in text for text in own)], word
 
 
 def test_these_payloads_are_of_every_kind() -> None:
