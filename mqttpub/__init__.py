@@ -30,7 +30,7 @@ Journeys, by the names to read in order:
     sub        cli.sub.run.subscribe, live.subscribe.subscriber.Subscriber, live.session.Session,
                live.incoming.Incoming, live.receive.Receiver, cli.sub.run.MessageOutput
     decode     reading.input.open_inputs, capture.protocol.demux.MqttDemux, reading.follow.JudgedTraffic,
-               codec.decode.decode, view.packet.dump.annotate
+               view.packet.plan.RepeatedDumps, codec.decode.decode, view.packet.dump.annotate
     parquet    cli.inspect.decode_table.write_table, columns.scan.records.reader,
                columns.reassemble.reassemble.reassemble, columns.decode.decode.decode, columns.files.parquet
     pipeline   spark.pipeline.run.run, spark.pipeline.route.route, spark.pipeline.task.read_buckets,

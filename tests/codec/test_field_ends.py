@@ -28,7 +28,7 @@ def ends_of(node: Node) -> Iterator[int]:
         yield node.span.stop
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=100)
 @given(st.sampled_from(Version).flatmap(lambda version: st.tuples(encoded(version), st.just(version))))
 def test_the_ends_are_those_of_the_tree(wire: tuple[bytes, Version]) -> None:
     data, version = wire
@@ -39,7 +39,7 @@ def test_the_ends_are_those_of_the_tree(wire: tuple[bytes, Version]) -> None:
         assert found[0] == list(ends_of(decoded.root))
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
+@settings(deadline=None, derandomize=True, max_examples=100)
 @given(wires())
 def test_any_bytes_have_ends_or_none(wire: tuple[bytes, Version]) -> None:
     data, version = wire
