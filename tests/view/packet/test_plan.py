@@ -116,7 +116,8 @@ def test_captures_are_drawn_as_by_their_trees(path: object) -> None:
 
 def test_values_that_differ_are_drawn_anew() -> None:
     payloads = (b"", b"1", b"on", b'{"a": 1}', b'{"a": 1}' * 9, b"\0", "\u4f60".encode(), b"x" * 300)
-    for qos, packet_id, payload, expiry in product((0, 1, 2), (1, 65_535), payloads, (1, 70_000)):
+    # Every packet has another type, QoS or length than the one before it.
+    for payload, packet_id, expiry, qos in product(payloads, (1, 65_535), (1, 70_000), (0, 1, 2)):
         packet = Publish(
             topic="t", qos=qos, packet_id=packet_id if qos else None, payload=payload,
             properties=(Property(0x02, expiry), Property(0x0B, expiry)),
