@@ -22,7 +22,7 @@ from ..receive import ReceivedMessage
 from ..subscribe.subscriber import SubscribeOptions, Subscriber
 from .connections import numbered
 from .publishing import Worker
-from .workers import BenchWorker, WorkerGroup
+from .workers import BenchWorker, WorkerGroup, merged
 
 STAMP = struct.Struct(">8sHIQ")
 """Mark of the run, publisher, number of the message, nanoseconds since the epoch."""
@@ -201,10 +201,7 @@ class DeliveryBenchmark(WorkerGroup):
     @property
     def latencies(self) -> Latencies:
         """The latencies from publishing to receiving, of all subscribers."""
-        merged = Latencies()
-        for listener in self.listeners:
-            merged.merge(listener.latencies)
-        return merged
+        return merged(self.listeners)
 
     @property
     def published(self) -> int:

@@ -4,7 +4,7 @@ import ssl  # noqa: F401  its loading is deferred, which several threads must no
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...common.quantiles import Latencies
 
@@ -81,7 +81,12 @@ class WorkerGroup:
     @property
     def latencies(self) -> Latencies:
         """The latencies of all connections."""
-        merged = Latencies()
-        for worker in self._all:
-            merged.merge(worker.latencies)
-        return merged
+        return merged(self._all)
+
+
+def merged(workers: Iterable[BenchWorker]) -> Latencies:
+    """Return what several workers measured, together."""
+    together = Latencies()
+    for worker in workers:
+        together.merge(worker.latencies)
+    return together
