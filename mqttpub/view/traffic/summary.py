@@ -120,7 +120,7 @@ class SummaryLines(TrafficLines):
         """Return the text of `line`.
 
         Packets of one shape differ in a few places only, so the rest is made once: of 200,000 small packets, a line
-        takes 2 us instead of 40 (tests/benchmarks/views.py).
+        takes 4 us instead of 16 (tests/benchmarks/views.py).
         """
         if not isinstance(known, PacketInContext):
             return text_of(self._event(known))
