@@ -203,7 +203,8 @@ class AllEvents:
                 for event in self._ticking(each):
                     if base:
                         event = event._replace(ends=event.ends._replace(number=event.ends.number + base))
-                    last = max(last, event.ends.number)
+                    number = event.ends.number
+                    last = number if number > last else last
                     yield event
             except (BadCapture, BadText, NoKeys) as error:
                 self.faults.append(f"{each.name}: {error}")

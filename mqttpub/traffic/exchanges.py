@@ -140,14 +140,15 @@ class _Open:
 
 
 _CODES = (Puback, Pubrec, Pubrel, Pubcomp)
+_LISTS = (Suback, Unsuback)
 _REQUESTS = frozenset(("PUBLISH", "SUBSCRIBE", "UNSUBSCRIBE"))
 _SUBSCRIBING = (Subscribe, Unsubscribe)
 
 
 def _reason(packet: Any) -> int | None:
-    if isinstance(packet, Suback | Unsuback):
-        return max(packet.reason_codes, default=None)
-    return packet.reason_code if isinstance(packet, _CODES) else None
+    if isinstance(packet, _CODES):
+        return packet.reason_code
+    return max(packet.reason_codes, default=None) if isinstance(packet, _LISTS) else None
 
 
 _QOS1: frozenset[type[Packet]] = frozenset((Puback,))

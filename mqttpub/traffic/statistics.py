@@ -21,6 +21,8 @@ MOST_CLIENTS = 10_000
 OTHERS = ""
 """Name of the entry for all other clients."""
 PERCENTILES = (50, 90, 99)
+_OFFERING = (Connect, Connack)
+"""Packets that announce a Topic Alias Maximum."""
 
 
 class PacketKind(NamedTuple):
@@ -198,7 +200,7 @@ class Statistics:
             codes = () if code is None else (code,)
         for code in codes:
             self.reasons[packet.name, code, version] += 1
-        if isinstance(packet, Connect | Connack):
+        if isinstance(packet, _OFFERING):
             connection.offers(packet)
 
 
