@@ -126,14 +126,17 @@ class PageBlock:
         if known is None:
             file = escape(self.file_of(ends.number)) if self.file_of else ""
             self._ends[ends.number] = [ends.number, escape(ends.client), escape(ends.server), name, file]
+            self.size += 100
         elif name:
             known[3] = name
+        self.size += len(name)
 
     def finding(
         self, severity: str, start: int, length: int, mask: int, message: str, statement: str, path: str
     ) -> None:
         """Add a finding to the newest row."""
         texts = [self.string(remark(text)) for text in (message, statement, path)]
+        self.size += 60
         self._findings.append([len(self.rows) - 1, SEVERITIES.index(severity), start, length, mask, *texts])
 
     def string(self, text: str) -> int:
