@@ -1,6 +1,7 @@
 """Packets as JSON in the structure that `tshark -T json -x` writes."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from json import dumps
 
 from ...codec.tree import Decoded, Finding
@@ -10,10 +11,14 @@ from .tshark_fields import NONE, Shown, octets, shown
 
 PROTOCOL_TYPE = 1
 """tshark's number for a protocol instead of a data type."""
+MOST_KEPT = 4096
+"""Fields whose text is kept."""
+LONGEST_KEPT = 128
+"""Digits of hex of the longest of them."""
 
 
 def tshark_json(packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False) -> Iterator[str]:
-    """Yield the lines of a document: an array with an object for each control packet.
+    """Yield the text of a document in parts: an array with an object for each control packet.
 
     A field has two members: its value, and `_raw` with `[bytes in hex, position, size, mask, type]`; the position
     counts from the first byte of the packet. As with tshark, objects repeat a key where the packet repeats a field;
@@ -21,71 +26,65 @@ def tshark_json(packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets
     members. ASCII only. Secrets are asterisks unless `secrets`.
     """
     yield "["
-    before: list[str] = []
+    before = ""
     for decoded, seen in packets:
         if before:
-            yield from (*before[:-1], before[-1] + ",")
-        before = list(_indented(_packet(decoded, seen, secrets), "  "))
-    yield from before
+            yield before + ","
+        before = _indented(_packet(decoded, seen, secrets))
+    if before:
+        yield before
     yield "]"
 
 
-def _packet(decoded: Decoded, seen: PacketSeen | None, secrets: bool) -> Iterator[str]:
-    frame = _frame(seen) if seen else None
-    layers = [*([_object("frame", frame)] if frame else []), *_layers(decoded, secrets)]
-    yield "{"
-    yield from _indented(_object("_source", _object("layers", _joined(layers))), "  ")
-    yield "}"
+# Text is indented as a whole, by `replace`: generators of lines within one another took three times as long.
 
 
-def _frame(seen: PacketSeen) -> Iterator[str]:
-    yield f'"frame.number": "{seen.record}"' + ("" if seen.time is None else ",")
-    if seen.time is not None:
-        yield f'"frame.time_epoch": "{seconds(seen.time, digits=9)}"'
+def _packet(decoded: Decoded, seen: PacketSeen | None, secrets: bool) -> str:
+    layers = [*([_object("frame", _frame(seen))] if seen else []), *_layers(decoded, secrets)]
+    return f"{{\n{_indented(_object('_source', [_object('layers', layers)]))}\n}}"
 
 
-def _layers(decoded: Decoded, secrets: bool) -> Iterator[Iterable[str]]:
-    yield [f'"mqtt_raw": {_raw(octets(decoded, secrets=secrets), 0, len(decoded.data), 0, PROTOCOL_TYPE)}']
+def _frame(seen: PacketSeen) -> list[str]:
+    number = f'"frame.number": "{seen.record}"'
+    return [number] if seen.time is None else [number, f'"frame.time_epoch": "{seconds(seen.time, digits=9)}"']
+
+
+def _layers(decoded: Decoded, secrets: bool) -> Iterator[str]:
+    yield f'"mqtt_raw": {_raw(octets(decoded, secrets=secrets), 0, len(decoded.data), 0, PROTOCOL_TYPE)}'
     named = [_member(each) for each in shown(decoded, secrets=secrets) if each.name]
-    yield _object("mqtt", _joined([*named, *map(_expert, decoded.findings)]))
+    yield _object("mqtt", [*named, *map(_expert, decoded.findings)])
 
 
-def _expert(finding: Finding) -> Iterator[str]:
+def _expert(finding: Finding) -> str:
     members = {
         "_ws.expert.message": finding.message, "_ws.expert.severity": finding.severity.capitalize(),
         "mqttpub.statement": finding.statement,
     }  # fmt: skip
-    return _object("_ws.expert", _joined([f'"{key}": {dumps(value)}'] for key, value in members.items() if value))
+    return _object("_ws.expert", [f'"{key}": {dumps(value)}' for key, value in members.items() if value])
 
 
-def _object(key: str, lines: Iterable[str]) -> Iterator[str]:
-    yield f'"{key}": {{'
-    yield from _indented(lines, "  ")
-    yield "}"
+def _object(key: str, members: Iterable[str]) -> str:
+    inner = ",\n".join(members)
+    return f'"{key}": {{\n{_indented(inner)}\n}}' if inner else f'"{key}": {{\n}}'
 
 
-def _joined(members: Iterable[Iterable[str]]) -> Iterator[str]:
-    """Yield the lines of members, with a comma after each member but the last."""
-    held = ""
-    for member in members:
-        held += "," if held else ""
-        for line in member:
-            if held:
-                yield held
-            held = line
-    if held:
-        yield held
+def _member(field: Shown) -> str:
+    return _remembered(field) if len(field.value) <= LONGEST_KEPT else _made(field)
 
 
-def _member(field: Shown) -> Iterator[str]:
+def _made(field: Shown) -> str:
     start, stop = field.span
-    yield f'"{field.name}_raw": {_raw(field.value, start, stop - start, field.mask, field.type)},'
+    members = [f'"{field.name}_raw": {_raw(field.value, start, stop - start, field.mask, field.type)}']
     key = field.name
     if field.type != NONE:
-        yield f'"{key}": {dumps(_text(field.show))}' + ("," if field.children else "")
+        members.append(f'"{key}": {dumps(_text(field.show))}')
         key += "_tree"
     if field.children:
-        yield from _object(key, _joined(_member(each) for each in field.children if each.name))
+        members.append(_object(key, [_member(each) for each in field.children if each.name]))
+    return ",\n".join(members)
+
+
+_remembered = lru_cache(MOST_KEPT)(_made)
 
 
 def _text(show: str) -> str:
@@ -97,5 +96,5 @@ def _raw(value: str, start: int, size: int, mask: int, type: int) -> str:
     return f'["{value}", {start}, {size}, {mask}, {type}]'
 
 
-def _indented(lines: Iterable[str], indent: str) -> Iterator[str]:
-    return (indent + line for line in lines)
+def _indented(text: str) -> str:
+    return "  " + text.replace("\n", "\n  ")
