@@ -1,6 +1,7 @@
 """Packets as PDML, in the structure that `tshark -T pdml` writes."""
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from html import escape as quoted
 
 from ...codec.tree import Decoded, Finding
@@ -9,13 +10,17 @@ from ...common.times import iso, seconds
 from ...traffic.events import PacketSeen
 from .tshark_fields import NONE, PROTOCOL, Shown, shown
 
+MOST_KEPT = 4096
+"""Fields whose text is kept."""
+LONGEST_KEPT = 128
+"""Digits of hex of the longest of them."""
 _SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 
 
 def pdml(
     packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False, source: str = ""
 ) -> Iterator[str]:
-    """Yield the lines of a document with a `packet` element for each control packet.
+    """Yield the text of a document in parts, with a `packet` element for each control packet.
 
     Names, sizes, `show`, `value` and `unmaskedvalue` of fields are those of tshark; `showname` gives their meaning in
     the words of the specification. `pos` counts from the first byte of the packet, as in tshark for a packet put
@@ -32,7 +37,7 @@ def pdml(
 
 
 def packet(decoded: Decoded, seen: PacketSeen | None = None, *, secrets: bool = False) -> Iterator[str]:
-    """Yield the lines of one `packet` element; `seen` has its number, its time and its two ends."""
+    """Yield the text of one `packet` element in parts; `seen` has its number, its time and its two ends."""
     size = len(decoded.data)
     yield "<packet>"
     if seen is not None:
@@ -40,7 +45,7 @@ def packet(decoded: Decoded, seen: PacketSeen | None = None, *, secrets: bool = 
         yield from _ends(seen)
     yield f'  <proto name="mqtt" showname={_quote(f"{PROTOCOL}, {decoded.name}")} size="{size}" pos="0">'
     for each in shown(decoded, secrets=secrets):
-        yield from _field(each, "    ")
+        yield _field(each, "    ")
     for finding in decoded.findings:
         yield from _expert(finding)
     yield "  </proto>"
@@ -73,7 +78,11 @@ def _ends(seen: PacketSeen) -> Iterator[str]:
     yield "  </proto>"
 
 
-def _field(field: Shown, indent: str) -> Iterator[str]:
+def _field(field: Shown, indent: str) -> str:
+    return _remembered(field, indent) if len(field.value) <= LONGEST_KEPT else _made(field, indent)
+
+
+def _made(field: Shown, indent: str) -> str:
     start, stop = field.span
     names = f'name="{field.name}" showname={_quote(field.words)}' if field.name else 'name=""'
     octets = field.value if field.type != NONE or not field.name else ""
@@ -81,12 +90,12 @@ def _field(field: Shown, indent: str) -> Iterator[str]:
     unmasked = f' unmaskedvalue="{field.unmasked}"' if field.unmasked else ""
     line = f'<field {names} size="{stop - start}" pos="{start}" show={_quote(field.show)}{value}{unmasked}'
     if not field.children:
-        yield f"{indent}{line}/>"
-        return
-    yield f"{indent}{line}>"
-    for child in field.children:
-        yield from _field(child, indent + "  ")
-    yield f"{indent}</field>"
+        return f"{indent}{line}/>"
+    inner = [_field(child, indent + "  ") for child in field.children]
+    return "\n".join([f"{indent}{line}>", *inner, f"{indent}</field>"])
+
+
+_remembered = lru_cache(MOST_KEPT)(_made)
 
 
 def _expert(finding: Finding) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The fields of a packet as tshark shows them: its names, its order, its notation of values."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...codec.tree import Decoded, Node
@@ -217,11 +218,7 @@ class _FieldReader:
 
     def named(self, path: str) -> Name:
         """Return tshark's name of a field: that of the longest part of its path that has one."""
-        parts = path.split(".")
-        keys = [".".join(parts[-2:]), parts[-1]]
-        if self.name_before_5:
-            keys = [f"older {key}" for key in keys] + keys
-        return next(NAMES[key] for key in keys if key in NAMES)
+        return _named(path, self.name_before_5)
 
     # bytes with bits
 
@@ -298,6 +295,15 @@ class _FieldReader:
         if node.field:
             return node.field.meaning(value, self.decoded.version)
         return (node.row.names or {}).get(value, "") if node.row else ""
+
+
+@lru_cache(1024)
+def _named(path: str, name_before_5: bool) -> Name:
+    parts = path.split(".")
+    keys = [".".join(parts[-2:]), parts[-1]]
+    if name_before_5:
+        keys = [f"older {key}" for key in keys] + keys
+    return next(NAMES[key] for key in keys if key in NAMES)
 
 
 def _property_name(row: PropertyRow, node: Node) -> Name:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from ...codec.tree import Decoded, Node
 from ...spec.properties import of_packet
@@ -56,7 +57,7 @@ class _Judge:
         self.names = {field.key for field in secret}
         self.unsure = any(flag is None or flag.value for flag in flags)
         """Whether the packet announces a secret field, or ends before it could have."""
-        self.rows = {row.id for row in of_packet(decoded.name) if row.secret}
+        self.rows = _secret_properties(decoded.name)
 
     def span(self, leaf: Node, holder: Node | None) -> Span:
         """Return the secret bytes of a leaf."""
@@ -72,3 +73,9 @@ class _Judge:
         if holder:
             return leaf.span if self.rows.intersection(leaf.value) else Span(start, start)
         return Span(max(start, _EARLIEST), stop) if self.unsure else Span(start, start)
+
+
+@cache
+def _secret_properties(packet: str) -> frozenset[int]:
+    """Return the identifiers of the secret properties of a packet, by its name."""
+    return frozenset(row.id for row in of_packet(packet) if row.secret)

@@ -1,6 +1,7 @@
 """Fields under tshark's names."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,10 +13,11 @@ from mqttpub.spec.declare import PACKETS, Group, Property
 from mqttpub.spec.packets import Connack, Connect, Publish, Pubrel, Suback, Subscribe, Subscription, Will
 from mqttpub.spec.properties import AUTHENTICATION_DATA, PROPERTIES, PropertyRow
 from mqttpub.spec.versions import Direction, Version
+from mqttpub.view.export import pdml, tshark_json
 from mqttpub.view.export.tshark_fields import BOOLEAN, LONGEST, NAMES, Shown, octets, shown
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.vectors import Vector, packets
-from tests.view.samples import laws, wires
+from tests.view.samples import laws, publish, wires
 
 V31, V311, V5 = Version
 
@@ -175,3 +177,15 @@ def test_a_packet_of_unknown_type() -> None:
     fields = shown(decode(bytes.fromhex("00 01 02"), direction=Direction.CLIENT))
     assert fields[0].words == "Header Flags: 0x00, Message Type: Reserved"
     assert fields[0].children[1].name == "mqtt.hdr_reserved"
+
+
+@pytest.mark.parametrize(("module", "written"), [(pdml, pdml.pdml), (tshark_json, tshark_json.tshark_json)])
+def test_the_texts_of_few_and_short_fields_are_kept(module: Any, written: Any) -> None:
+    kept = module._remembered
+    kept.cache_clear()
+    sizes = set()
+    for octet in range(9):
+        list(written([(publish(bytes(module.LONGEST_KEPT) + bytes((octet,))), None)]))
+        sizes.add(kept.cache_info().currsize)
+    assert len(sizes) == 1
+    assert kept.cache_info().maxsize == module.MOST_KEPT
