@@ -8,8 +8,10 @@ from ..wire.types import STRING, VARIABLE
 from .encode import encode_properties
 
 DUP = 0b1000
-MOST_HEADS = 10_000
-"""Largest number of payload lengths whose fixed and variable header is cached."""
+MOST_HEADS = 256
+"""Payload lengths whose headers a writer keeps; there can be a thousand writers."""
+LONGEST_HEAD_BYTES = 256
+"""Length of the longest headers that are kept."""
 
 
 class PublishWriter:
@@ -48,9 +50,11 @@ class PublishWriter:
         return b"%c%b%b%b" % (first, length, self._before, b"" if identified else self._after)
 
     def _remember(self, payload_bytes: int) -> bytes:
-        if len(self._heads) >= MOST_HEADS:
-            self._heads.clear()
-        head = self._heads[payload_bytes] = self._head(payload_bytes, self._identified, self._first)
+        head = self._head(payload_bytes, self._identified, self._first)
+        if len(head) <= LONGEST_HEAD_BYTES:
+            if len(self._heads) >= MOST_HEADS:
+                self._heads.clear()
+            self._heads[payload_bytes] = head
         return head
 
     def join(self, payloads: list[bytes]) -> bytes:

@@ -396,7 +396,7 @@ class Session:
         if incoming.read_flows(tap):
             # Other traffic is not progress: a broker that only answers PINGREQ must not hold the client forever.
             self.restart_clock()
-        if not self.gathers or tap.others or tap.ended:
+        if not self.gathers or tap.others:
             self.send_output()
         incoming.read_others(tap)
         while tap.for_paho and not tap.released:

@@ -53,6 +53,11 @@ VIEWS = {
         "decode --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), "-T json -Y mqtt",
         re.compile(rb'"mqtt.hdrflags": '), 0.5,
     ),
+    # Records have the bytes of packets, which tshark prints only with -x.
+    "json, bytes": View(
+        "decode --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), "-T json -x -Y mqtt",
+        re.compile(rb'"mqtt.hdrflags": '), 0.5,
+    ),
     "summary": View("decode --summary {}", FULL, re.compile(rb" [<>] (?:%s) " % PACKET), LINES, SHOWN, 0.5),
     "summary json": View("decode --summary --json {}", FULL, re.compile(rb'"type":"(?:%s)"' % PACKET), LINES, SHOWN),
     "flows": View("decode --flows {}", FULL, None, LINES, SHOWN),

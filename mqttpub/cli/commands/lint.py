@@ -134,6 +134,7 @@ def command(**given: Any) -> int:
 def lint(request: LintRequest) -> int:
     """Check the inputs and return the exit status; raises UsageError."""
     from ...reading.located import LocatedInput
+    from ...view.terminal.progress import ReadingProgress
     from ..inspect.files import may_be_apart
     from ..inspect.inputs import inputs_of, use_pager
 
@@ -143,6 +144,7 @@ def lint(request: LintRequest) -> int:
         run = LintRun(request, list(map(LocatedInput, inputs)))
         if may_be_apart(inputs, request.jobs):
             return run.apart(inputs)
+        run.progress = ReadingProgress(run.inputs)
         stack.callback(run.progress.close)
         return run.run()
 
@@ -183,7 +185,8 @@ class LintRun:
         self.unshown_remarks = 0
         self.now = inputs[0]
         """The input that is being read."""
-        self.progress = ReadingProgress(() if request.jobs > 1 else inputs)
+        self.progress = ReadingProgress(())
+        """None is drawn until `run` is about to read."""
 
     def run(self) -> int:
         """Check all packets and return the exit status; raises UsageError for what cannot be read."""

@@ -1,16 +1,18 @@
 """Several captures read at the same time, each in a process of its own, with results in the order of files.
 
 What is known of a file before the others are read is not enough: connections are numbered across all files, and times
-count from the first packet. So all files but the last are read for these first, which takes a third of the time.
+count from the first packet. So all files but the last are read for these first, without being decoded.
 """
 
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
+from errno import EDQUOT, EFBIG, ENOSPC
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+from ...common.errors import UserError
 from ...reading.input import AllEvents, AnyInput, Input, InputOptions
 from ..notes import note
 
@@ -58,31 +60,45 @@ def results_of(
 
     paths = [each.name for each in inputs]
     begins, counts, results = [FileBegin()], dict[int, FileBegin](), dict[int, Result]()
-    with tempfile.TemporaryDirectory(prefix="mqttpub-") as folder, Processes(jobs) as processes:
+    with _temporary_folder() as folder, Processes(jobs) as processes:
 
-        def begin(number: int) -> None:
-            there = os.path.join(folder, str(number))
-            processes.add((work, number), partial(_done, paths[number], work, begins[number], there), next=True)
+        def start(number: int) -> None:
+            output_path = os.path.join(folder, str(number))
+            processes.add((work, number), partial(_done, paths[number], work, begins[number], output_path), first=True)
 
-        begin(0)
+        start(0)
         for number, path in enumerate(paths[:-1]):
             processes.add((_count, number), partial(_count, path, options))
-        next_one = 0
-        for (what, number), result in processes.done():
-            (counts if what is _count else results)[number] = result
+        next_to_yield = 0
+        for (kind, number), result in processes.done():
+            (counts if kind is _count else results)[number] = result
             while (last := len(begins) - 1) in counts:
                 begins.append(begins[last].and_then(counts.pop(last)))
-                begin(last + 1)
-            while next_one in results:
-                there = os.path.join(folder, str(next_one))
-                yield results.pop(next_one), there
-                os.remove(there)
-                next_one += 1
+                start(last + 1)
+            while next_to_yield in results:
+                output_path = os.path.join(folder, str(next_to_yield))
+                yield results.pop(next_to_yield), output_path
+                os.remove(output_path)
+                next_to_yield += 1
 
 
-def _done(path: str, work: Work[Result], begin: FileBegin, there: str) -> Result:
-    with ExitStack() as stack:
-        return work(Input(path, stack), begin, there)
+def _temporary_folder() -> "tempfile.TemporaryDirectory[str]":
+    try:
+        return tempfile.TemporaryDirectory(prefix="mqttpub-")
+    except OSError as error:
+        raise UserError(f"--jobs: no folder for temporary files: {error.strerror}") from None
+
+
+def _done(path: str, work: Work[Result], begin: FileBegin, output_path: str) -> Result:
+    try:
+        with ExitStack() as stack:
+            return work(Input(path, stack), begin, output_path)
+    except OSError as error:
+        # Without this it would look as if standard output could not be written.
+        if error.errno in {ENOSPC, EFBIG, EDQUOT}:
+            folder = os.path.dirname(output_path)
+            raise UserError(f"--jobs: cannot write to the folder '{folder}': {error.strerror}") from None
+        raise
 
 
 def _count(path: str, options: InputOptions) -> FileBegin:

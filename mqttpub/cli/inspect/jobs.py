@@ -1,7 +1,7 @@
 """Work in processes of their own, and what they print.
 
-A process is a copy of this one, so that work may be any function; where the system has no such copies, `available`
-says so, and the caller does the work itself.
+A process is a copy of this one, so that work may be any function; where the system cannot fork, `available` says so,
+and the caller does the work itself.
 """
 
 import os
@@ -9,10 +9,13 @@ import shutil
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import get_all_start_methods, get_context
 from multiprocessing.connection import Connection, wait
+from traceback import format_exc
 from typing import Any
+
+from ...common.errors import UserError
 
 
 def available() -> bool:
@@ -20,10 +23,15 @@ def available() -> bool:
     return "fork" in get_all_start_methods()
 
 
+class ProcessFailed(Exception):
+    """A piece of work raised an error that nobody expects; the message is its traceback."""
+
+
 class Processes:
     """Does pieces of work, at most `most` at once; leaving the context ends those that are not done.
 
-    A piece is a function without arguments. What it raises is raised by `done`.
+    A piece is a function without arguments. `done` raises the UserError or OSError of a piece, and ProcessFailed for
+    any other error.
     """
 
     def __init__(self, most: int) -> None:
@@ -43,25 +51,29 @@ class Processes:
             process.join()
             connection.close()
 
-    def add(self, key: Any, work: Callable[[], Any], *, next: bool = False) -> None:
-        """Add a piece of work, at the end or to be done next."""
-        (self._waiting.appendleft if next else self._waiting.append)((key, work))
+    def add(self, key: Any, work: Callable[[], Any], *, first: bool = False) -> None:
+        """Add a piece of work, after or before those that wait."""
+        (self._waiting.appendleft if first else self._waiting.append)((key, work))
         self._start()
 
     def done(self) -> Iterator[tuple[Any, Any]]:
-        """Yield keys and results as they come; while iterating, more work may be added."""
+        """Yield keys and results as they come; while iterating, more work may be added.
+
+        Raises UserError for a process that was killed.
+        """
         while self._running:
             for ready in wait(list(self._running)):
                 assert isinstance(ready, Connection)
-                key, process = self._running.pop(ready)
+                key, process = self._running[ready]
                 try:
                     worked, result = ready.recv()
                 except EOFError:
                     process.join()
-                    raise ChildProcessError(f"a process ended with status {process.exitcode}") from None
-                finally:
-                    ready.close()
+                    how = f"was killed by signal {-process.exitcode}" if process.exitcode < 0 else "ended too soon"
+                    raise UserError(f"--jobs: a process that read a file {how}") from None
                 process.join()
+                del self._running[ready]
+                ready.close()
                 self._start()
                 if not worked:
                     raise result
@@ -86,7 +98,9 @@ def _work(work: Callable[[], Any], answer: Connection) -> None:
     except KeyboardInterrupt:
         os._exit(130)
     except Exception as error:
-        answer.send((False, error))
+        # The process that waits for this may have been interrupted.
+        with suppress(BrokenPipeError):
+            answer.send((False, error if isinstance(error, (UserError, OSError)) else ProcessFailed(format_exc())))
 
 
 @contextmanager

@@ -324,6 +324,9 @@ def _has_box_characters() -> bool:
 # for other programs
 
 
+_LEFT_OUT = (("packets", "more packets"), ("others", "other events"))
+
+
 def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     """Write the page to `options.path`, complete or not at all."""
     from ...common.files import replacing
@@ -337,8 +340,8 @@ def page(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:
     if page.left_out:
         from ..notes import note
 
-        missing = page.left_out["packets"]
-        note(f"{options.path} ends after {page.rows:,} rows; {missing:,} more packets are not in it (see --filter)")
+        missing = [f"{page.left_out[kind]:,} {name}" for kind, name in _LEFT_OUT if page.left_out[kind]]
+        note(f"{options.path} ends after {page.rows:,} rows; {' and '.join(missing)} are not in it (see --filter)")
 
 
 def pdml(events: "Iterable[TrafficItem]", options: ViewOptions) -> None:

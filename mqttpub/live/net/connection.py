@@ -2,6 +2,7 @@
 
 import socket
 import time
+from importlib.util import find_spec
 from typing import Any
 
 from ...codec.encode import encode
@@ -14,7 +15,8 @@ from .transport import Transport
 
 # paho asks urllib.request for proxies, hashes for its WebSocket, and catches errors of ssl. Importing the three would
 # take a fifth of the time of a single publish (tests/benchmarks/startup.py).
-with deferred("urllib.request", "hashlib", "ssl"):
+# paho asks whether there is an ssl by importing it, which a deferred module without `_ssl` would only answer later.
+with deferred("urllib.request", "hashlib", *(["ssl"] if find_spec("_ssl") else [])):
     from paho.mqtt.client import Client as PahoClient
     from paho.mqtt.enums import CallbackAPIVersion
 

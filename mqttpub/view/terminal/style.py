@@ -87,7 +87,7 @@ _PARAMETERS = {
 
 
 def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) -> None:
-    """Write lines to a stream, each as soon as it comes; `color` None asks the stream."""
+    """Write each line to a stream before the next is asked for; `color` None asks the stream."""
     palette = palette_of(stream) if color is None else Palette(color=color)
     if palette.color:
         for line in lines:
@@ -97,7 +97,7 @@ def show(lines: Iterable[Line], stream: TextIO, *, color: bool | None = None) ->
 
 
 def show_text(lines: Iterable[str], stream: TextIO) -> None:
-    """Write lines without styles to a stream, each as soon as it comes."""
+    """Write each line, without styles, to a stream before the next is asked for."""
     encoding, put = stream.encoding or "utf-8", stream.write
     for line in lines:
         # Nearly all lines are ASCII, and a call for each takes as long as the rest.

@@ -88,7 +88,7 @@ def _shape(exchange: Exchange, values: list[str]) -> Hashable:
     packets, topic = exchange.packets, exchange.topic
     if exchange.filters or len(packets) > _MOST_ALIKE:
         return None
-    seen = tuple([(each.name, each.reason, each.dup) for each in packets])
+    seen = tuple([(each.name, each.reason, each.dup, each.time is None) for each in packets])
     about = exchange.qos, topic and (topic.name is None, *topic[1:]), exchange.packet_id is None, exchange.dups
     widths = tuple([len(text) if text.isascii() else cells(text) for text in values])
     return about, exchange.outcome, exchange.resumed, exchange.more, exchange.version, seen, widths

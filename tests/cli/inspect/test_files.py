@@ -1,15 +1,18 @@
 """Files in processes of their own: what is printed, said and returned is what one process prints, says and returns."""
 
 import os
+import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from mqttpub.cli.inspect.jobs import Processes
+from mqttpub.cli.inspect.jobs import Processes, ProcessFailed
 from mqttpub.cli.main import main
+from mqttpub.common.errors import UserError
 from tests.benchmarks.traffic import MIXES, TWO, write_pcap
 from tests.build import fleet
 from tests.fuzz.mutated import mutated
@@ -105,15 +108,39 @@ def test_what_work_raises_is_raised() -> None:
 
     with Processes(2) as processes:
         processes.add(1, fail)
-        with pytest.raises(ValueError, match="no"):
+        with pytest.raises(ProcessFailed, match=r"in fail\n.*\n.*ValueError: no"):
             list(processes.done())
 
 
-def test_a_process_that_ends_without_a_result_is_an_error() -> None:
+@pytest.mark.parametrize(
+    ("end", "how"),
+    [(lambda: os._exit(9), "ended too soon"), (lambda: os.kill(os.getpid(), 9), "was killed by signal 9")],
+)
+def test_a_process_that_ends_without_a_result_is_an_error(end: Callable[[], None], how: str) -> None:
     with Processes(1) as processes:
-        processes.add(1, lambda: os._exit(9))
-        with pytest.raises(ChildProcessError, match="status 9"):
+        processes.add(1, end)
+        with pytest.raises(UserError, match=how):
             list(processes.done())
+
+
+@pytest.mark.parametrize(
+    ("limit", "message"),
+    [
+        (1, "cannot write to the folder '{}/.*': File too large"),
+        (0, r"no folder for temporary files: No usable temporary directory found in \[.*"),
+    ],
+)
+def test_a_full_folder_for_the_output_of_processes_is_named(
+    limit: int, message: str, captures: list[str], tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "mqttpub", "decode", "--jobs", "2", *captures]
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit -f {limit}; exec "$@"', "-", *words], capture_output=True, text=True, check=False,
+        timeout=60,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert re.fullmatch(f"mqttpub decode: --jobs: {message.format(tmp_path)}\n", done.stderr)
 
 
 def test_no_more_work_is_done_at_once_than_allowed() -> None:

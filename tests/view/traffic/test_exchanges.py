@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mqttpub.spec.packets import Puback, Publish, Pubrec
+from mqttpub.spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
 from mqttpub.traffic.events import Event
 from mqttpub.view.packet.dump import plain
 from mqttpub.view.packet.record_json import dumps
@@ -48,6 +48,21 @@ def test_many_legs_and_many_dups() -> None:
     (shown,) = (plain([line]) for line in lines(talk.events, None))
     assert "  40 times DUP  PUBLISH DUP +1.00 ms" in shown
     assert shown.endswith("  ... 10 more ...  PUBACK +9.00 ms  in 39.0 ms  complete")
+
+
+def test_lines_of_one_shape_have_their_times_in_the_same_places() -> None:
+    drawn = ExchangeLines(width=None)
+    for times in ((0, 10, None, None), (None, None, 0, 10)):
+        talk = Dialog()
+        packets = (
+            (talk.client, Publish(topic="t", qos=2, packet_id=1)), (talk.server, Pubrec(packet_id=1)),
+            (talk.client, Pubrel(packet_id=1)), (talk.server, Pubcomp(packet_id=1)),
+        )  # fmt: skip
+        for time_ms, (send, packet) in zip(times, packets, strict=True):
+            talk.time = None if time_ms is None else time_ms * MS
+            send(packet)
+        (exchange,) = exchanged(talk.events)
+        assert list(drawn.texts(exchange)) == [plain([line]) for line in drawn.lines(exchange)]
 
 
 def test_without_times_an_exchange_has_no_latency() -> None:
