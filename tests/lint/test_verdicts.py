@@ -109,11 +109,8 @@ def test_a_few_hundred_verdicts(version: Version) -> None:
     assert sum(verdicts.broken.values()) > 300
 
 
-@pytest.mark.parametrize(
-    "version",
-    [pytest.param(each, marks=pytest.mark.slow if each == Version.V5 else pytest.mark.long) for each in Version],
-    ids=labelled,
-)
+@pytest.mark.long
+@pytest.mark.parametrize("version", Version, ids=labelled)
 def test_five_thousand_verdicts_and_more(version: Version) -> None:
     verdicts = Verdicts(version)
     for subject in subjects(version, 1):

@@ -10,7 +10,7 @@ from tests.scenarios.survival import survive
 pytestmark = [pytest.mark.slow, pytest.mark.broker, pytest.mark.timeout(600)]
 
 
-@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("qos", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_nothing_is_lost_when_the_publisher_is_killed_and_the_broker_restarts(qos: int, tmp_path: Path) -> None:
     outcome = survive(
         tmp_path, qos=qos, lines=4000, kills=8, broker_share=0.25, seed=qos, broker_signal=signal.SIGTERM
@@ -21,7 +21,7 @@ def test_nothing_is_lost_when_the_publisher_is_killed_and_the_broker_restarts(qo
         assert outcome.doubled == []
 
 
-@pytest.mark.parametrize("qos", [1, 2])
+@pytest.mark.parametrize("qos", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_broker_may_be_killed_as_well(qos: int, tmp_path: Path) -> None:
     outcome = survive(
         tmp_path, qos=qos, lines=1500, kills=10, broker_share=0.5, seed=qos, broker_signal=signal.SIGKILL,

@@ -303,7 +303,7 @@ def test_blocks_of_any_size_are_passed_over_piece_by_piece(kind: int) -> None:
         tracemalloc.stop()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_places_beyond_four_gigabytes() -> None:
     file = one_interface()
     total = 2**32 - 4

@@ -151,7 +151,7 @@ def test_however_it_is_framed_the_same_packets_come(data: st.DataObject, talk: S
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data(), talks, st.sampled_from(("", DEFLATE)))
 def test_mutations_never_raise(data: st.DataObject, talk: Sent, extensions: str) -> None:
     streams = [(CLIENT, request()), (SERVER, answer(extensions=extensions))]

@@ -72,15 +72,18 @@ def test_every_byte_goes_to_the_command_and_back(payload: bytes, topic: str, mos
     assert done.stderr.startswith(b"mqttpub: answered after ")
 
 
-@pytest.mark.slow
-def test_a_thousand_rounds_find_their_own_answers(topic: str, mosquitto: int) -> None:
+@pytest.mark.parametrize(
+    "rounds", [pytest.param(100, marks=pytest.mark.slow), pytest.param(1000, marks=pytest.mark.long)]
+)
+def test_all_rounds_find_their_own_answers(rounds: int, topic: str, mosquitto: int) -> None:
     with responding(
         mosquitto, topic, "--parallel", "8", *shell("sys.stdout.write(os.environ['MQTT_CORRELATION_DATA'])")
     ):
-        done = request(mosquitto, topic, "-m", "x", "--repeat", "1000", "--parallel", "16", "--json", "--timeout", "60")
+        flags = ("--repeat", str(rounds), "--parallel", "16", "--json", "--timeout", "60")
+        done = request(mosquitto, topic, "-m", "x", *flags)
     *answers, summary = map(json.loads, done.stdout.splitlines())
-    assert (done.returncode, len(answers), summary["complete"], summary["strangers"]) == (0, 1000, 1000, 0)
-    assert sorted(each["received"]["request"] for each in answers) == list(range(1, 1001))
+    assert (done.returncode, len(answers), summary["complete"], summary["strangers"]) == (0, rounds, rounds, 0)
+    assert sorted(each["received"]["request"] for each in answers) == list(range(1, rounds + 1))
     for each in answers:
         carried = correlation(each)
         assert each["payload"] == carried.hex()
