@@ -1,7 +1,6 @@
 """What `decode` and `lint` do grows with the input and no faster, counted in lines that the interpreter executes."""
 
 import functools
-import gc
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -129,9 +128,11 @@ def too_steep(path: Path, make: Callable[[int], bytes], command: tuple[str, ...]
 
 def forget() -> None:
     """Empty the caches of the program, so that a run does not profit from the one before it."""
-    for each in gc.get_objects():
-        if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("mqttpub."):
-            each.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if name.startswith("mqttpub."):
+            for each in vars(module).values():
+                if isinstance(each, functools._lru_cache_wrapper):
+                    each.cache_clear()
 
 
 def _steep(one: Counter[CodeType], two: Counter[CodeType], four: Counter[CodeType]) -> set[CodeType]:
