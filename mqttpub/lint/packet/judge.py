@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...codec.decode import decode
-from ...codec.fast_decode import Irregular, reader
+from ...codec.fast_decode import Irregular, multi_byte, reader
 from ...codec.tree import Finding
 from ...spec.declare import Packet
 from ...spec.packets import Puback, Pubcomp, Publish, Pubrec, Pubrel
@@ -90,12 +90,7 @@ def _read_long(data: bytes, version: Version) -> Packet:
 
     Raises Irregular if it is wrong, as in text whose last bytes were left out.
     """
-    size, length = 2, data[1] & 0x7F
-    while data[size - 1] > 0x7F:
-        if size == 5:
-            raise Irregular
-        length |= (data[size] & 0x7F) << 7 * (size - 1)
-        size += 1
-    if not data[size - 1] or size + length != len(data):
+    length, start = multi_byte(data, 1)
+    if start + length != len(data):
         raise Irregular
-    return reader(data[0] >> 4, version)(data, data[0], size, len(data))
+    return reader(data[0] >> 4, version)(data, data[0], start, len(data))
