@@ -1,0 +1,72 @@
+"""Consecutive packets of one end without findings, as columns: most packets of a long capture.
+
+A run stands for packets in context that differ in few values, and lets a view show them without an object for each.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..codec.fast_decode import multi_byte, reader
+from ..spec.packets import Publish
+from ..spec.versions import Direction, Version
+from .aliases import Topic
+from .context import PacketInContext
+from .events import Endpoints, PacketSeen
+
+
+class RunColumns(NamedTuple):
+    """Values of packets in order of arrival; `first` and every list have one element for each packet.
+
+    Only what a run covers has a meaning: packets between runs have any values.
+    """
+
+    buffer: bytes
+    """Holds the bytes of all packets."""
+    begin: list[int]
+    """Where each packet begins in `buffer`."""
+    size: list[int]
+    """Bytes of the packet."""
+    time_ns: list[int | None]
+    """Nanoseconds since 1970, of the record that completed the packet; None if unknown."""
+    record: list[int]
+    """Number of that record, from 1."""
+    offset: list[int]
+    """Offset of the packet in the bytes of its direction."""
+    first: bytes
+    """The first byte of each packet."""
+    packet_id: list[int]
+    """Packet Identifier; 0 for a PUBLISH of QoS 0."""
+    topic: list[str]
+    """Topic Name of a PUBLISH; empty for acks."""
+    payload_begin: list[int]
+    """Where the payload of a PUBLISH begins in `buffer`; it reaches to the end of the packet."""
+    reason: list[int | None]
+    """Reason Code of an ack; None if it has none, and for a PUBLISH."""
+
+
+class PacketRun(NamedTuple):
+    """The packets from `start` to before `stop` of some columns, at least one.
+
+    Each is a PUBLISH without DUP and without a Topic Alias, or a PUBACK, PUBREC, PUBREL or PUBCOMP without properties.
+    None has a finding. The other members hold for all of them, and mean what they mean in a PacketInContext.
+    """
+
+    columns: RunColumns
+    start: int
+    stop: int
+    ends: Endpoints
+    direction: Direction
+    version: Version
+    guessed: bool
+    client: str
+
+    def items(self) -> Iterator[PacketInContext]:
+        """Yield the packets one by one."""
+        ends, direction, version, guessed, client = self[3:]
+        buffer, begins, sizes, times, records, offsets, _, _, topics, *_ = self.columns
+        for row in range(self.start, self.stop):
+            data = buffer[begins[row] : begins[row] + sizes[row]]
+            event = PacketSeen(ends, times[row], records[row], data, offsets[row], direction, version, guessed)
+            code, at = data[0] >> 4, multi_byte(data, 1)[1]
+            packet = reader(code, version)(data, data[0], at, len(data))
+            yield PacketInContext(event, packet, Topic(topics[row]) if code == Publish.code else None, client, ())
