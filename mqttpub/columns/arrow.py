@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Integers = NDArray[np.int64]
@@ -126,7 +125,7 @@ def encoded(column: pa.Array) -> tuple[NDArray[np.int32], list[str]]:
 
 def indices(column: pa.DictionaryArray) -> NDArray[Any]:
     """Return the index of each element in its dictionary, in the dtype of the dictionary; -1 for null."""
-    return values(pc.fill_null(column.indices, -1) if column.null_count else column.indices)
+    return values(column.indices.fill_null(-1) if column.null_count else column.indices)
 
 
 def values(column: pa.Array) -> NDArray[Any]:

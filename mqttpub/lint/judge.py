@@ -10,6 +10,7 @@ from ..spec.packets import Connect
 from ..spec.versions import Version
 from ..traffic.closings import Closings
 from ..traffic.events import Closed, Event, GapSeen, PacketSeen
+from ..traffic.runs import PacketRun
 from .connection import Conversation
 from .gaps import gap_finding
 from .packet.judge import NO_FINDINGS, PacketJudge
@@ -53,6 +54,14 @@ class Judge(PacketJudge):
         if alone and together:
             return packet, sorted([*alone, *together], key=lambda each: (each.span.start, each.span.stop, -each.mask))
         return packet, alone or together
+
+    def run(self, run: PacketRun) -> int:
+        """Follow the packets of a run, which have no findings by themselves, as far as they have none at all.
+
+        Returns the row of a packet that `packet` has to judge, or where the run ends.
+        """
+        conversation = self._conversations.get(run.ends.number)
+        return conversation.run(run) if conversation else run.start
 
     def event(self, event: Event) -> Sequence[Finding]:
         """Process an event that is not a packet; return findings for what a closing end left undone."""

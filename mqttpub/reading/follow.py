@@ -8,7 +8,7 @@ from ..common.times import Zero
 from ..lint.judge import Judge
 from ..traffic.closings import OpenConnections
 from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
-from ..traffic.events import Closed, Event, GapSeen, PacketSeen, Remark
+from ..traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from ..traffic.query import PacketFilter
 
 
@@ -32,8 +32,12 @@ class JudgedTraffic:
 
     def __iter__(self) -> Iterator[TrafficItem]:
         """Yield packets in their context, and the other events as they are."""
+        return self.judged(self._events)
+
+    def judged(self, events: Iterable[Event]) -> Iterator[TrafficItem]:
+        """Yield the same for events that come next."""
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
-        for event in self._events:
+        for event in events:
             if self.zero.time_ns is None:
                 self.zero.time_ns = event.time
             if not isinstance(event, PacketSeen):
@@ -48,9 +52,13 @@ class JudgedTraffic:
             self.packets += 1
             yield whole
 
+    def client(self, ends: Endpoints) -> str:
+        """Return the Client Identifier of a connection; empty if it is unknown."""
+        return self._conversations.name(ends)
+
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
         findings = self.judge.event(event)
-        client = self._conversations.name(event.ends)
+        client = self.client(event.ends)
         ended = self._open.ended(event)
         if not self._picked or self._picked.matches(event, client=client):
             yield from self._with_findings(event, findings)

@@ -112,8 +112,15 @@ class Input:
         if not self._reading:
             return
         yield from self._reading.problems
-        yield from filter(None, (self._reading.skipped.sentence,))
-        for reason, count in self._reading.reassembler.skipped.most_common():
+        yield from skipped_remarks(self._reading.skipped.sentence, self._reading.reassembler.skipped)
+
+
+def skipped_remarks(connections: str, records: Counter[str]) -> Iterator[str]:
+    """Yield sentences about what is not MQTT: one about connections, if any, and one for each reason of records."""
+    if connections:
+        yield connections
+    for reason, count in sorted(records.items(), key=lambda entry: (-entry[1], entry[0])):
+        if count:
             yield f"{count:,} {'record is' if count == 1 else 'records are'} {reason}"
 
 

@@ -10,14 +10,14 @@ from ..codec.fast_decode import multi_byte, reader
 from ..spec.packets import Publish
 from ..spec.versions import Direction, Version
 from .aliases import Topic
-from .context import PacketInContext
+from .context import PacketInContext, TrafficItem
 from .events import Endpoints, PacketSeen
 
 
 class RunColumns(NamedTuple):
     """Values of packets in order of arrival; `first` and every list have one element for each packet.
 
-    Only what a run covers has a meaning: packets between runs have any values.
+    From `packet_id` on, only the values of packets that are in a run have a meaning.
     """
 
     buffer: bytes
@@ -43,6 +43,16 @@ class RunColumns(NamedTuple):
     reason: list[int | None]
     """Reason Code of an ack; None if it has none, and for a PUBLISH."""
 
+    def packet(
+        self, row: int, ends: Endpoints, direction: Direction | None, version: Version, guessed: bool
+    ) -> PacketSeen:  # fmt: skip
+        """Return one packet; the arguments are what the columns do not have."""
+        begin = self.begin[row]
+        data = self.buffer[begin : begin + self.size[row]]
+        return PacketSeen(
+            ends, self.time_ns[row], self.record[row], data, self.offset[row], direction, version, guessed
+        )
+
 
 class PacketRun(NamedTuple):
     """The packets from `start` to before `stop` of some columns, at least one.
@@ -62,11 +72,14 @@ class PacketRun(NamedTuple):
 
     def items(self) -> Iterator[PacketInContext]:
         """Yield the packets one by one."""
-        ends, direction, version, guessed, client = self[3:]
-        buffer, begins, sizes, times, records, offsets, _, _, topics, *_ = self.columns
-        for row in range(self.start, self.stop):
-            data = buffer[begins[row] : begins[row] + sizes[row]]
-            event = PacketSeen(ends, times[row], records[row], data, offsets[row], direction, version, guessed)
-            code, at = data[0] >> 4, multi_byte(data, 1)[1]
-            packet = reader(code, version)(data, data[0], at, len(data))
-            yield PacketInContext(event, packet, Topic(topics[row]) if code == Publish.code else None, client, ())
+        columns, start, stop, ends, direction, version, guessed, client = self
+        for row in range(start, stop):
+            event = columns.packet(row, ends, direction, version, guessed)
+            data = event.data
+            packet = reader(data[0] >> 4, version)(data, data[0], multi_byte(data, 1)[1], len(data))
+            topic = Topic(columns.topic[row]) if type(packet) is Publish else None
+            yield PacketInContext(event, packet, topic, client, ())
+
+
+RunOrItem = TrafficItem | PacketRun
+"""What a view of runs shows: most packets in runs, the others in context, and the other events as they are."""

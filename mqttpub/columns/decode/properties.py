@@ -109,7 +109,8 @@ class Entries:
     def __init__(self, count: int) -> None:
         self.there: Mask = np.zeros(count, np.bool_)
         """Rows with a Property Length, even if it is 0."""
-        self._parts: dict[int, list[PropertyRows]] = {kind: [] for kind in _SPANS}
+        self.parts: dict[int, list[PropertyRows]] = {kind: [] for kind in _SPANS}
+        """What was read, by NUMBER, TEXT, BLOB and TWO."""
         self._joined: dict[int, PropertyRows] = {}
         self._cut: dict[int, list[pa.Array]] = {}
 
@@ -123,14 +124,14 @@ class Entries:
                 some = np.flatnonzero(kinds == kind)
                 own = ids[some]
                 spans, after[some] = _READERS[kind](data, own, place[some] + 1)
-                kept = self._parts[NUMBER if kind == LONG else kind]
+                kept = self.parts[NUMBER if kind == LONG else kind]
                 kept.append(PropertyRows(rows[some], np.full(len(some), k), own, spans))
         return after
 
     def cut(self, buffer: pa.Buffer, irregular: Mask) -> Rows:
         """Cut the texts of all other rows out of the buffer; return the rows with a text that is not UTF-8."""
         bad = [np.empty(0, np.int64)]
-        for kind, parts in self._parts.items():
+        for kind, parts in self.parts.items():
             part = self._joined[kind] = _joined(parts, _SPANS[kind], ~irregular)
             places = range(0, _SPANS[kind] - 1, 2)
             cuts = self._cut[kind] = [slices(buffer, part.spans[at], part.spans[at + 1]) for at in places]

@@ -16,7 +16,7 @@ from ..scan.buckets import Bucket
 
 UNUSED_KEYS = "it holds keys for TLS, which are not used for tables: data sent over TLS is not in them"
 MAX_FLOWS = 1 << 16
-"""TCP connections that are remembered; more than a command remembers, as a task has more memory."""
+"""TCP connections that are remembered, if nothing else is set: more than a view remembers."""
 SOURCE_BITS = 32
 """Bits of a record number that count within a source, where those above say which source it is."""
 FORGET_AT = 1024
@@ -35,11 +35,11 @@ class State:
 
     def __init__(
         self, *, ports: Iterable[int] = (), version: Version | None = None, max_packet: int = MAX_PACKET,
-        bucket: tuple[int, int] = (0, 1), shares: bytes = b"",
+        bucket: tuple[int, int] = (0, 1), shares: bytes = b"", max_flows: int = MAX_FLOWS,
     ) -> None:  # fmt: skip
         self.bucket = Bucket(*bucket, shares)
         self.max_packet = max_packet
-        self.reassembler = BucketReassembler(self.bucket)
+        self.reassembler = BucketReassembler(self.bucket, max_flows)
         self.streams = MqttDemux(ports=ports, version=version, max_packet=max_packet)
         self.records = 0
         """Number of records read so far."""
@@ -93,8 +93,8 @@ class State:
 class BucketReassembler(Reassembler):
     """Knows only the connections of one bucket, and gives them names."""
 
-    def __init__(self, bucket: Bucket) -> None:
-        super().__init__(max_flows=MAX_FLOWS)
+    def __init__(self, bucket: Bucket, max_flows: int) -> None:
+        super().__init__(max_flows=max_flows)
         self.bucket = bucket
         self.names: dict[int, str] = {}
         self.before: Mapping[int, int] = {}

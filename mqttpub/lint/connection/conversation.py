@@ -6,12 +6,14 @@ from ...codec.tree import Decoded, Finding, finding
 from ...spec.declare import Packet, only_sender
 from ...spec.packets import Connack, Connect, declared
 from ...spec.versions import Direction, Version
+from ...traffic.runs import PacketRun
 from ...wire.cursor import Span
 from ..fault import Fault
 from ..packet.view import PacketView
 from ..registry import SEVERITIES, Check, Tally, check_tables
 from . import acks, aliases, auth, close, connect, deliver, keepalive, limits, loopback, publish, subscribe
 from .must_close import MALFORMED, note_server_must_close
+from .run import advance
 from .state import CLIENT, ConnectionState, Peer
 
 RULE_MODULES = (
@@ -75,6 +77,13 @@ class Conversation:
             return NO_FINDINGS
         decoded = decode(data, self._state.version, direction=direction)
         return [self._finding(fault, decoded) for fault in faults]
+
+    def run(self, run: PacketRun) -> int:
+        """Follow the packets of a run up to one that may have a finding here; return its row, or where the run ends.
+
+        The packets before it have none. That packet is for `fast`; then the rest of the run may be followed.
+        """
+        return advance(self._state, run)
 
     def _kind(self, data: bytes, version: Version | None) -> type[Packet] | None:
         """Return the type of a packet that could not be read."""

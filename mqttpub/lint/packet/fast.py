@@ -123,14 +123,14 @@ def _properties(packet: str, properties: tuple[Property, ...]) -> bool:
         if row is None or packet not in row.packets or (id in seen and packet not in row.repeatable):
             return False
         seen.add(id)
-        check = _of_property(id)
+        check = property_check(id)
         if check is not None and not check(value):
             return False
     return True
 
 
 @cache
-def _of_property(id: int) -> _ValueCheck | None:
+def property_check(id: int) -> _ValueCheck | None:
     row = PROPERTIES[id]
     return _of_value(row.type, None, row.limits, Version.V5)
 
@@ -162,12 +162,12 @@ def _publish(packet: Any, direction: Direction | None) -> bool:
 def _suit(packet: Publish) -> bool:
     """Whether properties of a PUBLISH that are right by themselves suit its payload, and a client may send them."""
     for property in packet.properties:
-        if property[0] == _SUBSCRIPTION or (property == _TEXT and not _is_text(packet.payload)):
+        if property[0] == _SUBSCRIPTION or (property == _TEXT and not is_text(packet.payload)):
             return False
     return True
 
 
-def _is_text(payload: bytes) -> bool:
+def is_text(payload: bytes) -> bool:
     try:
         payload.decode()
     except UnicodeDecodeError:

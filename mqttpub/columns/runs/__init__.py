@@ -1,0 +1,1 @@
+"""Judged packets in runs: most packets of a capture without an object for each."""

@@ -1,0 +1,285 @@
+"""Which packets of a batch have no findings by themselves, and their values.
+
+What is decided here for many packets at once is what `lint.packet.judge` decides for each. A packet that is not
+certainly clean, and every type and form that is not frequent, is left to it.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...lint.packet.fast import is_clean, is_text, property_check
+from ...lint.packet.judge import ACKS, LONGEST_TOPIC, MOST_TOPICS, PacketJudge
+from ...spec.constraints import Pattern
+from ...spec.packets import Publish
+from ...spec.properties import (
+    PAYLOAD_FORMAT_INDICATOR,
+    PROPERTIES,
+    SUBSCRIPTION_IDENTIFIER,
+    TOPIC_ALIAS,
+    PropertyRow,
+)
+from ...spec.versions import Direction, Version
+from ...traffic.runs import RunColumns
+from ...wire.types import PAIR, STRING
+from ..arrow import NO_TIME, Mask, Octets, Rows
+from ..decode.properties import BLOB, NUMBER, TEXT, Entries, PropertyRows, read_properties
+from ..reassemble.frames import CLIENT, UNKNOWN, Frames
+
+_LARGEST = 256
+"""Values of a byte."""
+_LONG_ACK = 5
+"""Bytes of an ack with a Reason Code and no properties."""
+
+
+class CleanBatch(NamedTuple):
+    """The packets of a batch."""
+
+    columns: RunColumns
+    clean: Mask
+    """Whether each may be in a run."""
+
+
+class CleanPackets:
+    """Finds clean packets in one batch after another; it remembers Topic Names and kinds of acks."""
+
+    def __init__(self) -> None:
+        self._judge = PacketJudge()
+        self._topics: dict[Version, dict[bytes, str]] = {version: {} for version in Version}
+        """Topic Names without findings."""
+        self._values: dict[int, dict[bytes, str]] = {row.id: {} for row in PROPERTIES.values()}
+        """Texts of properties without findings."""
+        self._acks: dict[tuple[int, ...], bool] = {}
+        """Whether acks with a Reason Code are clean, by first byte, Reason Code, sender and version."""
+
+    def find(self, frames: Frames) -> CleanBatch:
+        """Return the packets of a batch."""
+        found = _Batch(frames)
+        rows = found.published()
+        if len(rows):
+            self._publishes(found, rows)
+        self._find_acks(found)
+        return CleanBatch(found.columns(), found.clean)
+
+    # messages
+
+    def _publishes(self, found: "_Batch", rows: Rows) -> None:
+        topics = found.texts(found.topic_begin[rows], found.topic_end[rows])
+        version = found.frames.version[rows]
+        for each in np.unique(version).tolist():
+            known = self._topics[Version(each)]
+            own = rows if (version == each).all() else rows[version == each]
+            names = topics if own is rows else [topics[at] for at in np.flatnonzero(version == each).tolist()]
+            found.name(own, [known.get(name) or self._new_topic(name, Version(each)) for name in names])
+        self._properties(found)
+        found.clean[rows] &= found.named[rows]
+
+    def _new_topic(self, name: bytes, version: Version) -> str:
+        """Return a Topic Name if it is clean from either end, and remember it; else an empty text."""
+        text = _text(name)
+        if text[:1] == "$" or not is_clean(Publish(topic=text), version):
+            return ""
+        return _remembered(self._topics[version], name, text)
+
+    def _properties(self, found: "_Batch") -> None:
+        """Leave out packets whose properties are not certainly clean."""
+        seen = np.zeros(found.count, np.int64)
+        for kind, parts in found.entries.parts.items():
+            for part in parts:
+                bad = ~_ALLOWED[part.ids] | ((seen[part.rows] >> part.ids & ~_REPEATABLE[part.ids]) & 1 > 0)
+                seen[part.rows] |= np.int64(1) << np.minimum(part.ids, 62).astype(np.int64)
+                if kind != BLOB:
+                    bad |= self._bad_values(found, kind, part)
+                found.clean[part.rows[bad]] = False
+
+    def _bad_values(self, found: "_Batch", kind: int, part: PropertyRows) -> Mask:
+        """Return which values may have a finding."""
+        bad = np.zeros(len(part.rows), np.bool_)
+        if kind == NUMBER:
+            for id in _LIMITED_NUMBERS:
+                some = np.flatnonzero(part.ids == id)
+                bad[some] = found.bad_numbers(id, part.spans[0][some], part.rows[some])
+            return bad
+        for begin, end in zip(part.spans[::2], part.spans[1::2], strict=True):
+            bad |= ~found.printable(begin, end)
+        for id in _LIMITED_TEXTS if kind == TEXT else ():
+            some = np.flatnonzero((part.ids == id) & ~bad)
+            known = self._values[id]
+            values = found.texts(part.spans[0][some], part.spans[1][some])
+            bad[some] = [not (known.get(value) or self._new_value(id, value)) for value in values]
+        return bad
+
+    def _new_value(self, id: int, value: bytes) -> str:
+        text, check = _text(value), property_check(id)
+        assert check
+        return _remembered(self._values[id], value, text) if text and check(text) else ""
+
+    # acks
+
+    def _find_acks(self, found: "_Batch") -> None:
+        rows = found.acks()
+        short = found.size[rows] < _LONG_ACK
+        found.clean[rows[short]] = True
+        rows = rows[~short]
+        kinds = (found.first[rows], found.data.byte(found.frames.start[rows] + 4), found.frames.direction[rows],
+                 found.frames.version[rows])  # fmt: skip
+        keys = zip(*(column.tolist() for column in kinds), strict=True)
+        known = self._acks
+        found.clean[rows] = [known[key] if key in known else self._new_ack(*key) for key in keys]
+        found.reasons = rows, kinds[1]
+
+    def _new_ack(self, first: int, code: int, side: int, version: int) -> bool:
+        data = bytes((first, 3, 0, 1, code))
+        _, findings = self._judge.alone(
+            data, Version(version), Direction.CLIENT if side == CLIENT else Direction.SERVER
+        )
+        clean = self._acks[first, code, side, version] = not findings
+        return clean
+
+
+class _Batch:
+    """The values of the packets of a batch that may be clean."""
+
+    def __init__(self, frames: Frames) -> None:
+        self.frames = frames
+        self.count = len(frames)
+        self.buffer = bytes(frames.buffer)
+        self.data = Octets(np.frombuffer(self.buffer or b"\0", np.uint8))
+        self.size = frames.end - frames.start
+        self.first = self.data.byte(frames.start)
+        remaining, width = self.data.variable(frames.start + 1)
+        self.body = frames.start + 1 + width
+        self.regular = (width > 0) & (self.body + remaining == frames.end) & (frames.direction != UNKNOWN)
+        self.clean = np.zeros(self.count, np.bool_)
+        self.named = np.zeros(self.count, np.bool_)
+        self.packet_id = np.zeros(self.count, np.int64)
+        self.topic_begin = np.zeros(self.count, np.int64)
+        self.topic_end = np.zeros(self.count, np.int64)
+        self.payload_begin = frames.end.copy()
+        self.topic: list[str] = [""] * self.count
+        self.reasons: tuple[Rows, NDArray[np.uint8]] = np.zeros(0, np.int64), np.zeros(0, np.uint8)
+        self.entries = Entries(self.count)
+        self._unprintable: NDArray[np.int32] | None = None
+
+    def published(self) -> Rows:
+        """Read PUBLISH packets; return those that are whole, which are `clean` as far as is known here."""
+        frames, data = self.frames, self.data
+        rows = np.flatnonzero(self.regular & (self.first >> 4 == Publish.code))
+        first, begin = self.first[rows], self.body[rows] + 2
+        qos = first >> 1 & 3
+        end = begin + data.integer(begin - 2, 2)
+        id = np.where(qos > 0, data.integer(end, 2), 0)
+        at = end + 2 * (qos > 0)
+        good = (qos < 3) & (first & 8 == 0) & ((id > 0) | (qos == 0)) & (at <= frames.end[rows])
+        having = np.flatnonzero(good & (frames.version[rows] == Version.V5))
+        after, wrong = read_properties(data, rows[having], at[having], frames.end[rows[having]], self.entries)
+        at[having] = after
+        good[having[wrong]] = False
+        self.packet_id[rows], self.payload_begin[rows] = id, at
+        rows = rows[good]
+        self.topic_begin[rows], self.topic_end[rows] = begin[good], end[good]
+        self.clean[rows] = True
+        return rows
+
+    def acks(self) -> Rows:
+        """Return acks without properties that have the right flags and a Packet Identifier."""
+        known = self.regular & _IS_ACK[self.first] & ((self.size == _LONG_ACK - 1) | (self.size == _LONG_ACK))
+        rows = np.flatnonzero(known)
+        id = self.data.integer(self.frames.start[rows] + 2, 2)
+        self.packet_id[rows] = id
+        whole: Rows = rows[id > 0]
+        return whole
+
+    def texts(self, begin: Rows, end: Rows) -> list[bytes]:
+        """Return the bytes between places."""
+        buffer = self.buffer
+        return [buffer[start:stop] for start, stop in zip(begin.tolist(), end.tolist(), strict=True)]
+
+    def name(self, rows: Rows, names: Iterable[str]) -> None:
+        """Set the Topic Names of packets; those with an empty one are not clean."""
+        topic, named = self.topic, []
+        for row, name in zip(rows.tolist(), names, strict=True):
+            topic[row] = name
+            named.append(bool(name))
+        self.named[rows] = named
+
+    def printable(self, begin: Rows, end: Rows) -> Mask:
+        """Return which texts consist of printable ASCII characters."""
+        if self._unprintable is None:
+            odd = (self.data.data < ord(" ")) | (self.data.data > ord("~"))
+            self._unprintable = np.zeros(len(odd) + 1, np.int32)
+            np.cumsum(odd, out=self._unprintable[1:])
+        last = len(self._unprintable) - 1
+        begin, end = np.minimum(begin, last), np.minimum(end, last)
+        same: Mask = self._unprintable[begin] == self._unprintable[end]
+        return same
+
+    def bad_numbers(self, id: int, values: Rows, rows: Rows) -> Mask:
+        """Return which values of a property may have a finding."""
+        check = property_check(id)
+        assert check
+        wrong = [value for value in np.unique(values).tolist() if not check(value)]
+        bad: Mask = np.isin(values, wrong)
+        if id == PAYLOAD_FORMAT_INDICATOR.id:
+            for at in np.flatnonzero(values == 1).tolist():
+                row = int(rows[at])
+                bad[at] = not is_text(self.buffer[int(self.payload_begin[row]) : int(self.frames.end[row])])
+        return bad
+
+    def columns(self) -> RunColumns:
+        """Return the values."""
+        frames = self.frames
+        times: list[Any] = frames.time.tolist()
+        if (frames.time == NO_TIME).any():
+            times = [None if time == NO_TIME else time for time in times]
+        reason: list[int | None] = [None] * self.count
+        for row, code in zip(*(column.tolist() for column in self.reasons), strict=True):
+            reason[row] = code
+        return RunColumns(
+            self.buffer, frames.start.tolist(), self.size.tolist(), times, frames.record.tolist(),
+            frames.offset.tolist(), self.first.tobytes(), self.packet_id.tolist(), self.topic,
+            self.payload_begin.tolist(), reason,
+        )  # fmt: skip
+
+
+def _text(value: bytes) -> str:
+    """Return a text, empty if it is no UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def _remembered(texts: dict[bytes, str], value: bytes, text: str) -> str:
+    if len(value) <= LONGEST_TOPIC:
+        if len(texts) >= MOST_TOPICS:
+            texts.clear()
+        texts[value] = text
+    return text
+
+
+def _by_byte(holds: Callable[[int], bool]) -> NDArray[np.bool_]:
+    return np.array([holds(number) for number in range(_LARGEST)], np.bool_)
+
+
+def _of_publish(id: int) -> PropertyRow | None:
+    """Return a property that a PUBLISH in a run may have."""
+    row = PROPERTIES.get(id)
+    return row if row and Publish.name in row.packets and row not in (TOPIC_ALIAS, SUBSCRIPTION_IDENTIFIER) else None
+
+
+def _has_limits(row: PropertyRow) -> bool:
+    """Whether a property demands more than that its text is well-formed."""
+    return any(limit.ref.id(Version.V5) and not isinstance(limit, Pattern) for limit in row.limits)
+
+
+_IS_ACK = _by_byte(lambda first: first in ACKS)
+_ALLOWED = _by_byte(lambda number: _of_publish(number) is not None)
+_REPEATABLE = np.array(
+    [1 if (row := _of_publish(id)) and Publish.name in row.repeatable else 0 for id in range(_LARGEST)], np.int64
+)
+_LIMITED = [row for row in map(_of_publish, range(_LARGEST)) if row and _has_limits(row)]
+_LIMITED_NUMBERS = tuple(row.id for row in _LIMITED if row.type not in (STRING, PAIR))
+_LIMITED_TEXTS = tuple(row.id for row in _LIMITED if row.type is STRING)
