@@ -18,7 +18,7 @@ FOLDERS = {
     "view": ("terminal", "packet", "traffic", "diagram", "export", "page"),
     "live": ("net", "publish", "subscribe", "request", "probe", "bench"),
     "lab": ("broker",),
-    "columns": ("scan", "reassemble", "decode", "exchanges"),
+    "columns": ("scan", "reassemble", "decode", "exchanges", "runs"),
     "spark": ("storage", "lake", "session", "pipeline", "formats"),
     "report": ("payloads", "queries", "sections"),
     "cli": ("flags", "inspect", "pub", "sub", "conn", "request", "respond", "compat", "commands"),

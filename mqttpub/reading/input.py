@@ -179,6 +179,24 @@ class Argument:
 AnyInput = Input | Argument
 
 
+class InputNames:
+    """Which input holds a connection, where connections are numbered across all of them."""
+
+    def __init__(self) -> None:
+        self._begun: list[int] = []
+        """For each input so far, the number of connections before it."""
+        self._names: list[str] = []
+
+    def begin(self, name: str, before: int) -> None:
+        """Begin with an input, which so many connections come before."""
+        self._begun.append(before)
+        self._names.append(name)
+
+    def of(self, connection: int) -> str:
+        """Return the name of the input that holds a connection, as the user wrote it."""
+        return self._names[bisect_left(self._begun, connection) - 1]
+
+
 class AllEvents:
     """The events of several inputs one after another, with connections numbered across all of them.
 
@@ -193,9 +211,7 @@ class AllEvents:
         self._before = before
         self.faults: list[str] = []
         self.remarks: list[str] = []
-        self._begun: list[int] = []
-        """For each input so far, the number of connections before it."""
-        self._names: list[str] = []
+        self.names = InputNames()
         self._inputs = inputs
         self._options = options
         self._tick = tick
@@ -204,8 +220,7 @@ class AllEvents:
         """Read the inputs, once."""
         base = last = self._before
         for each in self._inputs:
-            self._begun.append(base)
-            self._names.append(each.name)
+            self.names.begin(each.name, base)
             try:
                 for event in self._ticking(each):
                     if base:
@@ -217,10 +232,6 @@ class AllEvents:
                 self.faults.append(f"{each.name}: {error}")
             self.remarks += (f"{each.name}: {remark}" for remark in each.remarks())
             base = last
-
-    def name_of(self, connection: int) -> str:
-        """Return the name of the input that holds a connection, as the user wrote it."""
-        return self._names[bisect_left(self._begun, connection) - 1]
 
     def _ticking(self, each: Any) -> Iterable[Event]:
         events: Iterable[Event] = each.events(self._options)

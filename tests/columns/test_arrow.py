@@ -45,7 +45,7 @@ def test_bytes_are_texts_if_they_are_utf8(blobs: list[bytes | None]) -> None:
 
 
 @given(st.lists(st.text(max_size=4)), st.lists(st.integers(-128, 127)), st.integers(0, 3))
-def test_buffers_are_made_and_read_without_pandas(words: list[str], numbers: list[int], skipped: int) -> None:
+def test_buffers_are_made_and_read_lean(words: list[str], numbers: list[int], skipped: int) -> None:
     strings(words).validate(full=True)
     assert strings(words).to_pylist() == words
     for kind in (pa.int8(), pa.int32(), pa.int64()):

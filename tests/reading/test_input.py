@@ -77,7 +77,7 @@ def test_connections_are_numbered_across_inputs_and_a_bad_input_does_not_stop_th
         [str(bad), "line 1, column 5"],
         [str(cut), "offset 2960"],
     ]
-    assert (events.name_of(1), events.name_of(2), events.name_of(numbers[-1])) == (str(good), str(cut), str(good))
+    assert tuple(map(events.names.of, (1, 2, numbers[-1]))) == (str(good), str(cut), str(good))
 
 
 def test_short_names_are_the_last_parts_unless_two_are_equal() -> None:

@@ -24,7 +24,9 @@ from ..notes import note
 
 if TYPE_CHECKING:
     from ...codec.tree import Decoded
-    from ...reading.input import AnyInput, Input
+    from ...columns.runs.judged import JudgedRuns
+    from ...reading.follow import JudgedTraffic
+    from ...reading.input import AllEvents, AnyInput, Input
     from ...spec.versions import Version
     from ...traffic.events import PacketSeen
     from ...traffic.query import PacketFilter
@@ -170,8 +172,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     import os
 
     from ...common.files import PAGE, check_place, file_id
-    from ...reading.follow import JudgedTraffic
-    from ...reading.input import AllEvents, short_names
+    from ...reading.input import short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
     from ..inspect.files import FileBegin
@@ -187,22 +188,42 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     stack.callback(progress.close)
 
     def draw(some: "Sequence[AnyInput]", begin: FileBegin) -> Drawn:
-        tick = progress.at if progress else None
-        events = AllEvents(some, request.input.options, tick, before=begin.connections)
-        traffic = JudgedTraffic(events, request.filter)
-        traffic.zero.time_ns = begin.zero_ns
+        traffic, log = _judged(request, some, progress.at if progress else None, begin)
         options = ViewOptions(
             json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute, width=width,
             title=title, path=request.path, zero=traffic.zero, payloads=request.payloads,
-            file_of=(lambda connection: names[events.name_of(connection)]) if names else None,
+            file_of=(lambda connection: names[log.names.of(connection)]) if names else None,
         )  # fmt: skip
-        (view.draw if view else dump)(traffic, options)
-        return Drawn(traffic.packets, int(traffic.errors), events.faults, events.remarks)
+        show: Callable[[Any, ViewOptions], None] = view.draw if view else dump
+        show(traffic, options)
+        return Drawn(traffic.packets, int(traffic.errors), log.faults, log.remarks)
 
     drawn = _draw_apart(request, inputs, draw, width) if apart else draw(inputs, FileBegin())
     sys.stdout.flush()
     progress.close()
     return _status(request, drawn)
+
+
+def _judged(
+    request: DecodeRequest, inputs: "Sequence[AnyInput]", tick: "Callable[[AnyInput], None] | None", begin: "FileBegin"
+) -> "tuple[JudgedTraffic | JudgedRuns, AllEvents | JudgedRuns]":
+    """Return what inputs hold, in runs if the view takes them and that is quicker, and what says how reading went."""
+    from ...reading.follow import JudgedTraffic
+    from ...reading.input import AllEvents
+    from ..inspect.inputs import worth_columns
+
+    options = request.input.options
+    takes_runs = isinstance(request.view, EventView) and request.view.runs and not request.filter
+    if takes_runs and (files := worth_columns(inputs, options)):
+        from ...columns.runs.judged import JudgedRuns
+
+        runs = JudgedRuns(files, options, tick, before=begin.connections)
+        runs.zero.time_ns = begin.zero_ns
+        return runs, runs
+    events = AllEvents(inputs, options, tick, before=begin.connections)
+    traffic = JudgedTraffic(events, request.filter)
+    traffic.zero.time_ns = begin.zero_ns
+    return traffic, events
 
 
 def _draw_apart(

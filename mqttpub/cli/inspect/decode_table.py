@@ -26,9 +26,9 @@ def write_table(view: TableView, path: str, request: InputRequest, inputs: Seque
     """
     if not (find_spec("numpy") and find_spec("pyarrow")):
         raise click.UsageError(f"{view.flag} needs numpy and pyarrow: pip install 'mqttpub[columns]'")
-    from ...columns.without_pandas import hide_pandas
+    from ...columns.lean import import_lean
 
-    hide_pandas()
+    import_lean()
     write = _writer(view, path, inputs, stack)
     rows = 0
     faults: list[str] = []

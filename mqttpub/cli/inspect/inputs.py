@@ -1,13 +1,15 @@
 """The inputs that the flags and arguments of `decode` and `lint` name, opened."""
 
+from collections.abc import Sequence
 from contextlib import ExitStack
+from importlib.util import find_spec
 
 import click
 
 from ...common.files import check_standard_output
 from ...common.standard_input import is_interactive
 from ...payload.bytes_argument import octets
-from ...reading.input import AnyInput, open_inputs
+from ...reading.input import AnyInput, Input, InputOptions, open_inputs
 from ..flags.reading import InputRequest
 from ..notes import note
 from ..screen import paged
@@ -36,3 +38,23 @@ def use_pager(request: InputRequest, stack: ExitStack) -> None:
     """
     if not request.uses_standard_input:
         stack.enter_context(paged())
+
+
+WORTH_BYTES = 2 << 20
+"""Bytes of captures from which reading them in columns saves more than the imports for it take."""
+
+
+def worth_columns(inputs: Sequence[AnyInput], options: InputOptions) -> list[Input]:
+    """Return the inputs if all are captures that are quicker read in columns, and can be; else nothing.
+
+    They must be files, as a pipe is shown as it comes; keys for TLS are for the other reader.
+    """
+    files = [each for each in inputs if isinstance(each, Input) and each.size and each.is_capture]
+    if len(files) < len(inputs) or sum(each.size for each in files) < WORTH_BYTES or options.keylog:
+        return []
+    if not (find_spec("numpy") and find_spec("pyarrow")):
+        return []
+    from ...columns.lean import import_lean
+
+    import_lean()
+    return files

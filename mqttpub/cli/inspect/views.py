@@ -87,11 +87,13 @@ class EventView(View):
     """A view of events: packets in context, gaps, ends of connections."""
 
     def __init__(
-        self, flag: str, help: str, draw: "Callable[[Iterable[TrafficItem], ViewOptions], None]", *,
-        json: bool = False, path: click.Path | None = None, apart: bool = False,
+        self, flag: str, help: str, draw: "Callable[[Iterable[Any], ViewOptions], None]", *,
+        json: bool = False, path: click.Path | None = None, apart: bool = False, runs: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(flag, help, json=json, path=path)
         self.draw = draw
+        self.runs = runs
+        """Whether it takes runs of packets (`traffic.runs`) among the events."""
         self.apart = apart
         """Whether it shows each file as it would without the others, but for numbers and times."""
 

@@ -178,10 +178,10 @@ class _Batch:
         at[having] = after
         good[having[wrong]] = False
         self.packet_id[rows], self.payload_begin[rows] = id, at
-        rows = rows[good]
-        self.topic_begin[rows], self.topic_end[rows] = begin[good], end[good]
-        self.clean[rows] = True
-        return rows
+        whole: Rows = rows[good]
+        self.topic_begin[whole], self.topic_end[whole] = begin[good], end[good]
+        self.clean[whole] = True
+        return whole
 
     def acks(self) -> Rows:
         """Return acks without properties that have the right flags and a Packet Identifier."""
@@ -211,9 +211,8 @@ class _Batch:
             odd = (self.data.data < ord(" ")) | (self.data.data > ord("~"))
             self._unprintable = np.zeros(len(odd) + 1, np.int32)
             np.cumsum(odd, out=self._unprintable[1:])
-        last = len(self._unprintable) - 1
-        begin, end = np.minimum(begin, last), np.minimum(end, last)
-        same: Mask = self._unprintable[begin] == self._unprintable[end]
+        before = self._unprintable.take(begin, mode="clip")
+        same: Mask = before == self._unprintable.take(end, mode="clip")
         return same
 
     def bad_numbers(self, id: int, values: Rows, rows: Rows) -> Mask:
