@@ -8,18 +8,20 @@ from ..common.times import Zero
 from ..lint.judge import Judge
 from ..traffic.closings import OpenConnections
 from ..traffic.context import ContextTracker, PacketInContext, TrafficItem
-from ..traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
+from ..traffic.events import Closed, GapSeen, PacketSeen, Remark
 from ..traffic.query import PacketFilter
+from ..traffic.runs import PacketRun, RunOrEvent, RunOrItem
 
 
 class JudgedTraffic:
     """Iterates over events once, and yields packets with their findings, client and topic.
 
-    `picked` selects the packets and other events that are yielded. Afterwards `errors` says whether one of these has
+    `picked` selects the packets and other events that are yielded. Runs of packets among the events stay runs as far as
+    they have no findings and nothing is selected. Afterwards `errors` says whether one of these has
     an error, and `packets` how many packets there were among them.
     """
 
-    def __init__(self, events: Iterable[Event], picked: PacketFilter | None = None) -> None:
+    def __init__(self, events: Iterable[RunOrEvent], picked: PacketFilter | None = None) -> None:
         self.judge = Judge()
         self.errors = False
         self.packets = 0
@@ -30,14 +32,16 @@ class JudgedTraffic:
         self._conversations = ContextTracker()
         self._open = OpenConnections()
 
-    def __iter__(self) -> Iterator[TrafficItem]:
-        """Yield packets in their context, and the other events as they are."""
-        return self.judged(self._events)
+    def __iter__(self) -> Iterator[RunOrItem]:
+        """Yield packets in their context or in runs, and the other events as they are."""
+        return self._judged(self._events)
 
-    def judged(self, events: Iterable[Event]) -> Iterator[TrafficItem]:
-        """Yield the same for events that come next."""
+    def _judged(self, events: Iterable[RunOrEvent]) -> Iterator[RunOrItem]:
         judge, known, picked = self.judge.packet, self._conversations.packet, self._picked
         for event in events:
+            if isinstance(event, PacketRun):
+                yield from self._run(event) if picked is None else self._judged(event.events())
+                continue
             if self.zero.time_ns is None:
                 self.zero.time_ns = event.time
             if not isinstance(event, PacketSeen):
@@ -52,13 +56,24 @@ class JudgedTraffic:
             self.packets += 1
             yield whole
 
-    def client(self, ends: Endpoints) -> str:
-        """Return the Client Identifier of a connection; empty if it is unknown."""
-        return self._conversations.name(ends)
+    def _run(self, run: PacketRun) -> Iterator[RunOrItem]:
+        """Yield a run in parts, and between them the packets that have to be judged one by one."""
+        if self.zero.time_ns is None:
+            times = run.columns.time_ns[run.start : run.stop]
+            self.zero.time_ns = next((each for each in times if each is not None), None)
+        run = run._replace(client=self._conversations.name(run.ends))
+        while run.start < run.stop:
+            after = self.judge.run(run)
+            if after > run.start:
+                self.packets += after - run.start
+                yield run if after == run.stop else run._replace(stop=after)
+            if after < run.stop:
+                yield from self._judged(run._replace(start=after, stop=after + 1).events())
+            run = run._replace(start=after + 1)
 
     def _other(self, event: GapSeen | Closed | Remark) -> Iterator[TrafficItem]:
         findings = self.judge.event(event)
-        client = self.client(event.ends)
+        client = self._conversations.name(event.ends)
         ended = self._open.ended(event)
         if not self._picked or self._picked.matches(event, client=client):
             yield from self._with_findings(event, findings)

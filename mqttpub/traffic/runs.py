@@ -3,7 +3,7 @@
 A run stands for packets in context that differ in few values, and lets a view show them without an object for each.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from ..codec.fast_decode import multi_byte, reader
@@ -11,7 +11,7 @@ from ..spec.packets import Publish
 from ..spec.versions import Direction, Version
 from .aliases import Topic
 from .context import PacketInContext, TrafficItem
-from .events import Endpoints, PacketSeen
+from .events import Endpoints, Event, PacketSeen
 
 
 class RunColumns(NamedTuple):
@@ -58,7 +58,8 @@ class PacketRun(NamedTuple):
     """The packets from `start` to before `stop` of some columns, at least one.
 
     Each is a PUBLISH without DUP and without a Topic Alias, or a PUBACK, PUBREC, PUBREL or PUBCOMP without properties.
-    None has a finding. The other members hold for all of them, and mean what they mean in a PacketInContext.
+    None has a finding by itself, and in what is shown none at all. The other members hold for all of them, and mean
+    what they mean in a PacketInContext; before the packets are judged, `client` is empty.
     """
 
     columns: RunColumns
@@ -70,16 +71,31 @@ class PacketRun(NamedTuple):
     guessed: bool
     client: str
 
-    def items(self) -> Iterator[PacketInContext]:
+    def events(self) -> Iterator[PacketSeen]:
         """Yield the packets one by one."""
-        columns, start, stop, ends, direction, version, guessed, client = self
-        for row in range(start, stop):
-            event = columns.packet(row, ends, direction, version, guessed)
+        columns, start, stop, ends, direction, version, guessed, _ = self
+        return (columns.packet(row, ends, direction, version, guessed) for row in range(start, stop))
+
+    def items(self) -> Iterator[PacketInContext]:
+        """Yield the packets one by one, as they are judged and shown."""
+        columns, version, client = self.columns, self.version, self.client
+        for row, event in enumerate(self.events(), self.start):
             data = event.data
             packet = reader(data[0] >> 4, version)(data, data[0], multi_byte(data, 1)[1], len(data))
             topic = Topic(columns.topic[row]) if type(packet) is Publish else None
             yield PacketInContext(event, packet, topic, client, ())
 
 
+RunOrEvent = Event | PacketRun
+"""What a capture holds: many packets in runs, all others and the other events as they are."""
 RunOrItem = TrafficItem | PacketRun
 """What a view of runs shows: most packets in runs, the others in context, and the other events as they are."""
+
+
+def items_of(events: Iterable[RunOrItem]) -> Iterator[TrafficItem]:
+    """Yield events with the packets of each run one by one."""
+    for event in events:
+        if isinstance(event, PacketRun):
+            yield from event.items()
+        else:
+            yield event

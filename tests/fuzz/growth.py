@@ -22,6 +22,7 @@ from mqttpub.lint.packet.check import lint
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.spec.packets import Connack, Connect, Publish, Subscribe, Subscription
 from mqttpub.spec.versions import Version
+from mqttpub.traffic.runs import items_of
 from mqttpub.view.export.pdml import pdml
 from mqttpub.view.export.tshark_json import tshark_json
 from mqttpub.view.packet.dump import annotate
@@ -98,7 +99,7 @@ def capture(data: bytes) -> None:
     """Read a capture to the line of every packet."""
     lines = JsonLines()
     try:
-        for known in JudgedTraffic(CaptureEvents(BytesIO(data)).events()):
+        for known in items_of(JudgedTraffic(CaptureEvents(BytesIO(data)).events())):
             lines.line(known)
     except BadCapture:
         pass

@@ -31,6 +31,7 @@ from mqttpub.spec.versions import Direction, Version
 from mqttpub.traffic.context import PacketInContext
 from mqttpub.traffic.events import Closed, Endpoints, Event, GapSeen, PacketSeen, Remark
 from mqttpub.traffic.query import PacketFilter
+from mqttpub.traffic.runs import items_of
 from tests.build.websocket import upgraded
 from tests.fuzz.draw import Draw, bytewise, cut, pieces, records, steps
 from tests.fuzz.oracles import (
@@ -114,7 +115,7 @@ def talk(data: bytes) -> None:
         elif len(raw) > 1:
             events.append(PacketSeen(ends, time, number, raw, at, direction, version, kind == 4))
         offsets[ends.number, direction] = at + (size or 0)
-    check_views(list(JudgedTraffic(events)))
+    check_views(list(items_of(JudgedTraffic(events))))
 
 
 def file(data: bytes) -> None:
@@ -188,7 +189,7 @@ def connection(data: bytes) -> None:
     if flow.opened and not any(isinstance(each, Missing) for each in made):
         assert packets_in(events) == packets_in(_understood(bytewise(made), choice))
     if sum(len(each.data) for each in made if isinstance(each, Chunk)) <= MOST_SHOWN:
-        check_views(list(JudgedTraffic(events)))
+        check_views(list(items_of(JudgedTraffic(events))))
 
 
 def _understood(made: Iterable[Piece], choice: int) -> list[Event]:
@@ -219,7 +220,7 @@ def websocket(data: bytes) -> None:
     check_events(events)
     assert packets_in(events) == packets_in(_understood(bytewise(made), 0))
     if len(data) <= MOST_SHOWN:
-        check_views(list(JudgedTraffic(events)))
+        check_views(list(items_of(JudgedTraffic(events))))
 
 
 def text(data: bytes) -> None:
@@ -254,7 +255,7 @@ def transcript(data: bytes) -> None:
     except BadText as bad:
         _check_place(bad)
     if len(data) <= MOST_SHOWN:
-        check_views(list(JudgedTraffic(found)))
+        check_views(list(items_of(JudgedTraffic(found))))
 
 
 def picked(data: bytes) -> None:
@@ -270,7 +271,7 @@ def _sample() -> list[PacketInContext]:
     ends = Endpoints(1, "10.0.0.1:50000", "10.0.0.2:1883")
     raws = [bytes.fromhex(each) for each in ("100d00044d5154540502003c000000", "30050001740061", "c000", "4002000a")]
     events: list[Event] = [PacketSeen(ends, 1, 1, raw, 0, Direction.CLIENT, Version.V5, False) for raw in raws]
-    return [known for known in JudgedTraffic(events) if isinstance(known, PacketInContext)]
+    return [known for known in items_of(JudgedTraffic(events)) if isinstance(known, PacketInContext)]
 
 
 # the program

@@ -24,8 +24,7 @@ from ..notes import note
 
 if TYPE_CHECKING:
     from ...codec.tree import Decoded
-    from ...columns.runs.judged import JudgedRuns
-    from ...reading.follow import JudgedTraffic
+    from ...columns.runs.read import AllRuns
     from ...reading.input import AllEvents, AnyInput, Input
     from ...spec.versions import Version
     from ...traffic.events import PacketSeen
@@ -172,6 +171,7 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     import os
 
     from ...common.files import PAGE, check_place, file_id
+    from ...reading.follow import JudgedTraffic
     from ...reading.input import short_names
     from ...view.terminal.progress import ReadingProgress
     from ...view.terminal.width import screen_width
@@ -188,15 +188,17 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     stack.callback(progress.close)
 
     def draw(some: "Sequence[AnyInput]", begin: FileBegin) -> Drawn:
-        traffic, log = _judged(request, some, progress.at if progress else None, begin)
+        events = _events_of(request, some, progress.at if progress else None, begin.connections)
+        traffic = JudgedTraffic(events, request.filter)
+        traffic.zero.time_ns = begin.zero_ns
         options = ViewOptions(
             json=request.json, secrets=request.secrets, full=request.full, absolute=request.absolute, width=width,
             title=title, path=request.path, zero=traffic.zero, payloads=request.payloads,
-            file_of=(lambda connection: names[log.names.of(connection)]) if names else None,
+            file_of=(lambda connection: names[events.names.of(connection)]) if names else None,
         )  # fmt: skip
         show: Callable[[Any, ViewOptions], None] = view.draw if view else dump
         show(traffic, options)
-        return Drawn(traffic.packets, int(traffic.errors), log.faults, log.remarks)
+        return Drawn(traffic.packets, int(traffic.errors), events.faults, events.remarks)
 
     drawn = _draw_apart(request, inputs, draw, width) if apart else draw(inputs, FileBegin())
     sys.stdout.flush()
@@ -204,26 +206,20 @@ def show_events(request: DecodeRequest, inputs: "Sequence[AnyInput]", stack: Exi
     return _status(request, drawn)
 
 
-def _judged(
-    request: DecodeRequest, inputs: "Sequence[AnyInput]", tick: "Callable[[AnyInput], None] | None", begin: "FileBegin"
-) -> "tuple[JudgedTraffic | JudgedRuns, AllEvents | JudgedRuns]":
-    """Return what inputs hold, in runs if the view takes them and that is quicker, and what says how reading went."""
-    from ...reading.follow import JudgedTraffic
+def _events_of(
+    request: DecodeRequest, inputs: "Sequence[AnyInput]", tick: "Callable[[AnyInput], None] | None", before: int
+) -> "AllEvents | AllRuns":
+    """Return what inputs hold, in runs if the view takes them and that is quicker."""
     from ...reading.input import AllEvents
     from ..inspect.inputs import worth_columns
 
     options = request.input.options
-    takes_runs = isinstance(request.view, EventView) and request.view.runs and not request.filter
+    takes_runs = isinstance(request.view, EventView) and request.view.runs
     if takes_runs and (files := worth_columns(inputs, options)):
-        from ...columns.runs.judged import JudgedRuns
+        from ...columns.runs.read import AllRuns
 
-        runs = JudgedRuns(files, options, tick, before=begin.connections)
-        runs.zero.time_ns = begin.zero_ns
-        return runs, runs
-    events = AllEvents(inputs, options, tick, before=begin.connections)
-    traffic = JudgedTraffic(events, request.filter)
-    traffic.zero.time_ns = begin.zero_ns
-    return traffic, events
+        return AllRuns(files, options, tick, before=before)
+    return AllEvents(inputs, options, tick, before=before)
 
 
 def _draw_apart(

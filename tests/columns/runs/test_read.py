@@ -14,8 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mqttpub.codec.encode import encode
-from mqttpub.columns.runs import judged
-from mqttpub.columns.runs.judged import JudgedRuns, RunJudge
+from mqttpub.columns.runs import read
+from mqttpub.columns.runs.clean import CleanPackets
+from mqttpub.columns.runs.read import AllRuns, in_runs
 from mqttpub.lint.judge import Judge
 from mqttpub.reading.follow import JudgedTraffic
 from mqttpub.reading.input import AllEvents, Input, InputOptions
@@ -37,6 +38,7 @@ from mqttpub.spec.packets import (
 from mqttpub.spec.versions import Version
 from mqttpub.traffic.context import PacketInContext, TrafficItem
 from mqttpub.traffic.events import Event
+from mqttpub.traffic.query import PacketFilter
 from mqttpub.traffic.runs import PacketRun, RunOrItem
 from tests.build.certificates import Authority
 from tests.build.events import CLIENT, MS, SERVER, Dialog, talks
@@ -103,6 +105,8 @@ class Talk:
         packets: list[tuple[bool, Packet]] = [(side, self.message(qos, id)) for id in ids]
         acks: tuple[Any, ...] = (Puback,) if qos == 1 else (Pubrec, Pubrel, Pubcomp) if qos else ()
         for cls in acks:
+            if self.rarely(0.1):
+                random.shuffle(ids)
             back = side == (cls is Pubrel)
             packets += [(back, cls(packet_id=id, reason_code=self.reason(cls))) for id in ids]
         if self.rarely(0.2):
@@ -128,10 +132,12 @@ class Talk:
 
     def stray(self) -> Packet:
         """Return a packet that nobody expects."""
-        kind: Any = self.random.choice((Puback, Pubrec, Pubrel, Pubcomp, Publish, Pingreq, Pingresp))
+        kind: type[Any] = self.random.choice((Puback, Pubrec, Pubrel, Pubcomp, Publish, Pingreq, Pingresp))
         if kind is Publish:
             return self.message(self.random.randrange(3), self.random.randint(1, 4))
-        return kind() if kind in (Pingreq, Pingresp) else kind(packet_id=self.random.randint(1, 4))
+        given = {} if kind in (Pingreq, Pingresp) else {"packet_id": self.random.randint(1, 4)}
+        packet: Packet = kind(**given)
+        return packet
 
 
 _TOPICS = ("a/1", "a/2", "ü/1", "$SYS/x", "", "a/#")
@@ -172,13 +178,13 @@ def state_of(value: Any, seen: tuple[int, ...] = ()) -> Any:
 
 def assert_equal(found: list[Event], cuts: Iterable[int] = ()) -> list[RunOrItem]:
     """Judge events in runs, in batches, and one by one; return what the former yielded."""
-    traffic, runs = JudgedTraffic(found), RunJudge()
-    given = [each for frames in batches(found, cuts) for each in runs.judged(frames)]
-    assert one_by_one(given) == one_by_one(traffic)
-    ours, alone = runs.traffic, traffic
-    assert (ours.errors, ours.packets, ours.zero.time_ns) == (alone.errors, alone.packets, alone.zero.time_ns)
-    assert runs.items == len(one_by_one(given))
-    assert _judge(ours.judge) == _judge(alone.judge)
+    clean = CleanPackets()
+    alone = JudgedTraffic(found)
+    runs = JudgedTraffic(each for frames in batches(found, cuts) for each in in_runs(frames, clean))
+    given = list(runs)
+    assert one_by_one(given) == one_by_one(alone)
+    assert (runs.errors, runs.packets, runs.zero.time_ns) == (alone.errors, alone.packets, alone.zero.time_ns)
+    assert _judge(runs.judge) == _judge(alone.judge)
     return given
 
 
@@ -205,14 +211,14 @@ def test_any_events_in_runs_are_judged_as_packet_by_packet(found: list[Event], c
 # files
 
 
-def both(paths: Iterable[Path], block: int) -> tuple[list[Any], list[Any]]:
+def both(paths: Iterable[Path], block: int, picked: PacketFilter | None = None) -> tuple[list[Any], list[Any]]:
     """Return what is known of files after they were read in runs, in blocks of so many bytes, and one by one."""
     found = []
-    for reader in (JudgedRuns, AllEvents):
-        with ExitStack() as stack, patch.object(judged, "BLOCK", block):
+    for reader in (AllRuns, AllEvents):
+        with ExitStack() as stack, patch.object(read, "BLOCK", block):
             files = [each for path in paths if (each := Input(str(path), stack)).is_capture]
             log = reader(files, InputOptions(), before=3)
-            traffic = log if isinstance(log, JudgedRuns) else JudgedTraffic(log)
+            traffic = JudgedTraffic(log, picked)
             items = one_by_one(traffic)
         about = traffic.errors, traffic.packets, traffic.zero.time_ns, log.faults, log.remarks
         found.append([*items, about, [log.names.of(number) for number in range(4, 100)]])
@@ -228,8 +234,9 @@ def test_files_in_runs_are_those_read_one_by_one(tmp_path: Path, block: int) -> 
     for random in map(Random, range(20)):
         paths.append(tmp_path / f"{random.random()}.pcap")
         paths[-1].write_bytes(mutated(random, random.choice(paths[:-1]).read_bytes()))
-    runs, alone = both(paths, block)
-    assert runs == alone
+    for picked in (None, PacketFilter.parse("type=PUBLISH qos=2")):
+        runs, alone = both(paths, block, picked)
+        assert runs == alone
 
 
 @pytest.mark.slow

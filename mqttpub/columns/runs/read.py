@@ -1,0 +1,124 @@
+"""Captures as events, most packets of them in runs."""
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, pairwise
+from typing import Any
+
+import numpy as np
+
+from ...capture.network.tcp import MAX_FLOWS
+from ...capture.types import BadCapture
+from ...reading.input import AllEvents, Input, InputNames, InputOptions, skipped_remarks
+from ...spec.versions import Direction, Version
+from ...traffic.events import Event
+from ...traffic.runs import PacketRun, RunOrEvent
+from ..read import finish, read
+from ..reassemble.frames import CLIENT, SERVER, UNKNOWN, Frames
+from ..reassemble.state import State
+from .clean import CleanBatch, CleanPackets
+
+BLOCK = 1 << 20
+"""Bytes of a capture that are read at a time; with a list of values for each column they take 15 MB more."""
+_ENDS = {CLIENT: Direction.CLIENT, SERVER: Direction.SERVER, UNKNOWN: None}
+
+
+class AllRuns:
+    """Iterates over captures once; yields what `reading.input.AllEvents` does, but clean packets in a row as runs.
+
+    `files` are regular files. The other arguments and the attributes are those of AllEvents.
+    """
+
+    def __init__(
+        self, files: Iterable[Any], options: InputOptions, tick: Callable[[Any], Any] | None = None, *, before: int = 0
+    ) -> None:
+        self.faults: list[str] = []
+        self.remarks: list[str] = []
+        self.names = InputNames()
+        self._files = files
+        self._options = options
+        self._tick = tick or (lambda file: None)
+        self._clean = CleanPackets()
+        self._connections = before
+        """The highest number of a connection so far."""
+        self._events = 0
+        """Events of the file that were yielded so far, each packet of a run counted."""
+
+    def __iter__(self) -> Iterator[RunOrEvent]:
+        """Yield runs, and packets and other events as they are."""
+        for file in self._files:
+            self._events, before = 0, self._connections
+            self.names.begin(file.name, before)
+            for event in self._of_file(file, before):
+                self._connections = max(self._connections, event.ends.number)
+                self._events += event.stop - event.start if isinstance(event, PacketRun) else 1
+                yield event
+
+    def _of_file(self, file: Input, before: int) -> Iterator[RunOrEvent]:
+        options, broken = self._options, ""
+        state = State(
+            ports=options.ports, version=options.version, max_flows=options.max_connections or MAX_FLOWS
+        )  # fmt: skip
+        try:
+            for batch in read([file.file], state=state, block=BLOCK):
+                if state.secrets:
+                    yield from self._again(file, before)
+                    return
+                yield from in_runs(batch, self._clean, before)
+                self._tick(file)
+        except BadCapture as error:
+            broken = f"{file.name}: {error}"
+        yield from in_runs(finish(state), self._clean, before)
+        self.faults += filter(None, [broken])
+        found = skipped_remarks(state.skipped.sentence, state.reassembler.skipped)
+        self.remarks += (f"{file.name}: {remark}" for remark in found)
+
+    def _again(self, file: Input, before: int) -> Iterator[Event]:
+        """Read a file again, with the keys for TLS that it holds; the events before them are the same."""
+        file.file.seek(0)
+        events = AllEvents([file], self._options, self._tick, before=before)
+        yield from islice(events, self._events, None)
+        self.faults += events.faults
+        self.remarks += events.remarks
+
+
+def in_runs(frames: Frames, clean: CleanPackets, before: int = 0) -> Iterator[RunOrEvent]:
+    """Yield the packets of a batch, those that are clean by themselves in runs, and the other events among them.
+
+    `before` is the number of connections in captures before that of the batch.
+    """
+    found = clean.find(frames)
+    if before:
+        _shift(frames, before)
+    others = iter(zip(frames.places, frames.others, strict=True))
+    place, other = next(others, (len(frames), None))
+    for run in _runs(frames, found):
+        while other and place <= run.start:
+            yield other
+            place, other = next(others, (len(frames), None))
+        if found.clean[run.start]:
+            yield run
+        else:
+            yield from run.events()
+    while other:
+        yield other
+        _, other = next(others, (0, None))
+
+
+def _runs(frames: Frames, found: CleanBatch) -> Iterator[PacketRun]:
+    """Yield packets in stretches of one end that are all clean or all not, between other events."""
+    columns, clean = found
+    kinds = (frames.connection, frames.direction, frames.version, frames.guessed, clean)
+    changes = [each[1:] != each[:-1] for each in kinds]
+    begins = np.union1d(np.flatnonzero(np.logical_or.reduce(changes)) + 1, np.array(frames.places, np.int64))
+    edges = [0, *(each for each in begins.tolist() if 0 < each < len(frames)), len(frames)]
+    firsts = np.array(edges[:-1], np.int64) if len(frames) else np.zeros(0, np.int64)
+    about = zip(*(each[firsts].tolist() for each in kinds[:4]), strict=True)
+    for (start, stop), (connection, side, version, guessed) in zip(pairwise(edges), about, strict=False):
+        ends, direction = frames.connections[connection], _ENDS[side]
+        yield PacketRun(columns, start, stop, ends, direction, Version(version), guessed, "")  # type: ignore[arg-type]
+
+
+def _shift(frames: Frames, before: int) -> None:
+    """Count the connections on from those of earlier captures."""
+    frames.connections = [ends._replace(number=ends.number + before) for ends in frames.connections]
+    frames.others = [each._replace(ends=each.ends._replace(number=each.ends.number + before)) for each in frames.others]
