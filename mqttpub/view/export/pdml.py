@@ -8,12 +8,8 @@ from ...codec.tree import Decoded, Finding
 from ...common.escape import escape
 from ...common.times import iso, seconds
 from ...traffic.events import PacketSeen
-from .tshark_fields import NONE, PROTOCOL, Shown, shown
+from .tshark_fields import LONGEST_KEPT, MOST_KEPT, NONE, PROTOCOL, Shown, shown
 
-MOST_KEPT = 4096
-"""Fields whose text is kept."""
-LONGEST_KEPT = 128
-"""Digits of hex of the longest of them."""
 _SEVERITIES = {"error": "Error", "warning": "Warning", "note": "Note"}
 
 

@@ -18,6 +18,10 @@ PREFIX = "mqtt."
 LONGEST = 200
 """Characters of a value in `showname`; `show` has all of them."""
 PROTOCOL = "MQ Telemetry Transport Protocol"
+MOST_KEPT = 4096
+"""Fields whose text each document keeps for the next packets."""
+LONGEST_KEPT = 128
+"""Hexadecimal digits of the longest of these fields."""
 
 # Data types, with the numbers that tshark 4.0 writes for them.
 NONE, BOOLEAN, UINT8, UINT16, UINT32, UINT64 = 0, 2, 4, 5, 7, 11

@@ -7,14 +7,10 @@ from json import dumps
 from ...codec.tree import Decoded, Finding
 from ...common.times import seconds
 from ...traffic.events import PacketSeen
-from .tshark_fields import NONE, Shown, octets, shown
+from .tshark_fields import LONGEST_KEPT, MOST_KEPT, NONE, Shown, octets, shown
 
 PROTOCOL_TYPE = 1
 """tshark's number for a protocol instead of a data type."""
-MOST_KEPT = 4096
-"""Fields whose text is kept."""
-LONGEST_KEPT = 128
-"""Digits of hex of the longest of them."""
 
 
 def tshark_json(packets: Iterable[tuple[Decoded, PacketSeen | None]], *, secrets: bool = False) -> Iterator[str]:

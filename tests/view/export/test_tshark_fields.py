@@ -14,7 +14,7 @@ from mqttpub.spec.packets import Connack, Connect, Publish, Pubrel, Suback, Subs
 from mqttpub.spec.properties import AUTHENTICATION_DATA, PROPERTIES, PropertyRow
 from mqttpub.spec.versions import Direction, Version
 from mqttpub.view.export import pdml, tshark_json
-from mqttpub.view.export.tshark_fields import BOOLEAN, LONGEST, NAMES, Shown, octets, shown
+from mqttpub.view.export.tshark_fields import BOOLEAN, LONGEST, LONGEST_KEPT, MOST_KEPT, NAMES, Shown, octets, shown
 from mqttpub.wire.types import BINARY, PAIR, STRING
 from tests.vectors import Vector, packets
 from tests.view.samples import laws, publish, wires
@@ -185,7 +185,7 @@ def test_the_texts_of_few_and_short_fields_are_kept(module: Any, written: Any) -
     kept.cache_clear()
     sizes = set()
     for octet in range(9):
-        list(written([(publish(bytes(module.LONGEST_KEPT) + bytes((octet,))), None)]))
+        list(written([(publish(bytes(LONGEST_KEPT) + bytes((octet,))), None)]))
         sizes.add(kept.cache_info().currsize)
     assert len(sizes) == 1
-    assert kept.cache_info().maxsize == module.MOST_KEPT
+    assert kept.cache_info().maxsize == MOST_KEPT
