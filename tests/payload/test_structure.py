@@ -13,7 +13,7 @@ from mqttpub.payload.structure import CHECKED_BYTES, is_cbor, is_msgpack
 
 MSGPACK = library("msgpack", "msgpack")
 LEAVES = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats() | st.text() | st.binary()
-VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=30)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 MAPS = st.dictionaries(st.text(min_size=1), VALUES, min_size=1)
 
 

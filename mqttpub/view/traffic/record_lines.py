@@ -19,7 +19,7 @@ from ...traffic.context import PacketInContext, TrafficItem
 from ...traffic.events import Endpoints
 from ..packet.record_json import RecordWriter, dumps
 from .facts import LONGEST_REMEMBERED
-from .summary_json import MOST_KEPT, JsonLines, ends_members
+from .summary_json import MOST_KEPT, ends_members, event_line
 
 if TYPE_CHECKING:
     from ..packet.formatted import PayloadFormat
@@ -30,14 +30,14 @@ class RecordLines:
 
     def __init__(self, *, secrets: bool = False, payloads: "PayloadFormat | None" = None) -> None:
         self._packet = RecordWriter(secrets=secrets, payloads=payloads).packet
-        self._others = JsonLines()
         self._ends: dict[int, tuple[str, str]] = {}
         """By connection: its Client Identifier, and the members that say which connection it is."""
 
     def line(self, known: TrafficItem) -> str:
         """Return the line of a packet or of another event."""
         if not isinstance(known, PacketInContext):
-            return self._others.line(known)
+            about = self._ends.get(known.ends.number)
+            return event_line(known, about[0] if about else "")
         event, _, topic, client, findings = known
         ends, time, record, data, offset, direction, version, guessed = event
         about = self._ends.get(ends.number)

@@ -77,7 +77,10 @@ class JsonLines:
 
     def line(self, known: TrafficItem) -> str:
         """Return the line of a packet or of another event."""
-        return self.packet(*known) if isinstance(known, PacketInContext) else self._event(known)
+        if isinstance(known, PacketInContext):
+            return self.packet(*known)
+        head = self.heads.get(known.ends.number)
+        return event_line(known, head[0] if head else "")
 
     def packet(
         self, event: PacketSeen, packet: Packet | None, topic: Topic | None = None, client: str = "",
@@ -145,13 +148,6 @@ class JsonLines:
             self.heads[ends.number] = head
         return head
 
-    def _event(self, event: GapSeen | Closed | Remark) -> str:
-        direction = event.direction.value if event.direction else None
-        begun = f'{{"record":{event.record},"time":{dumps(None if event.time is None else iso(event.time))}'
-        head = self.heads.get(event.ends.number)
-        about = f'{ends_members(event.ends, head[0] if head else "")},"direction":{dumps(direction)}'
-        return f"{begun},{about},{_event_facts(event)}}}"
-
     def _reason(self, packet: Any, code: int, version: Version) -> str:
         """Return the name of a Reason Code in JSON, and keep it."""
         key = packet.code << 16 | version << 8 | code
@@ -192,6 +188,14 @@ class JsonLines:
 
     def _unreadable(self, packet: None, version: Version) -> str:
         return ',"unreadable":true'
+
+
+def event_line(event: GapSeen | Closed | Remark, client: str) -> str:
+    """Return the line of what is not a packet; `client` is the Client Identifier, or empty where it is not known."""
+    direction = event.direction.value if event.direction else None
+    begun = f'{{"record":{event.record},"time":{dumps(None if event.time is None else iso(event.time))}'
+    about = f'{ends_members(event.ends, client)},"direction":{dumps(direction)}'
+    return f"{begun},{about},{_event_facts(event)}}}"
 
 
 def with_files(events: Iterable[TrafficItem], file_of: Callable[[int], str]) -> Iterator[str]:
